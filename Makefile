@@ -1,0 +1,90 @@
+# Two commands matter on a fresh machine: `make demo` and `make test`.
+# `make demo` assumes Python 3.11 or 3.12 with venv and pip, and nothing else.
+
+PY        ?= python3
+VENV      ?= .venv
+WORKERS   ?= 2
+BIN       := $(VENV)/bin
+PIP       := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
+MANIFEST  := pyproject.toml constraints.txt
+KERNELS   := $(wildcard src/sfumato/kernels/*.py)
+FIRST     := not slow and not spark and not postgres and not e2e and not oracle and not stress
+REST      := (slow or spark or postgres or e2e or oracle) and not stress
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup demo services test gates check bench bench-peers stress docs lock clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
+
+setup: $(VENV)/.stamp-warm  ## virtual environment, the package, compiled kernels
+
+demo: setup  ## protect a generated table of people and say what came out
+	$(BIN)/sfumato demo
+
+services: $(VENV)/.stamp-test  ## what the tests start: Chromium and a Java runtime
+	@.ci/services
+
+test: setup gates services  ## the gates, then every test but the stress tests
+	@echo "== fast tests"
+	@$(BIN)/python -m pytest -m "$(FIRST)" || [ $$? -eq 5 ]
+	@echo "== slow tests and tests with servers, $(WORKERS) at a time"
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "$(REST)" || [ $$? -eq 5 ]
+
+gates: $(VENV)/.stamp-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+check: gates  ## lint, format, types, layers, sizes and names
+	$(BIN)/python -m pytest tests/architecture
+
+bench: setup  ## measure speed against the bars; writes benchmarks/results.json
+	$(BIN)/python -m benchmarks.run
+
+bench-peers: $(VENV)/.stamp-test  ## measure the peers, each in its own environment
+	$(BIN)/python -m benchmarks.peers
+
+stress: $(VENV)/.stamp-test services  ## long runs: many rows, faults, killed processes
+	@$(BIN)/python -m pytest -m stress || [ $$? -eq 5 ]
+
+docs: $(VENV)/.stamp-docs  ## the documentation as a site in site/
+	$(BIN)/zensical build -f mkdocs.yml
+
+lock:  ## resolve every dependency afresh into constraints.txt
+	rm -rf .venv-lock
+	$(PY) -m venv .venv-lock
+	.venv-lock/bin/python -m pip install -qq --disable-pip-version-check -e '.[all,test,docs]'
+	.venv-lock/bin/python -m pip freeze --exclude-editable --exclude sfumato > constraints.txt
+	rm -rf .venv-lock
+
+clean:  ## everything that was built; keeps releases and ledgers
+	rm -rf $(VENV) .venv-lock site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(BIN)/activate:
+	@command -v $(PY) >/dev/null || { echo "$(PY) was not found. Install Python 3.11, or name one: make PY=/path/to/python3.11"; exit 2; }
+	@$(PY) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))' \
+		|| { echo "sfumato needs Python 3.11 or 3.12; $(PY) is $$($(PY) --version 2>&1). Name another: make PY=python3.11"; exit 2; }
+	@$(PY) -c 'import venv, ensurepip' 2>/dev/null \
+		|| { echo "$(PY) has no venv module (Debian and Ubuntu keep it in the package python3-venv). Install it and try again."; exit 2; }
+	$(PY) -m venv $(VENV)
+
+$(VENV)/.stamp: $(MANIFEST) | $(BIN)/activate
+	$(PIP) -e '.[formats]'
+	@touch $@
+
+# Kernels are compiled here and never in the middle of a user's command.
+$(VENV)/.stamp-warm: $(VENV)/.stamp $(KERNELS)
+	$(BIN)/sfumato warm
+	@touch $@
+
+$(VENV)/.stamp-test: $(VENV)/.stamp
+	$(PIP) -e '.[test]'
+	@touch $@
+
+$(VENV)/.stamp-docs: $(VENV)/.stamp
+	$(PIP) -e '.[docs]'
+	@touch $@

@@ -1,0 +1,100 @@
+"""sfumato: publish, query, collect and compute on data about people without giving anyone away.
+
+>>> import sfumato as sf
+>>> people = sf.data.sample_people(1000)
+>>> release = sf.protect(people, [sf.KAnonymity(5)], ledger=None)
+>>> release.certificate.measured["KAnonymity"] >= 5
+True
+
+The names below load on first use. This table is also the registry: recipes and commands look names up here.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_TABLE: dict[str, str] = {
+    # verbs
+    "check": "sfumato.workflow.check",
+    "inspect": "sfumato.workflow.inspect",
+    "protect": "sfumato.workflow.protect",
+    "read": "sfumato.engines.sources",
+    "verify": "sfumato.workflow.verify",
+    # data
+    "Column": "sfumato.data.schema",
+    "Hierarchy": "sfumato.data.hierarchy",
+    "Ledger": "sfumato.ledger.ledger",
+    "Microdata": "sfumato.data.microdata",
+    "Recipe": "sfumato.workflow.recipe",
+    "Release": "sfumato.workflow.release",
+    "Schema": "sfumato.data.schema",
+    # guarantees
+    "AlphaKAnonymity": "sfumato.core.guarantees.k_anonymity",
+    "BetaLikeness": "sfumato.core.guarantees.likeness",
+    "DeltaDisclosure": "sfumato.core.guarantees.likeness",
+    "DeltaPresence": "sfumato.core.guarantees.population",
+    "DistinctLDiversity": "sfumato.core.guarantees.l_diversity",
+    "EntropyLDiversity": "sfumato.core.guarantees.l_diversity",
+    "KAnonymity": "sfumato.core.guarantees.k_anonymity",
+    "KMap": "sfumato.core.guarantees.population",
+    "RecursiveLDiversity": "sfumato.core.guarantees.l_diversity",
+    "TCloseness": "sfumato.core.guarantees.t_closeness",
+    # table searches
+    "CellSuppression": "sfumato.anonymity.search.cell_suppression",
+    "KMember": "sfumato.anonymity.search.k_member",
+    "Lattice": "sfumato.anonymity.search.lattice",
+    "LocalRecoding": "sfumato.anonymity.search.local_recoding",
+    "Mondrian": "sfumato.anonymity.search.mondrian",
+    "TopDown": "sfumato.anonymity.search.top_down",
+}
+
+_ROOMS = ("anonymity", "attacks", "core", "data", "engines", "kernels", "ledger", "measures", "report", "wire", "workflow")
+
+if TYPE_CHECKING:
+    from sfumato.anonymity.search.cell_suppression import CellSuppression as CellSuppression
+    from sfumato.anonymity.search.k_member import KMember as KMember
+    from sfumato.anonymity.search.lattice import Lattice as Lattice
+    from sfumato.anonymity.search.local_recoding import LocalRecoding as LocalRecoding
+    from sfumato.anonymity.search.mondrian import Mondrian as Mondrian
+    from sfumato.anonymity.search.top_down import TopDown as TopDown
+    from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity as AlphaKAnonymity
+    from sfumato.core.guarantees.k_anonymity import KAnonymity as KAnonymity
+    from sfumato.core.guarantees.l_diversity import DistinctLDiversity as DistinctLDiversity
+    from sfumato.core.guarantees.l_diversity import EntropyLDiversity as EntropyLDiversity
+    from sfumato.core.guarantees.l_diversity import RecursiveLDiversity as RecursiveLDiversity
+    from sfumato.core.guarantees.likeness import BetaLikeness as BetaLikeness
+    from sfumato.core.guarantees.likeness import DeltaDisclosure as DeltaDisclosure
+    from sfumato.core.guarantees.population import DeltaPresence as DeltaPresence
+    from sfumato.core.guarantees.population import KMap as KMap
+    from sfumato.core.guarantees.t_closeness import TCloseness as TCloseness
+    from sfumato.data.hierarchy import Hierarchy as Hierarchy
+    from sfumato.data.microdata import Microdata as Microdata
+    from sfumato.data.schema import Column as Column
+    from sfumato.data.schema import Schema as Schema
+    from sfumato.engines.sources import read as read
+    from sfumato.ledger.ledger import Ledger as Ledger
+    from sfumato.workflow.check import check as check
+    from sfumato.workflow.inspect import inspect as inspect
+    from sfumato.workflow.protect import protect as protect
+    from sfumato.workflow.recipe import Recipe as Recipe
+    from sfumato.workflow.release import Release as Release
+    from sfumato.workflow.verify import verify as verify
+
+__all__ = sorted(_TABLE)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name in _TABLE:
+        value = getattr(importlib.import_module(_TABLE[name]), name)
+        globals()[name] = value
+        return value
+    if name in _ROOMS:
+        return importlib.import_module(f"sfumato.{name}")
+    raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_ROOMS, "__version__"])

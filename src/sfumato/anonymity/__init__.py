@@ -1,0 +1,1 @@
+"""A table about people, to be published row by row: class checks on codes, searches, pseudonyms."""

@@ -1,0 +1,130 @@
+"""Checks that compare a class's distribution with a reference: t-closeness, β-likeness, δ-disclosure, (α,k).
+
+The reference may be the input, fixed before the search, or the released rows, which depend on what is suppressed; `with_shares` gives the
+same check for another reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymity.predicates.base import NO_BOUND, Int
+from sfumato.core.guarantees.base import TOLERANCE
+from sfumato.data.class_table import SensitiveAttribute
+from sfumato.kernels import class_checks
+
+Real = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Closeness:
+    """t-closeness: `distance` decides how values are grouped; see `kernels.class_checks.closeness`."""
+
+    distance: str
+    start: int
+    width: int
+    t: float
+    shares: Real
+    levels: Int  # group of every value on every level of its hierarchy
+    protected: Mask | None = None
+
+    def with_shares(self, shares: Real) -> Closeness:
+        """The same promise against another reference."""
+        return replace(self, shares=shares)
+
+    def __call__(self, totals: Int) -> Int:
+        if self.protected is not None:
+            return self._protected(totals)
+        return self._plain(totals)
+
+    def _plain(self, totals: Int) -> Int:
+        if self.distance == "kl":
+            return class_checks.divergence(totals, self.start, self.width, self.shares, self.t)
+        if self.distance == "ordered":
+            return class_checks.ordered_closeness(totals, self.start, self.width, self.shares, self.t)
+        groups, reference = self._grouped
+        return class_checks.closeness(totals, self.start, self.width, groups, reference, self.t)
+
+    @cached_property
+    def _grouped(self) -> tuple[Int, Real]:
+        groups = self.levels if self.distance == "hierarchical" else np.arange(self.width, dtype=np.int64)[None, :]
+        reference = np.zeros(int(groups.max(initial=-1)) + 1)
+        for level in groups:
+            np.add.at(reference, level, self.shares)
+        return np.ascontiguousarray(groups), reference
+
+    def _protected(self, totals: Int) -> Int:
+        counts = totals[:, self.start : self.start + self.width]
+        if self.distance in ("equal", "variational"):
+            share = counts / np.maximum(counts.sum(axis=1), 1)[:, None]
+            gap = 0.5 * np.abs(share - self.shares)[:, self.protected].sum(axis=1)
+            return np.where((gap > self.t + TOLERANCE) & (totals[:, 0] > 0), NO_BOUND, 0).astype(np.int64)
+        affected = counts[:, self.protected].sum(axis=1) > 0
+        return np.where((self._plain(totals) != 0) & affected, NO_BOUND, 0).astype(np.int64)
+
+
+def hierarchy_levels(attribute: SensitiveAttribute) -> Int:
+    """The group of every value on each level below the root, groups of all levels numbered apart."""
+    tree = attribute.hierarchy
+    rows, offset = [], 0
+    for level in range(max(tree.height, 1)):
+        _, numbers = np.unique(tree.node_of[level, attribute.leaf_of], return_inverse=True)
+        rows.append(numbers.reshape(-1).astype(np.int64) + offset)
+        offset += int(numbers.max(initial=-1)) + 1
+    return np.stack(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Every value's share stays between two limits that follow from its reference share."""
+
+    start: int
+    width: int
+    shares: Real
+    limits: Callable[[Real], tuple[Real, Real]]
+    strict: bool = False
+    protected: Mask | None = None
+
+    def with_shares(self, shares: Real) -> Shares:
+        """The same promise against another reference."""
+        return replace(self, shares=shares)
+
+    def __call__(self, totals: Int) -> Int:
+        low, high = self.limits(self.shares)
+        if self.protected is not None:
+            low = np.where(self.protected, low, -1.0)
+            high = np.where(self.protected, high, 2.0)
+        return class_checks.shares_outside(totals, self.start, self.width, low, high, int(self.strict))
+
+
+def beta_limits(beta: float, enhanced: bool) -> Callable[[Real], tuple[Real, Real]]:
+    """β-likeness: p ≤ q (1 + β), or q (1 + min(β, -ln q)) when enhanced."""
+
+    def limits(shares: Real) -> tuple[Real, Real]:
+        gain = np.full_like(shares, beta)
+        if enhanced:
+            gain = np.minimum(beta, -np.log(np.where(shares > 0, shares, 1e-300)))
+        return np.full_like(shares, -1.0), shares * (1.0 + gain)
+
+    return limits
+
+
+def delta_limits(delta: float) -> Callable[[Real], tuple[Real, Real]]:
+    """δ-disclosure: q e^-δ < p < q e^δ for every value of the reference."""
+
+    def limits(shares: Real) -> tuple[Real, Real]:
+        present = shares > 0
+        return np.where(present, shares * np.exp(-delta), -1.0), np.where(present, shares * np.exp(delta), 2.0)
+
+    return limits
+
+
+def alpha_limits(alpha: float) -> Callable[[Real], tuple[Real, Real]]:
+    """(α,k): p ≤ α."""
+    return lambda shares: (np.full_like(shares, -1.0), np.full_like(shares, alpha))

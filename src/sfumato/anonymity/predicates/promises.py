@@ -1,0 +1,194 @@
+"""All promises of a search at once: which classes fail, and how many records any finer partition must lose.
+
+A guarantee becomes a check here, by its type; a new guarantee adds one entry to `_MAKERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymity.predicates.base import Check, Int, Layout, input_shares, layout_of, protected_mask, totals_of
+from sfumato.anonymity.predicates.distributions import (
+    Closeness,
+    Shares,
+    alpha_limits,
+    beta_limits,
+    delta_limits,
+    hierarchy_levels,
+)
+from sfumato.anonymity.predicates.diversity import Diversity
+from sfumato.anonymity.predicates.sizes import AtLeast, Presence
+from sfumato.core.errors import Unsupported
+from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
+from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
+from sfumato.core.guarantees.likeness import BetaLikeness, DeltaDisclosure
+from sfumato.core.guarantees.population import DeltaPresence, KMap
+from sfumato.core.guarantees.t_closeness import TCloseness
+from sfumato.data.class_table import ClassTable
+
+
+@dataclass(frozen=True, eq=False)
+class Promises:
+    """Every guarantee of a search as checks on totals.
+
+    `k` is the largest k asked for, on units; `fixed` are the other checks; `moving` are checks whose reference is the released
+    rows, with the histogram columns they follow; `hopeless` marks tables in which no class may be suppressed.
+    """
+
+    layout: Layout
+    k: int
+    fixed: tuple[Check, ...]
+    moving: tuple[Closeness | Shares, ...]
+    no_suppression: bool
+    monotone: bool
+    table: ClassTable = field(repr=False)
+
+    @property
+    def only_k(self) -> bool:
+        """True when k-anonymity is all that is asked."""
+        return not self.fixed and not self.moving and not self.no_suppression
+
+    def totals(self) -> Int:
+        """Totals of the distinct tuples."""
+        return totals_of(self.table, self.layout)
+
+    def needs(self, totals: Int) -> Int:
+        """Per class: 0 when all promises are kept, otherwise the bound described in `base` (`NO_BOUND` for none)."""
+        need = AtLeast(self.layout.units, self.k)(totals)
+        for check in self.fixed:
+            # a class that must go completely needs no second opinion, unless it is hopeless
+            open_ = np.flatnonzero(need == 0) if not self.no_suppression else np.arange(need.size)
+            found = check(totals[open_] if open_.size < need.size else totals)
+            need[open_] = np.where(need[open_] == 0, found, np.maximum(found, need[open_]))
+        if self.moving:
+            need = self._follow_released(totals, need)
+        if self.no_suppression:
+            need = np.where(need != 0, self.table.records + 1, 0)
+        return need
+
+    def holds(self, totals: Int) -> NDArray[np.bool_]:
+        """Which classes keep all promises; a reference that follows the released rows is taken over these classes."""
+        return self.needs(totals) == 0
+
+    def _follow_released(self, totals: Int, need: Int) -> Int:
+        """Suppress until every kept class is close to the distribution of the kept rows; a fixed point, not an optimum."""
+        failing = need != 0
+        while True:
+            kept = totals[~failing].sum(axis=0)
+            found = np.zeros(totals.shape[0], dtype=np.bool_)
+            for check in self.moving:
+                counts = kept[check.start : check.start + check.width]
+                found |= check.with_shares(counts / max(int(counts.sum()), 1))(totals) != 0
+            if not np.any(found & ~failing):
+                return np.where(failing & (need == 0), -1, need)
+            failing |= found
+
+
+def promises_of(guarantees: Sequence[ClassGuarantee], table: ClassTable) -> Promises:
+    """Turn guarantees into checks on this table's totals."""
+    named = tuple(dict.fromkeys(g.sensitive for g in guarantees if g.sensitive is not None))
+    layout = layout_of(table, named)
+    k, fixed, moving = 1, [], []
+    for guarantee in guarantees:
+        if isinstance(guarantee, (KAnonymity, AlphaKAnonymity)):
+            k = max(k, guarantee.k)
+        maker = _MAKERS.get(type(guarantee))
+        if maker is None:
+            raise Unsupported(f"{guarantee.name} cannot be reached by a search over classes; the searches know {', '.join(sorted(t.__name__ for t in _MAKERS))}")
+        check = maker(guarantee, table, layout)
+        if check is None:
+            continue
+        if getattr(guarantee, "reference", "input") == "released" and isinstance(check, (Closeness, Shares)):
+            moving.append(check)
+        else:
+            fixed.append(check)
+    strict = any(isinstance(g, DeltaPresence) and g.minimum > 0 for g in guarantees)
+    monotone = all(g.monotone for g in guarantees) and not moving
+    return Promises(layout, k, tuple(fixed), tuple(moving), strict, monotone, table)
+
+
+Maker = Callable[..., Check | None]
+
+
+def _size(guarantee: KAnonymity, table: ClassTable, layout: Layout) -> Check | None:
+    return None  # the largest k of all guarantees is checked first, on units
+
+
+def _map(guarantee: KMap, table: ClassTable, layout: Layout) -> Check:
+    return AtLeast(_population(layout), guarantee.k)
+
+
+def _presence(guarantee: DeltaPresence, table: ClassTable, layout: Layout) -> Check:
+    return Presence(_population(layout), guarantee.minimum, guarantee.maximum, table.records + 1)
+
+
+def _population(layout: Layout) -> int:
+    if layout.population < 0:
+        raise Unsupported("k-map and δ-presence compare with a population: pass population= (a table with the same quasi-identifiers)")
+    return layout.population
+
+
+def _diversity(guarantee: DistinctLDiversity | EntropyLDiversity | RecursiveLDiversity, table: ClassTable, layout: Layout) -> Check:
+    attribute = table.sensitive[table.sensitive_index(guarantee.attribute)]
+    start, width = layout.starts[attribute.name], layout.widths[attribute.name]
+    protected = protected_mask(attribute, guarantee.protected_values)
+    if isinstance(guarantee, DistinctLDiversity):
+        return Diversity("distinct", start, width, guarantee.l, protected=protected)
+    if isinstance(guarantee, EntropyLDiversity):
+        return Diversity("entropy", start, width, guarantee.l, protected=protected)
+    return Diversity("recursive", start, width, guarantee.l, guarantee.c, protected)
+
+
+def _closeness(guarantee: TCloseness, table: ClassTable, layout: Layout) -> Check:
+    attribute = table.sensitive[table.sensitive_index(guarantee.attribute)]
+    if guarantee.distance == "ordered" and not attribute.hierarchy.ordered:
+        raise Unsupported(
+            f"TCloseness with distance='ordered' needs an order of '{attribute.name}': give it a numeric or date type, or list its values "
+            "in `order` in the schema"
+        )
+    return Closeness(
+        guarantee.distance,
+        layout.starts[attribute.name],
+        layout.widths[attribute.name],
+        guarantee.t,
+        input_shares(table, attribute),
+        hierarchy_levels(attribute),
+        protected_mask(attribute, guarantee.protected_values),
+    )
+
+
+def _shares(guarantee: BetaLikeness | DeltaDisclosure | AlphaKAnonymity, table: ClassTable, layout: Layout) -> Check:
+    attribute = table.sensitive[table.sensitive_index(guarantee.attribute)]
+    if isinstance(guarantee, BetaLikeness):
+        limits, strict = beta_limits(guarantee.beta, guarantee.enhanced), False
+    elif isinstance(guarantee, DeltaDisclosure):
+        limits, strict = delta_limits(guarantee.delta), True
+    else:
+        limits, strict = alpha_limits(guarantee.alpha), False
+    return Shares(
+        layout.starts[attribute.name],
+        layout.widths[attribute.name],
+        input_shares(table, attribute),
+        limits,
+        strict,
+        protected_mask(attribute, guarantee.protected_values),
+    )
+
+
+_MAKERS: dict[type[ClassGuarantee], Maker] = {
+    KAnonymity: _size,
+    KMap: _map,
+    DeltaPresence: _presence,
+    DistinctLDiversity: _diversity,
+    EntropyLDiversity: _diversity,
+    RecursiveLDiversity: _diversity,
+    TCloseness: _closeness,
+    BetaLikeness: _shares,
+    DeltaDisclosure: _shares,
+    AlphaKAnonymity: _shares,
+}

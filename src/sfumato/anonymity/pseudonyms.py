@@ -1,0 +1,204 @@
+"""Pseudonyms: identifiers replaced by names that look random and are the same for the same person in every
+table.
+
+A pseudonym is HMAC-SHA256 of scope and identifier under the owner's key, in base 32: without the key nobody
+can compute it from a guessed identifier or go back; other scopes give unrelated pseudonyms, so that tables
+which must not be joined cannot be. It is no protection by itself: the other attributes still single people
+out, see `WARNING`.
+Pfitzmann, Hansen, "A terminology for talking about privacy by data minimization", 2010; RFC 2104.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+from sfumato.core.errors import InputError, ParameterError
+from sfumato.core.params import require
+from sfumato.data.values import text_of
+from sfumato.wire.keys import OwnerKey
+from sfumato.wire.private_files import read_private, write_private
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LENGTH = 26
+SHORTEST, LONGEST = 16, 51
+MAP_FORMAT = "sfumato-pseudonym-map-1"
+MAP_LIMIT = 4_000_000_000
+
+#: The notice that goes with every release in which identifiers were only dropped or replaced.
+WARNING = (
+    "Removing identifiers or replacing them by pseudonyms does not make a table anonymous: whoever knows a "
+    "few of a "
+    "person's other attributes can find the record by a plain join, and a pseudonym links everything "
+    "recorded about the "
+    "person. Use it together with a guarantee such as k-anonymity, and attack the result before publishing."
+)
+
+
+@dataclass(frozen=True)
+class Pseudonyms:
+    """Pseudonyms of one scope, a kind of identifier such as "patient"; equal scopes and keys give equal
+    pseudonyms.
+
+    `length` counts characters of 5 bits each (26 are 130 bits). `unicode_form="NFC"` takes composed and
+    decomposed spellings of a name for the same; otherwise identifiers are compared as they are.
+
+    >>> patients = Pseudonyms(OwnerKey(bytes(32)), scope="patient")
+    >>> patients.of("Ada") == patients.of("Ada") != Pseudonyms(OwnerKey(bytes(32)), scope="doctor").of("Ada")
+    True
+    """
+
+    key: OwnerKey = field(repr=False)
+    scope: str
+    length: int = LENGTH
+    unicode_form: Literal["NFC", "NFKC"] | None = None
+
+    def __post_init__(self) -> None:
+        require(
+            isinstance(self.key, OwnerKey), "pseudonyms need an owner's key; see load_or_create_owner_key"
+        )
+        require(
+            isinstance(self.scope, str) and bool(self.scope), "pseudonyms need a scope, such as 'patient'"
+        )
+        require(
+            isinstance(self.length, int) and SHORTEST <= self.length <= LONGEST,
+            f"the length of pseudonyms must be between {SHORTEST} and {LONGEST} characters",
+        )
+        require(self.unicode_form in (None, "NFC", "NFKC"), "unicode_form is NFC, NFKC or None")
+
+    def of(self, identifier: object) -> str | None:
+        """The pseudonym of one identifier; a missing one stays missing. Numbers and their text are the same
+        person.
+        """
+        return self._of(identifier, self._key())
+
+    def apply(self, column: pa.Array | pa.ChunkedArray) -> pa.Array:
+        """A column of identifiers as a column of pseudonyms, computed once per distinct identifier."""
+        import pyarrow as pa
+
+        encoded = _encoded(column)
+        key = self._key()
+        names = [self._of(value, key) for value in encoded.dictionary.to_pylist()]
+        self._refuse_collisions(names, encoded.dictionary.to_pylist())
+        return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(names, pa.string())).cast(pa.string())
+
+    def map_of(self, column: pa.Array | pa.ChunkedArray) -> PseudonymMap:
+        """The way back for the identifiers of a column: to be saved apart from the release, or not at all."""
+        key = self._key()
+        present = [value for value in _encoded(column).dictionary.to_pylist() if text_of(value) is not None]
+        named = ((self._of(value, key), self._text(value)) for value in present)
+        return PseudonymMap(
+            self.scope, {name: text for name, text in named if name is not None and text is not None}
+        )
+
+    def _key(self) -> bytes:
+        return self.key.derive("pseudonyms")
+
+    def _text(self, identifier: object) -> str | None:
+        text = text_of(identifier)
+        return (
+            unicodedata.normalize(self.unicode_form, text) if text is not None and self.unicode_form else text
+        )
+
+    def _of(self, identifier: object, key: bytes) -> str | None:
+        text = self._text(identifier)
+        if text is None:
+            return None
+        scope = self.scope.encode()
+        message = len(scope).to_bytes(8, "big") + scope + text.encode("utf-8", "surrogatepass")
+        digest = hmac.digest(key, message, hashlib.sha256)
+        return base64.b32encode(digest).decode().lower()[: self.length]
+
+    def _refuse_collisions(self, names: Iterable[str | None], values: Iterable[object]) -> None:
+        """Two people under one pseudonym would be merged silently; at full length this does not happen."""
+        texts = {text for value in values if (text := self._text(value)) is not None}
+        if len({name for name in names if name is not None}) != len(texts):
+            raise ParameterError(
+                f"two identifiers got the same pseudonym of {self.length} characters; use more"
+            )
+
+
+@dataclass(frozen=True)
+class PseudonymMap:
+    """Pseudonyms back to identifiers, for a privileged user: a file of mode 0600, never inside a release
+    folder.
+    """
+
+    scope: str
+    identifiers: Mapping[str, str] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "identifiers", MappingProxyType(dict(self.identifiers)))
+
+    def __len__(self) -> int:
+        return len(self.identifiers)
+
+    def resolve(self, pseudonym: str) -> str:
+        """The identifier behind a pseudonym."""
+        try:
+            return self.identifiers[pseudonym]
+        except KeyError:
+            raise InputError(f"this pseudonym is not in the map of scope '{self.scope}'") from None
+
+    def merged(self, other: PseudonymMap) -> PseudonymMap:
+        """Both maps as one, for several tables of one scope and key."""
+        if self.scope != other.scope:
+            raise InputError("only maps of the same scope can be merged")
+        if any(other.identifiers.get(name, text) != text for name, text in self.identifiers.items()):
+            raise InputError(
+                "the maps contradict each other: they were made with different keys or unicode forms"
+            )
+        return PseudonymMap(self.scope, {**self.identifiers, **other.identifiers})
+
+    def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
+        """Write the map to a file of its owner; refused inside a release folder."""
+        refuse_inside_release(path)
+        content = {"format": MAP_FORMAT, "scope": self.scope, "identifiers": dict(self.identifiers)}
+        write_private(
+            path,
+            json.dumps(content, ensure_ascii=False, indent=0).encode("utf-8", "surrogatepass"),
+            replace=replace,
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> PseudonymMap:
+        """Read a map; refused when others may read it."""
+        try:
+            content = json.loads(read_private(path, limit=MAP_LIMIT).decode("utf-8", "surrogatepass"))
+            scope, identifiers = content["scope"], content["identifiers"]
+            plain = isinstance(scope, str) and all(isinstance(text, str) for text in identifiers.values())
+            if content["format"] != MAP_FORMAT or not plain:
+                raise ValueError
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise InputError(f"{os.fspath(path)} is not a pseudonym map, or it is damaged") from None
+        return cls(scope, identifiers)
+
+
+def refuse_inside_release(path: str | os.PathLike[str]) -> None:
+    """Refuse a place inside a folder that holds a release: what is secret must not travel with it."""
+    for folder in Path(os.path.realpath(path)).parents:
+        marks = (folder / "certificate.json", folder / "public" / "certificate.json")
+        if any(os.path.lexists(mark) for mark in marks) or folder.name == "public":
+            raise InputError("a pseudonym map is never kept in a release folder. Name a file elsewhere.")
+
+
+def _encoded(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
+    import pyarrow as pa
+
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(whole, pa.ChunkedArray):  # older Arrow versions return a single chunk
+        whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], whole.type)
+    if isinstance(whole, pa.DictionaryArray):
+        return whole
+    return whole.dictionary_encode()

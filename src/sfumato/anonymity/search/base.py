@@ -1,0 +1,135 @@
+"""What all searches share: the problem in codes, and the outcome.
+
+A search is a frozen dataclass of parameters; `run` encodes the data once, searches on codes and returns a recoding with the guarantees it
+claims. It never writes and never certifies.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymity.predicates.promises import Promises, promises_of
+from sfumato.core.errors import Infeasible, InputError, ParameterError, SchemaError
+from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
+from sfumato.core.outcome import Outcome
+from sfumato.core.params import parameters
+from sfumato.core.progress import Progress, silent
+from sfumato.core.randomness import Randomness
+from sfumato.data.class_table import ClassTable, encode
+from sfumato.data.microdata import Microdata
+from sfumato.data.recoding import SUPPRESSED, Recoding, Shown
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A table in codes with the promises to keep."""
+
+    table: ClassTable = field(repr=False)
+    promises: Promises = field(repr=False)
+    guarantees: tuple[ClassGuarantee, ...]
+
+    def allowed(self, share: float) -> int:
+        """How many records a suppression limit permits."""
+        return int(np.floor(share * self.table.records + 1e-9))
+
+
+class Search(ABC):
+    """A way to reach class guarantees: `run` returns an outcome whose result is a `Recoding`."""
+
+    #: Every method of this room keeps the truth: values get coarser or disappear, none is made up.
+    truthful = True
+    family = "data-driven"
+    protects = "respondent"
+
+    def run(
+        self,
+        data: Microdata,
+        guarantees: Sequence[ClassGuarantee],
+        *,
+        population: Microdata | None = None,
+        progress: Progress = silent,
+        randomness: Randomness | None = None,
+    ) -> Outcome[Recoding]:
+        """Search on the data; `population` is the table that k-map and δ-presence compare with."""
+        problem = pose(data, guarantees, population)
+        recoding, details = self.solve(problem, progress)
+        return self.outcome(problem, recoding, details)
+
+    @abstractmethod
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+        """Find a recoding of the problem's table that keeps all promises."""
+
+    def outcome(self, problem: Problem, recoding: Recoding, details: Mapping[str, Any]) -> Outcome[Recoding]:
+        """Wrap a recoding with what every caller wants to know about it."""
+        shared = {
+            "loss": recoding.loss(problem.table.weights),
+            "loss_per_attribute": dict(zip(problem.table.quasi, recoding.loss_per_attribute().tolist(), strict=True)),
+            "records": recoding.records,
+            "suppressed": recoding.suppressed,
+            "classes": int((recoding.class_sizes() > 0).sum()),
+            "table": problem.table,
+        }
+        method = {"name": type(self).__name__, **parameters(self)}
+        return Outcome(recoding, problem.guarantees, method, {**shared, **details})
+
+
+def pose(data: Microdata, guarantees: Sequence[ClassGuarantee], population: Microdata | None = None) -> Problem:
+    """Check the request and encode the data once."""
+    asked = tuple(guarantees)
+    if not asked:
+        raise InputError("no guarantee was asked for: name at least one, for instance KAnonymity(5)")
+    for guarantee in asked:
+        if not isinstance(guarantee, ClassGuarantee):
+            raise ParameterError(f"{type(guarantee).__name__} is not a guarantee of a published table")
+        if guarantee.needs_population and population is None:
+            raise InputError(f"{guarantee.name} compares with a population: pass population= (a table with the same quasi-identifiers)")
+    chosen = _known_to_adversary(data, asked)
+    sensitive = tuple(dict.fromkeys(g.sensitive for g in asked if g.sensitive is not None))
+    table = encode(chosen, sensitive=sensitive, population=population)
+    if table.records == 0:
+        raise InputError(f"{data.description} has no records: there is nothing to publish")
+    largest = max((g.k for g in asked if isinstance(g, (KAnonymity, AlphaKAnonymity))), default=1)
+    people = int(table.units.sum())
+    if largest > people:
+        what = "records" if table.units is table.counts else "different units"
+        raise Infeasible(f"k = {largest} cannot be reached: the table has only {people:,} {what}. Choose a k of at most {people:,}.")
+    return Problem(table, promises_of(asked, table), asked)
+
+
+def _known_to_adversary(data: Microdata, guarantees: tuple[ClassGuarantee, ...]) -> Microdata:
+    """Restrict the quasi-identifiers when every guarantee assumes the same narrower knowledge; otherwise keep all, which is stronger."""
+    known = {g.knowledge.attributes if isinstance(g, KAnonymity) and g.knowledge is not None else None for g in guarantees}
+    if len(known) != 1 or (attributes := known.pop()) is None:
+        return data
+    unknown = [name for name in attributes if name not in data.schema.quasi]
+    if unknown:
+        raise SchemaError(f"the adversary's knowledge names columns that are no quasi-identifiers: {', '.join(unknown)}")
+    columns = {
+        name: column if column.role != "quasi" or name in attributes else column.model_copy(update={"role": "plain"})
+        for name, column in data.schema.columns.items()
+    }
+    return data.with_schema(data.schema.replace(columns=columns))
+
+
+def by_tuple(problem: Problem, class_of_tuple: NDArray[np.int64], shown: tuple[Shown, ...], classes: int) -> Recoding:
+    """A recoding that treats all records of a tuple alike."""
+    table = problem.table
+    return Recoding.whole_cells(class_of_tuple[table.tuple_of_cell], table.cell_counts, shown, classes)
+
+
+def all_suppressed(recoding: Recoding) -> bool:
+    """True when nothing is left to publish."""
+    return bool(np.all(recoding.klass == SUPPRESSED))
+
+
+def refuse(problem: Problem, why: str) -> Infeasible:
+    """The error of a search that found no release."""
+    names = ", ".join(guarantee.key for guarantee in problem.guarantees)
+    return Infeasible(f"{names}: {why}")

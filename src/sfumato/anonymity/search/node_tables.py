@@ -1,0 +1,202 @@
+"""The classes of any lattice node, rolled up from the classes of less general nodes.
+
+The classes of a node are kept as packed keys with totals. Attributes are generalised in a fixed order, so all nodes that agree on the first
+attributes share the tables of that prefix; tables are made on demand and the least recently used are dropped.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymity.predicates.promises import Promises
+from sfumato.core.errors import Unsupported
+from sfumato.data.class_table import ClassTable
+from sfumato.kernels.rollup import failing_classes, roll_up, small_classes
+
+Int = NDArray[np.int64]
+Real = NDArray[np.float64]
+CACHE_BYTES = 512 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known about a node: records that it suppresses and the loss they add, a lower bound of both for every node
+    below it, and how many classes it keeps."""
+
+    suppressed: int
+    penalty: float
+    least_suppressed: int
+    least_penalty: float
+    kept: int
+
+
+class NodeTables:
+    """Class tables of lattice nodes over the tuples of a class table (or some of them)."""
+
+    def __init__(self, table: ClassTable, promises: Promises, totals: Int, chosen: Int | None = None) -> None:
+        self.promises = promises
+        self.records = table.records
+        self.heights = [tree.height for tree in table.hierarchies]
+        codes = table.codes if chosen is None else table.codes[:, chosen]
+        picked = totals if chosen is None else totals[chosen]
+        self.level_codes = [_level_codes(tree.node_of, codes[a]) for a, tree in enumerate(table.hierarchies)]
+        self.losses = [
+            [float(w) * tree.loss[nodes] for nodes, _, _ in levels]
+            for w, tree, levels in zip(table.weights, table.hierarchies, self.level_codes, strict=True)
+        ]
+        self._pack(codes, picked)
+        self.order = sorted(range(len(self.heights)), key=lambda a: -len(self.level_codes[a][0][0]))
+        self._cache: OrderedDict[tuple[int, ...], tuple[Int, Int]] = OrderedDict()
+        self._bytes = 0
+
+    def _pack(self, codes: NDArray[np.int32], totals: Int) -> None:
+        widths = [max((len(levels[0][0]) - 1).bit_length(), 1) for levels in self.level_codes]
+        if sum(widths) > 62:
+            raise Unsupported(
+                f"{len(widths)} quasi-identifiers with that many different values need {sum(widths)} bits per combination; the lattice "
+                "search has 62. Use LocalRecoding after coarser hierarchies, Mondrian or TopDown, or drop attributes."
+            )
+        self.shifts = np.cumsum([0, *widths[:-1]]).astype(np.int64) if widths else np.zeros(0, np.int64)
+        self.masks = np.array([(1 << width) - 1 for width in widths], dtype=np.int64)
+        key = np.zeros(codes.shape[1], dtype=np.int64)
+        for a, (_, dense, _) in enumerate(levels[0] for levels in self.level_codes):
+            key |= dense[codes[a]].astype(np.int64) << self.shifts[a]
+        self.root = (key, np.ascontiguousarray(totals))
+
+    def base_losses(self) -> list[Real]:
+        """Per attribute and level: the loss of all these records without suppression, as a share of the table's records."""
+        keys, totals = self.root
+        result = []
+        for a, levels in enumerate(self.level_codes):
+            leaf = (keys >> self.shifts[a]) & self.masks[a]
+            records = np.bincount(leaf, weights=totals[:, 0], minlength=len(levels[0][0]))
+            per_level = [
+                float((records * self.losses[a][level][self._change_codes(a, 0, level)]).sum()) for level in range(len(levels))
+            ]
+            result.append(np.array(per_level) / self.records)
+        return result
+
+    def classes(self, levels: Sequence[int]) -> tuple[Int, Int]:
+        """Packed keys and totals of the classes of a node."""
+        prefix = tuple(levels[a] for a in self.order)
+        return self._table(_strip(prefix))
+
+    def verdict(self, levels: Sequence[int]) -> Verdict:
+        """Check every class of a node."""
+        keys, totals = self.classes(levels)
+        starts, losses = self._losses_at(levels)
+        promises = self.promises
+        if promises.only_k:
+            units = promises.layout.units
+            suppressed, kept, penalty = small_classes(keys, totals, units, promises.k, self.shifts, self.masks, starts, losses)
+            penalty /= self.records
+            return Verdict(int(suppressed), penalty, int(suppressed), penalty, int(kept))
+        need = promises.needs(totals)
+        suppressed, kept, penalty, least, least_penalty = failing_classes(
+            keys, totals, need, self.shifts, self.masks, starts, losses
+        )
+        if least > self.records:  # some class is hopeless: suppression cannot mend it
+            suppressed = self.records + 1
+        return Verdict(int(suppressed), penalty / self.records, int(least), least_penalty / self.records, int(kept))
+
+    def failing_keys(self, levels: Sequence[int]) -> tuple[Int, Int, NDArray[np.bool_]]:
+        """Keys, totals and, per class, whether it must be suppressed."""
+        keys, totals = self.classes(levels)
+        return keys, totals, self.promises.needs(totals) != 0
+
+    def keys_of_tuples(self, levels: Sequence[int]) -> Int:
+        """The packed key of every tuple at a node."""
+        keys = self.root[0].copy()
+        for a, level in enumerate(levels):
+            if level:
+                keys ^= self._change(a, 0, level)[(keys >> self.shifts[a]) & self.masks[a]]
+        return keys
+
+    def node_ids(self, levels: Sequence[int], keys: Int) -> list[NDArray[np.int32]]:
+        """Per attribute the hierarchy node that each packed key shows."""
+        return [
+            self.level_codes[a][level][0][(keys >> self.shifts[a]) & self.masks[a]].astype(np.int32)
+            for a, level in enumerate(levels)
+        ]
+
+    def _table(self, prefix: tuple[int, ...]) -> tuple[Int, Int]:
+        if not prefix:
+            return self.root
+        found = self._cache.get(prefix)
+        if found is not None:
+            self._cache.move_to_end(prefix)
+            return found
+        head, last = prefix[:-1], prefix[-1]
+        attribute = self.order[len(head)]
+        below = 0
+        keys_totals = None
+        for level in range(last - 1, 0, -1):
+            keys_totals = self._cache.get((*head, level))
+            if keys_totals is not None:
+                below = level
+                break
+        if keys_totals is None:
+            keys_totals = self._table(_strip(head))
+        keys, totals = keys_totals
+        shift, mask = int(self.shifts[attribute]), int(self.masks[attribute])
+        made = roll_up(keys, totals, shift, mask, self._change(attribute, below, last))
+        self._cache[prefix] = made
+        self._bytes += made[0].nbytes + made[1].nbytes
+        while self._bytes > CACHE_BYTES and len(self._cache) > 1:
+            _, dropped = self._cache.popitem(last=False)
+            self._bytes -= dropped[0].nbytes + dropped[1].nbytes
+        return made
+
+    def _change_codes(self, attribute: int, below: int, level: int) -> Int:
+        """Dense code at `level` of every dense code at `below`."""
+        levels = self.level_codes[attribute]
+        leaves = levels[below][2]
+        return levels[level][1][leaves].astype(np.int64)
+
+    def _change(self, attribute: int, below: int, level: int) -> Int:
+        """The bits to flip in a packed key when an attribute climbs from one level to another, by its field."""
+        key = (attribute, below, level)
+        found = self._changes.get(key)
+        if found is None:
+            codes = self._change_codes(attribute, below, level)
+            found = np.zeros(int(self.masks[attribute]) + 1, dtype=np.int64)
+            found[: codes.size] = (codes ^ np.arange(codes.size)) << self.shifts[attribute]
+            self._changes[key] = found
+        return found
+
+    @property
+    def _changes(self) -> dict[tuple[int, int, int], Int]:
+        return self.__dict__.setdefault("_change_cache", {})  # type: ignore[no-any-return]
+
+    def _losses_at(self, levels: Sequence[int]) -> tuple[Int, Real]:
+        parts = [self.losses[a][level] for a, level in enumerate(levels)]
+        starts = np.zeros(len(parts), dtype=np.int64)
+        total = 0
+        for a, part in enumerate(parts):
+            starts[a] = total
+            total += part.size
+        return starts, np.concatenate(parts)
+
+
+def _strip(prefix: tuple[int, ...]) -> tuple[int, ...]:
+    end = len(prefix)
+    while end and prefix[end - 1] == 0:
+        end -= 1
+    return prefix[:end]
+
+
+def _level_codes(node_of: NDArray[np.int32], codes: NDArray[np.int32]) -> list[tuple[Int, NDArray[np.int32], Int]]:
+    """Per level: the nodes that occur, the dense code of every leaf (-1 when it does not occur), and one leaf per dense code."""
+    used = np.unique(codes)
+    result = []
+    for row in node_of:
+        nodes, first, inverse = np.unique(row[used], return_index=True, return_inverse=True)
+        dense = np.full(row.size, -1, dtype=np.int32)
+        dense[used] = inverse.reshape(-1)
+        result.append((nodes.astype(np.int64), dense, used[first].astype(np.int64)))
+    return result

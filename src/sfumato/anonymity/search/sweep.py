@@ -1,0 +1,184 @@
+"""The border sweep: exact search of a lattice that fits in memory.
+
+Every node has a lower bound of its loss, at first the loss without suppression. A checked node raises the bounds of all nodes below it (they
+suppress at least as much) or rules them out (they suppress too much). When no bound is below the best loss found, that
+loss is the optimum.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymity.search.node_tables import NodeTables, Verdict
+from sfumato.core.progress import Progress, silent
+
+Real = NDArray[np.float64]
+Levels = tuple[int, ...]
+EQUAL = 1e-12  # losses closer than this are the same
+
+
+@dataclass
+class Found:
+    """The best node so far and what was learnt about the others."""
+
+    levels: Levels | None = None
+    loss: float = float("inf")
+    gap: float = 0.0
+    evaluated: int = 0
+    trail: list[tuple[Levels, float, int, int]] = field(default_factory=list)
+    records: int = 1
+    rank: tuple[int, int, Levels] = (0, 0, ())  # among equal losses: fewest suppressed, then fewest classes (lowest risk)
+
+    def note(self, levels: Levels, loss: float, verdict: Verdict, feasible: bool) -> None:
+        """Remember a checked node."""
+        self.evaluated += 1
+        self.trail.append((levels, loss, verdict.suppressed, verdict.kept))
+        rank = (verdict.suppressed, verdict.kept, levels)
+        if feasible and (loss < self.loss - EQUAL or (loss <= self.loss + EQUAL and rank < self.rank)):
+            self.levels, self.loss, self.rank = levels, loss, rank
+
+    def map(self) -> dict[str, Any]:
+        """Risk against loss of every checked node: mean re-identification risk of the kept records, loss, share suppressed."""
+        loss = [entry[1] for entry in self.trail]
+        suppressed = [min(entry[2], self.records) for entry in self.trail]
+        risk = [entry[3] / max(self.records - gone, 1) for entry, gone in zip(self.trail, suppressed, strict=True)]
+        chosen = next((i for i, entry in enumerate(self.trail) if entry[0] == self.levels), -1)
+        return {
+            "levels": [list(entry[0]) for entry in self.trail],
+            "loss": loss,
+            "suppressed": [gone / self.records for gone in suppressed],
+            "risk": risk,
+            "chosen": chosen,
+        }
+
+
+class Sweep:
+    """One exact search; `limit` is how many records may be suppressed."""
+
+    def __init__(self, tables: NodeTables, limit: int, progress: Progress = silent) -> None:
+        self.tables = tables
+        self.limit = limit
+        self.progress = progress
+        self.shape = tuple(height + 1 for height in tables.heights)
+        self.parts = tables.base_losses()
+        self.steps = [np.diff(part).tolist() for part in self.parts]
+        self.base = _outer_sum(self.parts)
+        self.bounds = self.base.copy()
+        self.found = Found(records=tables.records)
+        self.checked: dict[Levels, float] = {}
+        self.penalties: dict[Levels, float] = {}  # least penalty of all nodes below a checked one
+
+    def run(self) -> Found:
+        """Find and prove the optimum.
+
+        The open node with the lowest bound is ruled out by the most general node above it that can do so: found by bisection on a path
+        upward, because the penalty falls along it. That node rules out as many others as possible on the way.
+        """
+        self._start()
+        flat = self.bounds.reshape(-1)
+        while True:
+            lowest = int(np.argmin(flat))
+            if flat[lowest] >= self.found.loss + EQUAL:
+                return self.found
+            if self.found.evaluated % 32 == 0:
+                still_open = int((flat < self.found.loss + EQUAL).sum())
+                self.progress("searching the lattice", int(flat.size) - still_open, int(flat.size))
+            node = tuple(int(x) for x in np.unravel_index(lowest, self.shape))
+            self._rule_out(node)
+
+    def _rule_out(self, node: Levels) -> None:
+        path = self._path_up(node)
+        base = float(self.base[node])
+        low, high = 0, len(path) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            self.check(path[middle])
+            if base + self.penalties[path[middle]] >= self.found.loss + EQUAL:
+                low = middle
+            else:
+                high = middle - 1
+        if low == 0:
+            self.check(node)
+
+    def check(self, node: Levels) -> float:
+        """Evaluate a node and spread what it says to the nodes below; returns its loss, infinite when it suppresses too much."""
+        known = self.checked.get(node)
+        if known is not None:
+            return known
+        verdict = self.tables.verdict(node)
+        base = float(self.base[node])
+        feasible = verdict.suppressed <= self.limit
+        loss = base + verdict.penalty
+        self.found.note(node, loss, verdict, feasible)
+        below = tuple(slice(0, level + 1) for level in node)
+        ruled_out = verdict.least_suppressed > self.limit
+        self.penalties[node] = float("inf") if ruled_out else verdict.least_penalty
+        if ruled_out:
+            self.bounds[below] = np.inf
+        elif verdict.least_penalty > 0:
+            np.maximum(self.bounds[below], self.base[below] + verdict.least_penalty, out=self.bounds[below])
+        self.bounds[node] = np.inf
+        self.checked[node] = result = loss if feasible else float("inf")
+        return result
+
+    def _start(self) -> None:
+        """A good first solution: the lowest feasible node of the cheapest path upward, then improved step by step."""
+        path = self._path_up(tuple(0 for _ in self.shape))
+        low, high = 0, len(path) - 1
+        if self.check(path[high]) == float("inf"):
+            return
+        while low < high:
+            middle = (low + high) // 2
+            if self.check(path[middle]) < float("inf"):
+                high = middle
+            else:
+                low = middle + 1
+        self._descend(path[high])
+
+    def _path_up(self, start: Levels) -> list[Levels]:
+        """From a node to the top, raising next whatever costs least."""
+        node = list(start)
+        path = [start]
+        heights = [part.size - 1 for part in self.parts]
+        heads = [(self.steps[a][level], a) for a, level in enumerate(start) if level < heights[a]]
+        heapq.heapify(heads)
+        while heads:
+            a = heads[0][1]
+            node[a] += 1
+            path.append(tuple(node))
+            if node[a] < heights[a]:
+                heapq.heapreplace(heads, (self.steps[a][node[a]], a))
+            else:
+                heapq.heappop(heads)
+        return path
+
+    def _descend(self, node: Levels) -> None:
+        """Move to the best neighbour (one level down or up in one attribute) as long as the loss falls."""
+        best = self.check(node)
+        while True:
+            moved = False
+            for a in range(len(node)):
+                for step in (-1, 1):
+                    level = node[a] + step
+                    if not 0 <= level < self.shape[a]:
+                        continue
+                    near = (*node[:a], level, *node[a + 1 :])
+                    if self.bounds[near] >= best - EQUAL:
+                        continue
+                    loss = self.check(near)
+                    if loss < best - EQUAL:
+                        best, node, moved = loss, near, True
+            if not moved:
+                return
+
+
+def _outer_sum(parts: list[Real]) -> Real:
+    total = np.zeros(())
+    for part in parts:
+        total = total[..., None] + part
+    return np.ascontiguousarray(total)

@@ -1,0 +1,188 @@
+"""A release as an adversary reads it: its classes, and how a sensitive attribute is spread over them.
+
+Rows are grouped once by the shown quasi-identifiers; every attack then works on classes, not on rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import InputError, MissingColumn, Unsupported, all_at_once
+from sfumato.core.view import View
+from sfumato.data.released import ReleasedTable
+from sfumato.data.values import texts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column in codes: `values[codes[row]]` is the text of a row (None for a missing value)."""
+
+    values: tuple[str | None, ...] = field(repr=False)
+    codes: Ids = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """A sensitive attribute over classes, the pairs that occur only: `count[i]` records of `klass[i]` show value `value[i]`.
+
+    Pairs are sorted by class, within a class by count, the most frequent first.
+    """
+
+    klass: Ids = field(repr=False)
+    value: Ids = field(repr=False)
+    count: Ids = field(repr=False)
+    values: tuple[str | None, ...] = field(repr=False)
+    classes: int
+
+    @cached_property
+    def prior(self) -> NDArray[np.float64]:
+        """The share of each value in the whole table."""
+        totals = np.bincount(self.value, weights=self.count, minlength=len(self.values))
+        return totals / max(float(totals.sum()), 1.0)
+
+    @cached_property
+    def starts(self) -> Ids:
+        """Where the pairs of each class begin, and their number last."""
+        return np.searchsorted(self.klass, np.arange(self.classes + 1)).astype(np.int64)
+
+    @cached_property
+    def distinct(self) -> Ids:
+        """Different values per class."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def top(self) -> Ids:
+        """The pair of the most frequent value of each class."""
+        return self.starts[:-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The classes of a release.
+
+    `of_row[row]` is the class of a row; `sizes` counts rows, `units` counts people (rows where no unit column is shown);
+    `shown[a][c]` is the code of what class c shows for quasi-identifier a among `labels[a]`.
+    """
+
+    table: pa.Table = field(repr=False)
+    released: ReleasedTable = field(repr=False)
+    quasi: tuple[str, ...]
+    of_row: Ids = field(repr=False)
+    sizes: Ids = field(repr=False)
+    units: Ids = field(repr=False)
+    labels: tuple[tuple[str | None, ...], ...] = field(repr=False)
+    shown: tuple[Ids, ...] = field(repr=False)
+
+    @property
+    def records(self) -> int:
+        """Released rows."""
+        return int(self.of_row.size)
+
+    def histogram(self, attribute: str) -> Histogram:
+        """How the values of a column are spread over the classes."""
+        column = encoded(self.table, attribute)
+        return spread(self.of_row, column.codes, column.values, len(self.sizes))
+
+
+def spread(klass: Ids, codes: Ids, values: tuple[str | None, ...], classes: int) -> Histogram:
+    """Count the values of each class."""
+    pairs, counts = np.unique(klass * max(len(values), 1) + codes, return_counts=True)
+    of_class, value = np.divmod(pairs, max(len(values), 1))
+    order = np.lexsort((value, -counts, of_class))
+    return Histogram(of_class[order], value[order], counts[order].astype(np.int64), values, classes)
+
+
+def released_table(view: View) -> ReleasedTable:
+    """The released rows with what their texts stand for; a bare Arrow table stands for itself."""
+    import pyarrow as pa
+
+    if isinstance(view.result, ReleasedTable):
+        return view.result
+    if isinstance(view.result, pa.Table):
+        return ReleasedTable(view.result, view.schema, records=view.result.num_rows)
+    raise InputError(f"this attack reads a released table, not a {type(view.result).__name__}")
+
+
+def classes_of(view: View, quasi: Sequence[str] | None = None) -> Classes:
+    """Group the released rows by their quasi-identifiers."""
+    released = released_table(view)
+    table = released.table
+    chosen = tuple(name for name in view.schema.quasi if name in table.column_names) if quasi is None else tuple(quasi)
+    require(table, chosen, view.name)
+    columns = [encoded(table, name) for name in chosen]
+    of_row, first = grouped([column.codes for column in columns], table.num_rows)
+    sizes = np.bincount(of_row, minlength=first.size).astype(np.int64)
+    return Classes(
+        table=table,
+        released=released,
+        quasi=chosen,
+        of_row=of_row,
+        sizes=sizes,
+        units=_units(table, view.schema.unit, of_row, sizes),
+        labels=tuple(column.values for column in columns),
+        shown=tuple(column.codes[first] for column in columns),
+    )
+
+
+def encoded(table: pa.Table, name: str) -> Column:
+    """A column in codes; equal texts have equal codes, whatever type carried them."""
+    import pyarrow as pa
+
+    chunks = table.column(name).combine_chunks()
+    if isinstance(chunks, pa.ChunkedArray):  # an empty table stays chunked
+        chunks = pa.concat_arrays(chunks.chunks) if chunks.num_chunks else pa.array([], type=chunks.type)
+    if pa.types.is_dictionary(chunks.type):
+        chunks = chunks.cast(chunks.type.value_type)
+    dictionary = chunks.dictionary_encode(null_encoding="encode")
+    seen: dict[str | None, int] = {}
+    merged = np.array([seen.setdefault(text, len(seen)) for text in texts(dictionary.dictionary)], dtype=np.int64)
+    codes = dictionary.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return Column(tuple(seen), merged[codes] if codes.size else codes)
+
+
+def grouped(columns: Sequence[Ids], rows: int) -> tuple[Ids, Ids]:
+    """Equal tuples get equal ids 0, 1, …; also the first row of each id."""
+    ids = np.zeros(rows, dtype=np.int64)
+    for codes in columns:
+        width = int(codes.max()) + 1 if codes.size else 1
+        ids = np.unique(ids * width + codes, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    _, first = np.unique(ids, return_index=True)
+    return ids, first.astype(np.int64)
+
+
+def sensitive_attributes(view: View, attribute: str | None) -> tuple[str, ...]:
+    """The attribute asked for, or all sensitive ones of the schema that were released."""
+    present = released_table(view).table.column_names
+    chosen = (attribute,) if attribute is not None else tuple(n for n in view.schema.sensitive if n in present)
+    if not chosen:
+        raise Unsupported(
+            f"{view.name} has no sensitive attribute to attack. Give a column the role 'sensitive' in the schema, "
+            "or name one with attribute=."
+        )
+    require(released_table(view).table, chosen, view.name)
+    return chosen
+
+
+def require(table: pa.Table, names: Sequence[str], where: str) -> None:
+    """All these columns must be there; every missing one is named."""
+    missing = [f"column '{name}' is not in {where}" for name in names if name not in table.column_names]
+    all_at_once(MissingColumn, "attack", missing)
+
+
+def _units(table: pa.Table, unit: str | None, of_row: Ids, sizes: Ids) -> Ids:
+    if unit is None or unit not in table.column_names:
+        return sizes
+    people = encoded(table, unit)
+    pairs = np.unique(of_row * max(len(people.values), 1) + people.codes)
+    return np.bincount(pairs // max(len(people.values), 1), minlength=sizes.size).astype(np.int64)

@@ -1,0 +1,126 @@
+"""Which raw values a released text may stand for, and which released texts may stand for the same raw value.
+
+A text is a hierarchy node (its leaves), a range made by partitioning (its bounds), the root `*` (everything), or itself. Answers are
+sparse: for each value the texts that cover it, as offsets into one array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.attacks.classes import Classes, Ids
+from sfumato.data.hierarchy import ROOT
+from sfumato.data.released import ShownValue
+from sfumato.data.values import as_numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Covering:
+    """For value v the texts `labels[offsets[v]:offsets[v + 1]]` may stand for it."""
+
+    offsets: Ids = field(repr=False)
+    labels: Ids = field(repr=False)
+
+    @classmethod
+    def from_pairs(cls, value: Ids, label: Ids, values: int) -> Covering:
+        """From pairs in any order, repeated ones counted once."""
+        width = int(label.max()) + 1 if label.size else 1
+        pairs = np.unique(value * width + label)
+        counts = np.bincount(pairs // width, minlength=values)
+        return cls(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), pairs % width)
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What one text stands for: all, leaves, or numbers in [low, high)."""
+
+    everything: bool = False
+    leaves: frozenset[str | None] = frozenset()
+    bounds: tuple[float, float] | None = None
+
+
+def meanings(classes: Classes, column: int) -> list[Meaning]:
+    """What each text of a quasi-identifier stands for."""
+    known = classes.released.shown.get(classes.quasi[column], {})
+    return [_meaning(label, known.get(label)) for label in classes.labels[column]]
+
+
+def covering(stand_for: Sequence[Meaning], values: Sequence[str | None]) -> Covering:
+    """For each raw value the texts that cover it."""
+    index = {value: i for i, value in enumerate(values)}
+    numbers = _numbers(values)
+    found: list[tuple[Ids, int]] = []
+    for label, meaning in enumerate(stand_for):
+        found.append((_covered(meaning, index, numbers), label))
+    return _pairs(found, len(values))
+
+
+def overlapping(first: Sequence[Meaning], second: Sequence[Meaning]) -> Covering:
+    """For each text of the first release the texts of the second that may stand for the same raw value."""
+    universe: dict[str | None, None] = {}
+    for meaning in (*first, *second):
+        universe.update(dict.fromkeys(meaning.leaves))
+    values = list(universe)
+    below = covering(second, values)
+    index = {value: i for i, value in enumerate(values)}
+    numbers = _numbers(values)
+    everything = np.array([i for i, meaning in enumerate(second) if meaning.everything], dtype=np.int64)
+    found: list[tuple[Ids, int]] = []
+    for label, meaning in enumerate(first):
+        if meaning.everything:
+            matched = np.arange(len(second), dtype=np.int64)
+        else:
+            leaves = _covered(meaning, index, numbers)
+            parts = [below.labels[below.offsets[leaf] : below.offsets[leaf + 1]] for leaf in leaves.tolist()]
+            parts.append(everything)
+            parts.append(np.array(_ranges_meeting(meaning, second), dtype=np.int64))
+            matched = np.unique(np.concatenate(parts))
+        found.append((matched, label))
+    swapped = [(np.full(matched.size, label, dtype=np.int64), matched) for matched, label in found]
+    first_ids = np.concatenate([pair[0] for pair in swapped]) if swapped else np.zeros(0, dtype=np.int64)
+    second_ids = np.concatenate([pair[1] for pair in swapped]) if swapped else np.zeros(0, dtype=np.int64)
+    return Covering.from_pairs(first_ids, second_ids, len(first))
+
+
+def _meaning(label: str | None, shown: ShownValue | None) -> Meaning:
+    if shown is None:
+        return Meaning(everything=True) if label == ROOT else Meaning(leaves=frozenset([label]))
+    if shown.leaves:
+        # `*` over the listed leaves also stands for values that the hierarchy does not list
+        return Meaning(everything=label == ROOT, leaves=shown.leaves)
+    return Meaning(bounds=shown.bounds) if shown.bounds is not None else Meaning(leaves=frozenset([label]))
+
+
+def _numbers(values: Sequence[str | None]) -> NDArray[np.float64]:
+    """Each value as a number, NaN where it is none."""
+    whole = as_numbers(values)
+    if whole is not None:
+        return np.array(whole)
+    return np.array([(as_numbers([value]) or [float("nan")])[0] for value in values])
+
+
+def _covered(meaning: Meaning, index: dict[str | None, int], numbers: NDArray[np.float64]) -> Ids:
+    if meaning.everything:
+        return np.arange(len(index), dtype=np.int64)
+    if meaning.bounds is not None:
+        low, high = meaning.bounds
+        return np.flatnonzero((numbers >= low) & (numbers < high)).astype(np.int64)
+    return np.array(sorted(index[leaf] for leaf in meaning.leaves if leaf in index), dtype=np.int64)
+
+
+def _ranges_meeting(meaning: Meaning, others: Sequence[Meaning]) -> list[int]:
+    if meaning.bounds is None:
+        return []
+    low, high = meaning.bounds
+    return [i for i, other in enumerate(others) if other.bounds and other.bounds[0] < high and low < other.bounds[1]]
+
+
+def _pairs(found: Iterable[tuple[Ids, int]], values: int) -> Covering:
+    kept = list(found)
+    value = np.concatenate([ids for ids, _ in kept]) if kept else np.zeros(0, dtype=np.int64)
+    label = np.concatenate([np.full(ids.size, name, dtype=np.int64) for ids, name in kept]) if kept else value
+    return Covering.from_pairs(value, label, values)

@@ -1,0 +1,60 @@
+"""Probabilistic inference: guess the most frequent sensitive value of the target's class.
+
+A class with many distinct values protects little when one of them has nearly all its records.
+Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam, "l-diversity: privacy beyond k-anonymity", TKDD 1(1), 2007.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.attacks.classes import Classes, classes_of, sensitive_attributes
+from sfumato.attacks.success import percent, share, wilson
+from sfumato.attacks.worst import worst
+from sfumato.core.params import require
+from sfumato.core.view import Attack, AttackResult, View
+
+
+@dataclass(frozen=True)
+class ProbabilisticInference(Attack):
+    """The adversary names the most frequent value of the target's class.
+
+    Success is the share of people for whom that is right; blind guessing names the most frequent value of the whole table.
+    `likely` is the posterior from which a value counts as practically known.
+    """
+
+    attribute: str | None = None
+    likely: float = 0.8
+
+    def __post_init__(self) -> None:
+        require(0 < self.likely <= 1, f"ProbabilisticInference: likely must be above 0 and at most 1, not {self.likely}")
+
+    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+        """Attack the released table; needs no further knowledge."""
+        classes = classes_of(view)
+        return worst(self._attack(name, classes) for name in sensitive_attributes(view, self.attribute))
+
+    def _attack(self, name: str, classes: Classes) -> AttackResult:
+        histogram = classes.histogram(name)
+        right = histogram.count[histogram.top] if histogram.count.size else np.zeros(0, dtype=np.int64)
+        posterior = right / classes.sizes
+        known = int(classes.sizes[posterior >= self.likely].sum())
+        correct, records = int(right.sum()), classes.records
+        highest = float(posterior.max()) if posterior.size else 0.0
+        blind = float(histogram.prior.max()) if histogram.prior.size else 0.0
+        return AttackResult(
+            attack="ProbabilisticInference",
+            success=share(correct, records),
+            baseline=blind,
+            interval=wilson(correct, records),
+            targets=records,
+            finding=(
+                f"Naming the most frequent value of '{name}' in each class is right for {percent(share(correct, records))} "
+                f"of the records, without the release for {percent(blind)}; the surest class gives {percent(highest)}, and "
+                f"{known:,} of {records:,} records are in classes at {percent(self.likely)} or more."
+            ),
+            details={"attribute": name, "max_posterior": highest, "likely": self.likely, "practically_known": known},
+        )

@@ -1,0 +1,168 @@
+"""Intersection: two releases about the same people, each safe alone, are laid over each other.
+
+Whoever knows a person's quasi-identifiers finds a class in each release; the person's record must be in all of them. What the
+classes have in common is what remains: sensitive values that all of them show, records that can be the same one. k-anonymity
+and its relatives do not compose. Ganta, Kasiviswanathan, Smith, "Composition attacks and auxiliary information in data privacy",
+KDD 2008.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.attacks.candidates import target_classes
+from sfumato.attacks.classes import Classes, classes_of
+from sfumato.attacks.joint import Joint, joint_by_overlap, joint_by_people
+from sfumato.attacks.remaining import Linked, Remaining, link_columns, linked, remaining
+from sfumato.attacks.success import percent, share, wilson
+from sfumato.core.errors import InputError
+from sfumato.core.view import Attack, AttackResult, View
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False)
+class OtherReleases:
+    """The earlier releases about the same people, and the `original` rows where the owner runs the attack."""
+
+    views: tuple[View, ...] = field(repr=False)
+    original: pa.Table | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Intersection(Attack):
+    """An adversary who knows a target's raw quasi-identifiers, and that the target is in every release.
+
+    `knowledge`: `OtherReleases`, a view or several. With the original at hand the combinations of classes are those of real
+    people; without it all combinations whose texts may stand for the same raw values, people being spread over them evenly.
+
+    Success: the share of people for whom one value of some sensitive attribute is left. Blind guessing: those of them who have
+    the most frequent value of this release. Details: `worst_remaining_group`, the fewest records that can still be the target's
+    (records can be the same one when they agree in every column that all releases show as it is), `worst_group_alone`, the
+    smallest class before, and, with the original, `worst_joint_group`, the fewest people who share all their classes: what
+    remains if the records of the releases could be told to belong together.
+    """
+
+    attribute: str | None = None
+
+    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+        """Lay the releases over each other."""
+        others = _others(knowledge)
+        views = (view, *others.views)
+        releases = [classes_of(each) for each in views]
+        names = _shared_sensitive(views, self.attribute)
+        joint = (
+            joint_by_people(releases, others.original)
+            if others.original is not None
+            else joint_by_overlap(releases)
+        )
+        left = remaining(joint, [linked(releases, link_columns(views))])[0]
+        by_attribute = dict(zip(names, remaining(joint, [linked(releases, (name,)) for name in names]), strict=True))
+        return _result(views, releases, joint, left, by_attribute)
+
+
+def sensitive_candidates(views: Sequence[View], target: Mapping[str, str | None], attribute: str) -> frozenset[str | None]:
+    """The values of a sensitive attribute that every release allows for a person with these raw quasi-identifiers."""
+    if not views:
+        raise InputError("there is no release to look the target up in")
+    sets = []
+    for view in views:
+        classes = classes_of(view)
+        histogram = classes.histogram(attribute)
+        known = {name: value for name, value in target.items() if name in classes.quasi}
+        inside = np.isin(histogram.klass, target_classes(classes, known))
+        sets.append(frozenset(histogram.values[int(code)] for code in histogram.value[inside]))
+    return frozenset.intersection(*sets)
+
+
+def _result(
+    views: Sequence[View],
+    releases: Sequence[Classes],
+    joint: Joint,
+    left: Remaining,
+    by_attribute: Mapping[str, Remaining],
+) -> AttackResult:
+    # A combination without a common record contradicts the assumption that the target is in all releases.
+    possible = left.records > 0
+    people = float(joint.people[possible].sum())
+    singled = np.zeros(joint.people.size, dtype=np.bool_)
+    blind = np.zeros(joint.people.size, dtype=np.bool_)
+    counts: dict[str, float] = {}
+    for name, found in by_attribute.items():
+        certain = possible & (found.values == 1)
+        counts[name] = float(joint.people[certain].sum())
+        singled |= certain
+        blind |= certain & (found.only == _most_frequent(found.linked))
+    exposed = float(joint.people[singled].sum())
+    worst = int(left.records[possible].min()) if possible.any() else 0
+    alone = min((int(classes.units.min()) for classes in releases if classes.units.size), default=0)
+    targets = round(people)
+    details: dict[str, Any] = {
+        "releases": len(views),
+        "people_are": "counted" if joint.exact else "estimated",
+        "worst_remaining_group": worst,
+        "worst_group_alone": alone,
+        "singled_out": exposed if not joint.exact else round(exposed),
+        "singled_out_by_one_release_alone": float(joint.people[possible & _alone(joint, by_attribute)].sum()),
+        "combinations": int(possible.sum()),
+    }
+    if len(by_attribute) > 1:
+        details["singled_out_by_attribute"] = counts
+    if joint.exact:
+        details["worst_joint_group"] = int(joint.people[possible].min()) if possible.any() else 0
+    return AttackResult(
+        attack="Intersection",
+        success=share(exposed, people),
+        baseline=share(float(joint.people[blind].sum()), people),
+        interval=wilson(share(exposed, people) * targets, targets),
+        targets=targets,
+        finding=_finding(len(views), worst, alone, share(exposed, people), bool(by_attribute)),
+        details=details,
+    )
+
+
+def _finding(releases: int, worst: int, alone: int, rate: float, sensitive: bool) -> str:
+    if not worst:
+        return f"No person can be in all {releases} releases: their classes have nothing in common."
+    change = "as before" if worst >= alone else f"instead of {alone:,} in the weakest release alone"
+    told = f" For {percent(rate)} of the people a sensitive value becomes certain." if sensitive else ""
+    return f"Laid over each other, the {releases} releases leave a target among at least {worst:,} records, {change}.{told}"
+
+
+def _alone(joint: Joint, by_attribute: Mapping[str, Remaining]) -> Any:
+    """Combinations whose people are singled out by one of the releases without the others."""
+    alone = np.zeros(joint.people.size, dtype=np.bool_)
+    for found in by_attribute.values():
+        for release, rows in enumerate(found.linked.rows):
+            distinct = np.diff(rows.indptr)
+            alone |= joint.distinct_alone(release, rows, distinct) == 1
+    return alone
+
+
+def _most_frequent(found: Linked) -> int:
+    totals = np.asarray(found.rows[0].sum(axis=0)).reshape(-1)
+    return int(np.argmax(totals)) if totals.size else -1
+
+
+def _shared_sensitive(views: Sequence[View], attribute: str | None) -> tuple[str, ...]:
+    shared = link_columns(views)
+    if attribute is not None:
+        if attribute not in shared:
+            raise InputError(f"not every release shows the column '{attribute}' as it is, so it cannot be compared")
+        return (attribute,)
+    return tuple(name for name in views[0].schema.sensitive if name in shared)
+
+
+def _others(knowledge: Any) -> OtherReleases:
+    if isinstance(knowledge, OtherReleases) and knowledge.views:
+        return knowledge
+    if isinstance(knowledge, View):
+        return OtherReleases((knowledge,))
+    if isinstance(knowledge, Sequence) and knowledge and all(isinstance(entry, View) for entry in knowledge):
+        return OtherReleases(tuple(knowledge))
+    raise InputError("the intersection attack needs at least one other release: a View, several, or OtherReleases(views)")

@@ -1,0 +1,120 @@
+"""Linkage: join the release with a register that has names, on the quasi-identifiers both share.
+
+A released text matches a raw value of the register when it may stand for it. One matching record is an identification.
+Sweeney, "k-anonymity: a model for protecting privacy", IJUFKS 10(5), 2002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.attacks.candidates import matching
+from sfumato.attacks.classes import Classes, Ids, classes_of, encoded, grouped, require
+from sfumato.attacks.coverage import covering, meanings
+from sfumato.attacks.success import percent, share, wilson
+from sfumato.core.errors import InputError, MissingColumn
+from sfumato.core.view import Attack, AttackResult, View
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False)
+class Register:
+    """A table of people with raw values. `columns` maps quasi-identifiers of the release to columns of the register; empty:
+    those with the same names."""
+
+    table: pa.Table = field(repr=False)
+    columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True)
+class Linkage(Attack):
+    """The adversary knows who is in the register and looks each person up in the release.
+
+    `knowledge`: a `Register` or an Arrow table. Success: the share of people of the register whose record would be picked
+    correctly by choosing at random among the records that match, if they are in the release at all; somebody without any
+    match is certainly not. Blind guessing picks any record: 1/n.
+    """
+
+    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+        """Look every person of the register up in the release."""
+        register = knowledge if isinstance(knowledge, Register) else _register(knowledge)
+        named = register.columns or {n: n for n in view.schema.quasi if n in register.table.column_names}
+        classes = classes_of(view)
+        known = [name for name in classes.quasi if name in named]
+        if not known:
+            raise MissingColumn(
+                "linkage: the register shares no quasi-identifier with the release; map them with "
+                "Register(table, columns={'column of the release': 'column of the register'})"
+            )
+        require(register.table, [named[name] for name in known], "the register")
+        tuple_of_person, people, matched, person, klass = _look_up(classes, register, known, named)
+        return _result(classes, tuple_of_person, people, matched, person, klass, known)
+
+
+def _look_up(
+    classes: Classes, register: Register, known: list[str], named: Mapping[str, str]
+) -> tuple[Ids, Ids, Ids, Ids, Ids]:
+    """Per distinct combination of raw values: its people, the records it matches, and the pairs (combination, class)."""
+    columns = [encoded(register.table, named[name]) for name in known]
+    tuple_of_person, first = grouped([column.codes for column in columns], register.table.num_rows)
+    people = np.bincount(tuple_of_person, minlength=first.size).astype(np.int64)
+    positions = [classes.quasi.index(name) for name in known]
+    coverings = [
+        covering(meanings(classes, position), column.values)
+        for position, column in zip(positions, columns, strict=True)
+    ]
+    batches = list(
+        matching([column.codes[first] for column in columns], coverings, [classes.shown[p] for p in positions])
+    )
+    person = np.concatenate([batch[0] for batch in batches]) if batches else np.zeros(0, dtype=np.int64)
+    klass = np.concatenate([batch[1] for batch in batches]) if batches else np.zeros(0, dtype=np.int64)
+    matched = np.bincount(person, weights=classes.units[klass], minlength=first.size).astype(np.int64)
+    return tuple_of_person, people, matched, person, klass
+
+
+def _result(
+    classes: Classes, tuple_of_person: Ids, people: Ids, matched: Ids, person: Ids, klass: Ids, known: list[str]
+) -> AttackResult:
+    register = int(tuple_of_person.size)
+    found = matched > 0
+    expected = float((people[found] / matched[found]).sum())
+    alone = int(people[matched == 1].sum())
+    by_class = np.bincount(klass, weights=people[person], minlength=classes.sizes.size)
+    one_person = int(classes.sizes[by_class == 1].sum())
+    smallest = int(matched[found].min()) if found.any() else 0
+    everybody = max(int(classes.units.sum()), 1)
+    return AttackResult(
+        attack="Linkage",
+        success=share(expected, register),
+        baseline=1 / everybody if register else 0.0,
+        interval=wilson(expected, register),
+        targets=register,
+        finding=(
+            f"Of {register:,} people in the register {alone:,} match exactly one record by {len(known)} shared "
+            f"attribute{'s' * (len(known) != 1)}; picking among the matching records is right for "
+            f"{percent(share(expected, register))} of them if they took part, blind guessing for {percent(1 / everybody)}."
+        ),
+        details={
+            "identified": alone,
+            "expected_correct": expected,
+            "without_match": int(people[~found].sum()),
+            "smallest_candidate_group": smallest,
+            "records_matching_one_person": one_person,
+            "shared_attributes": len(known),
+        },
+    )
+
+
+def _register(knowledge: Any) -> Register:
+    import pyarrow as pa
+
+    if isinstance(knowledge, pa.Table):
+        return Register(knowledge)
+    raise InputError("linkage needs a register as knowledge: an Arrow table of people, or Register(table, columns=…)")

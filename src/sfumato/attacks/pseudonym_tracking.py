@@ -1,0 +1,75 @@
+"""Following pseudonyms: a consistent name in place of a person ties all of the person's records together.
+
+One record that is known from elsewhere gives the pseudonym, and the pseudonym gives the rest; nobody's identity is needed to follow,
+profile or address somebody. Barbaro, Zeller, "A face is exposed for AOL searcher no. 4417749", The New York Times, 2006.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.attacks.classes import encoded, grouped, released_table, require
+from sfumato.attacks.success import percent, share, wilson
+from sfumato.core.errors import Unsupported
+from sfumato.core.view import Attack, AttackResult, View
+
+
+@dataclass(frozen=True)
+class PseudonymTracking(Attack):
+    """The adversary knows one random record of a target, as far as the columns `observed` show it.
+
+    `pseudonym` names the column of pseudonyms (by default the schema's unit, or a pseudonymised identifier); `observed` defaults
+    to the quasi-identifiers. Success: the share of people whose pseudonym is found, picking at random among the pseudonyms with
+    such a record. Blind guessing picks any pseudonym.
+    """
+
+    pseudonym: str | None = None
+    observed: tuple[str, ...] | None = None
+
+    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+        """Attack the released table; needs no further knowledge."""
+        table = released_table(view).table
+        column = self.pseudonym or _pseudonym_of(view)
+        observed = tuple(n for n in view.schema.quasi if n in table.column_names) if self.observed is None else self.observed
+        require(table, (column, *observed), view.name)
+        people = encoded(table, column)
+        count = len(people.values)
+        seen, first = grouped([encoded(table, name).codes for name in observed], table.num_rows)
+        pairs = np.unique(seen * max(count, 1) + people.codes)
+        sharing = np.bincount(pairs // max(count, 1), minlength=first.size)
+        records = np.bincount(people.codes, minlength=count)
+        chance = np.bincount(people.codes, weights=1 / sharing[seen] if seen.size else None, minlength=count)
+        expected = float((chance / np.maximum(records, 1)).sum())
+        betrayed = int(np.unique(people.codes[sharing[seen] == 1]).size) if seen.size else 0
+        blind = share(1, count)
+        return AttackResult(
+            attack="PseudonymTracking",
+            success=share(expected, count),
+            baseline=blind,
+            interval=wilson(expected, count),
+            targets=count,
+            finding=(
+                f"One known record finds the pseudonym of {percent(share(expected, count))} of {count:,} people (blind "
+                f"guessing: {percent(blind)}) and with it {share(table.num_rows, count):.3g} records on average; "
+                f"{betrayed:,} people have a record that nobody else has."
+            ),
+            details={
+                "people": count,
+                "expected_correct": expected,
+                "with_a_unique_record": betrayed,
+                "records_per_person": share(table.num_rows, count),
+            },
+        )
+
+
+def _pseudonym_of(view: View) -> str:
+    schema = view.schema
+    present = released_table(view).table.column_names
+    named = [schema.unit] if schema.unit in present else []
+    named += [name for name, column in schema.columns.items() if column.pseudonym and name in present]
+    if not named:
+        raise Unsupported("this release has no pseudonyms to follow; name their column with pseudonym=")
+    return str(named[0])

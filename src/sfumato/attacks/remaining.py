@@ -1,0 +1,98 @@
+"""What several releases leave together: records that can be the same one, and the values they still show.
+
+Two records can be the same one when they agree in every column that all releases publish as it is. In a combination of classes with a_v
+and b_v records of value v, at most min(a_v, b_v) of each value can be common to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sfumato.attacks.classes import Classes, Ids, encoded, grouped, released_table
+from sfumato.attacks.joint import Joint, membership
+from sfumato.core.view import View
+
+#: Combinations whose histograms are compared at once.
+BATCH = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class Linked:
+    """Per release a sparse matrix classes × values of the shared columns, with one numbering of values for all."""
+
+    rows: tuple[Any, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Remaining:
+    """Per combination: the records that can be common to all releases, their different values, and the value if it is one."""
+
+    records: Ids = field(repr=False)
+    values: Ids = field(repr=False)
+    only: Ids = field(repr=False)
+    linked: Linked = field(repr=False)
+
+
+def link_columns(views: Sequence[View]) -> tuple[str, ...]:
+    """The columns that every release shows and none generalises: sensitive, plain, units and kept pseudonyms."""
+    tables = [released_table(view).table for view in views]
+    shared = [name for name in tables[0].column_names if all(name in table.column_names for table in tables)]
+    generalised = {name for view in views for name in view.schema.quasi}
+    return tuple(name for name in shared if name not in generalised)
+
+
+def linked(releases: Sequence[Classes], names: Sequence[str]) -> Linked:
+    """Count the combinations of values of these columns in each class; without columns all records look alike."""
+    from scipy.sparse import csr_matrix
+
+    totals = [classes.records for classes in releases]
+    keys: list[Ids] = []
+    for name in names:
+        columns = [encoded(classes.table, name) for classes in releases]
+        numbering: dict[str | None, int] = {}
+        codes = []
+        for column in columns:
+            ids = [numbering.setdefault(value, len(numbering)) for value in column.values]
+            codes.append(np.array(ids, dtype=np.int64)[column.codes] if ids else column.codes)
+        keys.append(np.concatenate(codes))
+    value, first = grouped(keys, sum(totals))
+    width = max(first.size, 1)
+    rows, start = [], 0
+    for classes, total in zip(releases, totals, strict=True):
+        of_row = value[start : start + total]
+        start += total
+        counts = np.ones(total, dtype=np.int64)
+        matrix = csr_matrix((counts, (classes.of_row, of_row)), shape=(classes.sizes.size, width))
+        matrix.sum_duplicates()
+        rows.append(matrix)
+    return Linked(tuple(rows))
+
+
+def remaining(joint: Joint, wanted: Sequence[Linked]) -> list[Remaining]:
+    """Lay the classes of each combination over each other."""
+    return [_one(joint, one) for one in wanted]
+
+
+def _one(joint: Joint, one: Linked) -> Remaining:
+    grouped_rows = [membership(g, rows.shape[0]) @ rows for g, rows in zip(joint.groups, one.rows, strict=True)]
+    count = joint.people.size
+    records = np.zeros(count, dtype=np.int64)
+    values = np.zeros(count, dtype=np.int64)
+    only = np.full(count, -1, dtype=np.int64)
+    for start in range(0, count, BATCH):
+        batch = slice(start, min(start + BATCH, count))
+        common = grouped_rows[0][joint.groups_of[0][batch]]
+        for rows, of_combination in zip(grouped_rows[1:], joint.groups_of[1:], strict=True):
+            common = common.minimum(rows[of_combination[batch]])
+        common = common.tocsr()
+        common.eliminate_zeros()
+        records[batch] = np.asarray(common.sum(axis=1)).reshape(-1)
+        distinct = np.diff(common.indptr)
+        values[batch] = distinct
+        single = np.flatnonzero(distinct == 1)
+        only[start + single] = common.indices[common.indptr[single]]
+    return Remaining(records, values, only, one)

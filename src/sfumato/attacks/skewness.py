@@ -1,0 +1,77 @@
+"""Skewness: a class in which a value is far more frequent than overall changes what is believed about its people.
+
+A share of 1 % in the population that is 50 % in a class tells much, although both values are well represented there.
+Li, Li, Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and l-diversity", ICDE 2007.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.attacks.classes import Classes, Histogram, classes_of, sensitive_attributes
+from sfumato.attacks.success import percent, share, wilson
+from sfumato.attacks.worst import worst
+from sfumato.core.view import Attack, AttackResult, View
+
+
+@dataclass(frozen=True)
+class Skewness(Attack):
+    """The adversary compares the share of a value in the target's class with its share overall.
+
+    Success is the belief in the value whose share rises most, in the class where it does; blind guessing is the belief without
+    the release. `notable` is the gain from which a record is counted as affected. `knowledge` may be a mapping of values to
+    prior shares; without it the released table is its own prior.
+    """
+
+    attribute: str | None = None
+    notable: float = 0.2
+
+    def run(self, view: View, knowledge: Mapping[str | None, float] | None = None) -> AttackResult:
+        """Attack the released table."""
+        classes = classes_of(view)
+        return worst(self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute))
+
+    def _attack(self, name: str, classes: Classes, given: Mapping[Any, float] | None) -> AttackResult:
+        histogram = classes.histogram(name)
+        prior = histogram.prior if given is None else _given(given, histogram)
+        if not histogram.count.size:
+            return AttackResult("Skewness", 0.0, 0.0, (0.0, 1.0), 0, "There are no records.", {"attribute": name})
+        size = classes.sizes[histogram.klass]
+        posterior = histogram.count / size
+        gain = posterior - prior[histogram.value]
+        peak = int(np.argmax(gain))
+        affected = int(histogram.count[gain >= self.notable].sum())
+        before, after = float(prior[histogram.value[peak]]), float(posterior[peak])
+        return AttackResult(
+            attack="Skewness",
+            success=after,
+            baseline=before,
+            interval=wilson(float(histogram.count[peak]), int(size[peak])),
+            targets=int(size[peak]),
+            finding=(
+                f"In the most telling class of {int(size[peak]):,} records, belief in one value of '{name}' rises from "
+                f"{percent(before)} to {percent(after)}; for {affected:,} of {classes.records:,} records it rises by "
+                f"{self.notable * 100:.0f} points or more."
+            ),
+            details={
+                "attribute": name,
+                "largest_gain": float(gain[peak]),
+                "largest_ratio": _largest_ratio(posterior, prior[histogram.value]),
+                "mean_gain": share(float((histogram.count * gain).sum()), classes.records),
+                "affected": affected,
+            },
+        )
+
+
+def _largest_ratio(posterior: NDArray[np.float64], prior: NDArray[np.float64]) -> float:
+    possible = prior > 0
+    return float((posterior[possible] / prior[possible]).max()) if possible.any() else 0.0
+
+
+def _given(prior: Mapping[Any, float], histogram: Histogram) -> NDArray[np.float64]:
+    return np.array([float(prior.get(value, 0.0)) for value in histogram.values])

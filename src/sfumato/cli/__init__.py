@@ -1,0 +1,1 @@
+"""The commands: thin over the library, one exit code per kind of ending, nothing but JSON on standard output with --json."""

@@ -1,0 +1,46 @@
+"""Commands about the installation: demo, warm, version."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sfumato.cli.output import Json, Quiet, answer, shown_progress
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(demo)
+    app.command()(warm)
+    app.command()(version)
+
+
+def demo(
+    folder: Annotated[str, typer.Argument(help="Where the demonstration goes.")] = "sfumato-demo",
+    rows: Annotated[int, typer.Option("--rows", min=100, help="How many people are generated.")] = 50_000,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Protect a generated table of people and say what came out."""
+    from sfumato.workflow.demo import demo as run
+
+    with shown_progress(json, quiet) as progress:
+        told, lines = run(folder, rows=rows, progress=progress)
+    answer(told, lines, json)
+
+
+def warm(json: Json = False, quiet: Quiet = False) -> None:
+    """Compile the numerical kernels once, so that no later command has to."""
+    from sfumato.kernels.compiled import warm as run
+
+    with shown_progress(json, quiet) as progress:
+        kernels = run(progress)
+    answer({"kernels": kernels}, [f"{kernels} kernels are compiled"], json)
+
+
+def version(json: Json = False) -> None:
+    """Print the version."""
+    import sfumato
+
+    answer({"version": sfumato.__version__}, [f"sfumato {sfumato.__version__}"], json)

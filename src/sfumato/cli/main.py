@@ -1,0 +1,92 @@
+"""The `sfumato` command: 0 done, 1 guarantee not met or claim disproved, 2 usage or input, 3 budget refused, 130 stopped.
+
+Commands are registered without importing what they run, so that `sfumato --help` stays quick. Errors are one clean message;
+SFUMATO_DEBUG=1 shows where they came from, without the values they were about.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+import typer
+from typer.exceptions import Abort, TyperException
+
+from sfumato.cli import house, ledger, releases, tables
+from sfumato.cli.output import complain, pacify
+from sfumato.core.errors import SfumatoError
+
+app = typer.Typer(
+    name="sfumato",
+    help="Publish data about people without giving anyone away.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: a third of the start-up time
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+tables.register(app)
+releases.register(app)
+ledger.register(app)
+house.register(app)
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    signal.signal(signal.SIGTERM, _terminated)
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code."""
+    as_json = "--json" in arguments
+    try:
+        code = app(args=list(arguments), prog_name="sfumato", standalone_mode=False)
+    except SfumatoError as error:
+        return _failed(error, str(error), error.exit_code, as_json)
+    except TyperException as error:
+        return _failed(error, f"{error.format_message()} See `sfumato --help`.", 2, as_json)
+    except (KeyboardInterrupt, Abort) as error:
+        return _failed(error, "stopped; nothing was left half-written", 130, as_json)
+    except BrokenPipeError:
+        pacify()
+        return 141
+    except Exception as error:  # a fault of the program: its message might hold a value, so it is not shown
+        text = f"an internal error happened ({type(error).__name__}). Set SFUMATO_DEBUG=1 to see where."
+        return _failed(error, text, 70, as_json)
+    if code == 130:
+        complain("stopped; nothing was left half-written")
+    return code if isinstance(code, int) else 0
+
+
+def _failed(error: BaseException, text: str, code: int, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps({"error": text, "kind": type(error).__name__, "exit_code": code}, ensure_ascii=True))  # noqa: T201
+    else:
+        complain(f"error: {text}" if code != 130 else text)
+    if os.environ.get("SFUMATO_DEBUG") == "1":
+        for line in _places(error):
+            complain(line)
+    return code
+
+
+def _places(error: BaseException | None) -> list[str]:
+    """Where an error came from: files and lines of the program, no message and no value."""
+    lines = []
+    while error is not None:
+        lines.append(f"{type(error).__name__} raised at:")
+        frames = traceback.extract_tb(error.__traceback__)
+        lines += [f"  {frame.filename}:{frame.lineno} in {frame.name}" for frame in frames]
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return lines
+
+
+def _terminated(number: int, frame: FrameType | None) -> Any:
+    """Leave through the same doors as an error, so that temporary files are removed."""
+    raise SystemExit(128 + number)

@@ -1,0 +1,103 @@
+"""What the commands print: results to standard output, progress and complaints to standard error, all of it harmless to a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.core.progress import Progress, silent
+
+Json = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+
+
+def say(lines: str | Iterable[str]) -> None:
+    """Print lines; control characters in them are made visible."""
+    from sfumato.report.escape import terminal
+
+    given = (
+        lines.split("\n") if isinstance(lines, str) else [part for line in lines for part in line.split("\n")]
+    )
+    sys.stdout.write("".join(f"{terminal(line)}\n" for line in given))
+    sys.stdout.flush()
+
+
+def complain(text: str) -> None:
+    """Print to standard error."""
+    from sfumato.report.escape import terminal
+
+    sys.stderr.write("".join(f"{terminal(line)}\n" for line in text.split("\n")))
+    sys.stderr.flush()
+
+
+def answer(value: Mapping[str, Any], lines: str | Iterable[str], as_json: bool) -> None:
+    """Print a result as JSON or in words."""
+    if as_json:
+        sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=True, allow_nan=False) + "\n")
+        sys.stdout.flush()
+    else:
+        say(lines)
+
+
+@contextmanager
+def shown_progress(as_json: bool, quiet: bool = False) -> Iterator[Progress]:
+    """A receiver of progress: a bar on standard error when somebody is looking, silence otherwise."""
+    if as_json or quiet or not sys.stderr.isatty():
+        yield silent
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("starting", total=None)
+
+        def receive(phase: str, done: int, total: int) -> None:
+            bars.update(task, description=phase, completed=done, total=total or None)
+
+        yield receive
+
+
+def table_lines(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Columns under each other, the first to the left and numbers to the right."""
+    from sfumato.report.escape import shorten
+
+    cells = [tuple(shorten(cell, 60) for cell in row) for row in (heads, *rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
+    return [
+        "  ".join(
+            cell.ljust(width) if not _numeric(cell) else cell.rjust(width)
+            for cell, width in zip(row, widths, strict=True)
+        ).rstrip()
+        for row in cells
+    ]
+
+
+def pacify() -> None:
+    """The reader of our output went away: say nothing more, not even at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _numeric(cell: str) -> bool:
+    return bool(cell) and cell.rstrip("%").strip().replace(",", "").replace(".", "", 1).isdigit()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(entry) for name, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return "infinite" if value > 0 else "-infinite"
+    if isinstance(value, float) and value != value:
+        return None
+    if hasattr(value, "item") and not isinstance(value, (str, bytes)):
+        return _plain(value.item())
+    return value

@@ -1,0 +1,65 @@
+"""Commands about a release that exists: verify it, attack it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sfumato.cli.output import Json, Quiet, answer, shown_progress
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(verify)
+    app.command()(attack)
+
+
+def verify(
+    folder: Annotated[str, typer.Argument(help="The folder of the release.")],
+    original: Annotated[str | None, typer.Option("--original", help="The table it was made from.")] = None,
+    population: Annotated[
+        str | None, typer.Option("--population", help="The population it compares with.")
+    ] = None,
+    public_key: Annotated[
+        str | None, typer.Option("--public-key", help="The owner's public key (ed25519:…) or its file.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Check a release from its files: digests, signature, and every claim that can be measured again."""
+    from sfumato.workflow.verify import verify as run
+
+    found = run(folder, original=original, population=population, public_key=public_key)
+    answer(found.to_mapping(), found.explain(), json)
+    if not found.holds:
+        raise typer.Exit(1)
+
+
+def attack(
+    folder: Annotated[str, typer.Argument(help="The folder of the release.")],
+    register: Annotated[
+        str | None, typer.Option("--with", help="A register of people with raw values.")
+    ] = None,
+    earlier: Annotated[
+        list[str] | None, typer.Option("--earlier", help="An earlier release of the same data.")
+    ] = None,
+    only: Annotated[list[str] | None, typer.Option("--attack", "-a", help="Only this attack.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Attack a release with what an outsider has, and report success beside blind guessing."""
+    from sfumato.workflow.attacking import attack_folder
+
+    with shown_progress(json, quiet) as progress:
+        results = attack_folder(
+            folder, register=register, earlier=earlier or (), only=only or (), progress=progress
+        )
+    lines = []
+    for result in results:
+        low, high = result["interval"]
+        lines += [
+            f"{result['attack']}: success {result['success']:.2%} (95 % interval {low:.2%} to {high:.2%}), "
+            f"blind guessing {result['baseline']:.2%}, {result['targets']:,} people",
+            f"  {result['finding']}",
+        ]
+    answer({"folder": folder, "attacks": results}, lines, json)

@@ -1,0 +1,266 @@
+"""Commands about a table that is not published yet: inspect, protect, check, hierarchy."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.output import Json, Quiet, answer, shown_progress, table_lines
+from sfumato.core.errors import ParameterError
+
+if TYPE_CHECKING:
+    from sfumato.workflow.recipe import Recipe
+
+Schema = Annotated[str | None, typer.Option("--schema", "-s", help="The schema (TOML) of the table.")]
+K = Annotated[int | None, typer.Option("--k", help="k-anonymity: the smallest class.")]
+L = Annotated[
+    list[str] | None, typer.Option("--l", help="Distinct l-diversity, as ATTRIBUTE=L; may be repeated.")
+]
+T = Annotated[list[str] | None, typer.Option("--t", help="t-closeness, as ATTRIBUTE=T; may be repeated.")]
+Guarantees = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--guarantee",
+        "-g",
+        help="Any guarantee, as 'EntropyLDiversity, l=3, attribute=\"job\"'; may be repeated.",
+    ),
+]
+Population = Annotated[
+    str | None,
+    typer.Option("--population", help="The population table that k-map and δ-presence compare with."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(inspect)
+    app.command()(protect)
+    app.command()(check)
+    app.command()(hierarchy)
+
+
+def inspect(
+    source: Annotated[str, typer.Argument(help="A file, or the URL of a database.")],
+    table: Annotated[str | None, typer.Option("--table", help="The table of the database.")] = None,
+    schema_out: Annotated[
+        str | None, typer.Option("--schema-out", "-o", help="Write a starting schema to this file.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Profile a table: what each column holds, who stands out, and a schema to start from."""
+    from sfumato.workflow.inspect import inspect as run
+
+    profile = run(source, schema_out=schema_out, table=table)
+    told = profile.to_mapping()
+    rows = [
+        (
+            column["name"],
+            str(column["type"]),
+            f"{column['distinct']:,}",
+            f"{column['unique_share']:.1%}",
+            column["role"],
+        )
+        for column in told["columns"]
+    ]
+    lines = [f"{told['rows']:,} records, {len(rows)} columns", ""]
+    lines += table_lines(("column", "type", "distinct", "unique", "suggested role"), rows)
+    lines += ["", *_standing_out(told)]
+    lines += [f"note: {note}" for note in told.get("notes", ())]
+    if schema_out is not None:
+        lines += [
+            "",
+            f"wrote {schema_out}; check every role in it, then: sfumato protect {source} --schema {schema_out} --k 5",
+        ]
+    answer(told, lines, json)
+
+
+def protect(
+    source: Annotated[str, typer.Argument(help="A recipe (.toml), or a table with --schema and guarantees.")],
+    schema: Schema = None,
+    k: K = None,
+    l: L = None,  # noqa: E741
+    t: T = None,
+    guarantee: Guarantees = None,
+    method: Annotated[
+        str | None, typer.Option("--method", "-m", help="A search, as 'Lattice, suppression=0.05'.")
+    ] = None,
+    output: Annotated[str | None, typer.Option("--output", "-o", help="The folder of the release.")] = None,
+    format: Annotated[str | None, typer.Option("--format", help="parquet or csv.")] = None,  # noqa: A002
+    population: Population = None,
+    table: Annotated[str | None, typer.Option("--table", help="The table of the database.")] = None,
+    attack: Annotated[list[str] | None, typer.Option("--attack", help="An attack to run on it.")] = None,
+    utility: Annotated[list[str] | None, typer.Option("--utility", help="A measure of usefulness.")] = None,
+    ledger: Annotated[str | None, typer.Option("--ledger", help="The ledger's file or URL.")] = None,
+    no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Enter the release in no ledger.")] = False,
+    seed: Annotated[str | None, typer.Option("--seed", help="Make a repeatable demonstration.")] = None,
+    sign: Annotated[str | None, typer.Option("--sign", help="Sign with the key in this file.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Protect a table, verify what was written and save the release."""
+    given: dict[str, Any] = {
+        "schema": schema,
+        "guarantee": _promises(k, l, t, guarantee) or None,
+        "method": None if method is None else _inline(method),
+        "output": output,
+        "format": format,
+        "population": population,
+        "table": table,
+        "ledger": False if no_ledger else ledger,
+        "seed": seed,
+        "sign": sign,
+        "overwrite": overwrite or None,
+        "checks": _checks(attack, utility),
+    }
+    recipe = _recipe(source, {name: value for name, value in given.items() if value is not None})
+    with shown_progress(json, quiet) as progress:
+        release = recipe.run(progress)
+    from sfumato.workflow.summary import summary, summary_lines
+
+    folder = None if recipe.output is None else recipe.place(recipe.output)
+    answer(summary(release, folder), summary_lines(release, folder), json)
+
+
+def check(
+    source: Annotated[str, typer.Argument(help="The table to measure, whoever made it.")],
+    schema: Schema = None,
+    k: K = None,
+    l: L = None,  # noqa: E741
+    t: T = None,
+    guarantee: Guarantees = None,
+    original: Annotated[str | None, typer.Option("--original", help="The table it was made from.")] = None,
+    population: Population = None,
+    json: Json = False,
+) -> None:
+    """Measure every guarantee on a table and explain what each number means."""
+    from sfumato.workflow import named
+    from sfumato.workflow.check import check as run
+
+    if schema is None:
+        raise ParameterError(
+            "check needs the roles of the columns: pass --schema (sfumato inspect writes one)."
+        )
+    entries = _promises(k, l, t, guarantee)
+    asked = named.guarantees(entries, "command line") if entries else None
+    found = run(source, schema, asked, original=original, population=population)
+    answer(found.to_mapping(), found.explain(), json)
+    if not found.holds:
+        raise typer.Exit(1)
+
+
+def hierarchy(
+    schema: Annotated[str, typer.Argument(help="A schema (TOML), or a hierarchy file (.csv).")],
+    column: Annotated[str | None, typer.Option("--column", "-c", help="Only this column.")] = None,
+    data: Annotated[
+        str | None, typer.Option("--data", "-d", help="Check it against the values of this table.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Preview and validate hierarchies: how many values are left at each level, with examples."""
+    from sfumato.workflow.hierarchies import preview
+
+    found = preview(schema, column=column, data=data)
+    lines = []
+    for name, levels in found.items():
+        lines += [f"{name}: {levels[0]['values']:,} values, {len(levels) - 1} levels of generalisation"]
+        rows = [
+            (
+                str(level["level"]),
+                f"{level['values']:,}",
+                f"{level['loss']:.3f}",
+                "  ".join(level["examples"]),
+            )
+            for level in levels
+        ]
+        lines += [*(f"  {line}" for line in table_lines(("level", "values", "loss", "examples"), rows)), ""]
+    answer(found, lines, json)
+
+
+def _recipe(source: str, given: dict[str, Any]) -> Recipe:
+    from sfumato.workflow.recipe import LEDGER, Recipe
+
+    if Path(source).suffix == ".toml":
+        loaded = Recipe.load(source)
+        extra = set(given) - {"output", "format", "overwrite", "ledger", "seed", "sign"}
+        if extra:
+            named = ", ".join(f"--{name}" for name in sorted(extra))
+            raise ParameterError(f"a recipe says this itself: leave out {named}, or edit the recipe.")
+        absolute = {
+            name: str(Path(value).absolute()) for name, value in given.items() if name in ("output", "sign")
+        }
+        return loaded.model_copy(update={**given, **absolute})
+    missing = [
+        option
+        for option, name in (("--schema", "schema"), ("--k, --l, --t or --guarantee", "guarantee"))
+        if name not in given
+    ]
+    if missing:
+        raise ParameterError(
+            f"protecting a table needs {' and '.join(missing)}; or name a recipe (a .toml file)."
+        )
+    return Recipe.parse(
+        {"data": source, "output": "out", "ledger": LEDGER, **given}, folder=Path.cwd(), name="command line"
+    )
+
+
+def _promises(
+    k: int | None, diversity: list[str] | None, closeness: list[str] | None, others: list[str] | None
+) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = [] if k is None else [{"name": "KAnonymity", "k": k}]
+    for text in diversity or ():
+        attribute, number = _pair(text, "--l")
+        if not number.is_integer():
+            raise ParameterError(
+                "--l takes a whole number, as ATTRIBUTE=3. For another reading use --guarantee."
+            )
+        entries.append({"name": "DistinctLDiversity", "l": int(number), "attribute": attribute})
+    for text in closeness or ():
+        attribute, number = _pair(text, "--t")
+        entries.append({"name": "TCloseness", "t": number, "attribute": attribute})
+    return [*entries, *(_inline(text) for text in others or ())]
+
+
+def _pair(text: str, option: str) -> tuple[str, float]:
+    attribute, mark, number = text.rpartition("=")
+    try:
+        if not mark or not attribute:
+            raise ValueError
+        return attribute, float(number)
+    except ValueError:
+        raise ParameterError(
+            f"{option} is written as ATTRIBUTE=NUMBER, for instance {option} occupation=3"
+        ) from None
+
+
+def _inline(text: str) -> dict[str, Any]:
+    """`Lattice, suppression=0.05` as a mapping; the parameters are TOML."""
+    name, _, rest = text.partition(",")
+    try:
+        found = tomllib.loads(f"given = {{ {rest} }}")["given"]
+    except tomllib.TOMLDecodeError:
+        raise ParameterError(
+            f"cannot read '{name.strip()[:40]}, …': write the name, then parameters as in TOML, for instance 'Lattice, suppression=0.05'"
+        ) from None
+    return {"name": name.strip(), **found}
+
+
+def _checks(attacks: list[str] | None, utility: list[str] | None) -> dict[str, Any] | None:
+    if not attacks and not utility:
+        return None
+    return {"attacks": attacks or [], "utility": ["loss", *(utility or [])]}
+
+
+def _standing_out(told: dict[str, Any]) -> list[str]:
+    lines = []
+    if told.get("k") is not None:
+        lines.append(f"k of the raw table over the suggested quasi-identifiers: {told['k']:,}")
+    for combination in told.get("combinations", ())[:5]:
+        names = ", ".join(combination["columns"])
+        lines.append(
+            f"{combination['unique_share']:.1%} of the records are alone in their combination of {names}"
+        )
+    return lines

@@ -1,0 +1,1 @@
+"""The words every room shares: guarantees, outcomes, certificates, views, errors, progress, randomness."""

@@ -1,0 +1,112 @@
+"""The certificate of a release: what is claimed, what was measured, and on what evidence.
+
+A certificate is plain data (`to_mapping` / `from_mapping`) in a canonical JSON form, so that anybody can read it, re-check the
+claims whose evidence is in the files, and verify the owner's signature over exactly those bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from sfumato.core.errors import InputError
+from sfumato.core.guarantees.base import Evidence
+
+FORMAT = "sfumato-certificate-1"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One guarantee: what was promised, what was measured, whether it holds, and what one needs to check that again.
+
+    `reference` names the digest of the second file where the evidence is `output+reference`; `argument` and `ledger_entry`
+    stand in for files where the evidence is a process.
+    """
+
+    guarantee: str
+    parameters: Mapping[str, Any]
+    promised: str
+    measured: float | None
+    holds: bool
+    evidence: Evidence
+    protects: str
+    also_measured: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    reference: str | None = None
+    argument: str | None = None
+    ledger_entry: str | None = None
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Everything the owner states about a release."""
+
+    dataset: str
+    created: str
+    claims: tuple[Claim, ...]
+    method: Mapping[str, Any]
+    schema: Mapping[str, Any]
+    files: Mapping[str, Mapping[str, Any]]  # plain file name -> {"sha256": …, "bytes": …, "rows": …}
+    versions: Mapping[str, str]
+    fingerprint: str | None  # keyed digest of the input: proves to the owner, tells others nothing
+    randomness: str
+    private: bool
+    ledger: str  # entry hash, or "not entered"
+    composition: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    attacks: tuple[Mapping[str, Any], ...] = ()
+    transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    notices: tuple[str, ...] = ()
+    format: str = FORMAT
+
+    @property
+    def measured(self) -> dict[str, float | None]:
+        """Measured number per guarantee: `{"KAnonymity": 5, "DistinctLDiversity(occupation)": 3}`."""
+        return {claim.guarantee: claim.measured for claim in self.claims}
+
+    @property
+    def holds(self) -> bool:
+        """True when every claim was found to hold."""
+        return all(claim.holds for claim in self.claims)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return _plain({**self.__dict__, "claims": [claim.__dict__ for claim in self.claims]})  # type: ignore[no-any-return]
+
+    def canonical(self) -> bytes:
+        """The bytes a signature covers: JSON, sorted keys, no spaces, UTF-8."""
+        return canonical(self.to_mapping())
+
+    @classmethod
+    def from_mapping(cls, given: Mapping[str, Any]) -> Certificate:
+        """Read a certificate back; refuses unknown formats and fields."""
+        if given.get("format") != FORMAT:
+            raise InputError(f"this certificate has format {str(given.get('format'))[:40]!r}; this version reads {FORMAT}")
+        try:
+            claims = tuple(Claim(**claim) for claim in given["claims"])
+            rest = {name: value for name, value in given.items() if name != "claims"}
+            rest["attacks"] = tuple(rest.get("attacks", ()))
+            rest["notices"] = tuple(rest.get("notices", ()))
+            return cls(claims=claims, **rest)
+        except (TypeError, KeyError, AttributeError) as error:
+            raise InputError("the certificate is incomplete or has unknown fields; it was not written by this version") from error
+
+
+def canonical(value: Any) -> bytes:
+    """Canonical JSON: sorted keys, no insignificant spaces, UTF-8, no NaN or infinity."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return "infinite" if value > 0 else "-infinite"
+    if isinstance(value, float) and value != value:
+        return None
+    if hasattr(value, "item") and not isinstance(value, (str, bytes)):
+        return _plain(value.item())
+    return value

@@ -1,0 +1,119 @@
+"""Every error sfumato raises, in one tree.
+
+    SfumatoError
+    ├── InputError              exit code 2: the request cannot be carried out as written
+    │   ├── ParameterError      a parameter of a method or guarantee is out of range
+    │   ├── SchemaError         a schema contradicts itself or the data
+    │   │   └── MissingColumn   a named column is not in the data
+    │   ├── HierarchyError      a hierarchy is not a tree over its leaves
+    │   │   └── HierarchyGap    values of the data are missing from their hierarchy
+    │   ├── SourceError         a file or table cannot be read
+    │   ├── RecipeError         a recipe contradicts itself
+    │   ├── Unsupported         a combination of method, guarantee and data that is refused, with the reason
+    │   └── MissingExtra        an optional dependency is needed
+    ├── GuaranteeNotMet         exit code 1: what was asked for does not hold
+    │   ├── Infeasible          no transformation of this table reaches the guarantees
+    │   └── VerificationFailed  a written release does not show what it claims
+    ├── BudgetRefused           exit code 3: the ledger does not grant it
+    ├── LedgerError             the ledger is damaged or cannot be reached
+    └── Cancelled               stopped by the user
+
+A message says what, why and what to do. No message carries a record value; the exception is a
+schema or hierarchy that the data owner is editing, whose messages are marked by `owner_only`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class SfumatoError(Exception):
+    """Root of the tree; `exit_code` is what the command line returns."""
+
+    exit_code = 2
+    owner_only = False
+
+
+class InputError(SfumatoError):
+    """The request cannot be carried out as written."""
+
+
+class ParameterError(InputError):
+    """A parameter of a method or a guarantee is out of range."""
+
+
+class SchemaError(InputError):
+    """A schema contradicts itself or the data."""
+
+
+class MissingColumn(SchemaError):
+    """A named column is not in the data."""
+
+
+class HierarchyError(InputError):
+    """A hierarchy is not a tree over its leaves."""
+
+    owner_only = True
+
+
+class HierarchyGap(HierarchyError):
+    """Values of the data are missing from their hierarchy."""
+
+
+class SourceError(InputError):
+    """A file or table cannot be read."""
+
+
+class RecipeError(InputError):
+    """A recipe contradicts itself."""
+
+
+class Unsupported(InputError):
+    """A combination of method, guarantee and data that is refused, with the reason."""
+
+
+class MissingExtra(InputError):
+    """An optional dependency is needed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs the package '{package}'. Install it with: pip install 'sfumato[{extra}]'")
+
+
+class GuaranteeNotMet(SfumatoError):
+    """What was asked for does not hold."""
+
+    exit_code = 1
+
+
+class Infeasible(GuaranteeNotMet):
+    """No transformation of this table reaches the guarantees."""
+
+
+class VerificationFailed(GuaranteeNotMet):
+    """A written release does not show what it claims."""
+
+
+class BudgetRefused(SfumatoError):
+    """The ledger does not grant it."""
+
+    exit_code = 3
+
+
+class LedgerError(SfumatoError):
+    """The ledger is damaged or cannot be reached."""
+
+
+class Cancelled(SfumatoError):
+    """Stopped by the user before anything was written."""
+
+    exit_code = 130
+
+
+def all_at_once(error: type[SfumatoError], heading: str, faults: Iterable[str]) -> None:
+    """Raise one error that lists every fault; do nothing when there is none."""
+    found = list(faults)
+    if not found:
+        return
+    if len(found) == 1:
+        raise error(f"{heading}: {found[0]}")
+    raise error(f"{heading}: {len(found)} faults\n" + "\n".join(f"  {i}. {fault}" for i, fault in enumerate(found, 1)))

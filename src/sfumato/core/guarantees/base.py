@@ -1,0 +1,84 @@
+"""The guarantee of a published table: a frozen value measured on its classes.
+
+A class is the set of records that share the released values of all quasi-identifiers. A guarantee names a number that
+can be measured on the classes, the direction in which it protects, and whether merging classes keeps it (`monotone`), so
+that searches know how to prune.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+Evidence = Literal["output", "output+reference", "process"]
+Direction = Literal["at_least", "at_most", "below"]
+Reference = Literal["input", "released"]
+
+#: Slack of every comparison with a real threshold: far above rounding, far below any count of records.
+TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What the adversary is assumed to know about a person: by default the values of all quasi-identifiers.
+
+    `attributes` narrows it to some columns. Other shapes of data extend this (m items, a degree, places visited).
+    """
+
+    attributes: tuple[str, ...] | None = None
+
+
+class ClassGuarantee(ABC):
+    """A promise about every class of a released table."""
+
+    direction: ClassVar[Direction] = "at_least"
+    protects: ClassVar[str] = ""
+    reference_url: ClassVar[str] = ""
+
+    @property
+    def name(self) -> str:
+        """The public name of the guarantee."""
+        return type(self).__name__
+
+    @property
+    def sensitive(self) -> str | None:
+        """The sensitive attribute it is about, if any."""
+        return getattr(self, "attribute", None)
+
+    @property
+    def key(self) -> str:
+        """How certificates and results name it: `KAnonymity`, `TCloseness(disease)`."""
+        return f"{self.name}({self.sensitive})" if self.sensitive else self.name
+
+    @property
+    @abstractmethod
+    def threshold(self) -> float:
+        """The promised number."""
+
+    @property
+    def monotone(self) -> bool:
+        """True when classes that keep the promise still keep it after they are merged."""
+        return True
+
+    @property
+    def evidence(self) -> Evidence:
+        """What somebody needs to re-check it: the released files, or a second file as well."""
+        return "output"
+
+    @property
+    def needs_population(self) -> bool:
+        """True when it compares with a population table."""
+        return False
+
+    @abstractmethod
+    def claim(self) -> str:
+        """The promise in plain words."""
+
+    def kept_by(self, measured: float) -> bool:
+        """Does this measured number keep the promise?"""
+        if self.direction == "at_least":
+            return measured >= self.threshold - TOLERANCE
+        if self.direction == "below":
+            return measured < self.threshold
+        return measured <= self.threshold + TOLERANCE

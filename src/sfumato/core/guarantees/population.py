@@ -1,0 +1,77 @@
+"""Guarantees relative to a population table: k-map and δ-presence.
+
+Sweeney, "Computational disclosure control", 2001 (k-map); Nergiz, Atzori, Clifton, "Hiding the presence of individuals from
+shared databases", SIGMOD 2007 (δ-presence).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sfumato.core.guarantees.base import ClassGuarantee, Direction, Evidence
+from sfumato.core.params import require
+
+
+@dataclass(frozen=True)
+class KMap(ClassGuarantee):
+    """Every released class matches at least `k` people of the population (given as `population=`).
+
+    Weaker than k-anonymity: right when the adversary does not know who is in the sample.
+    """
+
+    k: int
+    protects: ClassVar[str] = "identity disclosure, adversary without knowledge of participation"
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.k, int) and self.k >= 1, f"KMap: k must be a whole number of at least 1, not {self.k}")
+
+    @property
+    def threshold(self) -> float:
+        return self.k
+
+    @property
+    def evidence(self) -> Evidence:
+        return "output+reference"
+
+    @property
+    def needs_population(self) -> bool:
+        return True
+
+    def claim(self) -> str:
+        return f"every released class matches at least {self.k} people of the population"
+
+
+@dataclass(frozen=True)
+class DeltaPresence(ClassGuarantee):
+    """For every person of the population the chance of being in the release is between `minimum` and `maximum`.
+
+    The chance is the share of the class's population that is released; classes of the population without a released
+    record have chance 0 and break it when `minimum` is above 0. Measured as the largest share.
+    """
+
+    minimum: float
+    maximum: float
+    direction: ClassVar[Direction] = "at_most"
+    protects: ClassVar[str] = "membership disclosure"
+
+    def __post_init__(self) -> None:
+        require(
+            0 <= self.minimum <= self.maximum <= 1,
+            f"DeltaPresence: needs 0 ≤ minimum ≤ maximum ≤ 1, not {self.minimum} and {self.maximum}",
+        )
+
+    @property
+    def threshold(self) -> float:
+        return self.maximum
+
+    @property
+    def evidence(self) -> Evidence:
+        return "output+reference"
+
+    @property
+    def needs_population(self) -> bool:
+        return True
+
+    def claim(self) -> str:
+        return f"the chance that a person of the population is in the release lies between {self.minimum:.4g} and {self.maximum:.4g}"

@@ -1,0 +1,56 @@
+"""t-closeness: a class tells hardly more about the sensitive attribute than the whole table does.
+
+Li, Li, Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and l-diversity", ICDE 2007.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from sfumato.core.guarantees.base import ClassGuarantee, Direction, Evidence, Reference
+from sfumato.core.params import require
+
+Distance = Literal["equal", "ordered", "hierarchical", "variational", "kl"]
+
+
+@dataclass(frozen=True)
+class TCloseness(ClassGuarantee):
+    """The distribution of `attribute` in every class is within `t` of the reference distribution.
+
+    `distance`: earth mover's with all values equally far (`equal`, the same number as `variational`), with values in order
+    (`ordered`: numeric or declared order, normalised by m - 1), along the attribute's hierarchy (`hierarchical`), or the
+    Kullback-Leibler divergence from the reference (`kl`, in nats). `reference`: the whole `input`, or the `released` rows
+    alone; the two differ when records are suppressed.
+    """
+
+    t: float
+    attribute: str
+    distance: Distance = "equal"
+    reference: Reference = "input"
+    protected_values: tuple[str, ...] | None = None
+    direction: ClassVar[Direction] = "at_most"
+    protects: ClassVar[str] = "attribute disclosure by skewness and, with a ground distance, similarity"
+
+    def __post_init__(self) -> None:
+        require(self.t >= 0, f"TCloseness: t must be at least 0, not {self.t}")
+        require(self.distance in get_args(Distance), f"TCloseness: distance must be one of {', '.join(get_args(Distance))}")
+        require(self.reference in get_args(Reference), "TCloseness: reference must be 'input' or 'released'")
+
+    @property
+    def threshold(self) -> float:
+        return self.t
+
+    @property
+    def monotone(self) -> bool:
+        return self.protected_values is None
+
+    @property
+    def evidence(self) -> Evidence:
+        return "output+reference" if self.reference == "input" else "output"
+
+    def claim(self) -> str:
+        return (
+            f"the distribution of '{self.attribute}' in every class is within {self.t:.4g} ({self.distance} distance) "
+            f"of its distribution in the {'original' if self.reference == 'input' else 'released'} table"
+        )

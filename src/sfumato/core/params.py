@@ -1,0 +1,65 @@
+"""Parameters of methods and guarantees as plain mappings, so that TOML, JSON and Python describe the same object.
+
+A method is a frozen dataclass whose constructor only stores and validates; `parameters` lists what it stores,
+`build` makes it from a mapping and reports every unknown or missing name at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from sfumato.core.errors import InputError, ParameterError, all_at_once
+
+T = TypeVar("T")
+
+
+def parameters(value: object) -> dict[str, object]:
+    """The stored parameters of a dataclass instance, tuples as lists, without those left at None."""
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        raise ParameterError(f"{type(value).__name__} has no parameters: it is not a dataclass instance")
+    listed = {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
+    return {name: _plain(entry) for name, entry in listed.items() if entry is not None}
+
+
+def build(cls: type[T], given: Mapping[str, Any]) -> T:
+    """Make a dataclass instance from a mapping; every unknown and missing parameter is reported at once."""
+    if not dataclasses.is_dataclass(cls):
+        raise ParameterError(f"{cls.__name__} takes no parameters from a mapping")
+    known = {field.name: field for field in dataclasses.fields(cls) if field.init}
+    faults = []
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else f"; it has {', '.join(known) or 'none'}"
+            faults.append(f"unknown parameter '{name}'{hint}")
+    for name, field in known.items():
+        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if required and name not in given:
+            faults.append(f"parameter '{name}' is missing")
+    all_at_once(ParameterError, cls.__name__, faults)
+    arguments = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    try:
+        return cls(**arguments)
+    except InputError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{cls.__name__}: {error}") from error
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise `ParameterError` with the message unless the condition holds."""
+    if not condition:
+        raise ParameterError(message)
+
+
+def _plain(value: Any) -> object:
+    if isinstance(value, (list, tuple, frozenset, set)):
+        return [_plain(entry) for entry in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {"name": type(value).__name__, **parameters(value)}
+    return value

@@ -1,0 +1,114 @@
+"""Randomness as a byte source.
+
+The operating system's generator by default; an AES-CTR stream keyed by it where many bytes are needed; a seeded stream
+for tests and demonstrations, which marks every release it touches as a demonstration.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from sfumato.core.errors import ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from cryptography.hazmat.primitives.ciphers import CipherContext
+
+_WORD = 8
+
+
+class Randomness(Protocol):
+    """A source of bytes; `private` is False when somebody could replay it."""
+
+    @property
+    def private(self) -> bool: ...
+
+    @property
+    def description(self) -> str: ...
+
+    def bytes(self, count: int) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class SystemRandomness:
+    """The operating system's cryptographic generator, one call per request."""
+
+    private: bool = field(default=True, init=False)
+    description: str = field(default="operating system", init=False)
+
+    def bytes(self, count: int) -> bytes:
+        """That many fresh bytes."""
+        return os.urandom(count)
+
+
+class StreamRandomness:
+    """An AES-256-CTR key stream, keyed from the operating system or from a seed.
+
+    With a seed the same bytes come out again: for tests and demonstrations only.
+    """
+
+    def __init__(self, seed: int | str | None = None) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, (int, str, type(None))):
+            raise ParameterError("a seed is an integer, a string or None")
+        self._private = seed is None
+        key = os.urandom(32) if seed is None else hashlib.sha256(f"sfumato seed {seed!r}".encode()).digest()
+        self._stream = _aes_counter_stream(key)
+
+    @property
+    def private(self) -> bool:
+        """False when the stream was seeded."""
+        return self._private
+
+    @property
+    def description(self) -> str:
+        """How the certificate names this source."""
+        return "AES-CTR stream keyed by the operating system" if self._private else "seeded stream (demonstration)"
+
+    def bytes(self, count: int) -> bytes:
+        """The next bytes of the stream."""
+        return self._stream.update(bytes(count))
+
+
+def default(seed: int | str | None = None) -> Randomness:
+    """The operating system's source, or a seeded stream when a seed is given."""
+    return SystemRandomness() if seed is None else StreamRandomness(seed)
+
+
+def below(source: Randomness, bound: int) -> int:
+    """A uniform integer in [0, bound), by rejection, for bounds of any size."""
+    if bound < 1:
+        raise ParameterError("the bound of a random integer must be at least 1")
+    width = (bound - 1).bit_length()
+    length = (width + 7) // 8
+    while True:
+        value = int.from_bytes(source.bytes(length), "big") >> (8 * length - width) if length else 0
+        if value < bound:
+            return value
+
+
+def words(source: Randomness, count: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """Uniform unsigned 64-bit words."""
+    import numpy as np
+
+    return np.frombuffer(source.bytes(count * _WORD), dtype=np.uint64)
+
+
+def permutation(source: Randomness, count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """A uniform permutation of range(count): the order of random words, ties (2^-64) redrawn."""
+    import numpy as np
+
+    while True:
+        drawn = words(source, count)
+        order = np.argsort(drawn, kind="stable")
+        ranked = drawn[order]
+        if not np.any(ranked[1:] == ranked[:-1]):
+            return order.astype(np.int64)
+
+
+def _aes_counter_stream(key: bytes) -> CipherContext:
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    return Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()

@@ -1,0 +1,301 @@
+"""The class table: all that a search over classes needs, in codes.
+
+One `GROUP BY` of quasi-identifiers and sensitive values gives the cells; the cells give the distinct tuples of quasi-identifiers with their
+counts and, per tuple, a histogram of each sensitive attribute. Searches work on these arrays and never see a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import MissingColumn, SchemaError, Unsupported, all_at_once
+from sfumato.data import hierarchy_builders
+from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.microdata import Microdata
+from sfumato.data.recoding import Recoding, RecodingTable, Shown
+from sfumato.data.relation import COUNT, UNITS, WEIGHT
+from sfumato.data.schema import Schema
+from sfumato.data.values import texts
+from sfumato.kernels.grouping import group_columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Codes = NDArray[np.int32]
+Counts = NDArray[np.int64]
+
+#: Largest dense histogram (tuples × sensitive values) a search may hold.
+MAX_HISTOGRAM_CELLS = 400_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class SensitiveAttribute:
+    """A sensitive column: its values in order, and how they generalise."""
+
+    name: str
+    values: tuple[str | None, ...] = field(repr=False)
+    hierarchy: Hierarchy = field(repr=False)
+    leaf_of: NDArray[np.int64] = field(repr=False)  # position of each value among the hierarchy's leaves
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTable:
+    """Distinct tuples of quasi-identifiers with counts and histograms, and the cells behind them.
+
+    `codes[a, t]` is the leaf of attribute a in tuple t; `counts[t]` its records; `units[t]` its units (equal to the records
+    without a unit column); `population[t]` its people in the population table (zeros without one); cell c belongs to
+    tuple `tuple_of_cell[c]` and has value `sensitive_codes[s, c]` of sensitive attribute s.
+    """
+
+    quasi: tuple[str, ...]
+    hierarchies: tuple[Hierarchy, ...] = field(repr=False)
+    weights: NDArray[np.float64] = field(repr=False)
+    codes: Codes = field(repr=False)
+    counts: Counts = field(repr=False)
+    units: Counts = field(repr=False)
+    population: Counts = field(repr=False)
+    survey_weights: NDArray[np.float64] | None = field(repr=False)
+    sensitive: tuple[SensitiveAttribute, ...] = field(repr=False)
+    tuple_of_cell: NDArray[np.int64] = field(repr=False)
+    sensitive_codes: Codes = field(repr=False)
+    cell_counts: Counts = field(repr=False)
+    keys: Any = field(repr=False)
+
+    @property
+    def records(self) -> int:
+        """All records of the table."""
+        return int(self.counts.sum())
+
+    @property
+    def tuples(self) -> int:
+        """Distinct tuples of quasi-identifiers, those of the population alone included."""
+        return int(self.counts.size)
+
+    @cached_property
+    def offsets(self) -> tuple[int, ...]:
+        """Where each sensitive attribute's columns start in `histogram`, and the total number of columns last."""
+        return tuple(int(x) for x in np.cumsum([0, *(len(attribute.values) for attribute in self.sensitive)]))
+
+    @cached_property
+    def histogram(self) -> NDArray[np.int64]:
+        """`histogram[t, offset + v]`: records of tuple t with value v; the attributes stand side by side."""
+        width = self.offsets[-1]
+        if self.tuples * width > MAX_HISTOGRAM_CELLS:
+            raise Unsupported(
+                f"the sensitive attributes have {width:,} different values over {self.tuples:,} combinations of quasi-identifiers, too many "
+                "to hold their histograms. Group the sensitive values first (a hierarchy level as a column of its own) or drop guarantees on them."
+            )
+        dense = np.zeros(self.tuples * width, dtype=np.int64)
+        for s, offset in enumerate(self.offsets[:-1]):
+            np.add.at(dense, self.tuple_of_cell * width + offset + self.sensitive_codes[s], self.cell_counts)
+        return dense.reshape(self.tuples, width)
+
+    def sensitive_index(self, name: str) -> int:
+        """The position of a sensitive attribute."""
+        for i, attribute in enumerate(self.sensitive):
+            if attribute.name == name:
+                return i
+        raise MissingColumn(f"'{name}' is not among the sensitive attributes of this table: {', '.join(a.name for a in self.sensitive) or 'none'}")
+
+    def shown_at(self, attribute: int, nodes: NDArray[np.int32]) -> Shown:
+        """What a quasi-identifier shows when class c is generalised to hierarchy node `nodes[c]`."""
+        tree = self.hierarchies[attribute]
+        leaf = np.zeros(len(tree.labels), dtype=np.bool_)
+        leaf[tree.node_of[0]] = True
+        return Shown(tree.labels, tree.loss, tree.sizes, leaf, nodes.astype(np.int32))
+
+    def decode(self, recoding: Recoding) -> RecodingTable:
+        """The recoding in values, for an engine to join with the rows."""
+        import pyarrow as pa
+
+        columns = {}
+        for name, shown in zip(self.quasi, recoding.shown, strict=True):
+            columns[name] = _shown_column(shown, self.keys.schema.field(name).type)
+        return RecodingTable(
+            keys=self.keys,
+            quasi=self.quasi,
+            key=recoding.cell,
+            first=recoding.first,
+            count=recoding.count,
+            klass=recoding.klass,
+            classes=pa.table(columns),
+            split=recoding.split,
+        )
+
+
+def encode(
+    data: Microdata,
+    *,
+    sensitive: Sequence[str] | None = None,
+    population: Microdata | None = None,
+    hierarchies: Mapping[str, Hierarchy] | None = None,
+) -> ClassTable:
+    """Group the data once and encode it; `sensitive` defaults to the schema's sensitive attributes."""
+    schema = data.schema
+    quasi = schema.quasi
+    chosen = tuple(schema.sensitive if sensitive is None else sensitive)
+    _check(schema, data, quasi, chosen)
+    grouped = data.relation.group([*quasi, *chosen], unit=schema.unit, weight=schema.weight)
+    extra = population.relation.group(list(quasi)) if population is not None else None
+    known = {**data.hierarchies, **(hierarchies or {})}
+    table = from_grouped(grouped, schema, quasi, chosen, population=extra, hierarchies=known)
+    data.hierarchies.update(zip(quasi, table.hierarchies, strict=True))
+    data.hierarchies.update((attribute.name, attribute.hierarchy) for attribute in table.sensitive)
+    return table
+
+
+def from_grouped(
+    grouped: pa.Table,
+    schema: Schema,
+    quasi: Sequence[str],
+    sensitive: Sequence[str],
+    *,
+    population: pa.Table | None = None,
+    hierarchies: Mapping[str, Hierarchy] | None = None,
+) -> ClassTable:
+    """Encode grouped cells (see `Relation.group`)."""
+    cell_counts = grouped.column(COUNT).to_numpy().astype(np.int64)
+    known = dict(hierarchies or {})
+    coded, trees = [], []
+    people = population.column(COUNT).to_numpy().astype(np.int64) if population is not None else np.zeros(0, dtype=np.int64)
+    for name in quasi:
+        values, codes = _dictionary(grouped.column(name))
+        more_values, more_codes = _dictionary(population.column(name)) if population is not None else ([], np.zeros(0, np.int32))
+        everything = list(dict.fromkeys([*values, *more_values]))
+        tree = known.get(name)
+        if tree is None:
+            # only a frequency hierarchy looks at how often a value occurs
+            needed = schema.columns[name].hierarchy is not None and schema.columns[name].hierarchy.frequency is not None  # type: ignore[union-attr]
+            counts = _value_counts(everything, values, codes, cell_counts) if needed else None
+            tree = hierarchy_builders.build(name, schema.columns[name], everything, counts, schema.folder)
+        elif any(value not in tree.index for value in everything):
+            tree = hierarchy_builders.cover(tree, everything, name=name)
+        lookup = np.array([tree.index[value] for value in values], dtype=np.int32)
+        more = np.array([tree.index[value] for value in more_values], dtype=np.int32)
+        coded.append(np.concatenate([lookup[codes], more[more_codes]]) if more_codes.size else lookup[codes])
+        trees.append(tree)
+    attributes, sensitive_codes = _sensitive(grouped, schema, sensitive, known)
+    return _assemble(grouped, quasi, trees, coded, cell_counts, people, attributes, sensitive_codes, schema)
+
+
+def _assemble(
+    grouped: pa.Table,
+    quasi: Sequence[str],
+    trees: list[Hierarchy],
+    coded: list[Codes],
+    cell_counts: Counts,
+    people: Counts,
+    attributes: tuple[SensitiveAttribute, ...],
+    sensitive_codes: Codes,
+    schema: Schema,
+) -> ClassTable:
+    cells = cell_counts.size
+    tuple_of, first = group_columns(coded, [len(tree.leaves) for tree in trees])
+    tuples = first.size
+    of_cell = tuple_of[:cells]
+    counts = np.bincount(of_cell, weights=cell_counts, minlength=tuples).astype(np.int64)
+    population = np.bincount(tuple_of[cells:], weights=people, minlength=tuples).astype(np.int64)
+    units = counts
+    if UNITS in grouped.column_names:
+        units = np.bincount(of_cell, weights=grouped.column(UNITS).to_numpy(), minlength=tuples).astype(np.int64)
+    survey = None
+    if WEIGHT in grouped.column_names:
+        survey = np.bincount(of_cell, weights=grouped.column(WEIGHT).to_numpy(), minlength=tuples)
+    importance = np.array([schema.columns[name].importance for name in quasi], dtype=np.float64)
+    return ClassTable(
+        quasi=tuple(quasi),
+        hierarchies=tuple(trees),
+        weights=importance / importance.sum() if importance.size else importance,
+        codes=np.ascontiguousarray(np.stack([column[first] for column in coded])) if coded else np.zeros((0, tuples), np.int32),
+        counts=counts,
+        units=units,
+        population=population,
+        survey_weights=survey,
+        sensitive=attributes,
+        tuple_of_cell=of_cell.astype(np.int64),
+        sensitive_codes=sensitive_codes,
+        cell_counts=cell_counts,
+        keys=grouped.select([*quasi, *(attribute.name for attribute in attributes)]),
+    )
+
+
+def _sensitive(
+    grouped: pa.Table, schema: Schema, names: Sequence[str], known: Mapping[str, Hierarchy]
+) -> tuple[tuple[SensitiveAttribute, ...], Codes]:
+    attributes, coded = [], []
+    for name in names:
+        values, codes = _dictionary(grouped.column(name))
+        column = schema.columns[name]
+        tree = known.get(name)
+        tree = (
+            hierarchy_builders.build(name, column, values, None, schema.folder)
+            if tree is None
+            else hierarchy_builders.cover(tree, values, name=name)
+        )
+        order = sorted(range(len(values)), key=lambda i: tree.index[values[i]])
+        rank = np.empty(len(values), dtype=np.int32)
+        rank[order] = np.arange(len(values), dtype=np.int32)
+        ordered = tuple(values[i] for i in order)
+        attributes.append(SensitiveAttribute(name, ordered, tree, np.array([tree.index[value] for value in ordered], dtype=np.int64)))
+        coded.append(rank[codes])
+    stacked = np.stack(coded) if coded else np.zeros((0, grouped.num_rows), dtype=np.int32)
+    return tuple(attributes), stacked.astype(np.int32)
+
+
+def _dictionary(column: pa.ChunkedArray) -> tuple[list[str | None], Codes]:
+    """Distinct texts of a column and, per row, which one; different values with the same text share a code."""
+    import pyarrow as pa
+
+    combined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    encoded = combined if pa.types.is_dictionary(combined.type) else combined.dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    values = texts(encoded.dictionary)
+    codes = encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False).astype(np.int32)
+    if encoded.indices.null_count:
+        values.append(None)
+    distinct = list(dict.fromkeys(values))
+    if len(distinct) != len(values):
+        position = {value: i for i, value in enumerate(distinct)}
+        codes = np.array([position[value] for value in values], dtype=np.int32)[codes]
+    return distinct, codes
+
+
+def _value_counts(everything: list[str | None], values: list[str | None], codes: Codes, counts: Counts) -> list[int]:
+    totals = np.bincount(codes, weights=counts, minlength=len(values))
+    by_value = {value: int(total) for value, total in zip(values, totals, strict=True)}
+    return [by_value.get(value, 0) for value in everything]
+
+
+def _shown_column(shown: Shown, original: pa.DataType) -> pa.Array:
+    """The released column per class: the original type when only original values are shown, text otherwise."""
+    import pyarrow as pa
+
+    used = np.unique(shown.of_class)
+    dictionary = pa.array([shown.labels[int(node)] for node in used], type=pa.string())
+    value_type = original.value_type if pa.types.is_dictionary(original) else original
+    if not pa.types.is_string(value_type) and bool(shown.leaf[used].all()):
+        try:
+            dictionary = dictionary.cast(value_type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            pass
+    return dictionary.take(pa.array(np.searchsorted(used, shown.of_class))).dictionary_encode()
+
+
+def _check(schema: Schema, data: Microdata, quasi: Sequence[str], sensitive: Sequence[str]) -> None:
+    schema.require_columns(data.column_names, data.description)
+    faults = []
+    if not quasi:
+        faults.append("no column has the role 'quasi'. Say which columns an outsider could know about a person (role = \"quasi\")")
+    for name in sensitive:
+        if name not in schema.columns:
+            faults.append(f"'{name}' is named by a guarantee but not described in the schema")
+        elif name in quasi:
+            faults.append(f"'{name}' is named by a guarantee as sensitive but has the role 'quasi'; a column is one or the other")
+    all_at_once(SchemaError, f"schema '{schema.dataset}'", faults)

@@ -1,0 +1,288 @@
+"""Types of text columns: inferred with care, or converted as the schema declares.
+
+Every decision is made on the distinct texts of a column, never row by row. Inference accepts only canonical forms, so that `01234`
+and `NO` stay text and nothing changes its meaning by being read; a declared type is converted leniently and all faults are counted.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.data.schema import Type
+from sfumato.data.values import texts
+
+_INTEGER = r"^(?:0|-?[1-9][0-9]{0,18})$"
+_NUMBER = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
+_TOO_LONG_FOR_A_NUMBER = r"^-?[1-9][0-9]{15,}$"
+_LEADING_ZEROS = r"^0[0-9]+$"
+_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_DATETIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?$"
+_DATETIME_UTC = _DATETIME[:-1] + r"(?:Z|\+00:00|\+0000)$"
+_DECIMAL_COMMA = r"^-?[0-9]+,[0-9]+$"
+
+_GLANCE = 1000
+_FIRST_DAY = -719_162  # 0001-01-01 in days, the first date Python can print
+_LAST_DAY = 2_932_896  # 9999-12-31
+
+#: Texts that often stand for "no value" and mean just themselves unless the schema lists them under `missing`.
+MARKERS = frozenset({"NA", "N/A", "n/a", "#N/A", "?", "-", ".", "NULL", "null", "None", "NaN", "nan", "(null)"})
+
+_YES = frozenset({"true", "t", "yes", "y", "1"})
+_NO = frozenset({"false", "f", "no", "n", "0"})
+
+ARROW_TYPES: dict[Type, pa.DataType] = {
+    "string": pa.dictionary(pa.int32(), pa.string()),
+    "integer": pa.int64(),
+    "number": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "datetime": pa.timestamp("us"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class CodedText:
+    """A text column as codes into its distinct texts; -1 is a missing value."""
+
+    codes: NDArray[np.int32]
+    values: pa.StringArray
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray | pa.Array) -> CodedText:
+        """Any column by its text forms; texts that several values share (1.50 and 1.5) become one."""
+        chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+        encoded = chunked if pa.types.is_dictionary(chunked.type) else chunked.dictionary_encode()
+        encoded = encoded.unify_dictionaries()
+        if encoded.num_chunks == 0:
+            return cls(np.zeros(0, np.int32), pa.array([], pa.string()))
+        parts = [chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy() for chunk in encoded.chunks]
+        codes = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        dictionary = encoded.chunk(0).dictionary
+        if pa.types.is_string(dictionary.type) and not dictionary.null_count:
+            return cls(codes, dictionary)
+        return cls(codes, pa.array([], pa.string())).with_values(texts(dictionary))
+
+    def with_values(self, values: Sequence[str | None]) -> CodedText:
+        """The same rows with other texts behind the codes; None makes them missing, equal texts share a code."""
+        positions: dict[str, int] = {}
+        new = np.full(len(values) + 1, -1, dtype=np.int32)  # the last entry serves code -1
+        for old, value in enumerate(values):
+            if value is not None:
+                new[old] = positions.setdefault(value, len(positions))
+        return CodedText(new[self.codes], pa.array(list(positions), pa.string()))
+
+    def without(self, missing: Collection[str]) -> CodedText:
+        """The texts listed in `missing` become missing values."""
+        if not missing or not pc.any(pc.is_in(self.values, pa.array(list(missing), pa.string()))).as_py():
+            return self
+        return self.with_values([None if value in missing else value for value in self.values.to_pylist()])
+
+    def counts(self) -> NDArray[np.int64]:
+        """Records per distinct text."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values)).astype(np.int64)
+
+    def to_arrow(self) -> pa.DictionaryArray:
+        """The column as dictionary-encoded text."""
+        return pa.DictionaryArray.from_arrays(pa.array(self.codes, mask=self.codes < 0), self.values)
+
+    def to_typed(self, values: pa.Array) -> pa.Array:
+        """The column with typed values in place of the distinct texts."""
+        return values.take(pa.array(self.codes, mask=self.codes < 0))
+
+
+@dataclass(frozen=True, eq=False)
+class TypedColumn:
+    """A column with its type, what there is to say about it, and the fault that prevented a declared type."""
+
+    array: pa.Array
+    type: Type
+    notes: tuple[str, ...] = ()
+    fault: str | None = None
+
+
+def numbers_at_once(column: pa.ChunkedArray) -> TypedColumn | None:
+    """A long column of mostly different canonical numbers, typed without collecting its distinct texts first."""
+    glance = column[:_GLANCE].drop_null()
+    if len(glance) < _GLANCE // 2 or 2 * len(glance.unique()) < len(glance):
+        return None
+    found = canonical_type(glance)
+    if found is None or found[1] not in ("integer", "number"):
+        return None
+    found = canonical_type(column)
+    return TypedColumn(found[0].combine_chunks(), found[1]) if found is not None else None
+
+
+def infer(name: str, text: CodedText) -> TypedColumn:
+    """The narrowest type all texts have in canonical form; otherwise text, with a note where that may surprise."""
+    if not len(text.values):
+        return TypedColumn(text.to_arrow(), "string", (f"column '{name}' has no values",) if text.codes.size else ())
+    filled = text.without({""})
+    if len(filled.values):
+        found = canonical_type(filled.values)
+        if found is not None:
+            values, kind = found
+            notes = () if filled is text else (f"column '{name}': empty quoted cells are read as missing",)
+            return TypedColumn(filled.to_typed(values), kind, notes)
+    return TypedColumn(text.to_arrow(), "string", tuple(_surprises(name, text)))
+
+
+def canonical_type(values: pa.StringArray | pa.ChunkedArray) -> tuple[pa.Array, Type] | None:
+    """The distinct texts as integers, numbers, booleans, dates or datetimes, or None when they are text."""
+    if _all_match(values, _INTEGER):
+        integers = _cast(values, pa.int64())
+        return (integers, "integer") if integers is not None else None
+    if _all_match(values, _NUMBER):
+        if _any_match(values, _TOO_LONG_FOR_A_NUMBER):
+            return None  # identifiers longer than a number can hold would lose digits
+        numbers = _cast(values, pa.float64())
+        if numbers is not None and pc.all(pc.is_finite(numbers)).as_py():
+            return numbers, "number"
+        return None
+    if set(values.to_pylist() if len(values) <= 2 else ()) <= {"true", "false"} and len(values) <= 2:
+        return pc.equal(values, "true"), "boolean"
+    if _all_match(values, _DATE):
+        days = _as_days(values)
+        return (days, "date") if days is not None else None
+    moments = _as_moments(values)
+    return (moments, "datetime") if moments is not None else None
+
+
+def convert(name: str, text: CodedText, wanted: Type) -> TypedColumn:
+    """The column as the declared type; texts that are none are counted in `fault`."""
+    if wanted == "string":
+        return TypedColumn(text.to_arrow(), "string")
+    text = text.without({""})
+    exact = _exactly(text.values, wanted)
+    if exact is not None:
+        return TypedColumn(text.to_typed(exact), wanted)
+    parsed = [_parse(value, wanted) for value in text.values.to_pylist()]
+    wrong = np.array([value is None for value in parsed] + [False])
+    bad_rows = wrong[text.codes]
+    if bad_rows.any():
+        count = int(bad_rows.sum())
+        article = "an" if wanted == "integer" else "a"
+        fault = (
+            f"column '{name}': {count:,} of {int((text.codes >= 0).sum()):,} values cannot be read as {article} {wanted} "
+            f"(first in record {int(np.argmax(bad_rows)) + 1:,})"
+        )
+        return TypedColumn(text.to_arrow(), "string", (), fault)
+    return TypedColumn(text.to_typed(pa.array(parsed, ARROW_TYPES[wanted])), wanted)
+
+
+def _exactly(values: pa.StringArray, wanted: Type) -> pa.Array | None:
+    """All texts as the wanted type at once, where they are canonical."""
+    if not len(values):
+        return _empty(wanted)
+    found = canonical_type(values)
+    if found is None:
+        return None
+    typed, kind = found
+    if kind == wanted:
+        return typed
+    if (kind, wanted) in (("integer", "number"), ("date", "datetime")):
+        return typed.cast(ARROW_TYPES[wanted])
+    return None
+
+
+def _parse(value: str, wanted: Type) -> bool | int | float | datetime.date | None:
+    """One text, read leniently because the owner declared the type; None when it is none of that type."""
+    text = value.strip()
+    if wanted == "boolean":
+        return text.lower() in _YES if text.lower() in _YES | _NO else None
+    if wanted == "integer":
+        whole = re.fullmatch(r"([+-]?[0-9]{1,30})(?:\.0*)?", text)
+        return int(whole[1]) if whole and -(2**63) <= int(whole[1]) < 2**63 else None
+    if wanted == "number":
+        plain = re.fullmatch(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf)", text)
+        return float(text) if plain else None
+    if not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:$|[ T])", text):
+        return None
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+    if wanted == "date":
+        return moment.date() if moment.time() == datetime.time(0) else None
+    return moment
+
+
+def _surprises(name: str, text: CodedText) -> list[str]:
+    """What the owner may not expect of a column that stays text."""
+    counts = text.counts()
+    total = int(counts.sum())
+    numeric = np.asarray(pc.match_substring_regex(text.values, _NUMBER).to_numpy(zero_copy_only=False), dtype=bool)
+    zeros = np.asarray(pc.match_substring_regex(text.values, _LEADING_ZEROS).to_numpy(zero_copy_only=False), dtype=bool)
+    markers = np.asarray(pc.is_in(text.values, pa.array(sorted(MARKERS))).to_numpy(zero_copy_only=False), dtype=bool)
+    notes = []
+    marked = int(counts[markers].sum())
+    if marked * 100 >= total:
+        shown = ", ".join(f"'{marker}'" for marker in text.values.filter(pa.array(markers)).to_pylist())
+        remaining = text.values.filter(pa.array(~markers))
+        found = canonical_type(remaining) if len(remaining) else None
+        kind = f" and the column would be {found[1]}" if found else ""
+        notes.append(
+            f"column '{name}': {marked:,} cells read {shown}, kept as values; "
+            f'if they mean "no value", list them under missing in the schema{kind}'
+        )
+    elif 2 * int(counts[numeric].sum()) >= total > int(counts[numeric | zeros].sum()):
+        others = total - int(counts[numeric].sum())
+        notes.append(f"column '{name}' mixes numbers and text ({others:,} of {total:,} values are no numbers): kept as text")
+    if zeros.any() and (numeric | zeros | markers).all():
+        notes.append(f"column '{name}' has digits with leading zeros: kept as text")
+    if _all_match(text.values, _DECIMAL_COMMA):
+        notes.append(f"column '{name}' looks like numbers with a decimal comma: kept as text; read with decimal=','")
+    return notes
+
+
+def _all_match(values: pa.StringArray, pattern: str) -> bool:
+    # a glance at a few values spares scanning a long column that is plain text
+    if len(values) > 64 and not pc.all(pc.match_substring_regex(values[:64], pattern)).as_py():
+        return False
+    return len(values) > 0 and bool(pc.all(pc.match_substring_regex(values, pattern)).as_py())
+
+
+def _any_match(values: pa.StringArray, pattern: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(values, pattern)).as_py())
+
+
+def _cast(values: pa.StringArray, wanted: pa.DataType) -> pa.Array | None:
+    try:
+        return values.cast(wanted)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _as_days(values: pa.StringArray) -> pa.Array | None:
+    days = _cast(values, pa.date32())
+    if days is None:
+        return None
+    numbers = days.cast(pa.int32())
+    inside = pc.and_(pc.greater_equal(numbers, _FIRST_DAY), pc.less_equal(numbers, _LAST_DAY))
+    return days if pc.all(inside).as_py() else None
+
+
+def _as_moments(values: pa.StringArray) -> pa.Array | None:
+    """Dates with times, all without a zone or all in UTC; pure dates may stand among them at midnight."""
+    if _all_match(values, _DATETIME_UTC):
+        found = _cast(pc.replace_substring_regex(values, r"(?:Z|\+00:?00)$", ""), pa.timestamp("us"))
+        moments = found.cast(pa.timestamp("us", "UTC")) if found is not None else None
+    elif _all_match(values, f"{_DATE}|{_DATETIME}"):
+        moments = _cast(values, pa.timestamp("us"))
+    else:
+        return None
+    days = pc.utf8_slice_codeunits(values, 0, 10)
+    return moments if moments is not None and _as_days(days) is not None else None
+
+
+def _empty(wanted: Type) -> pa.Array:
+    return pa.array([], ARROW_TYPES[wanted])

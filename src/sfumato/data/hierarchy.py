@@ -1,0 +1,213 @@
+"""Domain generalisation hierarchies: a rooted tree of values per column.
+
+Leaves are the values of the data, inner nodes their generalisations. The tree is kept as a matrix of node ids, one row per level and
+one column per leaf, which is what recoding needs; a branch that is shorter than the others repeats its node upward, so unbalanced trees
+are ordinary. Samarati, "Protecting respondents' identities in microdata release", IEEE TKDE 13(6), 2001.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import HierarchyError, all_at_once
+from sfumato.data.values import as_numbers
+
+ROOT = "*"
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """A tree over `leaves`.
+
+    `node_of[level, leaf]` is the node a leaf is generalised to; level 0 is the leaf itself. `labels[node]` is its
+    text (None for a missing value), `sizes[node]` how many values of the domain lie below it. `ordered` says whether
+    the leaves have a natural order (numbers, dates, a declared order), and then they are stored in it.
+    """
+
+    leaves: tuple[str | None, ...]
+    node_of: NDArray[np.int32] = field(repr=False)
+    labels: tuple[str | None, ...] = field(repr=False)
+    sizes: NDArray[np.float64] = field(repr=False)
+    total: float
+    ordered: bool = False
+    source: str = "declared"
+
+    @classmethod
+    def from_levels(
+        cls,
+        rows: Sequence[Sequence[str | None]],
+        *,
+        name: str = "hierarchy",
+        sizes: Sequence[Sequence[float]] | None = None,
+        ordered: bool | None = None,
+        source: str = "declared",
+    ) -> Hierarchy:
+        """From one row per leaf: the leaf, then its generalisation at each level.
+
+        `sizes` gives the domain size of each entry when the leaves listed are only part of the domain.
+        """
+        if not rows:
+            raise HierarchyError(f"{name}: the hierarchy has no leaves")
+        _check_rows(rows, name)
+        leaves = [row[0] for row in rows]
+        numbers = as_numbers(leaves)
+        is_ordered = numbers is not None if ordered is None else ordered
+        if ordered is None and numbers is not None:
+            order = sorted(range(len(rows)), key=lambda i: (np.isnan(numbers[i]), numbers[i]))
+            rows = [rows[i] for i in order]
+            sizes = [sizes[i] for i in order] if sizes is not None else None
+        return _assemble(rows, sizes, is_ordered, source)
+
+    @property
+    def height(self) -> int:
+        """The highest level."""
+        return int(self.node_of.shape[0]) - 1
+
+    @cached_property
+    def index(self) -> dict[str | None, int]:
+        """Leaf position by text."""
+        return {leaf: position for position, leaf in enumerate(self.leaves)}
+
+    @cached_property
+    def loss(self) -> NDArray[np.float64]:
+        """Loss metric of each node: (leaves below - 1) / (leaves of the tree - 1); 0 for a tree with one leaf."""
+        if self.total <= 1:
+            return np.zeros(len(self.labels))
+        return (self.sizes - 1.0) / (self.total - 1.0)
+
+    @cached_property
+    def leaf_counts(self) -> NDArray[np.int64]:
+        """How many of the listed leaves lie below each node."""
+        below = np.zeros(len(self.labels), dtype=np.int64)
+        for level in range(self.height + 1):
+            counts = np.bincount(self.node_of[level], minlength=len(self.labels))
+            below = np.maximum(below, counts)
+        return below
+
+    @cached_property
+    def steps(self) -> NDArray[np.int32]:
+        """`steps[level, leaf]`: how many tree edges lie between the leaf and its node at that level."""
+        changed = np.diff(self.node_of, axis=0) != 0
+        zero = np.zeros((1, len(self.leaves)), dtype=np.int32)
+        return np.concatenate([zero, np.cumsum(changed, axis=0, dtype=np.int32)])
+
+    @property
+    def has_root(self) -> bool:
+        """True when all leaves meet in one node at the highest level."""
+        return bool(np.all(self.node_of[-1] == self.node_of[-1, 0]))
+
+    def common_ancestor(self, positions: Iterable[int]) -> int:
+        """The lowest node above all these leaves, never higher than needed."""
+        chosen = np.fromiter(positions, dtype=np.int64)
+        for level in range(self.height + 1):
+            nodes = self.node_of[level, chosen]
+            if np.all(nodes == nodes[0]):
+                return int(nodes[0])
+        raise HierarchyError("these leaves have no common ancestor: the hierarchy has no single root")
+
+    def generalise(self, leaf: str | None, level: int) -> str | None:
+        """The text a leaf is generalised to at a level."""
+        return self.labels[int(self.node_of[level, self.index[leaf]])]
+
+    def with_leaves(self, extra: Sequence[str | None]) -> Hierarchy:
+        """Add leaves right below the root (missing values, or unknown ones when the schema says `missing = "root"`)."""
+        new = [leaf for leaf in extra if leaf not in self.index]
+        if not new:
+            return self
+        rooted = self.has_root
+        top = self.labels[int(self.node_of[-1, 0])] if rooted else ROOT
+        rows: list[list[str | None]] = [[self.labels[int(node)] for node in self.node_of[:, i]] for i in range(len(self.leaves))]
+        sizes = [[float(self.sizes[int(node)]) for node in self.node_of[:, i]] for i in range(len(self.leaves))]
+        height = self.height
+        if not rooted or height == 0:
+            for row, size in zip(rows, sizes, strict=True):
+                row.append(ROOT)
+                size.append(self.total)
+            height += 1
+        total = self.total + len(new)
+        for size in sizes:
+            size[-1] = total
+        for leaf in new:
+            rows.append([leaf] * height + [top])
+            sizes.append([1.0] * height + [total])
+        return _assemble(rows, sizes, self.ordered, self.source)
+
+    def rows(self) -> list[list[str | None]]:
+        """The tree in file form: one row per leaf, one entry per level."""
+        return [[self.labels[int(node)] for node in self.node_of[:, i]] for i in range(len(self.leaves))]
+
+
+def _check_rows(rows: Sequence[Sequence[str | None]], name: str) -> None:
+    faults: list[str] = []
+    width = len(rows[0])
+    ragged = [i for i, row in enumerate(rows, 1) if len(row) != width]
+    if ragged:
+        listed = ", ".join(map(str, ragged[:10])) + (" …" if len(ragged) > 10 else "")
+        faults.append(f"{len(ragged)} rows do not have {width} levels like the first (rows {listed})")
+        all_at_once(HierarchyError, name, faults)
+    seen: dict[str | None, int] = {}
+    twice: dict[str | None, int] = {}
+    for row in rows:
+        seen[row[0]] = seen.get(row[0], 0) + 1
+        if seen[row[0]] == 2:
+            twice[row[0]] = 2
+    if twice:
+        listed = ", ".join(repr(leaf) for leaf in list(twice)[:10]) + (" …" if len(twice) > 10 else "")
+        faults.append(f"{len(twice)} leaves are listed more than once: {listed}")
+    for level in range(1, width):
+        parents: dict[str | None, str | None] = {}
+        torn: list[str] = []
+        for row in rows:
+            below, above = row[level - 1], row[level]
+            if parents.setdefault(below, above) != above and repr(below) not in torn:
+                torn.append(repr(below))
+        if torn and level > 1:
+            faults.append(f"at level {level - 1} these values have two parents: {', '.join(torn[:10])}")
+    all_at_once(HierarchyError, name, faults)
+
+
+def _assemble(
+    rows: Sequence[Sequence[str | None]], sizes: Sequence[Sequence[float]] | None, ordered: bool, source: str
+) -> Hierarchy:
+    count, width = len(rows), len(rows[0])
+    node_of = np.zeros((width, count), dtype=np.int32)
+    labels: list[str | None] = []
+    members: list[int] = []
+    node_sizes: list[float] = []
+    for level in range(width):
+        groups: dict[str | None, int] = {}
+        group_sizes: dict[str | None, int] = {}
+        for i in range(count):
+            label = rows[i][level]
+            group_sizes[label] = group_sizes.get(label, 0) + 1
+        for i in range(count):
+            label = rows[i][level]
+            node = groups.get(label)
+            if node is None:
+                below = int(node_of[level - 1, i]) if level else -1
+                if level and labels[below] == label and members[below] == group_sizes[label]:
+                    node = below  # the branch is shorter here: the node repeats
+                else:
+                    node = len(labels)
+                    labels.append(label)
+                    members.append(group_sizes[label])
+                    node_sizes.append(float(sizes[i][level]) if sizes is not None else float(group_sizes[label]))
+                groups[label] = node
+            node_of[level, i] = node
+    total = float(sizes[0][-1]) if sizes is not None and len(set(node_of[-1].tolist())) == 1 else float(count)
+    if sizes is not None and total < count:
+        total = float(count)
+    return Hierarchy(
+        leaves=tuple(row[0] for row in rows),
+        node_of=node_of,
+        labels=tuple(labels),
+        sizes=np.asarray(node_sizes),
+        total=total,
+        ordered=ordered,
+        source=source,
+    )

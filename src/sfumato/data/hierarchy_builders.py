@@ -1,0 +1,227 @@
+"""Hierarchies made from a description: files, nested trees, intervals, masks, dates, frequency groups.
+
+Each builder takes the description and the values that occur, and returns a tree that covers them. What a builder learns from the data
+(the frequencies) is marked `source = "data"`.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import difflib
+import io
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.errors import HierarchyError, HierarchyGap
+from sfumato.data.hierarchy import ROOT, Hierarchy
+from sfumato.data.schema import Column, HierarchySpec
+from sfumato.data.values import as_numbers, text_of
+
+MAX_FILE_BYTES = 256 * 1024 * 1024
+MAX_LISTED_INTEGERS = 100_000
+
+
+def build(
+    name: str,
+    column: Column,
+    values: Sequence[str | None],
+    counts: Sequence[int] | None = None,
+    folder: str | Path | None = None,
+) -> Hierarchy:
+    """The hierarchy of a column over the values that occur in it; missing values become a leaf below the root."""
+    spec = column.hierarchy or HierarchySpec(flat=True)
+    known = _domain(column, values)
+    if spec.file is not None:
+        tree = load(_beside(folder, spec.file), separator=spec.separator)
+    elif spec.tree is not None:
+        tree = from_tree(spec.tree, name=name)
+    elif spec.intervals is not None:
+        tree = from_intervals(known, spec.intervals, origin=spec.origin, name=name)
+    elif spec.mask is not None:
+        tree = from_mask(known, direction=spec.mask, width=spec.width, alphabet=spec.alphabet)
+    elif spec.dates is not None:
+        tree = from_dates(known, spec.dates, name=name)
+    elif spec.frequency is not None:
+        tree = from_frequencies(values, counts or [1] * len(values), spec.frequency)
+    else:
+        tree = from_values(known, order=column.order)
+    return cover(tree, values, name=name, missing=spec.missing)
+
+
+def cover(tree: Hierarchy, values: Sequence[str | None], *, name: str, missing: str = "refuse") -> Hierarchy:
+    """Check that every value has a leaf; report all that have none, each with the nearest known value."""
+    unknown = [value for value in values if value is not None and value not in tree.index]
+    if unknown and missing == "refuse":
+        leaves = [leaf for leaf in tree.leaves if leaf is not None]
+        shown = []
+        for value in unknown[:20]:
+            near = difflib.get_close_matches(value, leaves[:20_000], n=1, cutoff=0.0)
+            shown.append(f"{value!r} (nearest: {near[0]!r})" if near else repr(value))
+        more = f" and {len(unknown) - 20} more" if len(unknown) > 20 else ""
+        raise HierarchyGap(
+            f"{len(unknown)} value{'s' if len(unknown) > 1 else ''} of column '{name}' missing from its hierarchy "
+            f"({len(tree.leaves):,} leaves): {', '.join(shown)}{more}. Add them to the hierarchy or set missing = \"root\"."
+        )
+    return tree.with_leaves([*unknown, None] if None in values else unknown)
+
+
+def load(path: str | Path, *, separator: str | None = None) -> Hierarchy:
+    """Read a hierarchy file: one leaf per row, one level per column, `;` or `,` between them."""
+    file = Path(path)
+    try:
+        if file.stat().st_size > MAX_FILE_BYTES:
+            raise HierarchyError(f"hierarchy file '{file.name}' is larger than {MAX_FILE_BYTES >> 20} MiB")
+        text = file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise HierarchyError(f"there is no hierarchy file '{file}'") from None
+    except UnicodeDecodeError:
+        raise HierarchyError(f"hierarchy file '{file.name}' is not UTF-8 text") from None
+    except OSError as error:
+        raise HierarchyError(f"cannot read hierarchy file '{file.name}': {type(error).__name__}") from error
+    first = text.splitlines()[0] if text.strip() else ""
+    chosen = separator or (";" if first.count(";") >= first.count(",") and ";" in first else ",")
+    rows = [[entry.strip() or None for entry in row] for row in csv.reader(io.StringIO(text), delimiter=chosen) if row]
+    return Hierarchy.from_levels(rows, name=f"hierarchy file '{file.name}'")
+
+
+def save(tree: Hierarchy, path: str | Path, *, separator: str = ";") -> None:
+    """Write a hierarchy in file form."""
+    with Path(path).open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out, delimiter=separator, lineterminator="\n").writerows(tree.rows())
+
+
+def from_tree(tree: Mapping[str, Any], *, name: str = "hierarchy") -> Hierarchy:
+    """From nested mappings: `{"Government": ["State-gov", "Local-gov"], "Private": []}`; an empty list is a leaf."""
+    rows: list[list[str | None]] = []
+
+    def walk(node: Any, path: list[str]) -> None:
+        if isinstance(node, Mapping) and node:
+            for label, below in node.items():
+                walk(below, [*path, str(label)])
+        elif isinstance(node, (list, tuple)) and node:
+            for entry in node:
+                if isinstance(entry, Mapping):
+                    walk(entry, path)
+                else:
+                    rows.append([str(text_of(entry)), *reversed(path)])
+        else:
+            rows.append(list(reversed(path)))
+
+    if not tree:
+        raise HierarchyError(f"{name}: the hierarchy has no leaves")
+    walk(tree, [])
+    depth = max(len(row) for row in rows) if rows else 0
+    # a shorter branch repeats its leaf, so that all rows reach the root at the same level
+    filled = [[row[0]] * (depth - len(row)) + row + [ROOT] for row in rows]
+    return Hierarchy.from_levels(filled, name=name)
+
+
+def from_values(values: Sequence[str | None], *, order: Sequence[str] | None = None) -> Hierarchy:
+    """The flat hierarchy: every value, or `*`."""
+    present = [value for value in values if value is not None]
+    if order is not None:
+        rank = {value: i for i, value in enumerate(order)}
+        present.sort(key=lambda value: rank.get(value, len(rank)))
+        return Hierarchy.from_levels([[value, ROOT] for value in present or [ROOT]], ordered=True)
+    return Hierarchy.from_levels([[value, ROOT] for value in present or [ROOT]])
+
+
+def from_intervals(values: Sequence[str | None], widths: Sequence[float], *, origin: float = 0.0, name: str = "hierarchy") -> Hierarchy:
+    """Nested half-open intervals [lo, hi) of growing widths counted from `origin`."""
+    present = [value for value in values if value is not None]
+    numbers = as_numbers(present)
+    if numbers is None:
+        raise HierarchyError(f"column '{name}' has values that are not numbers, so it cannot have interval hierarchies")
+    rows = []
+    start, exact_widths = _exact(repr(origin)), [_exact(repr(width)) for width in widths]
+    for value in present:
+        # exact arithmetic: with floats 0.6 would fall into [0.5, 0.6) and the levels would not nest
+        offset = _exact(value) - start
+        steps = [offset // width for width in exact_widths]
+        bounds = [(start + step * width, start + (step + 1) * width) for step, width in zip(steps, exact_widths, strict=True)]
+        rows.append([value, *(f"[{text_of(float(lo))}, {text_of(float(hi))})" for lo, hi in bounds), ROOT])
+    return Hierarchy.from_levels(rows or [[ROOT] * (len(widths) + 2)], name=f"intervals of '{name}'")
+
+
+def _exact(number: str) -> int | Fraction:
+    exact = int(number) if number.lstrip("-").isdecimal() else Fraction(number)
+    return int(exact) if exact.denominator == 1 else exact
+
+
+def from_mask(
+    values: Sequence[str | None], *, direction: str = "right", width: int | None = None, alphabet: int | None = None
+) -> Hierarchy:
+    """Replace characters by `*` one by one from the right (or left): 12345, 1234*, 123**, …
+
+    With `alphabet` the domain below a mask is the full one: 130** stands for alphabet² values, present or not.
+    """
+    present = [value for value in values if value is not None]
+    length = max([width or 0, *(len(value) for value in present)], default=1)
+    rows, sizes = [], []
+    for value in present:
+        padded = value.ljust(length) if direction == "right" else value.rjust(length)
+        row: list[str | None] = [value]
+        for masked in range(1, length + 1):
+            row.append(padded[: length - masked].rstrip() + "*" * masked if direction == "right" else "*" * masked + padded[masked:].lstrip())
+        rows.append(row)
+        sizes.append([float(alphabet) ** masked if alphabet else 1.0 for masked in range(length + 1)])
+    if not rows:
+        return from_values([])
+    return Hierarchy.from_levels(rows, name="mask", sizes=sizes if alphabet else None)
+
+
+_UNITS: dict[str, Callable[[datetime.date], str]] = {
+    "week": lambda day: f"{day.isocalendar().year}-W{day.isocalendar().week:02d}",
+    "month": lambda day: f"{day.year:04d}-{day.month:02d}",
+    "quarter": lambda day: f"{day.year:04d}-Q{(day.month - 1) // 3 + 1}",
+    "year": lambda day: f"{day.year:04d}",
+    "decade": lambda day: f"{day.year // 10 * 10:04d}s",
+    "century": lambda day: f"{day.year // 100 * 100:04d}–{day.year // 100 * 100 + 99:04d}",
+}
+
+
+def from_dates(values: Sequence[str | None], units: Sequence[str], *, name: str = "hierarchy") -> Hierarchy:
+    """ISO dates generalised to coarser units; a week does not nest in a month, which is refused."""
+    if "week" in units and any(unit in units for unit in ("month", "quarter", "year", "decade", "century")):
+        raise HierarchyError(f"column '{name}': weeks do not nest in months or years; use one or the other")
+    rows = []
+    for value in values:
+        if value is None:
+            continue
+        try:
+            day = datetime.date.fromisoformat(value[:10])
+        except ValueError:
+            raise HierarchyError(f"column '{name}' has a value that is not an ISO date, so it cannot have date hierarchies") from None
+        rows.append([value, *(_UNITS[unit](day) for unit in units), ROOT])
+    rows.sort(key=lambda row: row[0])
+    return Hierarchy.from_levels(rows or [[ROOT] * (len(units) + 2)], name=f"dates of '{name}'", ordered=True)
+
+
+def from_frequencies(values: Sequence[str | None], counts: Sequence[int], sizes: Sequence[int]) -> Hierarchy:
+    """Values ordered by frequency and grouped: the most frequent `sizes[0]` together, and so on, level by level."""
+    pairs = sorted(((count, value) for value, count in zip(values, counts, strict=True) if value is not None), key=lambda p: (-p[0], p[1]))
+    rows = []
+    for rank, (_, value) in enumerate(pairs):
+        groups = [f"rank {rank // size * size + 1}–{rank // size * size + size}" for size in sizes]
+        rows.append([value, *groups, ROOT])
+    return Hierarchy.from_levels(rows or [[ROOT] * (len(sizes) + 2)], ordered=False, source="data")
+
+
+def _domain(column: Column, values: Sequence[str | None]) -> list[str | None]:
+    """The values a built hierarchy covers: declared domain or integer bounds where given, and all that occur."""
+    listed: dict[str | None, None] = {}
+    if column.domain is not None:
+        listed.update(dict.fromkeys(column.domain))
+    elif column.bounds is not None and column.type == "integer":
+        low, high = int(column.bounds[0]), int(column.bounds[1])
+        if high - low < MAX_LISTED_INTEGERS:
+            listed.update((str(number), None) for number in range(low, high + 1))
+    listed.update(dict.fromkeys(values))
+    return list(listed)
+
+
+def _beside(folder: str | Path | None, file: str) -> Path:
+    return Path(file) if folder is None or Path(file).is_absolute() else Path(folder) / file

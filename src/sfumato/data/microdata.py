@@ -1,0 +1,60 @@
+"""Microdata: one record per person (or per event of a person), with a schema.
+
+Macrodata, by contrast, are aggregates (counts, sums, tables); they have rooms of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.relation import Relation
+from sfumato.data.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Microdata:
+    """Rows on an engine plus their schema.
+
+    `description` names the source without secrets; `notes` say what reading detected (separator, encoding, types).
+    """
+
+    relation: Relation = field(repr=False)
+    schema: Schema = field(repr=False)
+    description: str = "table"
+    notes: tuple[str, ...] = ()
+    #: Hierarchies already built over these rows, by column: files are read and trees assembled once.
+    hierarchies: dict[str, Hierarchy] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return self.relation.count()
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The columns as the engine has them."""
+        return tuple(self.relation.schema().names)
+
+    def table(self) -> pa.Table:
+        """All rows as an Arrow table in memory."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches(list(self.relation.batches()), schema=self.relation.schema())
+
+    def to_pandas(self) -> Any:
+        """All rows as a pandas DataFrame."""
+        return self.table().to_pandas()
+
+    def to_polars(self) -> Any:
+        """All rows as a polars DataFrame."""
+        import polars
+
+        return polars.from_arrow(self.table())
+
+    def with_schema(self, schema: Schema) -> Microdata:
+        """The same rows under another schema."""
+        schema.require_columns(self.column_names, self.description)
+        return replace(self, schema=schema)

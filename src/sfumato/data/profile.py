@@ -1,0 +1,295 @@
+"""The profile of a table: what each column holds, which columns single people out, and a role to start from.
+
+Everything is computed on codes. Uniqueness of a combination is the share of records that no other record equals on it; combinations
+are explored best first, extending the pairs that single out most. Sweeney, "Simple demographics often identify people uniquely", 2000.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import MissingColumn
+from sfumato.data.identifier_names import role_by_name
+from sfumato.data.identifier_patterns import PATTERNS, share
+from sfumato.data.microdata import Microdata
+from sfumato.data.native_types import normalise, type_name
+from sfumato.data.roles import Suggestion, suggest
+from sfumato.data.schema import Role, Type
+from sfumato.data.values import texts
+from sfumato.kernels.grouping import group_columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Codes = NDArray[np.int32]
+
+_MOST_CANDIDATES = 12
+_ROWS_TO_GROUP = 120_000_000  # over all combinations together
+_FEWEST_COMBINATIONS = 20
+_MOST_COMBINATIONS = 150
+_SAMPLED_VALUES = 4_000
+_PATTERN_SHARE = 0.5
+_MOST_LISTED = 1_000
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """One column. `unique_share` is the share of records whose value no other record has; `entropy` is in nats.
+
+    Smallest and largest value and the distinct values themselves are the owner's alone and never printed by `repr`.
+    """
+
+    name: str
+    type: Type
+    distinct: int
+    missing: int
+    unique_share: float
+    entropy: float
+    role: Role
+    reason: str
+    patterns: dict[str, float] = field(default_factory=dict)
+    smallest: float | str | None = field(default=None, repr=False)
+    largest: float | str | None = field(default=None, repr=False)
+    domain: tuple[str, ...] | None = field(default=None, repr=False)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """For JSON; the distinct values are left out."""
+        listed = {key: value for key, value in vars(self).items() if key != "domain" and value is not None}
+        return {**listed, "patterns": dict(self.patterns)}
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Columns together: how many records they single out, as a number and a share, and the smallest class."""
+
+    columns: tuple[str, ...]
+    uniques: int
+    unique_share: float
+    smallest_class: int
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What is known about a table after one look. It describes the original data, so it is the owner's and not for publication.
+
+    `combinations` are sorted by the share of records they single out. `contributions` says, per suggested quasi-identifier, how many
+    records would no longer be unique without it. `k` is the smallest class over all suggested quasi-identifiers.
+    """
+
+    rows: int
+    columns: tuple[ColumnProfile, ...]
+    quasi: tuple[str, ...] = ()
+    k: int = 0
+    uniques: int = 0
+    combinations: tuple[Combination, ...] = ()
+    contributions: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    description: str = "table"
+
+    @property
+    def unique_share(self) -> float:
+        """The share of records that are alone in their class over the suggested quasi-identifiers."""
+        return self.uniques / self.rows if self.rows else 0.0
+
+    def column(self, name: str) -> ColumnProfile:
+        """The profile of one column."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise MissingColumn(f"the profile has no column '{name}'")
+
+    def to_mapping(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "description": self.description,
+            "rows": self.rows,
+            "columns": [column.to_mapping() for column in self.columns],
+            "quasi": list(self.quasi),
+            "k": self.k,
+            "uniques": self.uniques,
+            "unique_share": self.unique_share,
+            "combinations": [{**vars(found), "columns": list(found.columns)} for found in self.combinations],
+            "contributions": dict(self.contributions),
+            "notes": list(self.notes),
+        }
+
+
+def profile_table(data: Microdata | pa.Table) -> Profile:
+    """Profile a dataset or an Arrow table; roles already given by a schema are kept."""
+    given: dict[str, Role] = {}
+    notes: tuple[str, ...] = ()
+    description = "table"
+    if isinstance(data, Microdata):
+        given = {name: column.role for name, column in data.schema.columns.items() if column.role != "plain"}
+        notes, description = data.notes, data.description
+    table = data.table() if isinstance(data, Microdata) else data
+    columns, codes = [], {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        described, coded = _describe(name, column, table.num_rows, given.get(name))
+        columns.append(described)
+        codes[name] = coded
+    quasi = tuple(column.name for column in columns if column.role == "quasi")
+    found = _Uniqueness(table.num_rows, {name: codes[name] for name in quasi})
+    whole = found.of(quasi) if quasi and table.num_rows else None
+    return Profile(
+        rows=table.num_rows,
+        columns=tuple(columns),
+        quasi=quasi,
+        k=whole.smallest_class if whole else table.num_rows,
+        uniques=whole.uniques if whole else 0,
+        combinations=tuple(_combinations(found, columns, quasi)) if whole else (),
+        contributions=_contributions(found, quasi, whole.uniques) if whole else {},
+        notes=notes,
+        description=description,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Coded:
+    """A column as codes into its distinct values, with a sample of their texts."""
+
+    codes: Codes
+    counts: NDArray[np.int64]
+    values: pa.Array
+    sampled: NDArray[np.int64]
+    texts: list[str]
+
+    @classmethod
+    def of(cls, array: pa.Array) -> _Coded:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if pa.types.is_floating(array.type):
+            array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+        encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+        codes = encoded.indices.cast(pa.int32()).fill_null(len(encoded.dictionary)).to_numpy()
+        values = encoded.dictionary
+        counts = np.bincount(codes, minlength=len(values) + 1).astype(np.int64)
+        present = np.flatnonzero(counts[: len(values)])
+        sampled = present[:: max(1, math.ceil(present.size / _SAMPLED_VALUES))]
+        read = [text or "" for text in texts(values.take(pa.array(sampled)))]
+        return cls(codes, counts, values, sampled, read)
+
+
+def _describe(
+    name: str, column: pa.ChunkedArray, rows: int, given: Role | None
+) -> tuple[ColumnProfile, tuple[Codes, int]]:
+    array, _ = normalise(name, column)
+    kind = type_name(array.type)
+    coded = _Coded.of(array)
+    values = coded.counts[:-1]
+    shares = coded.counts[coded.counts > 0] / rows if rows else np.zeros(0)
+    patterns = _patterns(coded, kind)
+    distinct = int(np.count_nonzero(values))
+    unique_share = float(np.count_nonzero(values == 1)) / rows if rows else 0.0
+    smallest, largest = _extent(array, kind)
+    lengths = [len(text) for text in coded.texts]
+    choice = Suggestion(given, "given by the schema") if given is not None else suggest(
+        kind=kind, rows=int(values.sum()), distinct=distinct, unique_share=unique_share,
+        mean_length=sum(lengths) / len(lengths) if lengths else 0.0, named=role_by_name(name), patterns=patterns,
+    )  # fmt: skip
+    listed = kind in ("string", "boolean") and 0 < distinct <= _MOST_LISTED
+    described = ColumnProfile(
+        name=name,
+        type=kind,
+        distinct=distinct,
+        missing=int(coded.counts[-1]),
+        unique_share=unique_share,
+        entropy=float(-(shares * np.log(shares)).sum()) + 0.0,  # no negative zero
+        role=choice.role,
+        reason=choice.reason,
+        patterns=patterns,
+        smallest=smallest,
+        largest=largest,
+        domain=tuple(sorted(coded.texts)) if listed else None,
+    )
+    return described, (coded.codes, int(coded.counts.size))
+
+
+def _extent(array: pa.Array, kind: Type) -> tuple[float | str | None, float | str | None]:
+    import pyarrow.compute as pc
+
+    if kind not in ("integer", "number", "date", "datetime"):
+        return None, None
+    found = pc.min_max(array.filter(pc.is_finite(array)) if kind == "number" else array).as_py()
+    low, high = found["min"], found["max"]
+    if low is None:
+        return None, None
+    return (low, high) if kind in ("integer", "number") else (low.isoformat(), high.isoformat())
+
+
+#: Digits alone say little: which patterns are looked for in columns that are no text.
+_PATTERNS_OF: dict[Type, tuple[str, ...]] = {
+    "integer": ("payment card", "national number"),
+    "date": ("date of birth",),
+    "number": (),
+    "boolean": (),
+    "datetime": (),
+}
+
+
+def _patterns(coded: _Coded, kind: Type) -> dict[str, float]:
+    """Patterns that at least half of the values match, with the share that does, over a sample of the distinct values."""
+    if not coded.texts:
+        return {}
+    weights = coded.counts[coded.sampled].tolist()
+    searched = [p for p in PATTERNS if kind == "string" or p.name in _PATTERNS_OF[kind]]
+    found = {pattern.name: share(pattern, coded.texts, weights) for pattern in searched}
+    return {name: part for name, part in found.items() if part >= _PATTERN_SHARE}
+
+
+class _Uniqueness:
+    """Counts of unique records for any set of columns, computed on the distinct tuples of all of them."""
+
+    def __init__(self, rows: int, codes: dict[str, tuple[Codes, int]]) -> None:
+        self.rows = rows
+        self._codes = codes
+        self.counts = np.ones(rows, dtype=np.int64)
+        if codes and rows:
+            inverse, first = group_columns([c for c, _ in codes.values()], [n for _, n in codes.values()])
+            self.counts = np.bincount(inverse, minlength=first.size).astype(np.int64)
+            self._codes = {name: (column[first], size) for name, (column, size) in codes.items()}
+
+    def of(self, columns: Sequence[str]) -> Combination:
+        """Uniques and smallest class over these columns."""
+        chosen = [self._codes[name] for name in columns]
+        inverse, first = group_columns([c for c, _ in chosen], [n for _, n in chosen])
+        sizes = np.bincount(inverse, weights=self.counts, minlength=first.size)
+        uniques = int(np.count_nonzero(sizes == 1))
+        return Combination(tuple(columns), uniques, uniques / self.rows, int(sizes.min()))
+
+
+def _combinations(found: _Uniqueness, columns: Sequence[ColumnProfile], quasi: Sequence[str]) -> list[Combination]:
+    """Single columns, pairs, and the triples that extend the pairs that single out most, within a bound on the work."""
+    by_entropy = sorted((column for column in columns if column.name in quasi), key=lambda column: -column.entropy)
+    candidates = [column.name for column in by_entropy[:_MOST_CANDIDATES]]
+    tuples = max(found.counts.size, 1)
+    left = int(min(max(_ROWS_TO_GROUP // tuples, _FEWEST_COMBINATIONS), _MOST_COMBINATIONS))
+    results = [found.of([name]) for name in candidates]
+    pairs = [found.of(pair) for pair in list(itertools.combinations(candidates, 2))[: left // 2]]
+    pairs.sort(key=lambda pair: -pair.uniques)
+    triples: dict[frozenset[str], Combination] = {}
+    room = left - len(pairs)
+    for pair, name in itertools.product(pairs, candidates):
+        key = frozenset((*pair.columns, name))
+        if len(triples) >= room:
+            break
+        if len(key) == 3 and key not in triples:
+            triples[key] = found.of([c for c in candidates if c in key])
+    results += [*pairs, *triples.values()]
+    return sorted(results, key=lambda result: (-result.uniques, len(result.columns), result.columns))
+
+
+def _contributions(found: _Uniqueness, quasi: Sequence[str], uniques: int) -> dict[str, int]:
+    """Uniques that disappear when a column is left out, largest first."""
+    if len(quasi) == 1:
+        return {quasi[0]: uniques}
+    drops = {name: uniques - found.of([other for other in quasi if other != name]).uniques for name in quasi}
+    return dict(sorted(drops.items(), key=lambda entry: -entry[1]))

@@ -1,0 +1,125 @@
+"""What a reader returns: an Arrow table in known types, notes on what was detected, and what the file says of its columns.
+
+Format readers produce a `RawTable`; `finish` names its columns once, applies missing codes and types, and reports every fault at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.core.errors import SourceError, all_at_once
+from sfumato.data.column_types import CodedText, TypedColumn, convert, infer, numbers_at_once
+from sfumato.data.native_types import is_nested, normalise, type_name
+from sfumato.data.schema import Column, Schema
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """Columns as a format delivers them.
+
+    `textual` says that the format has no types (CSV), so that they are inferred. `described` carries labels and missing
+    codes that the file itself declares, by position.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[pa.ChunkedArray, ...] = field(repr=False)
+    textual: bool = False
+    notes: tuple[str, ...] = ()
+    described: Mapping[int, Column] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class ReadResult:
+    """A table that was read.
+
+    `notes` say what was detected and decided, without values of records; `columns` describes every column: its
+    type, and labels, value labels and missing codes where the file or the schema has them.
+    """
+
+    table: pa.Table = field(repr=False)
+    notes: tuple[str, ...] = ()
+    columns: dict[str, Column] = field(default_factory=dict, repr=False)
+
+
+def unique_names(given: Sequence[str | None]) -> tuple[tuple[str, ...], list[str]]:
+    """Every column gets a name of its own: a repeated one becomes `name.2`, an empty one `column 3`."""
+    taken = {name for name in given if name}
+    used: set[str] = set()
+    names, renamed = [], []
+    for position, name in enumerate(given, 1):
+        chosen = name or f"column {position}"
+        number = 2
+        while chosen in used or (chosen != name and chosen in taken):
+            chosen = f"{name or f'column {position}'}.{number}"
+            number += 1
+        if chosen != name:
+            renamed.append(f"column {position} {f'repeats the name {name!r}' if name else 'has no name'}: read as {chosen!r}")
+        used.add(chosen)
+        names.append(chosen)
+    return tuple(names), renamed
+
+
+def finish(raw: RawTable, where: str, schema: Schema | None = None, *, as_text: bool = False) -> ReadResult:
+    """Names, missing codes and types; conversion faults of all columns are reported together, counted, without values."""
+    names, notes = unique_names(raw.names)
+    nested = [f"column '{name}' has the nested type {column.type}" for name, column in zip(names, raw.columns, strict=True)
+              if is_nested(column.type)]  # fmt: skip
+    all_at_once(SourceError, f"{where}: flatten nested columns before reading", nested)
+    described = {name: raw.described[i] for i, name in enumerate(names) if i in raw.described}
+    declared = dict(schema.columns) if schema is not None else {}
+    arrays, columns, faults = [], {}, []
+    for name, column in zip(names, raw.columns, strict=True):
+        typed = _typed(name, column, raw.textual, declared.get(name), as_text)
+        arrays.append(typed.array)
+        notes.extend(typed.notes)
+        columns[name] = _description(declared.get(name), described.get(name), typed)
+        if typed.fault:
+            faults.append(typed.fault)
+    all_at_once(
+        SourceError, f"{where} does not have the types its schema declares (set type, or list the code under missing)", faults
+    )
+    return ReadResult(pa.table(dict(zip(names, arrays, strict=True))) if names else pa.table({}), (*raw.notes, *notes), columns)
+
+
+def _typed(name: str, column: pa.ChunkedArray, textual: bool, declared: Column | None, as_text: bool) -> TypedColumn:
+    if as_text:
+        return TypedColumn(CodedText.of(column).to_arrow(), "string")
+    wanted = declared.type if declared is not None else None
+    missing = frozenset(declared.missing) if declared is not None else frozenset()
+    if textual:
+        quick = numbers_at_once(column) if not missing and wanted in (None, "integer", "number") else None
+        if quick is not None and wanted in (None, quick.type):
+            return quick
+        text = CodedText.of(column).without(missing)
+        return convert(name, text, wanted) if wanted is not None else infer(name, text)
+    array, notes = normalise(name, column)
+    kind = type_name(array.type)
+    if missing:
+        array = _without_codes(array, missing)
+    if wanted is not None and wanted != kind:
+        changed = convert(name, CodedText.of(array), wanted)
+        return TypedColumn(changed.array, changed.type, (*notes, *changed.notes), changed.fault)
+    return TypedColumn(array, kind, tuple(notes))
+
+
+def _without_codes(array: pa.Array, missing: frozenset[str]) -> pa.Array:
+    """Values whose text is a missing code become missing, whatever their type."""
+    text = CodedText.of(array).without(missing)
+    if pa.types.is_dictionary(array.type):
+        return text.to_arrow()
+    absent = pa.array(text.codes < 0)
+    return pc.if_else(absent, pa.scalar(None, array.type), array)
+
+
+def _description(declared: Column | None, found: Column | None, typed: TypedColumn) -> Column:
+    base = declared if declared is not None else Column()
+    changes: dict[str, object] = {"type": typed.type}
+    if found is not None:
+        changes["label"] = base.label or found.label
+        changes["labels"] = base.labels or found.labels
+        changes["missing"] = tuple(dict.fromkeys([*base.missing, *found.missing]))
+    return base.model_copy(update=changes)

@@ -1,0 +1,96 @@
+"""Read a table from a file: CSV, TSV, Parquet, Arrow, Excel, SPSS, Stata, SAS.
+
+The format follows from the ending of the name, or from the first bytes where the ending says nothing. Whatever is wrong with a file
+becomes one `SourceError` that names places (lines, columns), never contents.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sfumato.core.errors import SourceError
+from sfumato.data.read_result import RawTable, ReadResult, finish
+from sfumato.data.readers_columnar import read_arrow, read_parquet
+from sfumato.data.readers_csv import CsvOptions, read_csv
+from sfumato.data.readers_excel import read_excel
+from sfumato.data.readers_frames import from_frame, is_frame
+from sfumato.data.readers_statistics import READERS as STATISTICS
+from sfumato.data.readers_statistics import read_statistics
+from sfumato.data.schema import Schema
+
+__all__ = ["ENDINGS", "ReadResult", "from_frame", "is_frame", "read_file"]
+
+_TEXT = (".csv", ".tsv", ".txt", ".tab", ".data", ".dat")
+_COMPRESSED = (".gz", ".bz2", ".zst")
+_PARQUET = (".parquet", ".pq")
+_ARROW = (".arrow", ".feather", ".ipc", ".arrows")
+_EXCEL = (".xlsx", ".xlsm")
+
+#: Endings of the names of files that `read_file` understands.
+ENDINGS = (*_TEXT, *_PARQUET, *_ARROW, *_EXCEL, *STATISTICS)
+
+
+def read_file(
+    path: str | Path,
+    schema: Schema | None = None,
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+    decimal: str = ".",
+    strip: bool = False,
+    sheet: str | int | None = None,
+    as_text: bool = False,
+) -> ReadResult:
+    """Read a file into an Arrow table.
+
+    Types come from the schema where it declares them, from the file where it has them, and are inferred otherwise; with `as_text` every
+    cell is kept as the text it is, which is how a written release is read back. `separator`, `encoding`, `decimal` and `strip` (remove
+    spaces around cells) concern text files, `sheet` (name or number) Excel.
+    """
+    file = Path(path)
+    where = f"'{path}'"
+    first_bytes = _probe(file, where)
+    ending = _ending(file)
+    if ending in STATISTICS:
+        raw = read_statistics(file, where, ending)
+    elif ending in _EXCEL:
+        raw = read_excel(file, where, sheet)
+    else:
+        raw = _by_content(file, where, ending, first_bytes, CsvOptions(separator, encoding, decimal, strip))
+    return finish(raw, where, schema, as_text=as_text)
+
+
+def _by_content(file: Path, where: str, ending: str, first_bytes: bytes, options: CsvOptions) -> RawTable:
+    known = ending in (*_PARQUET, *_ARROW, *_TEXT)
+    if ending in _PARQUET or (not known and first_bytes.startswith(b"PAR1")):
+        return read_parquet(file, where)
+    if ending in _ARROW or (not known and first_bytes.startswith(b"ARROW1")):
+        return read_arrow(file, where)
+    if not known and first_bytes.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        raise SourceError(f"{where} is an archive or an old Office file; save the table as .xlsx or .csv")
+    return read_csv(file, where, options)
+
+
+def _ending(file: Path) -> str:
+    endings = [ending.lower() for ending in file.suffixes]
+    if endings and endings[-1] in _COMPRESSED:
+        endings.pop()
+    return endings[-1] if endings else ""
+
+
+def _probe(file: Path, where: str) -> bytes:
+    """The first bytes of the file, or the reason why there are none."""
+    try:
+        if file.is_dir():
+            raise SourceError(f"{where} is a folder; name a file in it")
+        with file.open("rb") as stream:
+            head = stream.read(8)
+    except FileNotFoundError:
+        raise SourceError(f"there is no file {where}") from None
+    except PermissionError:
+        raise SourceError(f"{where} may not be read: permission denied") from None
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{where} cannot be read: {type(error).__name__}") from None
+    if not head:
+        raise SourceError(f"{where} is empty")
+    return head

@@ -1,0 +1,71 @@
+"""A released table as the measures see it: its rows, its roles, and what each shown value stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class ShownValue:
+    """What one released text stands for: its loss in [0, 1], the domain values below it, the leaves listed below it,
+    and how many hierarchy levels were climbed at most."""
+
+    loss: float
+    size: float
+    leaves: frozenset[str | None] = field(repr=False)
+    steps: int = 0
+    bounds: tuple[float, float] | None = None  # half-open numeric extent of a range made by partitioning
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedTable:
+    """The rows that were published.
+
+    `records` is how many records the original had, so that `records - table.num_rows` were suppressed. `ranges` describes
+    shown values that are no hierarchy node (ranges made by partitioning), by column and text.
+    """
+
+    table: pa.Table = field(repr=False)
+    schema: Schema = field(repr=False)
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    records: int = 0
+    ranges: Mapping[str, Mapping[str, ShownValue]] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+
+    @property
+    def suppressed(self) -> int:
+        """Records of the original that are not in the release."""
+        return max(self.records - self.table.num_rows, 0)
+
+    @cached_property
+    def shown(self) -> Mapping[str, Mapping[str | None, ShownValue]]:
+        """For every quasi-identifier with a hierarchy: what each text that may appear stands for.
+
+        A text that names nodes on several levels is read as the most general of them.
+        """
+        return {name: {**_node_values(tree), **self.ranges.get(name, {})} for name, tree in self.hierarchies.items()}
+
+
+def _node_values(tree: Hierarchy) -> dict[str | None, ShownValue]:
+    values: dict[str | None, ShownValue] = {}
+    for level in range(tree.height + 1):
+        below: dict[int, list[int]] = {}
+        for position, node in enumerate(tree.node_of[level].tolist()):
+            below.setdefault(node, []).append(position)
+        for node, positions in below.items():
+            values[tree.labels[node]] = ShownValue(
+                loss=float(tree.loss[node]),
+                size=float(tree.sizes[node]),
+                leaves=frozenset(tree.leaves[i] for i in positions),
+                steps=int(max(tree.steps[level, i] for i in positions)),
+            )
+    return values

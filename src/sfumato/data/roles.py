@@ -1,0 +1,65 @@
+"""A role to start from, with the reason: by what the values look like, then by the column's name, then by how many values there are.
+
+In doubt a column counts as known to an outsider (`quasi`): a default that protects, for the owner to relax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sfumato.data.identifier_patterns import PATTERNS
+from sfumato.data.schema import Role, Type
+
+_DIRECT = {pattern.name for pattern in PATTERNS if pattern.kind == "direct"}
+_CLEAR = 0.8  # share of matching values that settles the matter
+_NEARLY_ALL_DIFFERENT = 0.9
+_FREE_TEXT_LENGTH = 40
+_FEWEST_ROWS = 20  # below that, all values being different says little
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A role and why."""
+
+    role: Role
+    reason: str
+
+
+def suggest(
+    *,
+    kind: Type,
+    rows: int,
+    distinct: int,
+    unique_share: float,
+    mean_length: float,
+    named: tuple[Role, str] | None,
+    patterns: Mapping[str, float],
+) -> Suggestion:
+    """The role of a column; `named` is what its name suggests and `patterns` the share of values of each kind."""
+    if distinct <= 1 and not (named and named[0] == "identifier"):
+        return Suggestion("plain", "one value only" if distinct else "no values")
+    direct = {name: part for name, part in patterns.items() if name in _DIRECT and part >= _CLEAR}
+    if direct and not (named is not None and named[0] == "quasi"):
+        name, part = max(direct.items(), key=lambda entry: entry[1])
+        return Suggestion("identifier", f"{part:.0%} of the values look like: {name}")
+    if named is not None:
+        return _by_name(named, kind, distinct, rows)
+    text = kind == "string"
+    if text and mean_length >= _FREE_TEXT_LENGTH:
+        return Suggestion("identifier", "free text, which may name people")
+    if rows >= _FEWEST_ROWS and kind in ("string", "integer") and distinct >= _NEARLY_ALL_DIFFERENT * rows:
+        return Suggestion("identifier", f"{unique_share:.0%} of the records have a value of their own")
+    indirect = next((name for name, part in patterns.items() if part >= _CLEAR), None)
+    if indirect is not None:
+        return Suggestion("quasi", f"the values look like: {indirect}")
+    return Suggestion("quasi", "an outsider may know it; set role = \"plain\" if not")
+
+
+def _by_name(named: tuple[Role, str], kind: Type, distinct: int, rows: int) -> Suggestion:
+    role, word = named
+    if role == "weight" and kind not in ("integer", "number"):
+        return Suggestion("quasi", f"the name says '{word}', but the values are no numbers")
+    if role == "identifier" and distinct <= max(2, rows // 100) and rows >= _FEWEST_ROWS:
+        return Suggestion("quasi", f"the name says '{word}', but {distinct} values repeat often")
+    return Suggestion(role, f"the name says '{word}'")

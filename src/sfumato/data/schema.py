@@ -1,0 +1,230 @@
+"""The schema of a dataset: what each column is, what may be in it, and which part it plays.
+
+Written in TOML or Python, frozen, unknown keys refused, all faults reported at once, no data value echoed.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from sfumato.core.errors import MissingColumn, SchemaError, all_at_once
+
+Role = Literal["identifier", "quasi", "sensitive", "plain", "weight", "unit"]
+Type = Literal["string", "integer", "number", "boolean", "date", "datetime"]
+Source = Literal["declared", "data"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class HierarchySpec(_Frozen):
+    """How a column generalises. Exactly one of the first seven is given.
+
+    `file`: CSV, one leaf per row, one level per column. `tree`: nested tables, leaves as lists. `intervals`: nested
+    widths, half-open, counted from `origin`. `mask`: replace characters from the `right` or `left`, one per level.
+    `dates`: units from fine to coarse. `frequency`: group sizes, most frequent values first. `flat`: the value or `*`.
+    """
+
+    file: str | None = None
+    tree: dict[str, Any] | None = None
+    intervals: tuple[float, ...] | None = None
+    mask: Literal["right", "left"] | None = None
+    dates: tuple[Literal["week", "month", "quarter", "year", "decade", "century"], ...] | None = None
+    frequency: tuple[int, ...] | None = None
+    flat: bool | None = None
+    separator: str | None = None  # of `file`; `;` or `,` is detected
+    origin: float = 0.0  # of `intervals`
+    width: int | None = None  # of `mask`: pad to this many characters
+    alphabet: int | None = None  # of `mask`: size of the full domain per masked character (10 for digits)
+    missing: Literal["refuse", "root"] = "refuse"  # values not in the hierarchy: an error, or a leaf right below the root
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> HierarchySpec:
+        kinds = [self.file, self.tree, self.intervals, self.mask, self.dates, self.frequency, self.flat or None]
+        if sum(kind is not None for kind in kinds) != 1:
+            raise ValueError("a hierarchy is exactly one of file, tree, intervals, mask, dates, frequency or flat = true")
+        for widths, what in ((self.intervals, "intervals"), (self.frequency, "frequency")):
+            if widths is not None and (not widths or min(widths) <= 0 or list(widths) != sorted(set(widths))):
+                raise ValueError(f"{what} must be a list of growing positive numbers")
+        for widths in (self.intervals, self.frequency):
+            if widths and any(abs(b / a - round(b / a)) > 1e-9 for a, b in zip(widths, widths[1:], strict=False)):
+                raise ValueError("each width must be a multiple of the one before, so that the groups nest")
+        return self
+
+
+class Column(_Frozen):
+    """One column: its `role`, `type`, what it may contain and how it generalises.
+
+    `source` says where bounds and domain come from: `declared` by the owner or learnt from the `data`. `importance` weighs
+    the column in the loss. `missing` lists codes that mean "no value". `order` lists the values of an ordered category.
+    """
+
+    role: Role = "plain"
+    type: Type | None = None
+    bounds: tuple[float, float] | None = None
+    domain: tuple[str, ...] | None = None
+    order: tuple[str, ...] | None = None
+    source: Source = "declared"
+    hierarchy: HierarchySpec | None = None
+    importance: float = Field(default=1.0, gt=0)
+    missing: tuple[str, ...] = ()
+    label: str | None = None
+    labels: dict[str, str] | None = None  # value labels of statistical packages
+    pseudonym: bool = False  # of an identifier: replace by a keyed pseudonym instead of dropping it
+
+    @model_validator(mode="before")
+    @classmethod
+    def _file_name_as_hierarchy(cls, given: Any) -> Any:
+        if isinstance(given, Mapping) and isinstance(given.get("hierarchy"), str):
+            return {**given, "hierarchy": {"file": given["hierarchy"]}}
+        return given
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Column:
+        if self.bounds is not None and self.bounds[0] > self.bounds[1]:
+            raise ValueError("the lower bound is above the upper bound")
+        if self.pseudonym and self.role not in ("identifier", "unit"):
+            raise ValueError("pseudonym = true is for identifiers and units")
+        if self.bounds is not None and self.type in ("string", "boolean"):
+            raise ValueError("bounds are for numbers and dates; use domain for values")
+        return self
+
+
+class Schema(_Frozen):
+    """The columns of a dataset, by name, and the dataset id that releases and budgets belong to.
+
+    `unlisted` says what `protect` does with columns of the data that are not described here: `refuse` (the default,
+    because an undescribed column may identify people), `drop`, or publish as `plain`.
+    """
+
+    dataset: str = Field(default="unnamed", min_length=1, max_length=200)
+    columns: dict[str, Column] = Field(default_factory=dict)
+    unlisted: Literal["refuse", "drop", "plain"] = "refuse"
+    folder: str | None = Field(default=None, exclude=True)  # where hierarchy files are looked up
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a schema from a TOML file; hierarchy files are looked up beside it."""
+        file = Path(path)
+        try:
+            content = tomllib.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise SchemaError(f"there is no schema file '{file}'. `sfumato inspect DATA` writes one to start from.") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise SchemaError(f"cannot read the schema file '{file}': {type(error).__name__}") from error
+        except tomllib.TOMLDecodeError as error:
+            raise SchemaError(f"'{file}' is not valid TOML: {error}") from error
+        return cls.parse(content, folder=file.resolve().parent, name=str(file))
+
+    @classmethod
+    def parse(cls, content: Mapping[str, Any], *, folder: Path | None = None, name: str = "schema") -> Schema:
+        """Validate a mapping; all faults are reported at once, with their path, without their values."""
+        try:
+            return cls.model_validate({**content, "folder": str(folder) if folder else None})
+        except ValidationError as error:
+            faults = (f"{'.'.join(str(part) for part in fault['loc']) or 'schema'}: {fault['msg']}" for fault in error.errors())
+            all_at_once(SchemaError, name, faults)
+            raise
+
+    @classmethod
+    def of(
+        cls,
+        dataset: str = "unnamed",
+        *,
+        quasi: Iterable[str] = (),
+        sensitive: Iterable[str] = (),
+        identifier: Iterable[str] = (),
+        plain: Iterable[str] = (),
+        unlisted: Literal["refuse", "drop", "plain"] = "refuse",
+    ) -> Schema:
+        """A schema from lists of names, every hierarchy flat (the value or `*`)."""
+        groups: dict[Role, Iterable[str]] = {"quasi": quasi, "sensitive": sensitive, "identifier": identifier, "plain": plain}
+        columns = {name: Column(role=role) for role, names in groups.items() for name in names}
+        return cls(dataset=dataset, columns=columns, unlisted=unlisted)
+
+    def with_role(self, role: Role) -> tuple[str, ...]:
+        """The names of the columns that play this role, in schema order."""
+        return tuple(name for name, column in self.columns.items() if column.role == role)
+
+    @property
+    def quasi(self) -> tuple[str, ...]:
+        """The quasi-identifiers."""
+        return self.with_role("quasi")
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The sensitive attributes."""
+        return self.with_role("sensitive")
+
+    @property
+    def unit(self) -> str | None:
+        """The column that names the person behind a record, if there is one."""
+        units = self.with_role("unit")
+        return units[0] if units else None
+
+    @property
+    def weight(self) -> str | None:
+        """The survey weight, if there is one."""
+        weights = self.with_role("weight")
+        return weights[0] if weights else None
+
+    @model_validator(mode="after")
+    def _one_unit_one_weight(self) -> Schema:
+        for role in ("unit", "weight"):
+            if sum(column.role == role for column in self.columns.values()) > 1:
+                raise ValueError(f"at most one column may have the role '{role}'")
+        return self
+
+    def require_columns(self, present: Iterable[str], where: str = "the data") -> None:
+        """All described columns must be present; every missing one is named, with the nearest name there is."""
+        import difflib
+
+        names = list(present)
+        faults = []
+        for name in self.columns:
+            if name not in names:
+                near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+                hint = f" (nearest: '{near[0]}')" if near else ""
+                faults.append(f"column '{name}' is in the schema but not in {where}{hint}")
+        all_at_once(MissingColumn, f"schema '{self.dataset}'", faults)
+
+    def replace(self, **changes: Any) -> Schema:
+        """A copy with some fields changed."""
+        return self.model_copy(update=changes)
+
+    def to_toml(self) -> str:
+        """The schema as a TOML file, ready to edit."""
+        import tomlkit
+
+        document = tomlkit.document()
+        document["dataset"] = self.dataset
+        if self.unlisted != "refuse":
+            document["unlisted"] = self.unlisted
+        columns = tomlkit.table(is_super_table=True)
+        for name, column in self.columns.items():
+            entry = tomlkit.table()
+            for key, value in column.model_dump(exclude_defaults=True, exclude_none=True).items():
+                if key == "hierarchy":
+                    inline = tomlkit.inline_table()
+                    inline.update(_listed(value))
+                    entry[key] = inline
+                elif key != "role":
+                    entry[key] = _listed(value)
+            entry["role"] = column.role
+            columns[name] = entry
+        document["columns"] = columns
+        return tomlkit.dumps(document)
+
+
+def _listed(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _listed(entry) for key, entry in value.items() if entry is not None}
+    if isinstance(value, (tuple, list)):
+        return [_listed(entry) for entry in value]
+    return value

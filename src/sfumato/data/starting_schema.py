@@ -1,0 +1,70 @@
+"""A schema to start from, written from a profile for the owner to edit.
+
+Roles are suggestions; bounds and domains are marked `source = "data"`, because what is learnt from the data is not yet declared;
+hierarchies are chosen by the kind of value.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sfumato.data.profile import ColumnProfile, Profile
+from sfumato.data.schema import Column, HierarchySpec, Schema
+
+_FINEST_INTERVALS = 16  # about so many intervals on the finest level
+_FEW_NUMBERS = 10
+
+
+def starting_schema(profile: Profile, dataset: str) -> Schema:
+    """Suggested roles, what the data show, and a hierarchy for every quasi-identifier."""
+    return Schema(dataset=dataset, columns={column.name: _column(column) for column in profile.columns})
+
+
+def nested_widths(extent: float, whole: bool) -> tuple[float, ...]:
+    """Doubling interval widths from a round number upward, as long as they divide the extent."""
+    if not math.isfinite(extent) or extent <= 0:
+        return ()
+    rough = extent / _FINEST_INTERVALS
+    power = 10.0 ** math.floor(math.log10(rough))
+    first = next(step * power for step in (1, 2, 5, 10) if step * power >= rough * (1 - 1e-9))
+    first = max(first, 2.0) if whole else float(f"{first:.6g}")
+    widths = []
+    width = first
+    while width < extent:
+        widths.append(float(f"{width:.12g}"))
+        width *= 2
+    return tuple(widths)
+
+
+def _column(column: ColumnProfile) -> Column:
+    numeric = column.type in ("integer", "number")
+    bounds = None
+    if numeric and isinstance(column.smallest, (int, float)) and isinstance(column.largest, (int, float)):
+        bounds = (float(column.smallest), float(column.largest))
+    domain = column.domain if column.role in ("quasi", "sensitive") and not numeric else None
+    return Column(
+        role=column.role,
+        type=column.type,
+        bounds=bounds if column.role not in ("identifier", "unit") else None,
+        domain=domain,
+        source="data" if bounds is not None or domain is not None else "declared",
+        hierarchy=_hierarchy(column) if column.role == "quasi" else None,
+    )
+
+
+def _hierarchy(column: ColumnProfile) -> HierarchySpec:
+    if column.type in ("date", "datetime"):
+        return HierarchySpec(dates=("month", "quarter", "year", "decade"))
+    if column.type in ("integer", "number") and column.distinct > _FEW_NUMBERS:
+        widths = nested_widths(float(column.largest or 0) - float(column.smallest or 0), column.type == "integer")
+        if widths:
+            return HierarchySpec(intervals=widths)
+    if column.type == "string" and column.domain and _is_code(column.domain):
+        return HierarchySpec(mask="right")
+    return HierarchySpec(flat=True)
+
+
+def _is_code(domain: tuple[str, ...]) -> bool:
+    """Digits of one length, as postcodes and classification codes have."""
+    lengths = {len(value) for value in domain}
+    return len(lengths) == 1 and 2 <= min(lengths) <= 12 and all(value.isdecimal() for value in domain)

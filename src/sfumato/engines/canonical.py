@@ -1,0 +1,163 @@
+"""One Arrow form per kind of column, so that results of different engines are equal value by value.
+
+Text is `dictionary<int32, string>`, whole numbers `int64`, other numbers `float64` (decimals too; beyond 15
+digits they round), dates `date32`, times in microseconds, moments in UTC. NaN is a missing value, negative
+zero is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.core.errors import SourceError
+from sfumato.engines.expressions import Kind
+
+TEXT = pa.dictionary(pa.int32(), pa.string())
+
+ARROW_TYPES: Mapping[Kind, pa.DataType] = {
+    "string": TEXT,
+    "integer": pa.int64(),
+    "number": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "datetime": pa.timestamp("us"),
+    "instant": pa.timestamp("us", tz="UTC"),
+    "time": pa.time64("us"),
+    "binary": pa.binary(),
+    "wide": pa.decimal128(38, 0),
+}
+
+
+def kind_of_type(given: pa.DataType) -> Kind | None:
+    """What a column of this Arrow type holds; None for types that are carried but never grouped (lists,
+    structs)."""
+    types = pa.types
+    given = given.value_type if types.is_dictionary(given) else given
+    if (
+        types.is_string(given)
+        or types.is_large_string(given)
+        or types.is_string_view(given)
+        or types.is_null(given)
+    ):
+        return "string"
+    if types.is_boolean(given):
+        return "boolean"
+    if types.is_integer(given):
+        return "integer"
+    if types.is_floating(given) or types.is_decimal(given):
+        return "number"
+    if types.is_date(given):
+        return "date"
+    if types.is_timestamp(given):
+        return "datetime" if given.tz is None else "instant"
+    if types.is_time(given):
+        return "time"
+    if types.is_binary(given) or types.is_large_binary(given) or types.is_fixed_size_binary(given):
+        return "binary"
+    return None
+
+
+def canonical_type(given: pa.DataType) -> pa.DataType:
+    """The form in which engines hand over a column of this type."""
+    kind = kind_of_type(given)
+    return given if kind is None else ARROW_TYPES[kind]
+
+
+def canonical_column(
+    column: pa.Array | pa.ChunkedArray, name: str, kind: Kind | None = None
+) -> pa.ChunkedArray:
+    """A column in its one form; `kind` overrules what its type suggests (a sum arrives as a decimal but is
+    `wide`)."""
+    chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    known = kind or kind_of_type(chunked.type)
+    if known is None:
+        return chunked
+    target = ARROW_TYPES[known]
+    if known == "string":
+        return _text(chunked)
+    if pa.types.is_dictionary(chunked.type):
+        chunked = _decoded(chunked)
+    if chunked.type != target:
+        chunked = _cast(chunked, target, name)
+    return _plain_numbers(chunked) if known == "number" else chunked
+
+
+def canonical_table(table: pa.Table, names: Sequence[str], kinds: Sequence[Kind | None]) -> pa.Table:
+    """A query's result, column by position, under its real names."""
+    columns = [
+        canonical_column(column, name, kind)
+        for column, name, kind in zip(table.columns, names, kinds, strict=True)
+    ]
+    return pa.table(columns, schema=pa.schema([(n, c.type) for n, c in zip(names, columns, strict=True)]))
+
+
+def canonical(table: pa.Table) -> pa.Table:
+    """A table with every column in its one form."""
+    return canonical_table(table, table.column_names, [kind_of_type(given) for given in table.schema.types])
+
+
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array; dictionaries of different chunks are merged."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    combined = column.combine_chunks()
+    return combined.combine_chunks() if isinstance(combined, pa.ChunkedArray) else combined
+
+
+def decoded_table(table: pa.Table) -> pa.Table:
+    """The table without dictionary encoding, for receivers that know none."""
+    columns = [_decoded(c) if pa.types.is_dictionary(c.type) else c for c in table.columns]
+    return pa.table(
+        columns, schema=pa.schema([(n, c.type) for n, c in zip(table.column_names, columns, strict=True)])
+    )
+
+
+def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if column.type == TEXT:
+        return column
+    if pa.types.is_dictionary(column.type):
+        if pa.types.is_integer(column.type.index_type) and pa.types.is_string(column.type.value_type):
+            return column.cast(TEXT)
+        column = _decoded(column)
+    if not pa.types.is_string(column.type):
+        column = column.cast(pa.string())
+    return column.dictionary_encode() if column.num_chunks else pa.chunked_array([], type=TEXT)
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    chunks = [chunk.dictionary_decode() for chunk in column.chunks]
+    return pa.chunked_array(chunks, type=column.type.value_type)
+
+
+def _cast(column: pa.ChunkedArray, target: pa.DataType, name: str) -> pa.ChunkedArray:
+    if pa.types.is_floating(target):
+        return column.cast(target, safe=False)
+    try:
+        return column.cast(target)
+    except pa.ArrowInvalid:
+        if pa.types.is_timestamp(target) or pa.types.is_time(target):
+            return column  # finer than microseconds: kept as it is rather than cut
+        raise SourceError(
+            f"column '{name}' holds whole numbers beyond 64 bits. Store it as text "
+            "or as a floating-point number."
+        ) from None
+
+
+def _plain_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    chunks = []
+    changed = False
+    for chunk in column.chunks:
+        values = chunk.fill_null(1.0).to_numpy(zero_copy_only=False)
+        odd = np.isnan(values)
+        if odd.any():
+            chunk, changed = pc.if_else(pa.array(odd), pa.scalar(None, chunk.type), chunk), True
+        if bool((np.signbit(values) & (values == 0)).any()):
+            chunk, changed = pc.add(chunk, 0.0), True
+        chunks.append(chunk)
+    return pa.chunked_array(chunks, type=column.type) if changed else column

@@ -1,0 +1,269 @@
+"""Plans to SQL: one rule per node, dialects told apart where they differ.
+
+Only the scans at the leaves spell a real column name; above them every column is called `c0`, `c1`, … and
+the result is renamed in Arrow. So names with quotes, NUL, other cases or beyond an engine's length limit
+never reach its parser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from sfumato.engines import plan as p
+from sfumato.engines.compile_expression import (
+    ZERO,
+    Dialect,
+    as_kind,
+    compile_expression,
+    identifier,
+    sql_type,
+    text_literal,
+)
+from sfumato.engines.expressions import Expression, Kind
+
+__all__ = ["CompiledQuery", "Dialect", "PhysicalTable", "compile_plan"]
+
+Compiled: TypeAlias = tuple[exp.Select, dict[str, Kind]]
+
+
+@dataclass(frozen=True)
+class PhysicalTable:
+    """Where a scanned table is: its quoted path or, with `function`, a table function over a file.
+
+    `columns` translates names where the engine calls a column differently. `clean` says that the values are
+    already in their one form (uploaded by us), so that no conversion is needed.
+    """
+
+    path: tuple[str, ...]
+    function: OneOf["read_parquet", "read_csv"] | None = None
+    options: tuple[tuple[str, str | bool], ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+    clean: bool = False
+
+    def expression(self) -> exp.Expression:
+        """The table as it stands after FROM."""
+        if self.function is None:
+            *outer, name = (identifier(part) for part in self.path)
+            parts = dict(zip(("db", "catalog"), reversed(outer), strict=False))
+            return exp.Table(this=name, **parts)
+        named = [exp.EQ(this=exp.column(name), expression=exp.convert(value)) for name, value in self.options]
+        call = exp.Anonymous(this=self.function, expressions=[text_literal(self.path[0]), *named])
+        return exp.Table(this=call)
+
+
+@dataclass(frozen=True)
+class CompiledQuery:
+    """A query in one dialect; its column i is the plan's column `names[i]`."""
+
+    expression: exp.Select = field(repr=False)
+    dialect: Dialect
+    columns: Mapping[str, Kind]
+
+    @property
+    def sql(self) -> str:
+        """The text to send."""
+        return self.expression.sql(dialect=self.dialect, comments=False)
+
+    def physical_names(self) -> tuple[str, ...]:
+        """What the query itself calls its columns, in order."""
+        return tuple(select.alias_or_name for select in self.expression.selects)
+
+
+def compile_plan(plan: p.Plan, dialect: Dialect, tables: Mapping[str, PhysicalTable]) -> CompiledQuery:
+    """Validate a plan and write it in a dialect, `tables` saying where each scanned table is."""
+    p.validate(plan)
+    expression, kinds = _Compiler(dialect, tables).compile(plan)
+    return CompiledQuery(expression, dialect, kinds)
+
+
+class _Compiler:
+    def __init__(self, dialect: Dialect, tables: Mapping[str, PhysicalTable]) -> None:
+        self.dialect: Dialect = dialect
+        self.tables = tables
+        self.names: dict[str, str] = {}
+        self.aliases = 0
+
+    def compile(self, plan: p.Plan) -> Compiled:
+        match plan:
+            case p.Scan():
+                return self.scan(plan)
+            case p.Filter(source, condition):
+                select, kinds, alias = self.over(source)
+                return select.where(self.value(condition, kinds, alias)), kinds
+            case p.Project(source, named):
+                select, kinds, alias = self.over(source)
+                shown = [
+                    self.named(entry.name, self.value(entry.expression, kinds, alias)) for entry in named
+                ]
+                return select.select(*shown, append=False), p.columns(plan)
+            case p.Group():
+                return self.group(plan)
+            case p.PerUnitAggregate():
+                return self.group(p.as_group(plan))
+            case p.Number(source, name, partition, order):
+                select, kinds, alias = self.over(source)
+                number = self.numbered(partition, order, kinds, alias)
+                return select.select(self.named(name, number)), {**kinds, name: "integer"}
+            case p.Bound():
+                return self.bound(plan)
+            case p.Join():
+                return self.join(plan)
+
+    def over(self, source: p.Plan) -> tuple[exp.Select, dict[str, Kind], str]:
+        """A selection of all columns of a source, to be narrowed or extended."""
+        below, kinds = self.compile(source)
+        alias = self.alias()
+        columns = [self.named(name, self.column(name, alias)) for name in kinds]
+        return exp.select(*columns).from_(below.subquery(alias)), kinds, alias
+
+    def alias(self) -> str:
+        self.aliases += 1
+        return f"t{self.aliases}"
+
+    def physical(self, name: str) -> str:
+        return self.names.setdefault(name, f"c{len(self.names)}")
+
+    def column(self, name: str, alias: str) -> exp.Column:
+        return exp.column(self.physical(name), table=alias)
+
+    def named(self, name: str, value: exp.Expression) -> exp.Expression:
+        return exp.Alias(this=value, alias=exp.to_identifier(self.physical(name)))
+
+    def value(self, expression: Expression, kinds: Mapping[str, Kind], alias: str) -> exp.Expression:
+        return compile_expression(expression, kinds, lambda name: self.column(name, alias), self.dialect)
+
+    def scan(self, plan: p.Scan) -> Compiled:
+        table = self.tables[plan.table]
+        alias = self.alias()
+        shown = []
+        for entry in plan.columns:
+            raw = exp.column(identifier(table.columns.get(entry.name, entry.name)), table=alias)
+            value = raw if table.clean else stored_value(raw, entry, self.dialect)
+            shown.append(self.named(entry.name, value))
+        source = exp.alias_(table.expression(), alias, table=True)
+        return exp.select(*shown).from_(source), p.columns(plan)
+
+    def group(self, plan: p.Group) -> Compiled:
+        below, kinds = self.compile(plan.source)
+        alias = self.alias()
+        keys = [self.column(key, alias) for key in plan.keys]
+        shown = [self.named(key, self.column(key, alias)) for key in plan.keys]
+        shown += [self.named(a.name, self.aggregate(a, kinds, alias)) for a in plan.aggregates]
+        select = exp.select(*shown).from_(below.subquery(alias))
+        return (select.group_by(*keys) if keys else select), p.columns(plan)
+
+    def aggregate(self, aggregate: p.Aggregate, kinds: Mapping[str, Kind], alias: str) -> exp.Expression:
+        result = p.aggregate_kind(aggregate, kinds)
+        if aggregate.expression is None:
+            value: exp.Expression = exp.Literal.number(1)
+        else:
+            value = self.value(aggregate.expression, kinds, alias)
+        if aggregate.function == "sum":
+            value = as_kind(value, result, self.dialect)
+        if aggregate.where is not None:
+            value = exp.Case(ifs=[exp.If(this=self.value(aggregate.where, kinds, alias), true=value)])
+        match aggregate.function:
+            case "count":
+                whole = aggregate.expression is None and aggregate.where is None
+                return exp.Count(this=exp.Star() if whole else value)
+            case "count_distinct":
+                return exp.Count(this=exp.Distinct(expressions=[value]))
+            case "sum":
+                return as_kind(exp.Sum(this=value), result, self.dialect)
+            case "min":
+                return exp.Min(this=value)
+            case "max":
+                return exp.Max(this=value)
+
+    def numbered(
+        self, partition: Sequence[str], order: Sequence[p.Order], kinds: Mapping[str, Kind], alias: str
+    ) -> exp.Window:
+        terms = [
+            exp.Ordered(
+                this=self.value(entry.expression, kinds, alias), desc=entry.descending, nulls_first=True
+            )
+            for entry in order
+        ]
+        # A window function must have an order on some engines, so that an empty one becomes a constant.
+        constant = [exp.Ordered(this=exp.Subquery(this=exp.select("1")), nulls_first=True)]
+        return exp.Window(
+            this=exp.RowNumber(),
+            partition_by=[self.column(name, alias) for name in partition],
+            order=exp.Order(expressions=terms or constant),
+        )
+
+    def bound(self, plan: p.Bound) -> Compiled:
+        numbered, kinds, alias = self.over(plan.source)
+        number = self.numbered(plan.partition, plan.order, kinds, alias)
+        place = f"n{self.aliases}"
+        below = numbered.select(exp.alias_(number, place))
+        alias = self.alias()
+        columns = [self.named(name, self.column(name, alias)) for name in kinds]
+        within = exp.LTE(this=exp.column(place, table=alias), expression=exp.Literal.number(plan.limit))
+        return exp.select(*columns).from_(below.subquery(alias)).where(within), kinds
+
+    def join(self, plan: p.Join) -> Compiled:
+        (left, left_kinds), (right, right_kinds) = self.compile(plan.left), self.compile(plan.right)
+        one, other = self.alias(), self.alias()
+        matched = {name for _, name in plan.on}
+        shown = [self.named(name, self.column(name, one)) for name in left_kinds]
+        shown += [self.named(n, self.column(n, other)) for n in right_kinds if n not in matched]
+        pairs = [
+            null_safe_equal(self.column(a, one), self.column(b, other), left_kinds[a], self.dialect)
+            for a, b in plan.on
+        ]
+        joined = (
+            exp.select(*shown)
+            .from_(left.subquery(one))
+            .join(right.subquery(other), on=exp.and_(*pairs), join_type=plan.kind)
+        )
+        return joined, p.columns(plan)
+
+
+def null_safe_equal(left: exp.Column, right: exp.Column, kind: Kind, dialect: Dialect) -> exp.Expression:
+    """Equality under which missing equals missing.
+
+    PostgreSQL cannot hash IS NOT DISTINCT FROM and would compare every pair of rows, so there it is two
+    plain equalities.
+    """
+    if dialect != "postgres":
+        return exp.NullSafeEQ(this=left, expression=right)
+    zero = as_kind(text_literal(ZERO[kind]), kind, dialect)
+    values = exp.EQ(
+        this=exp.Coalesce(this=left, expressions=[zero]),
+        expression=exp.Coalesce(this=right.copy(), expressions=[zero.copy()]),
+    )
+    missing = [exp.Paren(this=exp.Is(this=side.copy(), expression=exp.Null())) for side in (left, right)]
+    return exp.and_(values, exp.EQ(this=missing[0], expression=missing[1]))
+
+
+def stored_value(raw: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.Expression:
+    """A stored column in the one form that all engines agree on: no NaN, no declared missing codes, one
+    type per kind."""
+    value = raw
+    if entry.missing:
+        codes = [text_literal(code) for code in entry.missing]
+        text = exp.cast(raw.copy(), sql_type("string", dialect))
+        value = exp.Case(
+            ifs=[exp.If(this=exp.In(this=text, expressions=codes), true=exp.Null())], default=raw.copy()
+        )
+    value = as_kind(value, entry.kind, dialect)
+    return without_nan(value, dialect) if entry.kind == "number" else value
+
+
+def without_nan(value: exp.Expression, dialect: Dialect) -> exp.Expression:
+    """A number, or missing where it is none.
+
+    DuckDB folds `x = NaN` away where the statistics of a Parquet file, which leave NaN out, seem to exclude
+    it.
+    """
+    if dialect == "postgres":
+        nan = exp.cast(text_literal("NaN"), sql_type("number", dialect))
+        return exp.Nullif(this=value, expression=nan)
+    none = exp.If(this=exp.Anonymous(this="isnan", expressions=[value]), true=exp.Null())
+    return exp.Case(ifs=[none], default=value.copy())

@@ -1,0 +1,308 @@
+"""Rows in this process: Arrow columns, each encoded once.
+
+Grouping packs the codes of the columns into one key per row; a recoding is then a few array takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core.errors import MissingColumn, SchemaError, Unsupported, all_at_once
+from sfumato.data.recoding import SUPPRESSED, RecodingTable
+from sfumato.data.relation import COUNT, UNITS, WEIGHT
+from sfumato.engines import class_queries
+from sfumato.engines.canonical import canonical_column, canonical_type, kind_of_type, one_array
+from sfumato.kernels.grouping import group_columns
+
+if TYPE_CHECKING:
+    from sfumato.engines.plan import Plan
+
+BATCH_ROWS = 131_072
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A column in codes: `values[codes[r]]` is the value of row r; a missing value has the code
+    `len(values)`."""
+
+    values: pa.Array = field(repr=False)
+    codes: NDArray[np.int32] = field(repr=False)
+    missing: bool
+
+    @property
+    def cardinality(self) -> int:
+        """How many different codes there may be."""
+        return len(self.values) + self.missing
+
+    def ranks(self) -> NDArray[np.int32]:
+        """Per code, its place in the canonical order: missing first, text by bytes."""
+        ranks = np.zeros(len(self.values) + 1, dtype=np.int32)
+        order = pc.sort_indices(self.values).to_numpy(zero_copy_only=False)
+        ranks[order] = np.arange(1, len(self.values) + 1, dtype=np.int32)
+        return ranks
+
+    def at(self, rows: NDArray[np.int64]) -> pa.Array:
+        """The values of some rows, with a dictionary of just those that occur."""
+        codes = self.codes[rows]
+        used = np.flatnonzero(np.bincount(codes, minlength=len(self.values))[: len(self.values)])
+        values = self.values
+        mask = codes == len(values) if self.missing else None
+        if not pa.types.is_string(values.type):
+            return values.take(pa.array(codes, mask=mask))
+        if used.size < len(values):
+            renumber = np.zeros(len(values) + 1, dtype=np.int32)
+            renumber[used] = np.arange(used.size, dtype=np.int32)
+            codes, values = renumber[codes], values.take(pa.array(used))
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=mask), values)
+
+
+@dataclass(frozen=True, eq=False)
+class _Grouped:
+    """The last grouping: its key columns and, per row, which of them it has."""
+
+    keys: pa.Table
+    group_of_row: NDArray[np.int64]
+
+
+class MemoryRelation:
+    """An Arrow table as a relation. Columns are converted to their canonical form on first use."""
+
+    engine = "memory"
+
+    def __init__(self, table: pa.Table) -> None:
+        names = table.column_names
+        twice = sorted({name for name in names if names.count(name) > 1})
+        all_at_once(
+            SchemaError, "table", (f"the column name '{name}' occurs more than once" for name in twice)
+        )
+        self._rows: int = table.num_rows
+        self._given: dict[str, pa.ChunkedArray] = dict(zip(names, table.columns, strict=True))
+        self._canonical: dict[str, pa.ChunkedArray] = {}
+        self._coded: dict[str, Coded] = {}
+        self._grouped: _Grouped | None = None
+
+    def __repr__(self) -> str:
+        return f"MemoryRelation({self._rows:,} rows, {len(self._names)} columns)"
+
+    @property
+    def _names(self) -> list[str]:
+        return list(self._given)
+
+    def schema(self) -> pa.Schema:
+        """Column names and canonical types."""
+        fields = []
+        for name in self._names:
+            given = self._given[name].type
+            # Only moments finer than microseconds keep a type that depends on their values.
+            fine = pa.types.is_timestamp(given) and given.unit == "ns"
+            fields.append((name, self.column(name).type if fine else canonical_type(given)))
+        return pa.schema(fields)
+
+    def count(self) -> int:
+        """The number of rows."""
+        return self._rows
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """A column in its canonical form."""
+        if name not in self._canonical:
+            self._canonical[name] = canonical_column(self._given[name], name)
+        return self._canonical[name]
+
+    def coded(self, name: str) -> Coded:
+        """A column in codes."""
+        if name not in self._coded:
+            if name not in self._given:
+                raise MissingColumn(f"there is no column '{name}' in the table")
+            column = self.column(name)
+            if kind_of_type(column.type) is None:
+                raise Unsupported(
+                    f"column '{name}' has the type {column.type}, whose values cannot be grouped"
+                )
+            self._coded[name] = encode(column)
+        return self._coded[name]
+
+    def group(
+        self, columns: Sequence[str], *, unit: str | None = None, weight: str | None = None
+    ) -> pa.Table:
+        """The distinct tuples of `columns` in the order of their first row, see `Relation.group`."""
+        needed = dict.fromkeys([*columns, *(extra for extra in (unit, weight) if extra is not None)])
+        faults = (f"there is no column '{name}' in the table" for name in needed if name not in self._given)
+        all_at_once(MissingColumn, "grouping", faults)
+        coded = [self.coded(name) for name in columns]
+        group_of_row, first = self._groups(coded)
+        keys = {name: column.at(first) for name, column in zip(columns, coded, strict=True)}
+        counts: dict[str, pa.Array] = {COUNT: pa.array(np.bincount(group_of_row, minlength=first.size))}
+        if unit is not None:
+            counts[UNITS] = pa.array(self._units(unit, coded, group_of_row, first))
+        if weight is not None:
+            weights = canonical_column(self.column(weight), weight, "number").fill_null(0.0).to_numpy()
+            counts[WEIGHT] = pa.array(np.bincount(group_of_row, weights=weights, minlength=first.size))
+        table = pa.table({**keys, **counts})
+        self._grouped = _Grouped(table.select(list(columns)), group_of_row)
+        return table
+
+    def _groups(self, coded: Sequence[Coded]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        if not coded or not self._rows:
+            return np.zeros(self._rows, np.int64), np.zeros(min(self._rows, 1), np.int64)
+        return group_columns([column.codes for column in coded], [column.cardinality for column in coded])
+
+    def _units(
+        self, unit: str, coded: Sequence[Coded], group_of_row: NDArray[np.int64], first: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Units whose smallest tuple is this one; a row without a unit is a unit of its own."""
+        place = np.zeros(first.size, dtype=np.int64)
+        if coded:
+            ranks = [column.ranks()[column.codes[first]] for column in coded]
+            place[np.lexsort(ranks[::-1])] = np.arange(first.size)
+        units = self.coded(unit)
+        known = units.codes < len(units.values)
+        smallest = np.full(len(units.values), first.size, dtype=np.int64)
+        np.minimum.at(smallest, units.codes[known], place[group_of_row[known]])
+        smallest = smallest[smallest < first.size]
+        alone = np.bincount(group_of_row[~known], minlength=first.size)
+        return np.bincount(smallest, minlength=first.size)[place] + alone
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """All rows in their order, a batch at a time."""
+        names = self._names if columns is None else list(columns)
+        yield from self._select(names).to_batches(max_chunksize=BATCH_ROWS)
+
+    def _select(self, names: Sequence[str]) -> pa.Table:
+        faults = (f"there is no column '{name}' in the table" for name in names if name not in self._given)
+        all_at_once(MissingColumn, "table", faults)
+        chosen = [self.column(name) for name in names]
+        return pa.table(chosen, schema=pa.schema([(n, c.type) for n, c in zip(names, chosen, strict=True)]))
+
+    def recode(self, recoding: RecodingTable, keep: Sequence[str]) -> pa.Table:
+        """The released rows in their original order, see `Relation.recode`."""
+        class_queries.check_recoding(recoding, keep, self._names)
+        key_of_row = self._key_of_row(recoding.keys)
+        if recoding.split:
+            klass = self._divided(recoding, key_of_row, class_queries.deciding_columns(recoding, keep))
+        else:
+            # One more place at the end serves rows without a key (-1).
+            class_of_key = np.full(recoding.keys.num_rows + 1, SUPPRESSED, dtype=np.int64)
+            class_of_key[recoding.key] = recoding.klass
+            klass = class_of_key[key_of_row]
+        kept = klass >= 0
+        suppressed = not bool(kept.all())
+        class_queries.check_all_assigned(recoding, int(kept.sum()) if suppressed else klass.size)
+        mask = pa.array(kept) if suppressed else None
+        carried = {
+            name: self.column(name) if mask is None else self.column(name).filter(mask)
+            for name in keep
+            if name not in recoding.quasi
+        }
+        return class_queries.released_table(recoding, keep, klass[kept] if suppressed else klass, carried)
+
+    def _key_of_row(self, keys: pa.Table) -> NDArray[np.int64]:
+        """Which key each row has, -1 for none: known from the last grouping, or found by value."""
+        if self._grouped is not None and _same_keys(self._grouped.keys, keys):
+            return self._grouped.group_of_row
+        if not keys.num_columns or not self._rows:
+            return np.zeros(self._rows, dtype=np.int64)
+        stacked, sizes = [], []
+        for name in keys.column_names:
+            own = self.coded(name)
+            other = encode(canonical_column(keys.column(name), name, kind_of_type(self.column(name).type)))
+            codes, size = _in_codes_of(other, own)
+            stacked.append(np.concatenate([own.codes, codes]))
+            sizes.append(size)
+        groups, first = group_columns(stacked, sizes)
+        key_of_group = np.full(first.size, -1, dtype=np.int64)
+        key_of_group[groups[self._rows :]] = np.arange(keys.num_rows)
+        return key_of_group[groups[: self._rows]]
+
+    def _divided(
+        self, recoding: RecodingTable, key_of_row: NDArray[np.int64], deciding: Sequence[str]
+    ) -> NDArray[np.int64]:
+        """The class of each row where the records of a cell go to different classes."""
+        coded = [self.coded(name) for name in deciding]
+        ranks: list[NDArray[np.generic]] = [c.ranks()[c.codes] for c in reversed(coded)]
+        order = np.lexsort([*ranks, key_of_row])
+        start = np.searchsorted(key_of_row[order], np.arange(recoding.keys.num_rows))
+        begin = start[recoding.key] + recoding.first
+        by_begin = np.argsort(begin, kind="stable")
+        by_begin = by_begin[recoding.count[by_begin] > 0]
+        place = np.arange(self._rows)
+        entry = np.searchsorted(begin[by_begin], place, side="right") - 1
+        inside = (entry >= 0) & (key_of_row[order] >= 0)
+        entry = by_begin[np.maximum(entry, 0)] if by_begin.size else entry
+        klass = np.full(self._rows, SUPPRESSED, dtype=np.int64)
+        if by_begin.size:
+            inside &= place < begin[entry] + recoding.count[entry]
+            klass[order[inside]] = recoding.klass[entry[inside]]
+        return klass
+
+    def run(self, plan: Plan, uploads: Mapping[str, pa.Table] | None = None) -> pa.Table:
+        """The answer to a plan over `rows` (this relation) and uploaded tables; a DuckDB in this process
+        computes it."""
+        from sfumato.engines.duckdb import run_in_process
+
+        return run_in_process(plan, {**(uploads or {}), class_queries.ROWS: self._select(self._names)})
+
+
+def encode(column: pa.ChunkedArray) -> Coded:
+    """A canonical column in codes."""
+    array = one_array(column)
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+        return Coded(
+            array.dictionary, _filled(array.indices, len(array.dictionary)), array.indices.null_count > 0
+        )
+    values = array.dictionary
+    codes = _filled(array.indices, len(values))
+    distinct = values.dictionary_encode()
+    if len(distinct.dictionary) == len(values):
+        return Coded(values, codes, array.indices.null_count > 0)
+    # A dictionary may repeat a value or hold a missing one; codes must not.
+    renumber = np.append(_filled(distinct.indices, len(distinct.dictionary)), len(distinct.dictionary))
+    codes = renumber.astype(np.int32)[codes]
+    return Coded(distinct.dictionary, codes, bool((codes == len(distinct.dictionary)).any()))
+
+
+def _filled(indices: pa.Array, missing: int) -> NDArray[np.int32]:
+    filled = indices if indices.null_count == 0 else indices.fill_null(missing)
+    codes: NDArray[np.int32] = filled.to_numpy(zero_copy_only=False)
+    return np.ascontiguousarray(codes, dtype=np.int32)
+
+
+def _in_codes_of(other: Coded, own: Coded) -> tuple[NDArray[np.int32], int]:
+    """The codes of another column in terms of this one's values; values unknown here get new codes."""
+    place = pc.index_in(other.values, value_set=own.values)
+    translate = np.empty(len(other.values) + 1, dtype=np.int32)
+    known = place.is_valid().to_numpy(zero_copy_only=False)
+    translate[:-1][known] = place.drop_null().to_numpy()
+    fresh = int((~known).sum())
+    translate[:-1][~known] = np.arange(len(own.values) + 1, len(own.values) + 1 + fresh, dtype=np.int32)
+    translate[-1] = len(own.values)
+    return translate[other.codes], len(own.values) + 1 + fresh
+
+
+def _same_keys(one: pa.Table, other: pa.Table) -> bool:
+    if one is other:
+        return True
+    if one.column_names != other.column_names or one.num_rows != other.num_rows:
+        return False
+    # Selecting columns keeps their buffers, so that the common case is seen without looking at values.
+    return all(
+        _address(a) == _address(b) for a, b in zip(one.columns, other.columns, strict=True)
+    ) or one.equals(other)
+
+
+def _address(column: pa.ChunkedArray) -> list[int]:
+    """Where the column's memory is."""
+    found = []
+    for chunk in column.chunks:
+        arrays = [chunk, chunk.dictionary] if pa.types.is_dictionary(chunk.type) else [chunk]
+        for array in arrays:
+            found.append(array.offset)
+            found.extend(buffer.address for buffer in array.buffers() if buffer is not None)
+    return found

@@ -1,0 +1,320 @@
+"""What is asked of an engine: a small relational algebra as frozen values.
+
+A plan says which rows are wanted and never how; `validate` checks every reference and kind before any
+engine sees it. Missing values are values: they group together and join with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+from sfumato.core.errors import MissingColumn, SchemaError, Unsupported, all_at_once
+from sfumato.engines.expressions import NUMERIC, Column, Expression, Kind, columns_of, kind_of
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a stored table: its name, what it holds, and which texts mean "no value"."""
+
+    name: str
+    kind: Kind
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Some columns of a stored table, named as the engine's caller calls it."""
+
+    table: str
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """The rows for which the condition holds."""
+
+    source: Plan
+    condition: Expression
+
+
+@dataclass(frozen=True)
+class Named:
+    """An expression under a name."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True)
+class Project:
+    """Exactly these columns, computed from each row."""
+
+    source: Plan
+    columns: tuple[Named, ...]
+
+
+@dataclass(frozen=True)
+class Join:
+    """Rows of both sides whose `on` columns are equal, missing equal to missing.
+
+    The right side's `on` columns do not appear in the result. A left join keeps every left row.
+    """
+
+    left: Plan
+    right: Plan
+    on: tuple[tuple[str, str], ...]
+    kind: OneOf["inner", "left"] = "inner"
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One number per group over the rows for which `where` holds.
+
+    `count` without an expression counts rows, with one the rows where it has a value. Sums of integers are
+    `wide`.
+    """
+
+    name: str
+    function: OneOf["count", "count_distinct", "sum", "min", "max"]
+    expression: Expression | None = None
+    where: Expression | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """One row per distinct tuple of `keys`. Without keys there is one row, even over no rows."""
+
+    source: Plan
+    keys: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+
+
+@dataclass(frozen=True)
+class PerUnitAggregate:
+    """One row per unit and tuple of `keys`: what each unit contributes to each group."""
+
+    source: Plan
+    unit: str
+    keys: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+
+
+@dataclass(frozen=True)
+class Order:
+    """A sort key, missing values first; text sorts by its UTF-8 bytes on every engine."""
+
+    expression: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True)
+class Number:
+    """Every row with its number, from 1, within its partition in this order."""
+
+    source: Plan
+    name: str
+    partition: tuple[str, ...]
+    order: tuple[Order, ...]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """At most `limit` rows of each partition (a unit, or a unit within a group), the first ones in this
+    order."""
+
+    source: Plan
+    partition: tuple[str, ...]
+    limit: int
+    order: tuple[Order, ...]
+
+
+Plan: TypeAlias = Scan | Filter | Project | Join | Group | PerUnitAggregate | Number | Bound
+
+
+def sources(plan: Plan) -> tuple[Plan, ...]:
+    """The plans directly below this one."""
+    match plan:
+        case Scan():
+            return ()
+        case Join(left, right):
+            return (left, right)
+        case _:
+            return (plan.source,)
+
+
+def scans(plan: Plan) -> Iterator[Scan]:
+    """The stored tables that are read."""
+    if isinstance(plan, Scan):
+        yield plan
+    for below in sources(plan):
+        yield from scans(below)
+
+
+def as_group(plan: PerUnitAggregate) -> Group:
+    """The grouping that a per-unit aggregate is."""
+    return Group(plan.source, (plan.unit, *(key for key in plan.keys if key != plan.unit)), plan.aggregates)
+
+
+def columns(plan: Plan) -> dict[str, Kind]:
+    """The columns of the result, in order, with their kinds."""
+    match plan:
+        case Scan(_, fields):
+            return {field.name: field.kind for field in fields}
+        case Filter(source) | Bound(source):
+            return columns(source)
+        case Project(source, named):
+            below = columns(source)
+            return {entry.name: kind_of(entry.expression, below) for entry in named}
+        case Join(left, right, on):
+            matched = {name for _, name in on}
+            return columns(left) | {n: kind for n, kind in columns(right).items() if n not in matched}
+        case Group(source, keys, aggregates):
+            below = columns(source)
+            return {key: below[key] for key in keys} | {a.name: aggregate_kind(a, below) for a in aggregates}
+        case PerUnitAggregate():
+            return columns(as_group(plan))
+        case Number(source, name):
+            return {**columns(source), name: "integer"}
+
+
+def aggregate_kind(aggregate: Aggregate, below: Mapping[str, Kind]) -> Kind:
+    """The kind of an aggregate's result."""
+    if aggregate.expression is None:
+        if aggregate.function != "count":
+            raise Unsupported(f"the aggregate '{aggregate.function}' needs an expression")
+        return "integer"
+    kind = kind_of(aggregate.expression, below)
+    if aggregate.function in ("count", "count_distinct"):
+        return "integer"
+    if aggregate.function == "sum":
+        if kind not in NUMERIC:
+            raise Unsupported(f"a {kind} cannot be summed")
+        return "number" if kind == "number" else "wide"
+    if kind == "boolean":
+        raise Unsupported(
+            f"'{aggregate.function}' of a boolean is not the same on all engines; count instead"
+        )
+    return kind
+
+
+def validate(plan: Plan) -> dict[str, Kind]:
+    """Check every column reference, name and kind; all faults are reported at once. Returns the result's
+    columns."""
+    missing: list[str] = []
+    faults: list[str] = []
+    _check(plan, missing, faults)
+    all_at_once(MissingColumn, "plan", missing)
+    all_at_once(SchemaError, "plan", faults)
+    return columns(plan)
+
+
+def _check(plan: Plan, missing: list[str], faults: list[str]) -> dict[str, Kind] | None:
+    below = [_check(source, missing, faults) for source in sources(plan)]
+    if any(kinds is None for kinds in below):
+        return None  # a fault below would only be repeated here
+    known = [kinds for kinds in below if kinds is not None]
+    before = len(missing) + len(faults)
+    for side, names in _references(plan):
+        missing.extend(
+            f"{type(plan).__name__} refers to the column '{name}', which its source does not have"
+            for name in dict.fromkeys(names)
+            if name not in known[side]
+        )
+    faults.extend(_own_faults(plan, known))
+    if len(missing) + len(faults) > before:
+        return None
+    try:
+        for expression in _conditions(plan):
+            if kind_of(expression, known[0]) != "boolean":
+                faults.append(f"a condition of {type(plan).__name__} is not a truth value")
+        for order in _orders(plan):
+            kind_of(order.expression, known[0])
+        return columns(plan)
+    except Unsupported as error:
+        faults.append(f"{type(plan).__name__}: {error}")
+        return None
+
+
+def _references(plan: Plan) -> Iterator[tuple[int, list[str]]]:
+    match plan:
+        case Filter(_, condition):
+            yield 0, list(columns_of(condition))
+        case Project(_, named):
+            yield 0, [name for entry in named for name in columns_of(entry.expression)]
+        case Join(_, _, on):
+            yield 0, [left for left, _ in on]
+            yield 1, [right for _, right in on]
+        case Group(_, keys, aggregates):
+            yield 0, [*keys, *_aggregated(aggregates)]
+        case PerUnitAggregate(_, unit, keys, aggregates):
+            yield 0, [unit, *keys, *_aggregated(aggregates)]
+        case Number(_, _, partition, order) | Bound(_, partition, _, order):
+            yield 0, [*partition, *(name for entry in order for name in columns_of(entry.expression))]
+
+
+def _aggregated(aggregates: Iterable[Aggregate]) -> list[str]:
+    parts = [part for a in aggregates for part in (a.expression, a.where) if part is not None]
+    return [name for part in parts for name in columns_of(part)]
+
+
+def _conditions(plan: Plan) -> list[Expression]:
+    match plan:
+        case Filter(_, condition):
+            return [condition]
+        case Group(_, _, aggregates) | PerUnitAggregate(_, _, _, aggregates):
+            return [aggregate.where for aggregate in aggregates if aggregate.where is not None]
+        case _:
+            return []
+
+
+def _orders(plan: Plan) -> tuple[Order, ...]:
+    return plan.order if isinstance(plan, (Number, Bound)) else ()
+
+
+def _own_faults(plan: Plan, known: list[dict[str, Kind]]) -> Iterator[str]:
+    match plan:
+        case Scan(table, fields):
+            yield from _twice((field.name for field in fields), f"the scan of '{table}'")
+            if not fields:
+                yield f"the scan of '{table}' reads no column"
+        case Project(_, named):
+            yield from _twice((entry.name for entry in named), "a projection")
+            if not named:
+                yield "a projection has no column"
+        case Group(_, keys, aggregates):
+            yield from _twice([*keys, *(a.name for a in aggregates)], "a grouping")
+            if not keys and not aggregates:
+                yield "a grouping has neither keys nor aggregates"
+        case PerUnitAggregate(_, unit, keys, aggregates):
+            yield from _twice(
+                [*dict.fromkeys([unit, *keys]), *(a.name for a in aggregates)], "a per-unit aggregate"
+            )
+        case Number(_, name, _, _):
+            yield from _twice([*known[0], name], "a numbering")
+        case Bound(_, _, limit, _):
+            if limit < 1:
+                yield "a bound must keep at least one row"
+        case Join(_, _, on):
+            matched = {right for _, right in on}
+            yield from _twice([*known[0], *(name for name in known[1] if name not in matched)], "a join")
+            if not on:
+                yield "a join needs at least one pair of columns"
+            for left, right in on:
+                if left in known[0] and right in known[1] and known[0][left] != known[1][right]:
+                    yield f"a join matches '{left}' ({known[0][left]}) with '{right}' ({known[1][right]})"
+
+
+def _twice(names: Iterable[str], where: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            yield f"{where} has the column '{name}' twice"
+        seen.add(name)
+
+
+def column(name: str) -> Named:
+    """A column carried through a projection under its own name."""
+    return Named(name, Column(name))

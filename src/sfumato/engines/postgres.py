@@ -1,0 +1,178 @@
+"""Rows in PostgreSQL: questions run in read-only transactions, answers are copied out as text and parsed by
+Arrow.
+
+The table of cells that a recoding needs is uploaded as a temporary table. Numbers of type `numeric` arrive
+as float64; dates and times without a finite value (`infinity`) arrive as missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sfumato.core.errors import SourceError
+from sfumato.data.recoding import RecodingTable
+from sfumato.data.schema import Type
+from sfumato.engines.address import redacted
+from sfumato.engines.canonical import ARROW_TYPES, canonical
+from sfumato.engines.class_queries import ROWS
+from sfumato.engines.expressions import Kind
+from sfumato.engines.plan import Field, Plan, scans
+from sfumato.engines.postgres_transport import (
+    Refused,
+    connect,
+    copied_out,
+    plain_errors,
+    received,
+    upload,
+)
+from sfumato.engines.sql_relation import SqlRelation, declared_fields
+
+if TYPE_CHECKING:
+    import psycopg
+
+_KINDS: Mapping[str, Kind] = {
+    "bool": "boolean",
+    "bytea": "binary",
+    "int2": "integer",
+    "int4": "integer",
+    "int8": "integer",
+    "float4": "number",
+    "float8": "number",
+    "numeric": "number",
+    "date": "date",
+    "timestamp": "datetime",
+    "timestamptz": "instant",
+    "time": "time",
+}
+
+#: A read-only server (a standby), or a user without the right to create temporary tables.
+_NO_TEMPORARY_TABLES = ("25006", "42501")
+
+_FIND_TABLE = """
+SELECT c.oid, n.nspname, c.relname
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+  AND (n.nspname || '.' || c.relname = %(name)s
+       OR (c.relname = %(name)s AND pg_catalog.pg_table_is_visible(c.oid)))
+ORDER BY pg_catalog.pg_table_is_visible(c.oid) DESC, n.nspname
+"""
+_LIST_TABLES = """
+SELECT n.nspname || '.' || c.relname
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
+ORDER BY 1 LIMIT 20
+"""
+_LIST_COLUMNS = """
+SELECT a.attname, COALESCE(b.typname, t.typname) FROM pg_catalog.pg_attribute a
+JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_catalog.pg_type b ON b.oid = NULLIF(t.typbasetype, 0)
+WHERE a.attrelid = %(table)s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+
+
+class PostgresRelation(SqlRelation):
+    """A table or view of a PostgreSQL database. `table` may be qualified by its schema: `public.people`."""
+
+    engine = "postgres"
+
+    def __init__(
+        self,
+        url: str,
+        table: str,
+        *,
+        types: Mapping[str, Type] | None = None,
+        missing: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self._url = url
+        self._table = table
+        self._types = types
+        self._missing = missing
+
+    @property
+    def address(self) -> str:
+        """The database without secrets."""
+        return redacted(self._url)
+
+    def __repr__(self) -> str:
+        return f"PostgresRelation('{self.address}', table {self._table!r})"
+
+    # The URL is a secret: no dump of this object's state may carry it.
+    def __reduce__(self) -> str:
+        raise TypeError("a relation on a database is not serialised: its address may hold a password")
+
+    @cached_property
+    def _found(self) -> tuple[int, tuple[str, str]]:
+        with self._connected() as connection:
+            rows = connection.execute(_FIND_TABLE, {"name": self._table}).fetchall()
+            if not rows:
+                listed = ", ".join(name for (name,) in connection.execute(_LIST_TABLES).fetchall()) or "none"
+                raise SourceError(f"{self.address} has no table '{self._table}'; it has: {listed}")
+        return int(rows[0][0]), (rows[0][1], rows[0][2])
+
+    @cached_property
+    def fields(self) -> dict[str, Field]:
+        """The columns by name, in order."""
+        table, _ = self._found
+        with self._connected() as connection:
+            rows = connection.execute(_LIST_COLUMNS, {"table": table}).fetchall()
+        stored: dict[str, Kind] = {name: _KINDS.get(given, "string") for name, given in rows}
+        return declared_fields(stored, self._types, self._missing)
+
+    def recode(self, recoding: RecodingTable, keep: Sequence[str]) -> pa.Table:
+        """The released rows; a server that refuses temporary tables is read and joined here instead."""
+        try:
+            return super().recode(recoding, keep)
+        except Refused as error:
+            if error.sqlstate not in _NO_TEMPORARY_TABLES:
+                raise
+        from sfumato.engines.memory import MemoryRelation
+
+        needed = list(dict.fromkeys([*recoding.keys.column_names, *keep]))
+        rows = pa.Table.from_batches(
+            self.batches(needed), schema=pa.schema([self.schema().field(n) for n in needed])
+        )
+        return MemoryRelation(rows).recode(recoding, keep)
+
+    def run(self, plan: Plan, uploads: Mapping[str, pa.Table] | None = None) -> pa.Table:
+        """The answer to a plan over `rows` and uploaded tables."""
+        batches = list(self._answer(plan, uploads or {}))
+        return (
+            pa.Table.from_batches(batches[1:], schema=batches[0].schema) if len(batches) > 1 else batches[0]
+        )
+
+    def stream(self, plan: Plan) -> Iterator[pa.RecordBatch]:
+        """The answer to a plan over `rows`, a batch at a time."""
+        answer = self._answer(plan, {})
+        next(answer)
+        yield from answer
+
+    def _answer(self, plan: Plan, uploads: Mapping[str, pa.Table]) -> Iterator[Any]:
+        """An empty table that shows the types, then the batches."""
+        from sfumato.engines.compile import PhysicalTable, compile_plan
+
+        _, path = self._found
+        needed = {scan.table for scan in scans(plan)}
+        with self._connected() as connection:
+            tables = {ROWS: PhysicalTable(path)}
+            for number, (name, table) in enumerate(uploads.items()):
+                if name in needed:
+                    tables[name] = upload(connection, f"sfumato_upload_{number}", canonical(table))
+            connection.execute("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            query = compile_plan(plan, "postgres", tables)
+            types = [pa.field(n, ARROW_TYPES[kind]) for n, kind in query.columns.items()]
+            yield pa.schema(types).empty_table()
+            for batch in copied_out(connection, query):
+                if batch.num_rows:
+                    yield from received(batch, query).combine_chunks().to_batches()
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _connected(self) -> Iterator[psycopg.Connection[Any]]:
+        with connect(self._url) as connection, plain_errors(self.address):
+            yield connection

@@ -1,0 +1,225 @@
+"""Open a table wherever it is: a file, a frame in memory, a DuckDB file, PostgreSQL, Spark.
+
+The source decides the engine: files and frames are held in memory, databases stay where they are.
+`engine="duckdb"` leaves a Parquet or CSV file on disk, `engine="memory"` brings a database table here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from sfumato.core.errors import ParameterError, SourceError
+from sfumato.data.microdata import Microdata
+from sfumato.data.relation import Relation
+from sfumato.data.schema import Column, Schema, Type
+from sfumato.engines.address import is_postgres_url, redacted
+
+Engine = Literal["memory", "duckdb", "postgres", "spark"]
+SchemaLike = Schema | str | Path | Mapping[str, Any]
+
+_LAZY_FILES = (".parquet", ".pq", ".csv", ".tsv", ".txt")
+_DATABASE_FILES = (".duckdb", ".db", ".ddb")
+
+
+def read(
+    source: Any,
+    schema: SchemaLike | None = None,
+    *,
+    table: str | None = None,
+    engine: Engine | None = None,
+    **options: Any,
+) -> Microdata:
+    """Open a table about people, with its schema.
+
+    `source` is a path (CSV, Parquet, Arrow, Excel, SPSS, Stata, SAS, DuckDB), a pandas or polars DataFrame,
+    an Arrow table or reader, a `postgresql://` URL with `table`, a Spark DataFrame, or with
+    `engine="spark"` the name of a Spark table. `schema` is a TOML file, a `Schema`, a mapping, or None:
+    then every column is described as plain. Further options go to the reader of the source: `separator`,
+    `encoding`, `decimal`, `strip`, `sheet`; `threads` and `memory_limit` for DuckDB; `session` for Spark.
+
+    >>> import pyarrow as pa
+    >>> people = read(pa.table({"age": [34, 51]}), {"dataset": "demo", "columns": {"age": {"role": "quasi"}}})
+    >>> len(people), people.schema.quasi
+    (2, ('age',))
+    """
+    if engine not in (None, "memory", "duckdb", "postgres", "spark"):
+        raise ParameterError(f"there is no engine '{engine}'; choose memory, duckdb, postgres or spark")
+    declared = _schema(schema)
+    opened = _open(source, declared, table, engine, options)
+    if engine == "memory" and opened.relation.engine != "memory":
+        opened = _in_memory(opened, declared)
+    if declared is not None:
+        return opened.with_schema(declared)
+    return opened
+
+
+def _schema(given: SchemaLike | None) -> Schema | None:
+    if given is None or isinstance(given, Schema):
+        return given
+    return Schema.parse(given) if isinstance(given, Mapping) else Schema.load(given)
+
+
+def _open(
+    source: Any, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]
+) -> Microdata:
+    if is_postgres_url(source):
+        return _postgres(source, schema, table, engine, options)
+    if isinstance(source, str) and "://" in source:
+        raise SourceError(
+            f"addresses of the kind '{source.split('://')[0]}://' are not supported; "
+            "use postgresql:// or a file"
+        )
+    if engine == "spark" or _is_spark_frame(source):
+        return _spark(source, schema, table, engine, options)
+    if engine == "postgres":
+        raise SourceError("engine='postgres' needs a postgresql:// URL as source")
+    if isinstance(source, (str, Path)):
+        return _file(Path(source), schema, table, engine, options)
+    return _frame(source, schema, table, engine, options)
+
+
+def _postgres(
+    url: str, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]
+) -> Microdata:
+    from sfumato.engines.postgres import PostgresRelation
+
+    if engine not in (None, "postgres", "memory"):
+        raise SourceError(f"a PostgreSQL table cannot be read with engine='{engine}'")
+    _no_other(options, ())
+    if table is None:
+        raise SourceError(f"{redacted(url)}: name the table with table=")
+    declared = None if engine == "memory" else schema
+    relation = PostgresRelation(url, table, types=_types(declared), missing=_missing(declared))
+    return _described(relation, f"{redacted(url)}, table {table}", table)
+
+
+def _spark(
+    source: Any, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]
+) -> Microdata:
+    from sfumato.engines.spark import SparkRelation
+
+    if engine not in (None, "spark", "memory"):
+        raise SourceError(f"a Spark table cannot be read with engine='{engine}'")
+    if not isinstance(source, str) and not _is_spark_frame(source):
+        raise SourceError("engine='spark' needs a Spark DataFrame or the name of a Spark table as source")
+    _no_other(options, ("session",))
+    declared = None if engine == "memory" else schema
+    relation = SparkRelation(source, types=_types(declared), missing=_missing(declared), **options)
+    name = source if isinstance(source, str) else table or "frame"
+    return _described(relation, f"Spark table {name}" if isinstance(source, str) else "Spark DataFrame", name)
+
+
+def _file(
+    path: Path, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]
+) -> Microdata:
+    from sfumato.data.readers import read_file
+    from sfumato.engines.duckdb import DuckDBRelation, is_database
+    from sfumato.engines.memory import MemoryRelation
+
+    database = path.suffix.lower() in _DATABASE_FILES or is_database(path)
+    if database or engine == "duckdb":
+        if not database and path.suffix.lower() not in _LAZY_FILES:
+            raise SourceError(
+                f"DuckDB does not read '{path}' in place; leave engine out to read it into memory"
+            )
+        if not database and table is not None:
+            raise SourceError(f"'{path}' is one table; table= is for databases")
+        _no_other(
+            options, ("threads", "memory_limit") if database else ("threads", "memory_limit", "separator")
+        )
+        declared = None if engine == "memory" else schema
+        relation = DuckDBRelation(path, table, types=_types(declared), missing=_missing(declared), **options)
+        named = f"{path.name}, table {table}" if table else path.name
+        return _described(relation, named, table or path.stem)
+    if table is not None:
+        raise SourceError(f"'{path}' is one table; table= is for databases")
+    _no_other(options, ("separator", "encoding", "decimal", "strip", "sheet", "as_text"))
+    result = read_file(path, schema, **options)
+    return _held(
+        MemoryRelation(result.table), result.columns, path.name, path.name.split(".")[0], result.notes
+    )
+
+
+def _frame(
+    source: Any, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]
+) -> Microdata:
+    from sfumato.data.readers import from_frame
+    from sfumato.engines.memory import MemoryRelation
+
+    if engine not in (None, "memory"):
+        raise SourceError(f"a table in memory cannot be read with engine='{engine}'")
+    _no_other(options, ("as_text",))
+    result = from_frame(source, schema, **options)
+    return _held(
+        MemoryRelation(result.table), result.columns, "table in memory", table or "unnamed", result.notes
+    )
+
+
+def _in_memory(data: Microdata, schema: Schema | None) -> Microdata:
+    """The rows brought into this process, where every declared conversion is possible."""
+    from sfumato.data.readers import from_frame
+    from sfumato.engines.memory import MemoryRelation
+
+    result = from_frame(data.table(), schema)
+    return _held(
+        MemoryRelation(result.table), result.columns, data.description, data.schema.dataset, result.notes
+    )
+
+
+def _held(
+    relation: Relation, columns: Mapping[str, Column], description: str, dataset: str, notes: tuple[str, ...]
+) -> Microdata:
+    return Microdata(relation, Schema(dataset=_dataset(dataset), columns=dict(columns)), description, notes)
+
+
+def _described(relation: Relation, description: str, dataset: str) -> Microdata:
+    """A table on an engine, every column plain and of the type it is stored with."""
+    from sfumato.engines.canonical import kind_of_type
+
+    columns = {
+        field.name: Column(type=_declared_type(kind_of_type(field.type))) for field in relation.schema()
+    }
+    return Microdata(relation, Schema(dataset=_dataset(dataset), columns=columns), description)
+
+
+def _declared_type(kind: str | None) -> Type:
+    known: dict[str, Type] = {
+        "integer": "integer",
+        "number": "number",
+        "boolean": "boolean",
+        "date": "date",
+        "datetime": "datetime",
+        "instant": "datetime",
+    }
+    return known.get(kind or "", "string")
+
+
+def _dataset(name: str) -> str:
+    return name[:200] or "unnamed"
+
+
+def _types(schema: Schema | None) -> dict[str, Type]:
+    columns = schema.columns if schema is not None else {}
+    return {name: column.type for name, column in columns.items() if column.type is not None}
+
+
+def _missing(schema: Schema | None) -> dict[str, Sequence[str]]:
+    columns = schema.columns if schema is not None else {}
+    return {name: column.missing for name, column in columns.items() if column.missing}
+
+
+def _no_other(options: Mapping[str, Any], allowed: Sequence[str]) -> None:
+    other = [name for name in options if name not in allowed]
+    if other:
+        possible = f"possible here: {', '.join(allowed)}" if allowed else "this source has no options"
+        raise ParameterError(f"unknown option {', '.join(other)}; {possible}")
+
+
+def _is_spark_frame(source: object) -> bool:
+    # By name, so that nobody without Spark pays for its import.
+    return any(
+        kind.__module__.startswith("pyspark.") and kind.__name__ == "DataFrame"
+        for kind in type(source).__mro__
+    )

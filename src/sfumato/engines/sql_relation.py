@@ -1,0 +1,128 @@
+"""What the SQL engines share: a relation answers plans, and the class queries are plans.
+
+An engine says where its rows are (`physical`), which columns they have (`fields`), and how a plan runs
+(`run`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import pyarrow as pa
+
+from sfumato.core.errors import MissingColumn, Unsupported, all_at_once
+from sfumato.data.recoding import RecodingTable
+from sfumato.data.schema import Type
+from sfumato.engines import class_queries
+from sfumato.engines.canonical import ARROW_TYPES
+from sfumato.engines.class_queries import CELLS, ROWS
+from sfumato.engines.expressions import Kind
+from sfumato.engines.plan import Aggregate, Field, Group, Plan, Scan
+
+#: Stored kinds that may be declared as another type: casts that cannot fail, and text read as what it is
+#: declared to be.
+_READABLE: frozenset[tuple[Kind, Type]] = frozenset(
+    {
+        ("integer", "string"),
+        ("boolean", "string"),
+        ("date", "string"),
+        ("time", "string"),
+        ("integer", "number"),
+        ("date", "datetime"),
+        ("string", "integer"),
+        ("string", "number"),
+        ("string", "boolean"),
+        ("string", "date"),
+        ("string", "datetime"),
+    }
+)
+
+
+class SqlRelation(ABC):
+    """Rows of a table that an SQL engine holds; nothing is read before it is asked for."""
+
+    engine: str = "sql"
+
+    @cached_property
+    @abstractmethod
+    def fields(self) -> dict[str, Field]:
+        """The columns by name, in order."""
+
+    @abstractmethod
+    def run(self, plan: Plan, uploads: Mapping[str, pa.Table] | None = None) -> pa.Table:
+        """The answer to a plan over `rows` (this relation) and uploaded tables, in canonical form."""
+
+    @abstractmethod
+    def stream(self, plan: Plan) -> Iterator[pa.RecordBatch]:
+        """The answer to a plan over `rows`, a batch at a time."""
+
+    def schema(self) -> pa.Schema:
+        """Column names and canonical types."""
+        return pa.schema([(field.name, ARROW_TYPES[field.kind]) for field in self.fields.values()])
+
+    def count(self) -> int:
+        """The number of rows."""
+        if not self.fields:
+            return 0
+        rows = Scan(ROWS, (next(iter(self.fields.values())),))
+        answer = self.run(Group(rows, (), (Aggregate("rows", "count"),)))
+        return int(answer.column(0)[0].as_py())
+
+    def group(
+        self, columns: Sequence[str], *, unit: str | None = None, weight: str | None = None
+    ) -> pa.Table:
+        """The distinct tuples of `columns`, see `Relation.group`; the order of the rows is the engine's."""
+        self._require([*columns, *(extra for extra in (unit, weight) if extra is not None)])
+        return class_queries.grouped_table(
+            self.run(class_queries.group_plan(self.fields, columns, unit, weight))
+        )
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """All rows, a batch at a time."""
+        names = list(self.fields) if columns is None else list(columns)
+        self._require(names)
+        if names:
+            yield from self.stream(Scan(ROWS, tuple(self.fields[name] for name in names)))
+
+    def recode(self, recoding: RecodingTable, keep: Sequence[str]) -> pa.Table:
+        """The released rows, see `Relation.recode`; the order of the rows is the engine's."""
+        class_queries.check_recoding(recoding, keep, list(self.fields))
+        cells = class_queries.cell_table(recoding, self.fields)
+        plan = class_queries.recode_plan(self.fields, recoding, cells, keep)
+        answer = self.run(plan, {CELLS: cells})
+        class_queries.check_all_assigned(recoding, answer.num_rows)
+        klass = answer.column(class_queries.CLASS).to_numpy()
+        carried = {name: answer.column(name) for name in keep if name not in recoding.quasi}
+        return class_queries.released_table(recoding, keep, klass, carried)
+
+    def _require(self, names: Sequence[str]) -> None:
+        faults = (
+            f"there is no column '{name}' in the table"
+            for name in dict.fromkeys(names)
+            if name not in self.fields
+        )
+        all_at_once(MissingColumn, "table", faults)
+
+
+def declared_fields(
+    stored: Mapping[str, Kind],
+    types: Mapping[str, Type] | None,
+    missing: Mapping[str, Sequence[str]] | None,
+) -> dict[str, Field]:
+    """The columns as the owner declares them, over what is stored; all contradictions are reported."""
+    fields, faults = {}, []
+    for name, kind in stored.items():
+        wanted = (types or {}).get(name)
+        same = wanted is None or wanted == kind or (wanted == "datetime" and kind == "instant")
+        if not same and (kind, wanted) not in _READABLE:
+            faults.append(f"column '{name}' is stored as {kind} and declared as {wanted}")
+        chosen: Kind = kind if same or wanted is None else wanted
+        fields[name] = Field(name, chosen, tuple((missing or {}).get(name, ())))
+    all_at_once(
+        Unsupported,
+        "types that an engine cannot convert (read the table into memory with engine='memory')",
+        faults,
+    )
+    return fields

@@ -1,0 +1,165 @@
+"""Write a table into a DuckDB file or a PostgreSQL database, whole or not at all.
+
+Both write in one transaction; a new DuckDB file appears under its name only when it is complete.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.core.errors import SourceError, Unsupported, all_at_once
+from sfumato.engines.address import is_postgres_url, redacted
+from sfumato.engines.canonical import canonical_column, decoded_table
+
+if TYPE_CHECKING:
+    import duckdb
+
+DEFAULT_TABLE = "release"
+_LONGEST_POSTGRES_NAME = 63
+
+
+def write_table(
+    table: pa.Table, destination: str | Path, *, table_name: str | None = None, overwrite: bool = False
+) -> None:
+    """Write `table` to a DuckDB file (path) or a PostgreSQL database (URL).
+
+    An existing table of that name is refused unless `overwrite` is set. `table_name` defaults to "release";
+    in PostgreSQL it may name a schema: `published.people`.
+    """
+    name = table_name or DEFAULT_TABLE
+    names = table.column_names
+    columns = [canonical_column(column, label) for label, column in zip(names, table.columns, strict=True)]
+    if is_postgres_url(destination):
+        _check_names([name, *names], names, fold_case=False)
+        _write_postgres(_assembled(names, columns), str(destination), name, overwrite)
+    else:
+        _check_names([name, *names], names, fold_case=True)
+        _write_duckdb(decoded_table(_assembled(names, columns)), Path(destination), name, overwrite)
+
+
+def _assembled(names: list[str], columns: list[pa.ChunkedArray]) -> pa.Table:
+    if not names:
+        raise Unsupported("a table without columns cannot be written to a database")
+    return pa.table(columns, schema=pa.schema([(n, c.type) for n, c in zip(names, columns, strict=True)]))
+
+
+def _check_names(everything: list[str], columns: list[str], *, fold_case: bool) -> None:
+    faults = []
+    for name in everything:
+        if not name or "\x00" in name:
+            faults.append("a name is empty or contains the character NUL")
+        if not fold_case and len(name.encode()) > _LONGEST_POSTGRES_NAME and name in columns:
+            faults.append(
+                f"the column name '{name}' is longer than PostgreSQL keeps ({_LONGEST_POSTGRES_NAME} bytes)"
+            )
+    seen: dict[str, str] = {}
+    for name in columns:
+        key = name.lower() if fold_case else name
+        if seen.get(key) == name:
+            faults.append(f"the column name '{name}' occurs more than once")
+        elif key in seen:
+            faults.append(f"DuckDB does not tell apart the columns '{seen[key]}' and '{name}'")
+        seen[key] = name
+    all_at_once(Unsupported, "column names", faults)
+
+
+def _write_duckdb(table: pa.Table, path: Path, name: str, overwrite: bool) -> None:
+    import duckdb
+
+    from sfumato.engines.duckdb import is_database
+
+    existing = path.exists()
+    if existing and not is_database(path):
+        raise SourceError(f"'{path}' exists and is no DuckDB database; choose another file")
+    target = path if existing else path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    try:
+        with duckdb.connect(str(target)) as connection:
+            _fill_duckdb(connection, table, name, overwrite, str(path))
+        if not existing:
+            os.replace(target, path)
+    except (duckdb.Error, OSError) as error:
+        raise SourceError(
+            f"'{path}' could not be written ({type(error).__name__}). Nothing was changed; check the disk, "
+            "the folder's permissions, and whether another process or this one has the file open."
+        ) from None
+    finally:
+        if not existing:
+            for leftover in (target, target.with_name(target.name + ".wal")):
+                leftover.unlink(missing_ok=True)
+
+
+def _fill_duckdb(
+    connection: duckdb.DuckDBPyConnection, table: pa.Table, name: str, overwrite: bool, where: str
+) -> None:
+    from sqlglot import exp
+
+    from sfumato.engines.compile_expression import identifier
+    from sfumato.engines.duckdb import list_tables
+
+    connection.execute("SET python_enable_replacements = false")
+    if name.lower() in {known.lower() for known in list_tables(connection)} and not overwrite:
+        raise SourceError(
+            f"'{where}' already has a table '{name}'; choose another table_name or pass overwrite=True"
+        )
+    connection.register("sfumato_rows", table.rename_columns([f"u{i}" for i in range(table.num_columns)]))
+    shown = [
+        exp.alias_(exp.column(f"u{i}"), label, quoted=True) for i, label in enumerate(table.column_names)
+    ]
+    made = exp.Create(
+        this=exp.Table(this=identifier(name)),
+        kind="TABLE",
+        replace=overwrite,
+        expression=exp.select(*shown).from_("sfumato_rows"),
+    )
+    connection.begin()
+    connection.execute(made.sql(dialect="duckdb"))
+    connection.commit()
+    connection.unregister("sfumato_rows")
+
+
+def _write_postgres(table: pa.Table, url: str, name: str, overwrite: bool) -> None:
+    from psycopg import sql
+
+    from sfumato.engines.class_queries import table_fields
+    from sfumato.engines.postgres_transport import connect, copy_in, create_table
+
+    faults = (
+        f"column '{label}' has texts with the character NUL, which PostgreSQL cannot store"
+        for label, column in zip(table.column_names, table.columns, strict=True)
+        if pa.types.is_dictionary(column.type) and _has_nul(column)
+    )
+    all_at_once(Unsupported, "values", faults)
+    with connect(url) as connection, connection.transaction():
+        outer, _, inner = name.partition(".")
+        known = connection.execute(
+            "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", [outer]
+        ).fetchone()
+        path = (outer, inner) if inner and known else (name,)
+        existing = connection.execute(
+            "SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+            "WHERE c.relname = %s AND n.nspname = COALESCE(%s, current_schema())",
+            [path[-1], path[0] if len(path) > 1 else None],
+        ).fetchone()
+        if existing and not overwrite:
+            raise SourceError(
+                f"{redacted(url)} already has a table '{name}'; "
+                "choose another table_name or pass overwrite=True"
+            )
+        if existing:
+            connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(*path)))
+        create_table(connection, path, table_fields(table), table.column_names, text="")
+        copy_in(connection, path, table)
+
+
+def _has_nul(column: pa.ChunkedArray) -> bool:
+    return any(
+        bool(pc.any(pc.match_substring(chunk.dictionary, "\x00")).as_py())
+        for chunk in column.chunks
+        if len(chunk.dictionary)
+    )

@@ -1,0 +1,123 @@
+"""Compiled kernels that never compile in the middle of a user's command.
+
+A kernel is a plain Python function with a fixed Numba signature and a NumPy twin. `warm` compiles all kernels into Numba's cache
+and leaves a stamp; a process that finds the stamp loads the machine code, any other uses the twins, which are slower and
+give the same numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Generic, ParamSpec, TypeVar, cast
+
+from sfumato.core.progress import Progress, silent
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_MODULES = ("class_checks", "grouping", "nearest", "rollup")
+_KERNELS: list[Kernel[..., Any]] = []
+_ready: bool | None = None
+
+
+class Kernel(Generic[P, R]):
+    """A function in two forms: machine code when it has been compiled before, NumPy otherwise."""
+
+    def __init__(self, plain: Callable[P, R], signature: str, twin: Callable[P, R]) -> None:
+        self.plain = plain
+        self.signature = signature
+        self.twin = twin
+        self.__doc__ = plain.__doc__
+        self.__name__ = plain.__name__
+        self._chosen: Callable[P, R] | None = None
+        _KERNELS.append(self)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        chosen = self._chosen
+        if chosen is None:
+            chosen = self._chosen = self.compile() if available() else self.twin
+        return chosen(*args, **kwargs)
+
+    def compile(self) -> Callable[P, R]:
+        """The machine code, from Numba's cache when it is there."""
+        import numba
+
+        return cast("Callable[P, R]", numba.njit(self.signature, cache=True, nogil=True)(self.plain))
+
+
+def kernel(signature: str, twin: Callable[P, R]) -> Callable[[Callable[P, R]], Kernel[P, R]]:
+    """Register a kernel with its signature and its NumPy twin."""
+
+    def wrap(plain: Callable[P, R]) -> Kernel[P, R]:
+        return Kernel(plain, signature, twin)
+
+    return wrap
+
+
+def available() -> bool:
+    """True when `warm` has compiled exactly these sources for this interpreter and machine."""
+    global _ready
+    if _ready is None:
+        _ready = os.environ.get("SFUMATO_KERNELS") != "numpy" and any(
+            _read(folder) == _identity() for folder in _folders()
+        )
+    return _ready
+
+
+def warm(progress: Progress = silent) -> int:
+    """Compile every kernel into the cache; returns how many there are."""
+    global _ready
+    for name in _MODULES:
+        importlib.import_module(f"sfumato.kernels.{name}")
+    for done, entry in enumerate(_KERNELS):
+        progress("compiling kernels", done, len(_KERNELS))
+        entry._chosen = entry.compile()
+    progress("compiling kernels", len(_KERNELS), len(_KERNELS))
+    for folder in _folders():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "sfumato-kernels.stamp").write_text(_identity(), encoding="ascii")
+            break
+        except OSError:
+            continue
+    _ready = True
+    return len(_KERNELS)
+
+
+def _identity() -> str:
+    """What the cached machine code depends on: sources, interpreter, machine, compiler."""
+    from importlib.metadata import version
+
+    digest = hashlib.sha256()
+    for name in _MODULES:
+        source = Path(__file__).with_name(f"{name}.py")
+        # Numba drops its cache when the file is touched, so the stamp must go stale with it
+        digest.update(f"{name} {source.stat().st_mtime_ns} {source.stat().st_size};".encode())
+    for part in (platform.python_version(), platform.machine(), version("numba"), version("llvmlite"), _processor()):
+        digest.update(part.encode())
+    return digest.hexdigest()
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            return "".join(line for line in lines if line.startswith(("model name", "flags")))[:4000].split("\n\n")[0]
+    except OSError:
+        return platform.processor()
+
+
+def _folders() -> list[Path]:
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return [Path(__file__).parent / "__pycache__", cache / "sfumato"]
+
+
+def _read(folder: Path) -> str:
+    try:
+        return (folder / "sfumato-kernels.stamp").read_text(encoding="ascii")
+    except OSError:
+        return ""

@@ -1,0 +1,43 @@
+"""The ledger: grants, spends, stored answers and releases, append-only and hash-chained, in SQLite or
+PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_TABLE: dict[str, str] = {
+    "Account": "sfumato.ledger.accounts",
+    "Answer": "sfumato.ledger.accounts",
+    "Entry": "sfumato.ledger.chain",
+    "Head": "sfumato.ledger.chain",
+    "Ledger": "sfumato.ledger.ledger",
+    "LossAmount": "sfumato.ledger.amounts",
+    "Reservation": "sfumato.ledger.accounts",
+    "VerifyReport": "sfumato.ledger.verification",
+}
+
+if TYPE_CHECKING:
+    from sfumato.ledger.accounts import Account as Account
+    from sfumato.ledger.accounts import Answer as Answer
+    from sfumato.ledger.accounts import Reservation as Reservation
+    from sfumato.ledger.amounts import LossAmount as LossAmount
+    from sfumato.ledger.chain import Entry as Entry
+    from sfumato.ledger.chain import Head as Head
+    from sfumato.ledger.ledger import Ledger as Ledger
+    from sfumato.ledger.verification import VerifyReport as VerifyReport
+
+__all__ = sorted(_TABLE)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _TABLE:
+        value = getattr(importlib.import_module(_TABLE[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'sfumato.ledger' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,94 @@
+"""What an analyst may spend on a dataset, what was reserved, and what was answered.
+
+An account holds one grant, the most the analyst may ever spend on the dataset; a spend is reserved before
+noise is drawn and then committed with its answer or rolled back. A reservation that nobody closes stays
+spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from sfumato.core.errors import BudgetRefused
+from sfumato.ledger.amounts import LossAmount
+
+State = Literal["reserved", "committed", "rolled back"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer as it was shown the first time, and the hash of the entry that holds it."""
+
+    value: Any = field(repr=False)
+    entry: str
+    time: str
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """Budget set aside for one question.
+
+    When the question was answered before, `answer` is that answer and nothing was charged.
+    """
+
+    token: str
+    dataset: str
+    analyst: str
+    question: str
+    loss: LossAmount
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True)
+class Spend:
+    """A reservation and what became of it; `closed_by` is the sequence number of the entry that closed it."""
+
+    token: str
+    dataset: str
+    analyst: str
+    question: str
+    loss: LossAmount
+    state: State = "reserved"
+    closed_by: int | None = None
+
+
+@dataclass(frozen=True)
+class Account:
+    """One analyst's grant on one dataset and what is spent of it, both in the kind of the grant."""
+
+    dataset: str
+    analyst: str
+    granted: LossAmount
+    spent: LossAmount
+
+    @property
+    def remaining(self) -> LossAmount:
+        """What may still be spent."""
+        return self.granted.minus(self.spent)
+
+    def charged(self, loss: LossAmount) -> Account:
+        """The account after a further spend, or a refusal."""
+        spent = self.spent.plus(loss)
+        if not spent.within(self.granted):
+            raise BudgetRefused(
+                f"the budget does not suffice: the question costs {loss.converted(self.granted.kind)}, "
+                f"and {self.remaining} is left of a grant of {self.granted}. "
+                "Ask for less, reuse an answer given before (it costs nothing), or ask the owner for a "
+                "larger grant."
+            )
+        return Account(self.dataset, self.analyst, self.granted, spent)
+
+    def refunded(self, loss: LossAmount) -> Account:
+        """The account after a reservation was rolled back."""
+        return Account(self.dataset, self.analyst, self.granted, self.spent.minus(loss))
+
+
+def opened(dataset: str, analyst: str, granted: LossAmount, earlier: Iterable[Spend]) -> Account:
+    """The account under a grant; spends made under an earlier one count, restated in the kind of this."""
+    spent = LossAmount.nothing(granted.kind)
+    for spend in earlier:
+        if spend.state != "rolled back":
+            spent = spent.plus(spend.loss)
+    return Account(dataset, analyst, granted, spent)

@@ -1,0 +1,176 @@
+"""Amounts of privacy loss as exact rational numbers: pure ε, approximate (ε, δ), zero-concentrated ρ.
+
+Losses of one kind add up by sequential composition; a loss of another kind is first converted upward, and
+only where the conversion is exact in rational numbers: ε is (ε, 0), and ε is ρ = ε²/2. Everything else is
+refused.
+Dwork, Roth, "The algorithmic foundations of differential privacy", 2014 (sequential composition);
+Bun, Steinke, "Concentrated differential privacy", TCC 2016 (Propositions 1.4 and 1.7: ε gives ε²/2, ρ adds
+up).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from sfumato.core.errors import BudgetRefused, ParameterError
+
+Kind = Literal["pure", "approx", "zcdp"]
+Number = int | str | float | Fraction
+
+_PARTS: dict[str, tuple[str, ...]] = {"pure": ("epsilon",), "approx": ("epsilon", "delta"), "zcdp": ("rho",)}
+_STORED = re.compile(r"(0|[1-9][0-9]*)/([1-9][0-9]*)")
+
+#: One amount may be this fine or large, in bits; a total of many amounts may grow to the second limit.
+AMOUNT_BITS = 256
+TOTAL_BITS = 8192
+
+
+@dataclass(frozen=True)
+class LossAmount:
+    """How much privacy is lost, or may be lost: never negative, exact.
+
+    >>> LossAmount.pure("0.1").plus(LossAmount.pure("0.2")) == LossAmount.pure("0.3")
+    True
+    """
+
+    kind: Kind
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in _PARTS:
+            raise ParameterError(f"a loss is one of {', '.join(_PARTS)}")
+        for name in ("epsilon", "delta", "rho"):
+            value = getattr(self, name)
+            if (value is not None) != (name in _PARTS[self.kind]):
+                raise ParameterError(
+                    f"a loss of kind '{self.kind}' has exactly {' and '.join(_PARTS[self.kind])}"
+                )
+            if value is None:
+                continue
+            if not isinstance(value, Fraction):
+                raise ParameterError(f"{name} must be a Fraction; use LossAmount.{self.kind}(…) to convert")
+            if value < 0:
+                raise ParameterError(f"{name} must not be negative")
+            if max(value.numerator.bit_length(), value.denominator.bit_length()) > TOTAL_BITS:
+                raise ParameterError(f"{name} has too many digits; use a decimal with fewer places")
+        if self.delta is not None and self.delta > 1:
+            raise ParameterError("delta must not exceed 1")
+
+    @classmethod
+    def pure(cls, epsilon: Number) -> LossAmount:
+        """ε-differential privacy. A float counts as the decimal it prints as: 0.1 is exactly 1/10."""
+        return cls("pure", epsilon=_exact(epsilon, "epsilon"))
+
+    @classmethod
+    def approx(cls, epsilon: Number, delta: Number) -> LossAmount:
+        """(ε, δ)-differential privacy."""
+        return cls("approx", epsilon=_exact(epsilon, "epsilon"), delta=_exact(delta, "delta"))
+
+    @classmethod
+    def zcdp(cls, rho: Number) -> LossAmount:
+        """ρ-zero-concentrated differential privacy."""
+        return cls("zcdp", rho=_exact(rho, "rho"))
+
+    @classmethod
+    def nothing(cls, kind: Kind) -> LossAmount:
+        """The zero of a kind."""
+        return cls(kind, **dict.fromkeys(_PARTS[kind], Fraction(0)))
+
+    def converted(self, kind: Kind) -> LossAmount:
+        """The same guarantee stated in another kind, where that is exact; otherwise refused."""
+        if kind == self.kind:
+            return self
+        if self.kind == "pure" and self.epsilon is not None:
+            if kind == "approx":
+                return LossAmount("approx", epsilon=self.epsilon, delta=Fraction(0))
+            if kind == "zcdp":
+                return LossAmount("zcdp", rho=self.epsilon**2 / 2)
+        raise BudgetRefused(
+            f"a loss of kind '{self.kind}' has no exact counterpart of kind '{kind}', in which the grant is "
+            "held. "
+            f"Ask with a mechanism whose loss is 'pure' or '{kind}', or have the owner grant '{self.kind}'."
+        )
+
+    def plus(self, other: LossAmount) -> LossAmount:
+        """Both losses in a row; δ is capped at 1, beyond which it says nothing more."""
+        theirs = other.converted(self.kind)
+        return self._combined(theirs, lambda mine, added: mine + added)
+
+    def minus(self, other: LossAmount) -> LossAmount:
+        """What is left of this amount, never below zero."""
+        theirs = other.converted(self.kind)
+        return self._combined(theirs, lambda mine, taken: max(mine - taken, Fraction(0)))
+
+    def within(self, limit: LossAmount) -> bool:
+        """True when no part exceeds the limit, which is of the same kind."""
+        mine = self.converted(limit.kind)
+        return all(getattr(mine, part) <= getattr(limit, part) for part in _PARTS[limit.kind])
+
+    def to_mapping(self) -> dict[str, str]:
+        """Plain data: `{"kind": "pure", "epsilon": "1/10"}`, always as numerator/denominator."""
+        parts = {part: getattr(self, part) for part in _PARTS[self.kind]}
+        return {"kind": self.kind, **{part: f"{v.numerator}/{v.denominator}" for part, v in parts.items()}}
+
+    @classmethod
+    def from_mapping(cls, given: Mapping[str, Any]) -> LossAmount:
+        """Read plain data back; exactly the written form is accepted."""
+        kind = given.get("kind")
+        if kind not in _PARTS or set(given) != {"kind", *_PARTS[kind]}:
+            raise ParameterError("not an amount of privacy loss")
+        return cls(kind, **{part: _stored(given[part]) for part in _PARTS[kind]})
+
+    def __str__(self) -> str:
+        shown = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+        return ", ".join(f"{shown[part]} = {_shown(getattr(self, part))}" for part in _PARTS[self.kind])
+
+    def _combined(self, other: LossAmount, combine: Any) -> LossAmount:
+        parts = {part: combine(getattr(self, part), getattr(other, part)) for part in _PARTS[self.kind]}
+        if "delta" in parts:
+            parts["delta"] = min(parts["delta"], Fraction(1))
+        if any(
+            v.denominator.bit_length() > TOTAL_BITS or v.numerator.bit_length() > TOTAL_BITS
+            for v in parts.values()
+        ):
+            raise BudgetRefused(
+                "the amounts spent so far have no common fraction of reasonable size. "
+                "Ask with a decimal amount, such as 0.05."
+            )
+        return LossAmount(self.kind, **parts)
+
+
+def _exact(value: Number, name: str) -> Fraction:
+    if isinstance(value, bool) or not isinstance(value, (int, str, float, Fraction)):
+        raise ParameterError(f"{name} must be a number, a decimal in quotes or a Fraction")
+    # Bounded before parsing: "1e999999999" would otherwise become a number that fills the memory.
+    exponent = re.search(r"[eE]([+-]?[0-9_]+)\s*$", value) if isinstance(value, str) else None
+    if isinstance(value, str) and (len(value) > 100 or (exponent and len(exponent[1]) > 4)):
+        raise ParameterError(f"{name} has too many digits; use a decimal with fewer places")
+    try:
+        exact = Fraction(repr(value) if isinstance(value, float) else value)
+    except (ValueError, ZeroDivisionError, OverflowError) as error:
+        raise ParameterError(f"{name} must be a finite number") from error
+    if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > AMOUNT_BITS:
+        raise ParameterError(f"{name} has too many digits; use a decimal with fewer places")
+    return exact
+
+
+def _stored(text: Any) -> Fraction:
+    match = _STORED.fullmatch(text) if isinstance(text, str) and len(text) < TOTAL_BITS else None
+    if match is None:
+        raise ParameterError("not an amount of privacy loss")
+    return Fraction(int(match[1]), int(match[2]))
+
+
+def _shown(value: Fraction) -> str:
+    """Decimal where it ends within twelve places, else the fraction; a very long one is abbreviated."""
+    if (value * 10**12).denominator == 1:
+        whole, rest = divmod((value * 10**12).numerator, 10**12)
+        return f"{whole}.{rest:012d}".rstrip("0").rstrip(".")
+    text = f"{value.numerator}/{value.denominator}"
+    return text if len(text) <= 40 else f"about {float(value):.6g}"

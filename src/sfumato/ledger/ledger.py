@@ -1,0 +1,300 @@
+"""The ledger: an append-only account of grants, spends, stored answers and releases.
+
+Each call is one transaction that appends one entry to a hash chain and updates the balances derived from it.
+Budget is reserved before noise is drawn, so that a crash can lose budget and never privacy.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.errors import BudgetRefused, InputError, LedgerError
+from sfumato.ledger import chain
+from sfumato.ledger.accounts import Account, Answer, Reservation, Spend, opened
+from sfumato.ledger.amounts import LossAmount
+from sfumato.ledger.chain import Entry, EntryKind, Head, checked_name
+
+if TYPE_CHECKING:
+    from sfumato.ledger.store import Store, Tables
+    from sfumato.ledger.verification import VerifyReport
+
+Clock = Callable[[], datetime]
+
+
+class Ledger:
+    """An open ledger. Payloads and answers are kept for ever: callers never put record values into them.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, Ledger.open(f"{folder}/ledger.db") as ledger:
+    ...     entry = ledger.enter_release("patients", {"guarantees": ["KAnonymity(5)"]}, token="release-1")
+    ...     ledger.verify().ok, entry.sequence
+    (True, 1)
+    """
+
+    def __init__(self, store: Store, clock: Clock | None = None) -> None:
+        self._store = store
+        self._clock: Clock = clock or (lambda: datetime.now(UTC))
+        #: Reservations of this object for which noise has not been drawn: only these can be rolled back.
+        self._refundable: set[str] = set()
+
+    @classmethod
+    def open(
+        cls,
+        target: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        patience: float = 30.0,
+        clock: Clock | None = None,
+    ) -> Ledger:
+        """Open the ledger at a file path or a `postgresql://` URL; create it when there is none.
+
+        `patience`: how many seconds to wait for other writers.
+        """
+        address = os.fspath(target)
+        if address.startswith(("postgresql://", "postgres://")):
+            from sfumato.ledger.postgres import PostgresStore
+
+            return cls(PostgresStore(address, read_only=read_only, patience=patience), clock)
+        if "://" in address:
+            raise InputError("a ledger is the path of a file or a postgresql:// URL")
+        from sfumato.ledger.sqlite import SqliteStore
+
+        return cls(SqliteStore(address, read_only=read_only, patience=patience), clock)
+
+    @property
+    def description(self) -> str:
+        """Where the ledger is, without secrets."""
+        return self._store.description
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.description})"
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file or server."""
+        self._store.close()
+
+    # Releases and notes
+
+    def enter_release(self, dataset: str, payload: Mapping[str, Any], *, token: str) -> Entry:
+        """Enter a release. Entering it again with the same token returns the first entry and adds none."""
+        return self._enter_once("release", dataset, payload, token)
+
+    def note(self, dataset: str, payload: Mapping[str, Any], *, token: str) -> Entry:
+        """Enter a remark about a dataset: a correction, an erasure, a destroyed key."""
+        return self._enter_once("note", dataset, payload, token)
+
+    def releases(self, dataset: str) -> list[Entry]:
+        """All releases of a dataset, oldest first."""
+        return self.entries(dataset, "release")
+
+    def entries(self, dataset: str | None = None, kind: EntryKind | None = None) -> list[Entry]:
+        """Entries in order, all or of one dataset and kind."""
+        _check_names(dataset="all" if dataset is None else dataset)
+        with self._store.reading() as tables:
+            return list(tables.entries(dataset, kind))
+
+    # Grants and spends
+
+    def grant(self, dataset: str, analyst: str, loss: LossAmount) -> Entry:
+        """Set the most the analyst may ever spend on the dataset; replaces an earlier grant, spends stay
+        counted.
+
+        Granting the same twice therefore does not double the budget, and a smaller grant takes back what is
+        not spent.
+        """
+        _check_names(dataset=dataset, analyst=analyst)
+        with self._store.writing() as tables:
+            before = tables.account(dataset, analyst)
+            after = opened(dataset, analyst, loss, tables.spends(dataset, analyst))
+            entry = self._append(tables, "grant", dataset, {"loss": loss.to_mapping()}, analyst=analyst)
+            tables.replace_account(before, after)
+            return entry
+
+    def reserve(self, dataset: str, analyst: str, loss: LossAmount, question_digest: str) -> Reservation:
+        """Set budget aside for a question, before any noise is drawn, or refuse.
+
+        A question answered before is not charged: the reservation then carries the stored answer.
+        """
+        _check_names(dataset=dataset, analyst=analyst, question=question_digest)
+        with self._store.writing() as tables:
+            stored = _answer(tables, tables.answered(dataset, analyst, question_digest))
+            if stored is not None:
+                return Reservation("", dataset, analyst, question_digest, loss, stored)
+            account = tables.account(dataset, analyst)
+            if account is None:
+                raise BudgetRefused(
+                    f"no budget was granted to '{analyst}' on dataset '{dataset}'. The owner grants it with: "
+                    "sfumato ledger grant"
+                )
+            charged = account.charged(loss)
+            payload = {"loss": loss.to_mapping(), "question": question_digest}
+            entry = self._append(tables, "reserve", dataset, payload, analyst=analyst)
+            tables.replace_account(account, charged)
+            tables.add_spend(Spend(entry.token, dataset, analyst, question_digest, loss))
+        self._refundable.add(entry.token)
+        return Reservation(entry.token, dataset, analyst, question_digest, loss)
+
+    def draw(self, reservation: Reservation) -> None:
+        """Say that noise is about to be drawn: from here on the reservation cannot be rolled back."""
+        self._refundable.discard(reservation.token)
+
+    def commit(self, reservation: Reservation, answer: Any) -> Answer:
+        """Store the answer together with its charge; returns the answer to show.
+
+        That is an earlier one when the same question was answered meanwhile: an analyst never gets two
+        answers to it.
+        """
+        self.draw(reservation)
+        if reservation.answer is not None:
+            return reservation.answer
+        with self._store.writing() as tables:
+            spend = _known(tables.spend(reservation.token))
+            stored = _answer(tables, tables.answered(spend.dataset, spend.analyst, spend.question))
+            if stored is not None:
+                return stored
+            if spend.state != "reserved":
+                raise LedgerError("this reservation was rolled back; reserve again before answering")
+            payload = {"answer": answer, "question": spend.question, "reservation": spend.token}
+            entry = self._append(tables, "commit", spend.dataset, payload, analyst=spend.analyst)
+            tables.close_spend(spend.token, "committed", entry.sequence)
+            return Answer(entry.payload["answer"], entry.hash, entry.time)
+
+    def roll_back(self, reservation: Reservation) -> None:
+        """Give the budget back. Only for the ledger object that reserved it, and only before `draw`."""
+        if reservation.answer is not None:
+            return
+        if reservation.token not in self._refundable:
+            raise LedgerError(
+                "this reservation cannot be rolled back: noise may have been drawn for it, or another "
+                "process made it. It stays spent."
+            )
+        with self._store.writing() as tables:
+            spend = _known(tables.spend(reservation.token))
+            account = tables.account(spend.dataset, spend.analyst)
+            if account is None or spend.state != "reserved":
+                raise LedgerError("this reservation is not open any more")
+            entry = self._append(
+                tables, "rollback", spend.dataset, {"reservation": spend.token}, analyst=spend.analyst
+            )
+            tables.replace_account(account, account.refunded(spend.loss))
+            tables.close_spend(spend.token, "rolled back", entry.sequence)
+        self._refundable.discard(reservation.token)
+
+    def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
+        """The stored answer to a question, or None. Costs nothing."""
+        _check_names(dataset=dataset, analyst=analyst, question=question_digest)
+        with self._store.reading() as tables:
+            return _answer(tables, tables.answered(dataset, analyst, question_digest))
+
+    def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
+        """What the analyst may still spend on the dataset; None without a grant."""
+        _check_names(dataset=dataset, analyst=analyst)
+        with self._store.reading() as tables:
+            account = tables.account(dataset, analyst)
+            return None if account is None else account.remaining
+
+    def accounts(self, dataset: str | None = None) -> list[Account]:
+        """Grants and spends of all analysts, or of those on one dataset."""
+        _check_names(dataset="all" if dataset is None else dataset)
+        with self._store.reading() as tables:
+            return tables.accounts(dataset)
+
+    # The chain
+
+    def head(self) -> Head:
+        """The end of the chain, to be noted elsewhere: printed on certificates, it makes a cut-off tail
+        visible.
+        """
+        with self._store.reading() as tables:
+            return _head(tables)
+
+    def verify(self, *anchors: Head | str) -> VerifyReport:
+        """Walk the whole chain, recompute every hash and balance, and find the first damaged entry.
+
+        `anchors`: heads or entry hashes noted earlier, for instance on certificates; each must still be in
+        the chain.
+        """
+        from sfumato.ledger.verification import verify
+
+        with self._store.reading() as tables:
+            return verify(tables, anchors)
+
+    def _enter_once(self, kind: EntryKind, dataset: str, payload: Mapping[str, Any], token: str) -> Entry:
+        _check_names(dataset=dataset, token=token)
+        with self._store.writing() as tables:
+            found = tables.by_token(token)
+            if found is None:
+                return self._append(tables, kind, dataset, payload, token=token)
+            if (found.kind, found.dataset, found.payload_text) != (
+                kind,
+                dataset,
+                chain.payload_text(payload),
+            ):
+                raise LedgerError(
+                    "this token already names another entry of the ledger. Use a new token for a new entry."
+                )
+            return found
+
+    def _append(
+        self,
+        tables: Tables,
+        kind: EntryKind,
+        dataset: str,
+        payload: Mapping[str, Any],
+        *,
+        analyst: str = "",
+        token: str | None = None,
+    ) -> Entry:
+        head = _head(tables)
+        entry = Entry(
+            sequence=head.sequence + 1,
+            time=self._clock().astimezone(UTC).isoformat(timespec="microseconds"),
+            dataset=dataset,
+            kind=kind,
+            analyst=analyst,
+            token=token if token is not None else secrets.token_hex(16),
+            payload_text=chain.payload_text(payload),
+            previous=head.hash,
+        ).sealed()
+        tables.append(entry)
+        return entry
+
+
+def _check_names(**names: str) -> None:
+    for what, name in names.items():
+        checked_name(name, what)
+
+
+def _head(tables: Tables) -> Head:
+    identity, last = tables.meta("identity"), tables.last()
+    return Head(identity, last.sequence, last.hash) if last else Head(identity, 0, chain.genesis(identity))
+
+
+def _known(spend: Spend | None) -> Spend:
+    if spend is None:
+        raise LedgerError("this reservation is not in the ledger")
+    return spend
+
+
+def _answer(tables: Tables, spend: Spend | None) -> Answer | None:
+    if spend is None or spend.closed_by is None:
+        return None
+    entry = tables.by_sequence(spend.closed_by)
+    if entry is None or entry.kind != "commit":
+        raise LedgerError(
+            "a stored answer is missing from the chain: the ledger was edited or damaged. Run verify."
+        )
+    return Answer(entry.payload["answer"], entry.hash, entry.time)

@@ -1,0 +1,216 @@
+"""What the ledger asks of a database: exclusive transactions over four small tables, the same in every
+database.
+
+`entries` is the truth and only ever appended to (triggers refuse anything else). `accounts` and `spends` are
+derived from it, so that a reservation is one conditional update and an answer one look-up; `verify` derives
+them again and compares.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from sfumato.core.errors import LedgerError
+from sfumato.ledger.accounts import Account, Spend
+from sfumato.ledger.amounts import LossAmount
+from sfumato.ledger.chain import Entry
+
+VERSION = 1
+PAGE = 500
+
+#: Column types that mean the same in SQLite and PostgreSQL. A question has at most one committed answer.
+DEFINITIONS = (
+    "CREATE TABLE {t}meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE {t}entries ("
+    " sequence BIGINT PRIMARY KEY, time TEXT NOT NULL, dataset TEXT NOT NULL, kind TEXT NOT NULL,"
+    " analyst TEXT NOT NULL, token TEXT NOT NULL UNIQUE, payload TEXT NOT NULL,"
+    " previous TEXT NOT NULL, hash TEXT NOT NULL)",
+    "CREATE INDEX {t}entries_by_dataset ON {t}entries (dataset, kind, sequence)",
+    "CREATE TABLE {t}accounts ("
+    " dataset TEXT NOT NULL, analyst TEXT NOT NULL, granted TEXT NOT NULL, spent TEXT NOT NULL,"
+    " PRIMARY KEY (dataset, analyst))",
+    "CREATE TABLE {t}spends ("
+    " token TEXT PRIMARY KEY, dataset TEXT NOT NULL, analyst TEXT NOT NULL, question TEXT NOT NULL,"
+    " loss TEXT NOT NULL, state TEXT NOT NULL, closed_by BIGINT)",
+    "CREATE INDEX {t}spends_by_account ON {t}spends (dataset, analyst)",
+    "CREATE UNIQUE INDEX {t}one_answer ON {t}spends (dataset, analyst, question) WHERE state = 'committed'",
+)
+
+_ENTRY = "sequence, time, dataset, kind, analyst, token, payload, previous, hash"
+_SPEND = "token, dataset, analyst, question, loss, state, closed_by"
+
+
+class Connection(Protocol):
+    """One statement at a time, `?` for parameters, `{t}` for the prefix of table names."""
+
+    def run(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Rows of a query; for an update one row with the number of rows changed."""
+
+
+class Store(Protocol):
+    """A database that holds one ledger."""
+
+    @property
+    def description(self) -> str:
+        """Where it is, without secrets."""
+
+    def writing(self) -> AbstractContextManager[Tables]:
+        """A transaction that no other writer shares; commits at the end, rolls back on any exception."""
+
+    def reading(self) -> AbstractContextManager[Tables]:
+        """One consistent view."""
+
+    def close(self) -> None:
+        """Let go of the database."""
+
+
+class Tables:
+    """The four tables inside one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._run = connection.run
+
+    def meta(self, name: str) -> str:
+        """A fact about the ledger: its `format` or `identity`."""
+        rows = self._run("SELECT value FROM {t}meta WHERE name = ?", (name,))
+        if not rows:
+            raise LedgerError(
+                "the ledger has no identity: its table of facts was emptied. Restore it from a copy."
+            )
+        return str(rows[0][0])
+
+    def last(self) -> Entry | None:
+        """The entry at the end of the chain."""
+        return self._entry("ORDER BY sequence DESC LIMIT 1", ())
+
+    def by_token(self, token: str) -> Entry | None:
+        """The entry with that token."""
+        return self._entry("WHERE token = ?", (token,))
+
+    def by_sequence(self, sequence: int) -> Entry | None:
+        """The entry at that place."""
+        return self._entry("WHERE sequence = ?", (sequence,))
+
+    def by_hash(self, digest: str) -> Entry | None:
+        """The entry with that hash."""
+        return self._entry("WHERE hash = ? ORDER BY sequence LIMIT 1", (digest,))
+
+    def entries(self, dataset: str | None = None, kind: str | None = None) -> Iterator[Entry]:
+        """Entries in order, a page at a time, all or of one dataset and kind."""
+        after = -(2**62)
+        wanted = "".join(
+            f" AND {name} = ?" for name, v in (("dataset", dataset), ("kind", kind)) if v is not None
+        )
+        given = [value for value in (dataset, kind) if value is not None]
+        statement = (
+            f"SELECT {_ENTRY} FROM {{t}}entries WHERE sequence > ?{wanted} ORDER BY sequence LIMIT {PAGE}"  # noqa: S608
+        )
+        while True:
+            rows = self._run(statement, (after, *given))
+            yield from (Entry(*row) for row in rows)
+            if len(rows) < PAGE:
+                return
+            after = rows[-1][0]
+
+    def append(self, entry: Entry) -> None:
+        """Add a sealed entry."""
+        fields = (entry.sequence, entry.time, entry.dataset, entry.kind, entry.analyst, entry.token)
+        self._run(
+            f"INSERT INTO {{t}}entries ({_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            (*fields, entry.payload_text, entry.previous, entry.hash),
+        )
+
+    def accounts(self, dataset: str | None = None) -> list[Account]:
+        """All accounts, or those of one dataset."""
+        wanted, given = ("", ()) if dataset is None else ("WHERE dataset = ? ", (dataset,))
+        rows = self._run(
+            f"SELECT dataset, analyst, granted, spent FROM {{t}}accounts {wanted}ORDER BY dataset, analyst",  # noqa: S608
+            given,
+        )
+        return [Account(row[0], row[1], _amount(row[2]), _amount(row[3])) for row in rows]
+
+    def account(self, dataset: str, analyst: str) -> Account | None:
+        """One account."""
+        rows = self._run(
+            "SELECT granted, spent FROM {t}accounts WHERE dataset = ? AND analyst = ?", (dataset, analyst)
+        )
+        return Account(dataset, analyst, _amount(rows[0][0]), _amount(rows[0][1])) if rows else None
+
+    def replace_account(self, before: Account | None, after: Account) -> None:
+        """The conditional update: takes effect only if the account still is what was decided upon."""
+        given = (_text(after.granted), _text(after.spent), after.dataset, after.analyst)
+        if before is None:
+            changed = self._run(
+                "INSERT INTO {t}accounts (granted, spent, dataset, analyst) VALUES (?, ?, ?, ?)", given
+            )
+        else:
+            changed = self._run(
+                "UPDATE {t}accounts SET granted = ?, spent = ?"
+                " WHERE dataset = ? AND analyst = ? AND granted = ? AND spent = ?",
+                (*given, _text(before.granted), _text(before.spent)),
+            )
+        if changed != [(1,)]:
+            raise LedgerError("the account changed while it was charged; nothing was charged. Try again.")
+
+    def spend(self, token: str) -> Spend | None:
+        """The reservation with that token, in whatever state."""
+        return next(self._spends("WHERE token = ?", (token,)), None)
+
+    def spends(self, dataset: str, analyst: str) -> Iterator[Spend]:
+        """All reservations of an account."""
+        return self._spends("WHERE dataset = ? AND analyst = ?", (dataset, analyst))
+
+    def all_spends(self) -> Iterator[Spend]:
+        """Every reservation."""
+        return self._spends("", ())
+
+    def answered(self, dataset: str, analyst: str, question: str) -> Spend | None:
+        """The committed reservation of a question."""
+        where = "WHERE dataset = ? AND analyst = ? AND question = ? AND state = 'committed'"
+        return next(self._spends(where, (dataset, analyst, question)), None)
+
+    def add_spend(self, spend: Spend) -> None:
+        """A new reservation."""
+        given = (
+            spend.token,
+            spend.dataset,
+            spend.analyst,
+            spend.question,
+            _text(spend.loss),
+            spend.state,
+            spend.closed_by,
+        )
+        self._run(f"INSERT INTO {{t}}spends ({_SPEND}) VALUES (?, ?, ?, ?, ?, ?, ?)", given)  # noqa: S608
+
+    def close_spend(self, token: str, state: str, closed_by: int) -> None:
+        """Commit or roll back a reservation that is still open."""
+        changed = self._run(
+            "UPDATE {t}spends SET state = ?, closed_by = ? WHERE token = ? AND state = 'reserved'",
+            (state, closed_by, token),
+        )
+        if changed != [(1,)]:
+            raise LedgerError("the reservation is not open any more")
+
+    def _entry(self, rest: str, given: Sequence[Any]) -> Entry | None:
+        rows = self._run(f"SELECT {_ENTRY} FROM {{t}}entries {rest}", given)  # noqa: S608
+        return Entry(*rows[0]) if rows else None
+
+    def _spends(self, where: str, given: Sequence[Any]) -> Iterator[Spend]:
+        rows = self._run(f"SELECT {_SPEND} FROM {{t}}spends {where} ORDER BY token", given)  # noqa: S608
+        return (Spend(row[0], row[1], row[2], row[3], _amount(row[4]), row[5], row[6]) for row in rows)
+
+
+def _text(amount: LossAmount) -> str:
+    return json.dumps(amount.to_mapping(), sort_keys=True, separators=(",", ":"))
+
+
+def _amount(text: str) -> LossAmount:
+    try:
+        return LossAmount.from_mapping(json.loads(text))
+    except Exception:
+        raise LedgerError(
+            "an amount in the ledger cannot be read: the file was edited or damaged. Run verify."
+        ) from None

@@ -1,0 +1,163 @@
+"""Walking a ledger from the first entry to the last: is every entry what it was, do the balances follow?
+
+The walk recomputes each hash, replays grants, reservations, answers and roll-backs, and compares with the
+stored balances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sfumato.core.errors import SfumatoError
+from sfumato.ledger.accounts import Account, Spend, opened
+from sfumato.ledger.amounts import LossAmount
+from sfumato.ledger.chain import KINDS, Entry, Head, genesis, is_hash
+from sfumato.ledger.store import Tables
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """What the walk found. `first_damaged` is the sequence number from which the chain is not believable."""
+
+    ok: bool
+    entries: int
+    head: Head
+    finding: str
+    first_damaged: int | None = None
+
+    def __str__(self) -> str:
+        return self.finding
+
+
+class _Damage(Exception):
+    def __init__(self, sequence: int | None, finding: str) -> None:
+        super().__init__(finding)
+        self.sequence = sequence
+
+
+class _Replay:
+    """Accounts and spends as they follow from the entries read so far."""
+
+    def __init__(self) -> None:
+        self.accounts: dict[tuple[str, str], Account] = {}
+        self.spends: dict[str, Spend] = {}
+        self.by_account: dict[tuple[str, str], list[str]] = {}
+        self.answered: set[tuple[str, str, str]] = set()
+
+    def take(self, entry: Entry) -> None:
+        """Apply one entry; anything a ledger would not have written raises."""
+        payload, owner = entry.payload, (entry.dataset, entry.analyst)
+        if entry.kind == "grant":
+            earlier = [self.spends[token] for token in self.by_account.get(owner, ())]
+            self.accounts[owner] = opened(*owner, LossAmount.from_mapping(payload["loss"]), earlier)
+        elif entry.kind == "reserve":
+            spend = Spend(entry.token, *owner, payload["question"], LossAmount.from_mapping(payload["loss"]))
+            self.accounts[owner] = self.accounts[owner].charged(spend.loss)
+            self.spends[entry.token] = spend
+            self.by_account.setdefault(owner, []).append(entry.token)
+        elif entry.kind == "commit":
+            spend = self._open(payload, owner)
+            question = (*owner, spend.question)
+            if question in self.answered or payload["question"] != spend.question:
+                raise ValueError("a second answer")
+            self.answered.add(question)
+            self.spends[spend.token] = replace(spend, state="committed", closed_by=entry.sequence)
+        elif entry.kind == "rollback":
+            spend = self._open(payload, owner)
+            self.accounts[owner] = self.accounts[owner].refunded(spend.loss)
+            self.spends[spend.token] = replace(spend, state="rolled back", closed_by=entry.sequence)
+
+    def _open(self, payload: dict[str, Any], owner: tuple[str, str]) -> Spend:
+        spend = self.spends[payload["reservation"]]
+        if spend.state != "reserved" or (spend.dataset, spend.analyst) != owner:
+            raise ValueError("not an open reservation of this account")
+        return spend
+
+
+def verify(tables: Tables, anchors: Iterable[Head | str] = ()) -> VerifyReport:
+    """Walk the chain inside one consistent view of the ledger."""
+    identity = tables.meta("identity")
+    head, replay = Head(identity, 0, genesis(identity)), _Replay()
+    try:
+        for entry in tables.entries():
+            _follows(entry, head)
+            _replayed(entry, replay)
+            head = Head(identity, entry.sequence, entry.hash)
+        _compare(tables, replay)
+        for anchor in anchors:
+            _anchored(tables, anchor, head)
+    except _Damage as damage:
+        return VerifyReport(False, head.sequence, head, str(damage), damage.sequence)
+    return VerifyReport(True, head.sequence, head, f"{head.sequence:,} entries, chain and balances intact")
+
+
+def _follows(entry: Entry, head: Head) -> None:
+    place = head.sequence + 1
+    if entry.sequence != place:
+        raise _Damage(place, f"entry {place} is missing or was moved")
+    texts = [value for name, value in entry.__dict__.items() if name != "sequence"]
+    if not all(isinstance(text, str) for text in texts) or entry.kind not in KINDS:
+        raise _Damage(place, f"entry {place} cannot be read: it was not written by a ledger")
+    if entry.computed_hash() != entry.hash:
+        raise _Damage(
+            place, f"entry {place} was modified: its content does not have the hash that was written with it"
+        )
+    if entry.previous != head.hash:
+        raise _Damage(
+            place,
+            f"entry {place} does not follow from the one before it: one of the two was replaced or moved",
+        )
+
+
+def _replayed(entry: Entry, replay: _Replay) -> None:
+    try:
+        replay.take(entry)
+    except (KeyError, TypeError, ValueError, SfumatoError):
+        raise _Damage(
+            entry.sequence,
+            f"entry {entry.sequence} cannot have happened: it breaks the rules of grants, spends and answers",
+        ) from None
+
+
+def _compare(tables: Tables, replay: _Replay) -> None:
+    """The derived tables carry no hashes; they differ when somebody edited them or cut off the chain."""
+    try:
+        accounts = {(account.dataset, account.analyst): account for account in tables.accounts()}
+        spends = {spend.token: spend for spend in tables.all_spends()}
+    except SfumatoError:
+        raise _Damage(None, "the stored balances cannot be read: they were edited or damaged") from None
+    if accounts != replay.accounts:
+        raise _Damage(
+            None,
+            "the stored balances differ from the entries: they were edited, or the last entries were cut off",
+        )
+    if spends != replay.spends:
+        raise _Damage(
+            None,
+            "the stored spends differ from the entries: they were edited, or the last entries were cut off",
+        )
+
+
+def _anchored(tables: Tables, anchor: Head | str, head: Head) -> None:
+    noted = Head.parse(anchor) if isinstance(anchor, str) and not is_hash(anchor) else anchor
+    if isinstance(noted, str):
+        if tables.by_hash(noted) is None:
+            raise _Damage(
+                None,
+                "an entry noted elsewhere is not in the chain: it was removed, or this is another ledger",
+            )
+        return
+    if noted.ledger != head.ledger:
+        raise _Damage(None, "the head noted elsewhere belongs to another ledger")
+    if noted.sequence > head.sequence:
+        raise _Damage(
+            head.sequence + 1,
+            f"the end was cut off: {noted.sequence:,} entries were noted, {head.sequence:,} are left",
+        )
+    found = tables.by_sequence(noted.sequence) if noted.sequence else None
+    if (found.hash if found else genesis(head.ledger)) != noted.hash:
+        raise _Damage(
+            noted.sequence, f"the chain was rewritten: entry {noted.sequence} is not the one noted elsewhere"
+        )

@@ -1,0 +1,174 @@
+"""A table under examination: its rows, its roles, what it is compared with, and everything that is
+counted only once.
+
+The verifier groups the records once per set of quasi-identifiers and counts each sensitive attribute
+once per grouping, however many guarantees are measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core.errors import InputError, SchemaError
+from sfumato.core.guarantees.base import ClassGuarantee, Reference
+from sfumato.data.schema import Column, Schema
+from sfumato.measures.guarantees.classes import Classes, CodedColumn, Histogram, Integers, require_columns
+from sfumato.measures.guarantees.reference import ReferenceDistribution
+
+Failing = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was found for one guarantee.
+
+    `value` is the number measured on the worst class, `failing_classes` and `failing_records` how much
+    of the table breaks the promise, `also` other numbers worth knowing (both references of a compared
+    distribution, the k of an (α,k)). `failing` holds the numbers of the failing classes within the
+    grouping by `quasi`.
+    """
+
+    guarantee_key: str
+    value: float
+    holds: bool
+    failing_classes: int
+    failing_records: int
+    classes: int
+    explanation: str
+    also: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    failing: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False, compare=False)
+    quasi: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class ExaminedTable:
+    """The table with its roles; `original` and `population` are what some guarantees compare with."""
+
+    table: pa.Table = field(repr=False)
+    schema: Schema = field(repr=False)
+    original: pa.Table | ReferenceDistribution | None = field(default=None, repr=False)
+    population: pa.Table | None = field(default=None, repr=False)
+    _classes: dict[tuple[str, ...], Classes] = field(default_factory=dict, repr=False)
+    _columns: dict[str, CodedColumn] = field(default_factory=dict, repr=False)
+    _histograms: dict[tuple[tuple[str, ...], str], Histogram] = field(default_factory=dict, repr=False)
+    _references: dict[str, Mapping[str | None, int]] = field(default_factory=dict, repr=False)
+
+    def classes(self, quasi: Sequence[str] | None = None) -> Classes:
+        """The classes by the schema's quasi-identifiers, or by the columns an adversary is said to know."""
+        names = tuple(self.schema.quasi if quasi is None else quasi)
+        if not names:
+            raise SchemaError(
+                "no column has the role 'quasi', so there are no classes to measure. "
+                'Say which columns an outsider could know about a person (role = "quasi").'
+            )
+        if names not in self._classes:
+            self._classes[names] = Classes.of(self.table, names, unit=self.unit)
+        return self._classes[names]
+
+    @property
+    def unit(self) -> str | None:
+        """The unit column, where the table still has it; a release without it is counted in records."""
+        return self.schema.unit if self.schema.unit in self.table.column_names else None
+
+    def column(self, name: str) -> CodedColumn:
+        """A column in codes."""
+        if name not in self._columns:
+            require_columns(self.table, [name])
+            self._columns[name] = CodedColumn.of(self.table.column(name))
+        return self._columns[name]
+
+    def histogram(self, attribute: str) -> Histogram:
+        """Counts of a sensitive attribute in every class."""
+        classes = self.classes()
+        key = classes.quasi, attribute
+        if key not in self._histograms:
+            self._histograms[key] = classes.histogram(self.column(attribute))
+        return self._histograms[key]
+
+    def described(self, attribute: str) -> Column:
+        """What the schema says about a column; a column it does not describe is plain."""
+        return self.schema.columns.get(attribute, Column())
+
+    def reference(self, attribute: str, which: Reference) -> Mapping[str | None, int]:
+        """Counts of the values of an attribute in the original or in the released rows."""
+        if which == "released":
+            histogram = self.histogram(attribute)
+            totals = zip(histogram.values, histogram.totals.tolist(), strict=True)
+            return {value: total for value, total in totals if total}
+        if self.original is None:
+            raise InputError(
+                f"a guarantee on '{attribute}' compares with the original table, which was not given. "
+                "Pass original= (the table or its reference distribution), or ask for reference='released'."
+            )
+        if isinstance(self.original, ReferenceDistribution):
+            return self.original.attribute(attribute)
+        if attribute not in self._references:
+            self._references[attribute] = ReferenceDistribution.of(self.original, [attribute]).attribute(
+                attribute
+            )
+        return self._references[attribute]
+
+    def references(self) -> tuple[Reference, ...]:
+        """The references that can be measured here."""
+        return ("released",) if self.original is None else ("input", "released")
+
+
+def conclude(
+    guarantee: ClassGuarantee,
+    classes: Classes,
+    value: float,
+    failing: Failing,
+    explanation: str,
+    *,
+    also: Mapping[str, float] | None = None,
+) -> Measurement:
+    """The measurement from the classes that fail; a table without records breaks no promise."""
+    broken = np.flatnonzero(failing)
+    return Measurement(
+        guarantee_key=guarantee.key,
+        value=value,
+        holds=broken.size == 0,
+        failing_classes=int(broken.size),
+        failing_records=int(classes.sizes[broken].sum()),
+        classes=len(classes),
+        explanation=f"{explanation} {_extent(classes, broken)}".strip(),
+        also=MappingProxyType(dict(also or {})),
+        failing=broken,
+        quasi=classes.quasi,
+    )
+
+
+def largest(values: NDArray[Any]) -> float:
+    """The largest of the classes' numbers, 0 when no class counts."""
+    return float(values.max()) if values.size else 0.0
+
+
+def smallest(values: NDArray[Any]) -> float:
+    """The smallest of the classes' numbers, infinite when no class counts."""
+    return float(values.min()) if values.size else math.inf
+
+
+def shown_number(value: float) -> str:
+    """A number for a sentence."""
+    if math.isinf(value):
+        return "infinite"
+    return f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.6g}"
+
+
+def _extent(classes: Classes, broken: Integers) -> str:
+    if not len(classes):
+        return "The table has no records, so nothing can break it."
+    if not broken.size:
+        return f"All {len(classes):,} classes keep it."
+    records = int(classes.sizes[broken].sum())
+    return (
+        f"{broken.size:,} of {len(classes):,} classes ({records:,} of {classes.records:,} records) break it."
+    )

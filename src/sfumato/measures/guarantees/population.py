@@ -1,0 +1,102 @@
+"""Measuring k-map and δ-presence against a population table.
+
+A person of the population belongs to every released class whose shown values cover the person's raw
+ones. One bit per person and shown value makes the match of a class an intersection of bit sets. Sweeney,
+"Computational disclosure control", 2001; Nergiz, Atzori, Clifton, SIGMOD 2007.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import InputError
+from sfumato.core.guarantees.base import TOLERANCE, ClassGuarantee
+from sfumato.core.guarantees.population import DeltaPresence, KMap
+from sfumato.data import hierarchy_builders
+from sfumato.measures.guarantees.classes import Classes, CodedColumn, Integers, require_columns
+from sfumato.measures.guarantees.cover import covered
+from sfumato.measures.guarantees.examined import (
+    ExaminedTable,
+    Measurement,
+    conclude,
+    largest,
+    shown_number,
+    smallest,
+)
+from sfumato.measures.guarantees.thresholds import at_most, ratios
+
+Bits = NDArray[np.uint8]
+
+
+def measure_k_map(examined: ExaminedTable, guarantee: KMap) -> Measurement:
+    """The fewest people of the population behind a released class."""
+    classes = examined.classes()
+    people, _ = matches(examined, guarantee, classes)
+    fewest = int(people.min()) if people.size else smallest(people)
+    explanation = (
+        f"The class with the fewest matches in the population has {shown_number(fewest)} people; "
+        f"{guarantee.k:,} are promised."
+    )
+    return conclude(guarantee, classes, fewest, people < guarantee.k, explanation)
+
+
+def measure_delta_presence(examined: ExaminedTable, guarantee: DeltaPresence) -> Measurement:
+    """The largest and the smallest chance that a person of the population is in the release."""
+    classes = examined.classes()
+    people, uncovered = matches(examined, guarantee, classes)
+    shares = ratios(classes.sizes, people)
+    high = largest(shares)
+    low = 0.0 if uncovered else smallest(shares)
+    too_sure = ~at_most(classes.sizes, people, guarantee.maximum)
+    too_absent = shares < guarantee.minimum - TOLERANCE
+    failing = too_sure | too_absent
+    explanation = (
+        "The chance that a person of the population is in the release lies between "
+        f"{shown_number(low)} and {shown_number(high)}; "
+        f"between {guarantee.minimum:.6g} and {guarantee.maximum:.6g} is promised. {uncovered:,} "
+        "people of the population match no released class."
+    )
+    measured = conclude(guarantee, classes, high, failing, explanation, also={"smallest chance": low})
+    if uncovered and guarantee.minimum > 0:
+        return replace(measured, holds=False)
+    return measured
+
+
+def matches(examined: ExaminedTable, guarantee: ClassGuarantee, classes: Classes) -> tuple[Integers, int]:
+    """People of the population per released class, and how many people match no class."""
+    if examined.population is None:
+        raise InputError(
+            f"{guarantee.name} compares with a population table, which was not given. Pass population=."
+        )
+    require_columns(examined.population, classes.quasi)
+    rows = examined.population.num_rows
+    bits, texts_of_class = [], []
+    for name in classes.quasi:
+        shown = examined.column(name)
+        bits.append(_bits(examined, name, shown))
+        texts_of_class.append(shown.codes[classes.first])
+    people = np.zeros(len(classes), dtype=np.int64)
+    seen = np.zeros((rows + 7) // 8, dtype=np.uint8)
+    for c in range(len(classes)):
+        matched = bits[0][int(texts_of_class[0][c])]
+        for column in range(1, len(bits)):
+            matched = matched & bits[column][int(texts_of_class[column][c])]
+        people[c] = int(np.bitwise_count(matched).sum(dtype=np.int64))
+        seen |= matched
+    return people, rows - int(np.bitwise_count(seen).sum(dtype=np.int64))
+
+
+def _bits(examined: ExaminedTable, name: str, shown: CodedColumn) -> list[Bits]:
+    """For each shown text one bit per person: does it cover the person's value?"""
+    population: Any = examined.population
+    raw = CodedColumn.of(population.column(name))
+    column = examined.schema.columns.get(name)
+    tree = None
+    if column is not None and column.hierarchy is not None:
+        counts = np.bincount(raw.codes, minlength=len(raw.values)).tolist()
+        tree = hierarchy_builders.build(name, column, raw.values, counts, examined.schema.folder)
+    return [np.packbits(covered(text, raw.values, tree)[raw.codes]) for text in shown.values]

@@ -1,0 +1,172 @@
+"""Risk of re-identification from class sizes, for three adversaries.
+
+The prosecutor knows that a target is in the release: 1/size of the target's class. The journalist does
+not, and matches against a population: 1/people behind the class. The marketer wants as many right
+matches as possible: the expected share. El Emam, "Guide to the de-identification of personal health
+information", CRC Press 2013.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import InputError
+from sfumato.core.guarantees.population import KMap
+from sfumato.core.params import require
+from sfumato.core.view import Measure, Score
+from sfumato.data.released import ReleasedTable
+from sfumato.measures.guarantees.classes import Classes, CodedColumn
+from sfumato.measures.guarantees.examined import ExaminedTable
+from sfumato.measures.guarantees.population import matches
+from sfumato.measures.utility.shown import quasi_of
+
+
+def classes_of(released: ReleasedTable) -> Classes:
+    """The classes of a release, with units where its schema names them."""
+    unit = released.schema.unit
+    return Classes.of(
+        released.table, quasi_of(released), unit=unit if unit in released.table.column_names else None
+    )
+
+
+@dataclass(frozen=True)
+class ProsecutorRisk(Measure):
+    """The largest 1/class size; the mean over records and the share of records above `threshold` are parts."""
+
+    threshold: float = 0.2
+    key: ClassVar[str] = "prosecutor_risk"
+
+    def __post_init__(self) -> None:
+        require(
+            0 < self.threshold <= 1,
+            "ProsecutorRisk: threshold must be above 0 and at most 1",
+        )
+
+    def score(self, original: Any, released: ReleasedTable) -> Score:
+        """Risk of the worst record."""
+        classes = classes_of(released)
+        meaning = (
+            "chance of picking the right record of the worst-off person, who is known to be in the release"
+        )
+        return _score(self.key, 1.0 / np.maximum(classes.units, 1), classes, self.threshold, meaning)
+
+
+@dataclass(frozen=True)
+class JournalistRisk(Measure):
+    """The largest 1/people behind a class: in the `population` table, or estimated by the survey weights
+    of the release.
+    """
+
+    population: Any = field(default=None, repr=False)
+    threshold: float = 0.2
+    key: ClassVar[str] = "journalist_risk"
+
+    def __post_init__(self) -> None:
+        require(
+            0 < self.threshold <= 1,
+            "JournalistRisk: threshold must be above 0 and at most 1",
+        )
+
+    def score(self, original: Any, released: ReleasedTable) -> Score:
+        """Risk of the worst record."""
+        classes = classes_of(released)
+        people = people_behind(released, classes, self.population)
+        meaning = "chance of picking the right person of the population for the worst-off record"
+        return _score(self.key, 1.0 / np.maximum(people, 1.0), classes, self.threshold, meaning)
+
+
+@dataclass(frozen=True)
+class MarketerRisk(Measure):
+    """Expected share of records matched rightly by linking all of them: with the release alone, or with
+    a `population`.
+    """
+
+    population: Any = field(default=None, repr=False)
+    key: ClassVar[str] = "marketer_risk"
+
+    def score(self, original: Any, released: ReleasedTable) -> Score:
+        """Mean over records of one over the people behind the record's class."""
+        classes = classes_of(released)
+        people: NDArray[Any] = classes.units
+        if self.population is not None or released.schema.weight in released.table.column_names:
+            people = people_behind(released, classes, self.population)
+        risk = 1.0 / np.maximum(people, 1.0)
+        value = float((risk * classes.sizes).sum() / classes.records) if classes.records else 0.0
+        return Score(
+            self.key,
+            value,
+            "lower",
+            "share of records somebody who links all of them gets right",
+            uses_original=False,
+        )
+
+
+@dataclass(frozen=True)
+class SampleUniques(Measure):
+    """Share of records that are alone in their class."""
+
+    key: ClassVar[str] = "uniques"
+
+    def score(self, original: Any, released: ReleasedTable) -> Score:
+        """The share; the count is a part."""
+        classes = classes_of(released)
+        alone = int(classes.sizes[classes.units == 1].sum())
+        share = alone / classes.records if classes.records else 0.0
+        return Score(
+            self.key,
+            share,
+            "lower",
+            "share of records that are alone in their class",
+            {"records": float(alone)},
+            uses_original=False,
+        )
+
+
+def people_behind(released: ReleasedTable, classes: Classes, population: Any) -> NDArray[np.float64]:
+    """People of the population per class: counted in a table, or estimated as the sum of the class's
+    survey weights.
+    """
+    if population is not None:
+        rows = population.table() if hasattr(population, "relation") else population
+        examined = ExaminedTable(released.table, released.schema, None, rows)
+        found, _ = matches(examined, KMap(1), classes)
+        return found.astype(np.float64)
+    weights = survey_weights(released)
+    if weights is None:
+        raise InputError(
+            "the journalist's risk needs a population table (population=) or survey weights (a column "
+            "with role 'weight')"
+        )
+    return np.bincount(classes.of_row, weights=weights, minlength=len(classes)).astype(np.float64)
+
+
+def survey_weights(released: ReleasedTable) -> NDArray[np.float64] | None:
+    """The survey weight of each released record, if there is such a column."""
+    name = released.schema.weight
+    if name is None or name not in released.table.column_names:
+        return None
+    coded = CodedColumn.of(released.table.column(name))
+    try:
+        values = np.array([float(value) for value in coded.values if value is not None], dtype=np.float64)
+    except ValueError:
+        raise InputError(f"the weight column '{name}' has entries that are not numbers") from None
+    if len(values) != len(coded.values) or (values.size and values.min() <= 0):
+        raise InputError(f"the weight column '{name}' has missing or non-positive weights")
+    return values[coded.codes]
+
+
+def _score(key: str, risk: NDArray[np.float64], classes: Classes, threshold: float, meaning: str) -> Score:
+    records = classes.records
+    parts = {
+        "mean": float((risk * classes.sizes).sum() / records) if records else 0.0,
+        f"share above {threshold:g}": float(classes.sizes[risk > threshold + 1e-12].sum() / records)
+        if records
+        else 0.0,
+    }
+    worst = float(risk.max()) if risk.size else 0.0
+    return Score(key, worst, "lower", meaning, MappingProxyType(parts), uses_original=False)

@@ -1,0 +1,39 @@
+"""How useful is the release? Measures that compare a released table with the original.
+
+`KEYS` gives, for the name recipes use, the class and its module; both load on first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_ROOM = "sfumato.measures.utility"
+
+KEYS: dict[str, tuple[str, str]] = {
+    "average_class_size": ("AverageClassSize", f"{_ROOM}.class_sizes"),
+    "class_count": ("ClassCount", f"{_ROOM}.class_sizes"),
+    "discernibility": ("Discernibility", f"{_ROOM}.class_sizes"),
+    "distortion": ("Distortion", f"{_ROOM}.distortion"),
+    "entropy": ("NonUniformEntropy", f"{_ROOM}.non_uniform_entropy"),
+    "granularity": ("Granularity", f"{_ROOM}.loss"),
+    "loss": ("Loss", f"{_ROOM}.loss"),
+    "machine_learning": ("MachineLearningLoss", f"{_ROOM}.machine_learning"),
+    "query_error": ("QueryError", f"{_ROOM}.query_error"),
+    "suppressed": ("Suppressed", f"{_ROOM}.class_sizes"),
+}
+
+_TABLE = {
+    **dict(KEYS.values()),
+    "CountQuery": f"{_ROOM}.query_error",
+    "Workload": f"{_ROOM}.query_error",
+    "recover_variance": f"{_ROOM}.transparency",
+}
+
+__all__ = sorted(_TABLE)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _TABLE:
+        return getattr(importlib.import_module(_TABLE[name]), name)
+    raise AttributeError(f"module '{_ROOM}' has no attribute {name!r}")

@@ -1,0 +1,100 @@
+"""Measures of how finely a release tells records apart: discernibility, average class size, number of
+classes, suppressed records.
+
+Discernibility: Bayardo, Agrawal, "Data privacy through optimal k-anonymization", ICDE 2005.
+Average class size: LeFevre, DeWitt, Ramakrishnan, "Mondrian multidimensional k-anonymity", ICDE 2006.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sfumato.core.params import require
+from sfumato.core.view import Measure, Score
+from sfumato.data.released import ReleasedTable
+from sfumato.measures.guarantees.classes import Classes
+from sfumato.measures.utility.shown import quasi_of, records_of
+
+
+@dataclass(frozen=True)
+class Discernibility(Measure):
+    """Every record is charged the number of records it cannot be told from: its class, or all of them
+    when suppressed.
+    """
+
+    key: ClassVar[str] = "discernibility"
+
+    def score(self, original: Any, released: ReleasedTable) -> Score:
+        """Sum of squared class sizes, plus suppressed records times all records."""
+        squares = sum(int(size) ** 2 for size in _classes(released).sizes.tolist())
+        value = squares + released.suppressed * records_of(released)
+        return Score(
+            self.key,
+            float(value),
+            "lower",
+            "pairs of records that can no longer be told apart",
+            uses_original=False,
+        )
+
+
+@dataclass(frozen=True)
+class AverageClassSize(Measure):
+    """Released records per class, divided by `k` when given: 1 is then the best possible."""
+
+    k: int | None = None
+    key: ClassVar[str] = "average_class_size"
+
+    def __post_init__(self) -> None:
+        require(self.k is None or self.k >= 1, f"AverageClassSize: k must be at least 1, not {self.k}")
+
+    def score(self, original: Any, released: ReleasedTable) -> Score:
+        """Records per class, or that as a multiple of k."""
+        classes = _classes(released)
+        value = classes.records / len(classes) / (self.k or 1) if len(classes) else 0.0
+        meaning = (
+            "records per class" if self.k is None else f"records per class as a multiple of k = {self.k}"
+        )
+        return Score(self.key, value, "lower", meaning, uses_original=False)
+
+
+@dataclass(frozen=True)
+class ClassCount(Measure):
+    """Number of classes."""
+
+    key: ClassVar[str] = "class_count"
+
+    def score(self, original: Any, released: ReleasedTable) -> Score:
+        """How many different combinations of quasi-identifiers are shown."""
+        return Score(
+            self.key,
+            float(len(_classes(released))),
+            "higher",
+            "different combinations shown",
+            uses_original=False,
+        )
+
+
+@dataclass(frozen=True)
+class Suppressed(Measure):
+    """Share of the original records that are missing from the release."""
+
+    key: ClassVar[str] = "suppressed"
+
+    def score(self, original: Any, released: ReleasedTable) -> Score:
+        """The share; the count is a part."""
+        records = records_of(released)
+        share = released.suppressed / records if records else 0.0
+        parts = {"records": float(released.suppressed)}
+        return Score(
+            self.key,
+            share,
+            "lower",
+            "share of records that are not in the release",
+            parts,
+            uses_original=False,
+        )
+
+
+def _classes(released: ReleasedTable) -> Classes:
+    return Classes.of(released.table, quasi_of(released))

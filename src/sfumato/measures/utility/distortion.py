@@ -1,0 +1,80 @@
+"""The distortion metric MD: how many hierarchy levels all cells together climbed.
+
+One unit per level and cell, whatever the branching. On unbalanced trees a level that only repeats a node
+is not climbed. Sweeney, "Achieving k-anonymity privacy protection using generalization and suppression",
+IJUFKS 10(5), 2002.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.view import Measure, Score
+from sfumato.data.released import ReleasedTable
+from sfumato.measures.utility.shown import OriginalColumn, ShownColumn, joint_counts, rows_of, shown_columns
+
+
+@dataclass(frozen=True)
+class Distortion(Measure):
+    """Sum over all records and quasi-identifiers of the levels climbed; a suppressed record climbs to
+    the root everywhere.
+    """
+
+    key: ClassVar[str] = "distortion"
+
+    def score(self, original: Any, released: ReleasedTable) -> Score:
+        """The number of levels; parts per attribute."""
+        rows = rows_of(original)
+        columns = shown_columns(original, released)
+        parts = {}
+        for column, joint in zip(columns, joint_counts(columns, rows), strict=True):
+            source = OriginalColumn.of(rows, column.name)
+            climbed = float((joint * steps_climbed(column, source)).sum())
+            parts[column.name] = climbed + released.suppressed * _mean_height(column, source)
+        return Score(
+            measure=self.key,
+            value=float(sum(parts.values())),
+            better="lower",
+            meaning="hierarchy levels climbed by all cells together",
+            parts=MappingProxyType(parts),
+        )
+
+
+def steps_climbed(column: ShownColumn, source: OriginalColumn) -> NDArray[np.float64]:
+    """For each shown text and original value the tree edges between them (0 where the text does not
+    cover the value).
+    """
+    tree = column.tree
+    climbed = np.zeros((len(column.meanings), len(source.coded.values)))
+    leaf_of = [tree.index.get(value, -1) for value in source.coded.values]
+    for text, shown in enumerate(column.coded.values):
+        level = next(
+            (
+                level
+                for level in range(tree.height, -1, -1)
+                if any(tree.labels[node] == shown for node in tree.node_of[level].tolist())
+            ),
+            None,
+        )
+        for value, leaf in enumerate(leaf_of):
+            if source.coded.values[value] not in column.meanings[text].leaves:
+                continue
+            known = level is not None and leaf >= 0
+            climbed[text, value] = float(tree.steps[level, leaf]) if known else column.meanings[text].steps
+    return climbed
+
+
+def _mean_height(column: ShownColumn, source: OriginalColumn) -> float:
+    """Edges from a record's value to the root, on average over the original records."""
+    tree = column.tree
+    heights = [
+        float(tree.steps[-1, tree.index[value]]) if value in tree.index else float(tree.height)
+        for value in source.coded.values
+    ]
+    total = int(source.counts.sum())
+    return float(np.dot(heights, source.counts)) / total if total else 0.0

@@ -1,0 +1,298 @@
+"""The sections of a release card, in reading order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sfumato.core.certificate import Claim
+from sfumato.core.view import AttackResult, Score
+from sfumato.report.checklist import Item
+from sfumato.report.content import PUBLIC_FIGURES, Audience, CardContent
+from sfumato.report.inline_svg import inline_svg
+from sfumato.report.markup import Child, Html, definitions, element, joined, table
+from sfumato.report.wording import (
+    AGAINST,
+    EVIDENCE,
+    FIGURES,
+    LIMITS,
+    RISK,
+    number,
+    percentage,
+    plain_name,
+    sentence,
+    verdict_sentence,
+)
+
+
+def owner_warning() -> Html:
+    """The first thing on the owner's copy."""
+    return element("p", "This copy shows numbers and figures made from the original. Do not publish it.", class_="owner")
+
+
+def verdict(content: CardContent) -> Html:
+    """What is guaranteed, in one sentence."""
+    text, state = verdict_sentence(content.certificate)
+    notices = [element("li", notice) for notice in content.certificate.notices]
+    return element(
+        "section",
+        element("p", text, class_=f"verdict {state}"),
+        element("ul", *notices) if notices else None,
+        aria_label="Verdict",
+    )
+
+
+def numbers(content: CardContent, audience: Audience) -> Html | None:
+    """The few numbers everybody asks for first."""
+    shown: list[tuple[str, str]] = []
+    details = {**content.details, **(content.owner_details if audience == "owner" else {})}
+    for key, label in (("released", "records released"), ("suppressed", "records suppressed"), ("classes", "classes")):
+        if isinstance(details.get(key), int):
+            shown.append((f"{details[key]:,}", label))
+    highest = content.risk.get("prosecutor_highest", content.risk.get("highest"))
+    if highest is not None:
+        shown.append((percentage(highest), "highest risk of a record"))
+    for score in content.scores_for(audience):
+        if score.measure in ("loss", "granularity"):
+            shown.append((percentage(score.value), "detail lost" if score.measure == "loss" else "detail kept"))
+            break
+    if not shown:
+        return None
+    return element("ul", *(element("li", element("strong", big), element("span", small)) for big, small in shown), class_="numbers")
+
+
+def guarantees(content: CardContent) -> Html:
+    """Promised, measured, held, and how anybody can tell."""
+    rows = [_claim_row(claim) for claim in content.certificate.claims]
+    return _section(
+        "What is guaranteed",
+        element("p", "Each line was measured on the written files by a program that shares no code with the one that made them."),
+        table("Guarantees of this release", ("Promise", "Measured", "Holds", "Against whom", "How to check it"), rows)
+        if rows
+        else element("p", "Nothing is promised about this release."),
+    )
+
+
+def making(content: CardContent, audience: Audience) -> Html:
+    """Method and parameters: a method must keep its promise although everything about it is public."""
+    certificate = content.certificate
+    method = {key: value for key, value in certificate.method.items() if key != "name"}
+    details = {**content.details, **(content.owner_details if audience == "owner" else {})}
+    levels = details.pop("levels", None)
+    rows = [(plain_name(name), _value(value)) for name, value in {**method, **details}.items()]
+    roles = _roles(certificate.schema)
+    return _section(
+        "How it was made",
+        element("p", f"Method: {certificate.method.get('name', 'not named')}. Nothing about it is secret but keys and random draws."),
+        definitions([*rows, ("randomness", certificate.randomness)]),
+        _mapping_table("Generalisation of each attribute", ("Attribute", "Level"), levels),
+        table("Columns and their roles", ("Column", "Role"), roles),
+        definitions([(plain_name(name), _value(value)) for name, value in certificate.transparency.items()]),
+    )
+
+
+def usefulness(content: CardContent, audience: Audience) -> Html:
+    """The scores, each with its meaning."""
+    scores = content.scores_for(audience)
+    rows = [_score_row(score) for score in scores]
+    return _section(
+        "How useful it is",
+        table("Scores", ("Measure", "Value", "Better", "What it means"), rows),
+        element("p", "No score is published: scores that were computed from the original stay with the owner.") if not rows else None,
+        _figure(content, "loss_per_attribute"),
+    )
+
+
+def safety(content: CardContent, audience: Audience) -> Html:
+    """Risks, and what attacks achieved beside blind guessing."""
+    risks = {**content.risk, **(content.owner_risk if audience == "owner" else {})}
+    risk_rows = [(RISK.get(name, plain_name(name)), _risk(name, value)) for name, value in risks.items()]
+    attacks: list[AttackResult | Mapping[str, Any]] = [*content.certificate.attacks, *content.attacks]
+    if audience == "owner":
+        attacks += content.owner_attacks
+    return _section(
+        "How safe it is",
+        _figure(content, "class_sizes"),
+        _figure(content, "risk_profile"),
+        table("Risks measured on the release", ("Risk", "Value"), risk_rows),
+        table(
+            "Attacks run against the release",
+            ("Attack", "Succeeds", "Blind guessing", "Targets", "Finding"),
+            [_attack_row(attack) for attack in attacks],
+        ),
+        element("p", "No attack was run against this release.") if not attacks else None,
+    )
+
+
+def composition(content: CardContent) -> Html:
+    """Releases about the same people add up."""
+    found = content.certificate.composition
+    entered = content.certificate.ledger
+    if not found:
+        text = "No earlier release of this data set was considered."
+        if entered == "not entered":
+            text += " This release is not entered in a ledger, so later releases will not know of it."
+        return _section("Together with earlier releases", element("p", text))
+    return _section(
+        "Together with earlier releases",
+        element("p", "Class guarantees do not add up: two releases that are safe alone can give people away together."),
+        definitions((plain_name(name), _value(value)) for name, value in found.items()),
+    )
+
+
+def principles(points: Sequence[Item]) -> Html:
+    """Privacy by design, point by point."""
+    style = {"passed": "good", "attention": "warn", "not applicable": "plain"}
+    rows = [(point.principle, _state(point.state, style[point.state]), sentence(point.because)) for point in points]
+    return _section(
+        "Privacy by design",
+        element("p", "An open point is not a fault of the release, but it is said."),
+        table("Checklist of the release", ("Principle", "State", "Why"), rows),
+    )
+
+
+def limits(content: CardContent) -> Html:
+    """What is not promised."""
+    names = {claim.guarantee.split("(")[0] for claim in content.certificate.claims}
+    lines = [text for needed, text in LIMITS if not needed or names & needed]
+    return _section("What it does not protect from", element("ul", *(element("li", line) for line in lines)))
+
+
+def owner_figures(content: CardContent) -> Html | None:
+    """Figures made from the original."""
+    names = [name for name, _ in content.figures_for("owner") if name not in PUBLIC_FIGURES]
+    if not names:
+        return None
+    return _section("For the owner", *(_figure(content, name) for name in names))
+
+
+def evidence(content: CardContent) -> Html:
+    """Files, digests, fingerprint, signature, versions."""
+    certificate = content.certificate
+    rows = [_file_row(name, about) for name, about in sorted(certificate.files.items())]
+    return _section(
+        "Files and evidence",
+        table("Files of this release", ("File", "Rows", "Bytes", "SHA-256"), rows),
+        definitions(
+            [
+                ("signature", joined([_state("signed", "good") if content.signed else _state("not signed", "warn"), " ", content.signature])),
+                ("fingerprint of the input", _code(certificate.fingerprint or "none")),
+                ("ledger entry", _code(certificate.ledger)),
+                ("created", certificate.created),
+                *((f"version of {name}", version) for name, version in sorted(certificate.versions.items())),
+            ]
+        ),
+        element("p", "The fingerprint is keyed: it proves to the owner which input was used and tells nobody else anything. ",
+                "Check the files and the measured numbers again with ", element("code", "sfumato verify DIR"), "."),
+    )  # fmt: skip
+
+
+def colophon(content: CardContent) -> Html:
+    """The last line."""
+    return element("p", f"Certificate format {content.certificate.format}. This page loads nothing and runs no script.")
+
+
+def _section(title: str, *children: Child) -> Html:
+    return element("section", element("h2", title), *children)
+
+
+def _claim_row(claim: Claim) -> tuple[Child, ...]:
+    measured: list[Child] = [number(claim.measured)]
+    for name, value in claim.also_measured.items():
+        measured.append(element("span", f"{plain_name(name)}: {number(value)}", class_="note"))
+    how: list[Child] = [EVIDENCE.get(claim.evidence, claim.evidence)]
+    if claim.reference:
+        how.append(element("span", "second file: ", _code(claim.reference), class_="note"))
+    if claim.argument:
+        how.append(element("span", claim.argument, class_="note"))
+    if claim.ledger_entry:
+        how.append(element("span", "ledger entry ", _code(claim.ledger_entry), class_="note"))
+    promise = joined([claim.guarantee, element("span", sentence(claim.promised), class_="note")])
+    against = joined(
+        [
+            f"Protects against {claim.protects}." if claim.protects else "",
+            element("span", AGAINST.get(claim.guarantee.split("(")[0], AGAINST[""]), class_="note"),
+        ]
+    )
+    holds = _state("holds", "good") if claim.holds else _state("does not hold", "bad")
+    return (promise, joined(measured), holds, against, joined(how))
+
+
+def _score_row(score: Score) -> tuple[Child, ...]:
+    parts = ", ".join(f"{name} {number(value)}" for name, value in score.parts.items())
+    value = joined([number(score.value), element("span", parts, class_="note") if parts else None])
+    return (plain_name(score.measure), value, score.better, sentence(score.meaning))
+
+
+def _attack_row(attack: AttackResult | Mapping[str, Any]) -> tuple[Child, ...]:
+    fields = attack if isinstance(attack, Mapping) else attack.__dict__
+    low, high = (list(fields.get("interval") or ()) + [None, None])[:2]
+    between = f"95 % interval {percentage(low)} to {percentage(high)}" if low is not None and high is not None else ""
+    success = joined([percentage(fields.get("success")), element("span", between, class_="note") if between else None])
+    return (
+        plain_name(str(fields.get("attack", "attack"))),
+        success,
+        percentage(fields.get("baseline")),
+        number(fields.get("targets")),
+        str(fields.get("finding", "")),
+    )
+
+
+def _file_row(name: str, about: Mapping[str, Any]) -> tuple[Child, ...]:
+    return (name, number(about.get("rows")), number(about.get("bytes")), _code(str(about.get("sha256", ""))))
+
+
+def _figure(content: CardContent, name: str) -> Html | None:
+    if name not in content.figures:
+        return None
+    caption = element("figcaption", FIGURES.get(name, plain_name(name)))
+    return element("figure", inline_svg(content.figures[name], name), caption)
+
+
+def _mapping_table(caption: str, head: Sequence[str], values: object) -> Html | None:
+    if not isinstance(values, Mapping) or not values:
+        return None
+    return table(caption, head, [(str(name), _value(value)) for name, value in values.items()])
+
+
+def _roles(schema: Mapping[str, Any]) -> Iterable[tuple[Child, ...]]:
+    columns = schema.get("columns", {})
+    if isinstance(columns, Mapping):
+        for name, entry in columns.items():
+            role = entry.get("role", "plain") if isinstance(entry, Mapping) else entry
+            yield (str(name), str(role))
+
+
+def _value(value: object) -> Child:
+    if isinstance(value, Mapping):
+        return "; ".join(f"{plain_name(str(name))}: {_text(entry)}" for name, entry in value.items())
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "none"
+    if isinstance(value, (int, float)):
+        return number(value)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_text(entry) for entry in value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_text(entry)}" for name, entry in value.items())
+    return str(value)
+
+
+def _risk(name: str, value: object) -> str:
+    shares = ("risk", "share", "highest", "average", "lowest", "rate", "success", "marketer", "prosecutor", "journalist")
+    if isinstance(value, (int, float)) and 0 <= value <= 1 and any(word in name for word in shares):
+        return percentage(value)
+    return _text(value)
+
+
+def _state(text: str, style: str) -> Html:
+    return element("span", text, class_=f"state {style}")
+
+
+def _code(text: str) -> Html:
+    return element("code", text)

@@ -1,0 +1,140 @@
+"""The checklist of a release: the seven principles of privacy by design, answered from the certificate.
+
+What a program can see it answers; what only a person can know it asks, and an open question is shown as open.
+Cavoukian, "Privacy by design: the 7 foundational principles", 2009.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from sfumato.core.certificate import Certificate
+from sfumato.report.content import CardContent
+
+State = Literal["passed", "attention", "not applicable"]
+
+#: Questions that only a person can answer, by id; answers are given in `CardContent.answers`.
+QUESTIONS = {
+    "roles": "Was each column given its role by somebody who knows the data?",
+    "retention": "Is there a date on which originals, key files and intermediate files are destroyed?",
+    "informed": "Do the people in the data know about this use, and whom to ask?",
+    "objection": "Can a person's objection, correction or erasure reach the next release?",
+    "responsible": "Is somebody named as responsible, and is access to the originals limited to those who need it?",
+    "custody": "Are printouts, screens and copies on laptops covered by a rule that people know?",
+}
+
+
+@dataclass(frozen=True)
+class Item:
+    """One principle: its state and why."""
+
+    principle: str
+    state: State
+    because: str
+
+
+def checklist(content: CardContent) -> tuple[Item, ...]:
+    """The seven principles and the organisation around them, each with its state."""
+    certificate = content.certificate
+    return (
+        _prevent(content, certificate),
+        _default(certificate),
+        _design(content, certificate),
+        _both(content),
+        _life_cycle(content, certificate),
+        _open(certificate),
+        _asked(content, "7. Centred on the person", ("informed", "objection")),
+        _asked(content, "Organisation", ("responsible", "custody")),
+    )
+
+
+def _prevent(content: CardContent, certificate: Certificate) -> Item:
+    faults = [claim.guarantee for claim in certificate.claims if not claim.holds]
+    attacks = len(certificate.attacks) + len(content.attacks) + len(content.owner_attacks)
+    worries = []
+    if not certificate.claims:
+        worries.append("nothing is promised")
+    if faults:
+        worries.append(f"measured and not kept: {', '.join(faults)}")
+    if not attacks:
+        worries.append("no attack was run against the release")
+    fine = f"{len(certificate.claims)} guarantees were measured on the written files and {attacks} attacks were run"
+    return _item("1. Prevent, do not repair", worries, fine)
+
+
+def _default(certificate: Certificate) -> Item:
+    columns = certificate.schema.get("columns", {})
+    columns = columns if isinstance(columns, dict) else {}
+    roles = {name: entry.get("role") for name, entry in columns.items() if isinstance(entry, dict)}
+    learnt = sorted(
+        str(name)
+        for name, entry in columns.items()
+        if isinstance(entry, dict) and entry.get("source") == "data" and (entry.get("bounds") or entry.get("domain"))
+    )
+    worries = []
+    if not certificate.private:
+        worries.append("the randomness was seeded: a demonstration, not a private release")
+    if certificate.schema.get("unlisted") == "plain":
+        worries.append("columns that the schema does not describe were published as they are")
+    if learnt:
+        worries.append(f"bounds or domains were read from the data: {', '.join(learnt)}")
+    if roles and "quasi" not in roles.values():
+        worries.append("no column is a quasi-identifier")
+    return _item("2. Private by default", worries, "identifiers are left out, undescribed columns are not published")
+
+
+def _design(content: CardContent, certificate: Certificate) -> Item:
+    worries = [] if certificate.method.get("name") else ["the method is not named, so it cannot be repeated"]
+    worries += _open_questions(content, ("roles",))
+    return _item("3. Part of the design", worries, "method and parameters are stored with the release and can be run again")
+
+
+def _both(content: CardContent) -> Item:
+    useful = bool(content.scores)
+    safe = bool(content.risk or content.owner_risk or content.certificate.claims)
+    worries = [] if useful else ["usefulness was not measured"]
+    worries += [] if safe else ["safety was not measured"]
+    return _item("4. Full use, not a trade of one for the other", worries, "safety and usefulness are both measured and shown")
+
+
+def _life_cycle(content: CardContent, certificate: Certificate) -> Item:
+    worries = []
+    if certificate.ledger == "not entered":
+        worries.append("the release is not entered in a ledger, so later releases cannot take it into account")
+    if not content.signed:
+        worries.append("the certificate is not signed")
+    worries += _open_questions(content, ("retention",))
+    return _item("5. Protection from beginning to end", worries, "entered in the ledger, signed, with a date of destruction")
+
+
+def _open(certificate: Certificate) -> Item:
+    worries = []
+    if not certificate.method:
+        worries.append("the method is not described")
+    if not certificate.versions:
+        worries.append("versions are not named")
+    if any(claim.evidence == "output+reference" and not claim.reference for claim in certificate.claims):
+        worries.append("a guarantee refers to a second file that is not named by its digest")
+    fine = "method, parameters, versions, adversary and evidence are printed; nothing but keys and random draws is secret"
+    return _item("6. Visible and open", worries, fine)
+
+
+def _asked(content: CardContent, principle: str, questions: Iterable[str]) -> Item:
+    return _item(principle, _open_questions(content, questions), "answered by the owner")
+
+
+def _open_questions(content: CardContent, questions: Iterable[str]) -> list[str]:
+    still = []
+    for question in questions:
+        answer = content.answers.get(question)
+        if answer is None:
+            still.append(f"open: {QUESTIONS[question]}")
+        elif not answer.given:
+            still.append(f"answered with no: {QUESTIONS[question]}" + (f" ({answer.note})" if answer.note else ""))
+    return still
+
+
+def _item(principle: str, worries: list[str], fine: str) -> Item:
+    return Item(principle, "attention" if worries else "passed", "; ".join(worries) if worries else fine)

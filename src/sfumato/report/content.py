@@ -1,0 +1,72 @@
+"""What a release card is made from: the certificate, and the numbers and figures around it.
+
+Everything in it is plain data. Which parts a public card may show is decided here, once: what was computed from the original stays
+with the owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+from sfumato.core.certificate import Certificate
+from sfumato.core.view import AttackResult, Score
+
+Audience = Literal["public", "owner"]
+
+#: Figures that need nothing but the released rows and the hierarchies; every other figure is the owner's.
+PUBLIC_FIGURES = ("class_sizes", "loss_per_attribute", "risk_profile")
+OWNER_FIGURES = ("tradeoff", "distributions", "ledger_timeline")
+
+
+def _empty() -> Mapping[str, Any]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a person answered to a question of the checklist that no program can answer."""
+
+    given: bool
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class CardContent:
+    """The content of a card.
+
+    `scores`: those with `uses_original=True` reach the owner's card only. `figures`: SVG text by name (see PUBLIC_FIGURES and
+    OWNER_FIGURES), made by `report.figures`. `risk`: numbers measured on the released rows (`{"prosecutor_highest": 0.2, …}`);
+    `owner_risk`: those that needed the original or a population. `attacks`: run on the released rows alone, beside those in the
+    certificate; `owner_attacks`: run with the original at hand. `details`: how the search went (`levels`, `records`, `suppressed`,
+    `classes`, `gap`, …); numbers, texts and one level of mappings of them. `owner_details`: the same, for the owner only.
+    `answers`: a person's answers to the checklist by question id (see `checklist.QUESTIONS`). `signature`: one sentence,
+    `signed` says whether a signature is there.
+    """
+
+    certificate: Certificate
+    title: str = ""
+    scores: tuple[Score, ...] = ()
+    figures: Mapping[str, str] = field(default_factory=_empty, repr=False)
+    risk: Mapping[str, float] = field(default_factory=_empty)
+    owner_risk: Mapping[str, float] = field(default_factory=_empty)
+    attacks: tuple[AttackResult, ...] = ()
+    owner_attacks: tuple[AttackResult, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=_empty)
+    owner_details: Mapping[str, Any] = field(default_factory=_empty)
+    answers: Mapping[str, Answer] = field(default_factory=_empty)
+    signature: str = "not signed"
+    signed: bool = False
+
+    def scores_for(self, audience: Audience) -> tuple[Score, ...]:
+        """The scores this reader may see."""
+        return tuple(score for score in self.scores if audience == "owner" or not score.uses_original)
+
+    def figures_for(self, audience: Audience) -> tuple[tuple[str, str], ...]:
+        """The figures this reader may see, in reading order."""
+        named = PUBLIC_FIGURES if audience == "public" else (*PUBLIC_FIGURES, *OWNER_FIGURES)
+        known = [name for name in named if name in self.figures]
+        others = sorted(set(self.figures) - {*PUBLIC_FIGURES, *OWNER_FIGURES}) if audience == "owner" else []
+        return tuple((name, self.figures[name]) for name in (*known, *others))

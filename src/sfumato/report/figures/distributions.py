@@ -1,0 +1,175 @@
+"""Distributions before and after: what each column looked like in the original and what the release tells about it.
+
+A generalised value is read as its leaves, each as likely as the others, which is what an analyst without further knowledge does. The
+original is in the figure, so it belongs to the owner.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.released import ReleasedTable
+from sfumato.data.values import as_numbers
+from sfumato.report.escape import shorten, visible
+from sfumato.report.figures.drawing import ACCENT, INK, PALE, Board, board, finished
+
+MOST_VALUES = 10
+MOST_COLUMNS = 12
+BINS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """The shares of a column's values (or of ranges of numbers) before and after."""
+
+    column: str
+    labels: tuple[str, ...] = field(repr=False)
+    before: NDArray[np.float64] = field(repr=False)
+    after: NDArray[np.float64] = field(repr=False)
+    numeric: bool = False
+
+    @property
+    def distance(self) -> float:
+        """Half the sum of absolute differences: 0 when equal, 1 when disjoint."""
+        return float(np.abs(self.before - self.after).sum()) / 2
+
+
+def compared(column: str, counts: dict[str | None, int], released: ReleasedTable) -> Distribution:
+    """The distribution of a column in the original (`counts` per value) and as the release tells it."""
+    after = _spread(column, released, counts)
+    values = list({**counts, **after})
+    numbers = as_numbers([value for value in values if value is not None])
+    before_total, after_total = max(sum(counts.values()), 1), max(sum(after.values()), 1e-12)
+    before_share = {value: counts.get(value, 0) / before_total for value in values}
+    after_share = {value: after.get(value, 0.0) / after_total for value in values}
+    if numbers is not None and len(numbers) > MOST_VALUES:
+        return _binned(column, before_share, after_share)
+    ordered = sorted(values, key=lambda value: -before_share[value])
+    if numbers is not None:
+        ordered.sort(key=lambda value: (value is None, float(value) if value is not None else 0.0))
+    kept, rest = ordered[:MOST_VALUES], ordered[MOST_VALUES:]
+    labels = ["missing" if value is None else value for value in kept]
+    before = [before_share[value] for value in kept]
+    now = [after_share[value] for value in kept]
+    if rest:
+        labels.append(f"{len(rest)} others")
+        before.append(sum(before_share[value] for value in rest))
+        now.append(sum(after_share[value] for value in rest))
+    return Distribution(column, tuple(labels), np.array(before), np.array(now), numeric=numbers is not None)
+
+
+def distributions(columns: Sequence[Distribution]) -> str:
+    """Small multiples, one per column."""
+    from matplotlib.patches import Patch
+
+    shown = list(columns)[:MOST_COLUMNS]
+    across = 1 if len(shown) == 1 else 2
+    rows = max(math.ceil(len(shown) / across), 1)
+    heights = [max((_height(shown[r * across + c]) for c in range(across) if r * across + c < len(shown)), default=1.0)
+               for r in range(rows)]  # fmt: skip
+    with board(7.2 if across == 1 else 8.0, sum(heights) + 0.4) as drawn:
+        grid = drawn.figure.subplots(rows, across, squeeze=False, height_ratios=heights)
+        for place, panel in enumerate(grid.reshape(-1)):
+            if place >= len(shown):
+                panel.set_visible(False)
+                continue
+            one = shown[place]
+            (_profile if one.numeric and len(one.labels) > MOST_VALUES else _bars)(drawn, panel, one, place)
+            panel.set_title(shorten(one.column, 30), loc="left", fontsize=13, color=INK, fontweight="bold")
+        keys = [Patch(color=PALE, label="original"), Patch(color=ACCENT, label="as the release tells it")]
+        drawn.figure.legend(handles=keys, loc="outside lower center", ncols=2, frameon=False, labelcolor=INK)
+        summary = "; ".join(f"{visible(one.column)}: {one.distance * 100:.0f} % moved" for one in shown)
+        return finished(drawn, "distributions", "Distributions before and after", summary or "No column.")
+
+
+def _height(one: Distribution) -> float:
+    return 2.1 if one.numeric and len(one.labels) > MOST_VALUES else 0.75 + 0.27 * len(one.labels)
+
+
+def _bars(drawn: Board, panel: object, one: Distribution, place: int) -> None:
+    from matplotlib.axes import Axes
+
+    assert isinstance(panel, Axes)  # noqa: S101  (for the type checker)
+    rows = np.arange(len(one.labels))
+    for shares, offset, colour, what in ((one.before, -0.2, PALE, "original"), (one.after, 0.2, ACCENT, "release")):
+        for i, bar in enumerate(panel.barh(rows + offset, shares, height=0.36, color=colour)):
+            gid = f"bar-{place}-{what}-{i}"
+            bar.set_gid(gid)
+            drawn.tooltips[gid] = f"{visible(one.labels[i])}: {shares[i] * 100:.2f} % ({what})"
+    panel.set_yticks(rows, [shorten(label, 18) for label in one.labels])
+    panel.tick_params(axis="y", labelcolor=INK)
+    panel.invert_yaxis()
+    _percent_axis(panel)
+
+
+def _profile(drawn: Board, panel: object, one: Distribution, place: int) -> None:
+    from matplotlib.axes import Axes
+
+    assert isinstance(panel, Axes)  # noqa: S101  (for the type checker)
+    rows = np.arange(len(one.labels))
+    for shares, offset, colour, what in ((one.before, -0.2, PALE, "original"), (one.after, 0.2, ACCENT, "release")):
+        for i, bar in enumerate(panel.bar(rows + offset, shares, width=0.4, color=colour)):
+            gid = f"bar-{place}-{what}-{i}"
+            bar.set_gid(gid)
+            drawn.tooltips[gid] = f"{visible(one.labels[i])}: {shares[i] * 100:.2f} % ({what})"
+    step = max(len(one.labels) // 4, 1)
+    starts = [label.split(" to ")[0] for label in one.labels]
+    panel.set_xticks(rows[::step] - 0.5, [shorten(text, 9) for text in starts[::step]])
+    panel.set_yticks([])
+    panel.spines["left"].set_visible(False)
+
+
+def _percent_axis(panel: object) -> None:
+    from matplotlib.axes import Axes
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    assert isinstance(panel, Axes)  # noqa: S101  (for the type checker)
+    panel.xaxis.set_major_locator(MaxNLocator(4))
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * 100:g} %"))
+    panel.spines["left"].set_visible(False)
+
+
+def _spread(column: str, released: ReleasedTable, counts: dict[str | None, int]) -> dict[str | None, float]:
+    """The released column with each text spread evenly over the leaves it stands for."""
+    from sfumato.data.values import texts
+
+    counted = released.table.column(column).value_counts()
+    known = released.shown.get(column, {})
+    spread: dict[str | None, float] = {}
+    for text, count in zip(texts(counted.field("values")), counted.field("counts").to_pylist(), strict=True):
+        entry = known.get(text)
+        leaves = sorted(entry.leaves, key=str) if entry is not None and entry.leaves else None
+        if entry is not None and leaves is None and entry.bounds is not None:
+            low, high = entry.bounds
+            leaves = [v for v in counts if v is not None and (n := as_numbers([v])) and low <= n[0] < high]
+        for leaf in leaves or [text]:
+            spread[leaf] = spread.get(leaf, 0.0) + count / len(leaves or [text])
+    return spread
+
+
+def _binned(column: str, before: dict[str | None, float], after: dict[str | None, float]) -> Distribution:
+    known = [value for value in before if value is not None]
+    numbers = np.array([float(value) for value in known])
+    edges = _edges(numbers)
+    bins = edges.size - 1
+    where = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, bins - 1)
+    shares = [
+        np.bincount(where, weights=[share[value] for value in known], minlength=bins).astype(np.float64)
+        for share in (before, after)
+    ]
+    labels = tuple(f"{low:.6g} to {high:.6g}" for low, high in zip(edges, edges[1:], strict=False))
+    return Distribution(column, labels, shares[0], shares[1], numeric=True)
+
+
+def _edges(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """About BINS ranges of equal width; of whole width where the numbers are whole, so that each holds as many of them."""
+    low, high = float(numbers.min()), float(numbers.max())
+    if not np.all(numbers == np.floor(numbers)):
+        return np.linspace(low, high, BINS + 1)
+    width = max(math.ceil((high - low + 1) / BINS), 1)
+    return np.arange(low, high + width + 0.5, width)

@@ -1,0 +1,187 @@
+"""The drawing board of every figure: one look, and SVG that is safe to put inside a page.
+
+matplotlib draws; what it writes is then cleaned: no declaration, metadata or style block, every id prefixed with the figure's name, colours
+as CSS variables (a dark page sets them), fonts left to the reader's system, a title and a description for screen readers and a tooltip on
+every mark. Nothing in the text depends on the clock or on chance.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from sfumato.report.escape import visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Colours by role: what matplotlib is told (a code no chart would use) and the CSS that replaces it.
+INK, MUTED, GRID, ACCENT = "#010203", "#040506", "#070809", "#0a0b0c"
+PALE, SECOND, PAPER = "#0d0e0f", "#101112", "#131415"
+_COLOURS = {
+    INK: "var(--figure-ink, #1f2933)",
+    MUTED: "var(--figure-muted, #55606b)",
+    GRID: "var(--figure-grid, #d8dee4)",
+    ACCENT: "var(--figure-accent, #2b6a8f)",
+    PALE: "var(--figure-pale, #9fc0d3)",
+    SECOND: "var(--figure-second, #b8472f)",
+    PAPER: "var(--figure-paper, #ffffff)",
+}
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif"
+_STYLE: dict[Any, Any] = {
+    "axes.edgecolor": GRID,
+    "axes.facecolor": "none",
+    "axes.labelcolor": MUTED,
+    "axes.labelsize": 12,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.unicode_minus": False,
+    "figure.facecolor": "none",
+    "font.family": ["DejaVu Sans"],
+    "font.size": 12,
+    "savefig.facecolor": "none",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "sfumato",
+    "text.color": INK,
+    "text.parse_math": False,  # a dollar sign in a column name is a dollar sign
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": MUTED,
+    "ytick.labelcolor": MUTED,
+    "xtick.labelsize": 11,
+    "ytick.labelsize": 11,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "path.simplify": False,
+}
+_SVG = "{http://www.w3.org/2000/svg}"
+_LINK = "{http://www.w3.org/1999/xlink}href"
+_ALLOWED = frozenset("svg g path use defs clipPath rect circle line polyline polygon text tspan title desc".split())
+
+
+@dataclass
+class Board:
+    """A figure in the making: its drawing area, and the tooltips of its marks by the id given to `set_gid`."""
+
+    figure: Figure
+    tooltips: dict[str, str | Sequence[str]] = field(default_factory=dict)
+
+    def axes(self) -> Axes:
+        """The only drawing area."""
+        return self.figure.subplots()
+
+
+@contextmanager
+def board(width: float = 7.2, height: float = 3.4) -> Iterator[Board]:
+    """A drawing board of this size in inches, in the house style."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # texts keep their characters whatever font measures them here; the reader's browser draws them
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+        matplotlib.rcdefaults()  # a reader's own settings must not change the bytes
+        matplotlib.rcParams.update(_STYLE)
+        yield Board(Figure(figsize=(width, height), layout="constrained"))
+
+
+def finished(drawn: Board, name: str, title: str, description: str) -> str:
+    """The SVG of a figure; call it while its board is open."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    buffer = io.BytesIO()
+    canvas: Any = FigureCanvasSVG(drawn.figure)
+    canvas.print_svg(buffer, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    root = ElementTree.fromstring(buffer.getvalue())  # noqa: S314  (written by matplotlib a line above)
+    _clean(root, name)
+    _add_tooltips(root, {f"{name}-{gid}": text for gid, text in drawn.tooltips.items()})
+    root.set("role", "img")
+    root.set("xmlns", _SVG[1:-1])
+    root.set("aria-labelledby", f"{name}-title {name}-desc")
+    root.set("style", f"font-family: {_FONT}; stroke-linejoin: round; stroke-linecap: butt")
+    for place, (tag, text) in enumerate((("title", title), ("desc", description))):
+        made = ElementTree.Element(tag, {"id": f"{name}-{tag}"})
+        made.text = visible(text)
+        root.insert(place, made)
+    return _recoloured(ElementTree.tostring(root, encoding="unicode"))
+
+
+def tidy_axes(axes: Axes, *, grid: str) -> None:
+    """Hairlines along one direction behind the marks, no frame but the base line."""
+    axes.set_axisbelow(True)
+    axes.grid(axis="y" if grid == "y" else "x", color=GRID, linewidth=0.8)
+    axes.spines["left" if grid == "y" else "bottom"].set_visible(False)
+
+
+def _clean(root: ElementTree.Element, name: str) -> None:
+    """Plain element names, only drawing elements, ids of this figure."""
+    for parent in root.iter():
+        for child in list(parent):
+            if child.tag.removeprefix(_SVG) not in _ALLOWED:
+                parent.remove(child)
+    for node in root.iter():
+        node.tag = node.tag.removeprefix(_SVG)
+        for key in list(node.attrib):
+            value = node.attrib.pop(key)
+            if key == "id":
+                value = f"{name}-{value}"
+            elif key == _LINK:
+                key, value = "href", f"#{name}-{value.removeprefix('#')}"
+            elif key in ("width", "height", "version") and node is root:
+                continue
+            if key in ("d", "x", "y", "transform", "points"):
+                value = re.sub(r"\s+", " ", re.sub(r"-?\d+\.\d{2,}", _rounded, value)).strip()
+            node.set(key, re.sub(r"url\(#", f"url(#{name}-", value))
+        if node.tag == "text" and "style" in node.attrib:
+            # keep size and anchor, leave the family to the page
+            node.set("style", re.sub(r"font-family: [^;]+; ", "", node.attrib["style"]))
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number.group()):.2f}".rstrip("0").rstrip(".")
+
+
+def _add_tooltips(root: ElementTree.Element, tooltips: Mapping[str, str | Sequence[str]]) -> None:
+    for node in list(root.iter("g")):
+        text = tooltips.get(node.get("id", ""))
+        if text is None:
+            continue
+        if isinstance(text, str):
+            _titled(node, text)
+        else:
+            for mark, line in zip(list(_marks(node)), text, strict=True):
+                _titled(mark, line)
+
+
+def _marks(node: ElementTree.Element) -> Iterator[ElementTree.Element]:
+    """The drawn shapes of a collection: matplotlib writes each as a path, or as a use of one defined path."""
+    for child in node:
+        if child.tag in ("use", "path"):
+            yield child
+        elif child.tag != "defs":
+            yield from _marks(child)
+
+
+def _titled(node: ElementTree.Element, text: str) -> None:
+    made = ElementTree.Element("title")
+    made.text = visible(text)
+    node.insert(0, made)
+
+
+def _recoloured(source: str) -> str:
+    # Element and attribute names hold no `#`; texts that happen to hold such a code are escaped by their own markup only,
+    # so only style values are touched.
+    def in_style(match: re.Match[str]) -> str:
+        style = match.group()
+        for code, colour in _COLOURS.items():
+            style = style.replace(code, colour)
+        return style
+
+    return re.sub(r'style="[^"]*"', in_style, source)

@@ -1,0 +1,83 @@
+"""Ledger timeline: which releases of which data sets were made when. Releases about the same people add up."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sfumato.core.errors import InputError
+from sfumato.report.escape import shorten, visible
+from sfumato.report.figures.drawing import ACCENT, GRID, INK, SECOND, board, finished
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One release in the ledger: data set, ISO time, a word on what was promised, and whether it is this release."""
+
+    dataset: str
+    created: str
+    promise: str = ""
+    current: bool = False
+
+
+def ledger_timeline(entries: Sequence[Entry]) -> str:
+    """A row per data set, a mark per release, this release marked."""
+    names = sorted({entry.dataset for entry in entries})
+    moments = [_moment(entry.created) for entry in entries]
+    with board(7.2, 1.15 + 0.45 * max(len(names), 1)) as drawn:
+        axes = drawn.axes()
+        for place in range(len(names)):
+            axes.axhline(place, color=GRID, linewidth=1)
+        for i, (entry, moment) in enumerate(zip(entries, moments, strict=True)):
+            place = names.index(entry.dataset)
+            mark = axes.scatter(
+                [moment], [place], s=110 if entry.current else 60, color=SECOND if entry.current else ACCENT,
+                zorder=3, linewidth=0,
+            )  # fmt: skip
+            mark.set_gid(f"release-{i}")
+            which = " (this release)" if entry.current else ""
+            promise = f": {visible(entry.promise)}" if entry.promise else ""
+            drawn.tooltips[f"release-{i}"] = [f"{visible(entry.dataset)}, {visible(entry.created)}{promise}{which}"]
+            if entry.current:
+                axes.annotate("this release", (moment, place), (0, 9), textcoords="offset points", ha="center",
+                              fontsize=11, color=SECOND)  # fmt: skip
+        axes.set_yticks(range(len(names)), [shorten(name, 24) for name in names])
+        axes.tick_params(axis="y", labelcolor=INK, labelsize=12)
+        axes.set_ylim(-0.7, max(len(names), 1) - 0.3)
+        if moments:
+            pad = max((max(moments) - min(moments)) * 0.08, 0.5)
+            axes.set_xlim(min(moments) - pad, max(moments) + pad)
+        _date_axis(axes, moments)
+        axes.spines["left"].set_visible(False)
+        text = f"{len(entries):,} releases of {len(names):,} data sets."
+        return finished(drawn, "ledger-timeline", "Releases in the ledger", text)
+
+
+def _date_axis(axes: object, moments: Sequence[float]) -> None:
+    from matplotlib.axes import Axes
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    assert isinstance(axes, Axes)  # noqa: S101  (for the type checker)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda day, _: _date_text(day)))
+    if not moments:
+        axes.set_xticks([])
+
+
+def _date_text(day: float) -> str:
+    try:
+        return datetime.date.fromordinal(int(day)).isoformat()
+    except (ValueError, OverflowError):
+        return ""
+
+
+def _moment(created: str) -> float:
+    """Days since the year 1, with the time of day as a fraction, in UTC."""
+    try:
+        moment = datetime.datetime.fromisoformat(created)
+    except ValueError:
+        raise InputError("a ledger entry has a time that is not in ISO form") from None
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(datetime.UTC)
+    return moment.toordinal() + (moment.hour * 3600 + moment.minute * 60 + moment.second) / 86400

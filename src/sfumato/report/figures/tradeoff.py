@@ -1,0 +1,193 @@
+"""The trade-off map: risk against loss of every transformation that was looked at, the chosen one marked.
+
+Many nodes are drawn as few: beyond a limit, nodes that fall on the same spot are merged into one mark that says how many they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.params import require
+from sfumato.report.escape import visible
+from sfumato.report.figures.drawing import ACCENT, INK, MUTED, PALE, PAPER, SECOND, Board, board, finished
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Numbers = Sequence[float] | NDArray[np.float64]
+
+#: More nodes than this are merged into spots, so that a card stays small.
+MOST_MARKS = 600
+SPOTS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Transformations that a search looked at.
+
+    `risk` is the highest risk of a record (1 over the smallest class), `loss` the mean loss, `suppressed` the share of records left
+    out, each per node; `chosen` is the position of the one released; `names` describe the nodes (levels) in tooltips.
+    """
+
+    risk: Numbers = field(repr=False)
+    loss: Numbers = field(repr=False)
+    suppressed: Numbers = field(repr=False)
+    chosen: int | None = None
+    names: Sequence[str] | None = field(default=None, repr=False)
+    risk_label: str = "highest risk of a record"
+
+
+def tradeoff(nodes: Nodes) -> str:
+    """Risk from left (none) to right, loss from bottom (none) to top; the frontier is what cannot be bettered."""
+    risk, loss, gone = (np.asarray(x, dtype=np.float64) for x in (nodes.risk, nodes.loss, nodes.suppressed))
+    require(risk.size == loss.size == gone.size, "tradeoff: risk, loss and suppressed must have the same length")
+    front = frontier(risk, loss)
+    special = np.zeros(risk.size, dtype=np.bool_)
+    special[front] = True
+    if nodes.chosen is not None:
+        special[nodes.chosen] = True
+    with board(7.2, 4.2) as drawn:
+        axes = drawn.axes()
+        _cloud(drawn, axes, nodes, risk, loss, gone, np.flatnonzero(~special))
+        axes.plot(risk[front], loss[front], color=ACCENT, linewidth=1.2, drawstyle="steps-post", zorder=2)
+        marks = axes.scatter(risk[front], loss[front], s=26, color=ACCENT, zorder=3, linewidth=0)
+        marks.set_gid("frontier")
+        drawn.tooltips["frontier"] = [_describe(nodes, risk, loss, gone, i) for i in front.tolist()]
+        if nodes.chosen is not None:
+            _mark_chosen(drawn, axes, nodes, risk, loss, gone, nodes.chosen)
+        _finish_axes(axes, nodes.risk_label, risk)
+        merged = " Marks of several nodes are merged." if np.count_nonzero(~special) > MOST_MARKS else ""
+        chosen = "" if nodes.chosen is None else " " + _describe(nodes, risk, loss, gone, nodes.chosen) + " was chosen."
+        return finished(
+            drawn,
+            "tradeoff",
+            "Risk against loss",
+            f"{risk.size:,} transformations, {front.size:,} of which cannot be bettered.{chosen}{merged}",
+        )
+
+
+def frontier(risk: NDArray[np.float64], loss: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The nodes that no other node betters in both, by growing risk."""
+    order = np.lexsort((loss, risk))
+    best = np.minimum.accumulate(loss[order]) if order.size else loss[order]
+    better = np.ones(order.size, dtype=np.bool_)
+    better[1:] = loss[order][1:] < best[:-1]
+    return order[better].astype(np.int64)
+
+
+def _cloud(
+    drawn: Board,
+    axes: Axes,
+    nodes: Nodes,
+    risk: NDArray[np.float64],
+    loss: NDArray[np.float64],
+    gone: NDArray[np.float64],
+    rest: NDArray[np.int64],
+) -> None:
+    if not rest.size:
+        return
+    if rest.size <= MOST_MARKS:
+        texts = [_describe(nodes, risk, loss, gone, i) for i in rest.tolist()]
+    else:
+        across = _steps(np.log(np.maximum(risk[rest], 1e-9)) if logarithmic(risk) else risk[rest])
+        inverse, counts = np.unique(across * SPOTS + _steps(loss[rest]), return_inverse=True, return_counts=True)[1:]
+        inverse = inverse.reshape(-1)
+        x = np.bincount(inverse, weights=risk[rest]) / counts
+        y = np.bincount(inverse, weights=loss[rest]) / counts
+        for low, high, area in ((1, 2, 10), (2, 10, 22), (10, 100, 42), (100, np.inf, 75)):
+            some = np.flatnonzero((counts >= low) & (counts < high))
+            if some.size:
+                texts = [f"{_nodes(int(counts[i]))} near risk {_percent(x[i])}, loss {_percent(y[i])}" for i in some.tolist()]
+                _scatter(drawn, axes, f"spots-{low}", x[some], y[some], area, texts)
+        return
+    _scatter(drawn, axes, "nodes", risk[rest], loss[rest], 16, texts)
+
+
+def _scatter(
+    drawn: Board,
+    axes: Axes,
+    name: str,
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    area: float,
+    texts: Sequence[str],
+) -> None:
+    marks = axes.scatter(x, y, s=area, color=PALE, alpha=0.75, zorder=1, linewidth=0)
+    marks.set_gid(name)
+    drawn.tooltips[name] = texts
+
+
+def _nodes(count: int) -> str:
+    return f"{count:,} node{'s' * (count != 1)}"
+
+
+def _mark_chosen(
+    drawn: Board,
+    axes: Axes,
+    nodes: Nodes,
+    risk: NDArray[np.float64],
+    loss: NDArray[np.float64],
+    gone: NDArray[np.float64],
+    chosen: int,
+) -> None:
+    mark = axes.scatter([risk[chosen]], [loss[chosen]], s=120, facecolor="none", edgecolor=SECOND, linewidth=2.2, zorder=4)
+    mark.set_gid("chosen")
+    drawn.tooltips["chosen"] = [_describe(nodes, risk, loss, gone, chosen)]
+    spread = np.log(np.maximum(risk, 1e-9)) if logarithmic(risk) else risk
+    right = spread[chosen] > float(spread.min()) + 0.55 * float(np.ptp(spread))
+    top = max(float(loss.max()), 1e-12)
+    # the frontier runs from above left to below right: right of a point and above, or left and below, there is room
+    low = loss[chosen] < (0.15 if right else 0.85) * top
+    axes.annotate(
+        f"chosen: risk {_percent(risk[chosen])}, loss {_percent(loss[chosen])}", (risk[chosen], loss[chosen]),
+        (-12 if right else 12, 10 if low else -10), textcoords="offset points", fontsize=12, color=SECOND,
+        fontweight="bold", ha="right" if right else "left", va="bottom" if low else "top", zorder=5,
+        bbox={"facecolor": PAPER, "alpha": 0.8, "linewidth": 0, "pad": 2},
+    )
+
+
+def _finish_axes(axes: Axes, risk_label: str, risk: NDArray[np.float64]) -> None:
+    from matplotlib.ticker import FuncFormatter
+
+    if logarithmic(risk):
+        axes.set_xscale("log")
+        axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
+        axes.tick_params(axis="x", which="minor", length=0)
+        axes.margins(x=0.04)
+    else:
+        axes.set_xlim(0, max(float(risk.max()) if risk.size else 1.0, 0.01) * 1.03)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * 100:g} %"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * 100:g} %"))
+    axes.set_ylim(bottom=-0.02)
+    axes.set_xlabel(risk_label)
+    axes.set_ylabel("loss")
+    axes.margins(y=0.08)
+    axes.set_title("safer to the left, more useful below", loc="right", fontsize=11, color=MUTED)
+    axes.tick_params(labelcolor=MUTED)
+    axes.yaxis.label.set_color(INK)
+    axes.xaxis.label.set_color(INK)
+
+
+def logarithmic(risk: NDArray[np.float64]) -> bool:
+    """Risks that differ by orders of magnitude are drawn on a logarithmic axis."""
+    return bool(risk.size and risk.min() > 0 and risk.max() / risk.min() >= 30)
+
+
+def _steps(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    span = max(float(np.ptp(values)), 1e-12)
+    steps: NDArray[np.int64] = np.minimum((values - values.min()) / span * SPOTS, SPOTS - 1).astype(np.int64)
+    return steps
+
+
+def _describe(nodes: Nodes, risk: NDArray[np.float64], loss: NDArray[np.float64], gone: NDArray[np.float64], i: int) -> str:
+    name = f"{visible(nodes.names[i])}: " if nodes.names is not None else ""
+    return f"{name}risk {_percent(risk[i])}, loss {_percent(loss[i])}, {_percent(gone[i])} of the records suppressed"
+
+
+def _percent(rate: float) -> str:
+    return f"{rate * 100:.3g} %"

@@ -1,0 +1,124 @@
+"""The sentences of a card: plain words for guarantees, adversaries, evidence and limits, and how numbers are written."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from sfumato.core.certificate import Certificate, Claim
+
+EVIDENCE = {
+    "output": "Anybody can measure it again on the released files.",
+    "output+reference": "Anybody who also has a second file can measure it again.",
+    "process": "The files cannot show it; it follows from how they were made.",
+}
+
+_KNOWS = "Adversary: knows the quasi-identifiers of a person and that the person is in the table."
+AGAINST = {
+    "": _KNOWS,
+    "KMap": "Adversary: knows the quasi-identifiers of people of the population, not who is in the table.",
+    "DeltaPresence": "Adversary: knows the population and wants to know who is in the table.",
+}
+
+RISK = {
+    "average": "average risk of a record",
+    "highest": "highest risk of a record",
+    "journalist_highest": "highest risk if the adversary does not know who took part",
+    "marketer": "share of records an adversary expects to identify by trying all",
+    "prosecutor_average": "average risk if the adversary knows who took part",
+    "prosecutor_highest": "highest risk if the adversary knows who took part",
+    "uniques": "records that are alone in their class",
+}
+
+FIGURES = {
+    "class_sizes": "How many classes of which size the release has. A class is a group of records that look alike.",
+    "distributions": "What each column looked like in the original, and what the release tells about it.",
+    "ledger_timeline": "Releases in the ledger; those about the same data set add up.",
+    "loss_per_attribute": "How much detail each quasi-identifier gave up.",
+    "risk_profile": "How many records carry which risk of being picked out, one over the size of their class.",
+    "tradeoff": "Every transformation that was looked at: risk against loss, the chosen one marked.",
+}
+
+#: What is not protected: shown always, or when one of the named guarantees is claimed.
+LIMITS: tuple[tuple[frozenset[str], str], ...] = (
+    (
+        frozenset({"KAnonymity", "KMap", "AlphaKAnonymity"}),
+        "k-anonymity hides which record is whose. It does not hide a sensitive value that all records of a class share, nor one "
+        "that most of them share.",
+    ),
+    (
+        frozenset({"DistinctLDiversity", "EntropyLDiversity", "RecursiveLDiversity"}),
+        "l-diversity keeps sensitive values uncertain. Values that differ in name but mean nearly the same still tell, and so does a "
+        "class whose mixture differs much from everybody's.",
+    ),
+    (
+        frozenset({"TCloseness", "BetaLikeness", "DeltaDisclosure"}),
+        "Closeness bounds how far belief about a sensitive value can move. What is true of everybody in the table can still be learnt.",
+    ),
+    (
+        frozenset(),
+        "An adversary who knows more than the quasi-identifiers, for example some sensitive or plain values, is outside the promise.",
+    ),
+    (frozenset(), "Another release about the same people can undo the protection of both. Enter every release in the ledger."),
+    (frozenset(), "Columns with the role plain are published as they are."),
+    (
+        frozenset(),
+        "No mechanism covers originals on an open share, a printout in the printer or a colleague who recognises a case: that "
+        "takes rules, limited access and somebody responsible.",
+    ),
+)
+
+
+def verdict_sentence(certificate: Certificate) -> tuple[str, str]:
+    """What is guaranteed in one sentence, and its style: good, warn or bad."""
+    if not certificate.claims:
+        return "Nothing is guaranteed about this release.", "warn"
+    broken = [claim for claim in certificate.claims if not claim.holds]
+    if broken:
+        named = " and ".join(claim.guarantee for claim in broken)
+        return f"This release does not keep what it promises: {named} does not hold.", "bad"
+    promised = "; ".join(_promise(claim) for claim in certificate.claims)
+    if not certificate.private:
+        return f"A demonstration, not a private release (its randomness was seeded): {promised}.", "warn"
+    return f"{sentence(promised)}", "good"
+
+
+def _promise(claim: Claim) -> str:
+    return claim.promised.rstrip(".")
+
+
+def sentence(text: str) -> str:
+    """The text with a capital at the start and a full stop at the end."""
+    trimmed = text.strip()
+    if not trimmed:
+        return ""
+    ended = trimmed if trimmed[-1] in ".!?…" else f"{trimmed}."
+    return ended[0].upper() + ended[1:]
+
+
+def plain_name(name: str) -> str:
+    """`largest_gain` and `ProbabilisticInference` as words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ")
+
+
+def number(value: Any) -> str:
+    """A number for a reader: thousands separated, four significant digits."""
+    if value is None:
+        return "not measured"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, int) or (math.isfinite(value) and value == int(value) and abs(value) < 1e15):
+        return f"{int(value):,}"
+    if not math.isfinite(value):
+        return "infinite" if value > 0 else "not a number"
+    return f"{value:.4g}"
+
+
+def percentage(value: Any) -> str:
+    """A rate as a percentage."""
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        return number(value)
+    if 0 < value < 0.0001:
+        return "< 0.01\u00a0%"
+    return f"{value * 100:.3g}\u00a0%" if value < 1 else f"{value * 100:.4g}\u00a0%"

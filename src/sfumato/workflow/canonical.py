@@ -1,0 +1,133 @@
+"""One form for a released table, whichever engine made it: one type per kind of value, rows in the order of their content.
+
+Text is dictionary-encoded with a sorted dictionary, whole numbers have 64 bits, and rows are sorted by all columns from left to
+right, so that the place of a row tells nothing about its place in the source. Each column is ranked, the ranks are packed
+into as few 64-bit keys as possible, and one sort orders the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+_LARGEST_KEY = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranked:
+    """A column as ranks into its sorted distinct values; the rank after the last stands for a missing value."""
+
+    ranks: NDArray[np.int32]
+    values: pa.Array
+    missing: bool
+
+    @property
+    def size(self) -> int:
+        return len(self.values) + int(self.missing)
+
+    def column(self, ranks: NDArray[np.int32]) -> pa.Array:
+        """The values that these ranks stand for."""
+        codes = pa.array(ranks, mask=ranks == len(self.values) if self.missing else None)
+        if pa.types.is_string(self.values.type):
+            return pa.DictionaryArray.from_arrays(codes, self.values)
+        return self.values.take(codes)
+
+
+def canonical(table: pa.Table) -> pa.Table:
+    """The same rows in the form and the order that a release has."""
+    ranked = [_rank(table.column(name)) for name in table.column_names]
+    columns = [column.column(ranks) for column, ranks in zip(ranked, _sorted_ranks(ranked), strict=True)]
+    return pa.table(dict(zip(table.column_names, columns, strict=True)))
+
+
+def _rank(column: pa.ChunkedArray) -> _Ranked:
+    whole = _dictionary(column)
+    values = _one_type(whole.dictionary)
+    codes = whole.indices.cast(pa.int32())
+    missing_code = len(values)
+    if codes.null_count:
+        codes = pc.fill_null(codes, missing_code)
+    positions = codes.to_numpy(zero_copy_only=False)
+    used = np.bincount(positions, minlength=missing_code + 1) > 0
+    # The same value may stand twice in a dictionary, a missing value may be an entry, and entries may be unused.
+    distinct = pc.unique(values.filter(pa.array(used[:missing_code]))).drop_null()
+    ordered = distinct.take(pc.array_sort_indices(distinct))
+    found = pc.fill_null(pc.index_in(values, value_set=ordered), len(ordered)).to_numpy(zero_copy_only=False)
+    rank_of = np.append(found, len(ordered)).astype(np.int32)
+    missing = bool(used[rank_of == len(ordered)].any())
+    if np.array_equal(rank_of, np.arange(missing_code + 1)):
+        return _Ranked(positions, ordered, missing)
+    return _Ranked(rank_of[positions], ordered, missing)
+
+
+def _dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    if pa.types.is_null(column.type):
+        column = column.cast(pa.string())
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    if encoded.num_chunks == 1:
+        return encoded.chunk(0)
+    if encoded.num_chunks == 0:
+        return pa.array([], type=encoded.type.value_type).dictionary_encode()
+    return encoded.unify_dictionaries().combine_chunks()
+
+
+def _one_type(values: pa.Array) -> pa.Array:
+    kind = values.type
+    if pa.types.is_integer(kind) and kind != pa.uint64():
+        return values.cast(pa.int64())
+    if pa.types.is_floating(kind):
+        numbers = values.cast(pa.float64())
+        return pc.if_else(pc.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return values.cast(pa.string())
+    if pa.types.is_timestamp(kind):
+        return values.cast(pa.timestamp("us", tz=kind.tz))
+    if pa.types.is_date64(kind):
+        return values.cast(pa.date32())
+    return values
+
+
+def _sorted_ranks(columns: list[_Ranked]) -> Iterator[NDArray[np.int32]]:
+    """The ranks of every column after the rows were sorted by all columns."""
+    keys = _packed(columns)
+    if len(keys) <= 1:
+        # All columns fit into one key: equal keys are equal rows, so the sorted keys themselves say what each row holds.
+        yield from _unpacked(np.sort(keys[0]) if keys else None, columns)
+        return
+    order = np.lexsort(keys[::-1])
+    for column in columns:
+        yield column.ranks[order]
+
+
+def _packed(columns: list[_Ranked]) -> list[NDArray[np.int64]]:
+    """The ranks as digits of as few 64-bit numbers as possible, the first columns the most significant."""
+    keys: list[NDArray[np.int64]] = []
+    size = _LARGEST_KEY
+    for column in columns:
+        if column.size <= 1:
+            continue
+        if size * column.size > _LARGEST_KEY:
+            keys.append(column.ranks.astype(np.int64))
+            size = column.size
+        else:
+            keys[-1] *= column.size
+            keys[-1] += column.ranks
+            size *= column.size
+    return keys
+
+
+def _unpacked(key: NDArray[np.int64] | None, columns: list[_Ranked]) -> Iterator[NDArray[np.int32]]:
+    digits = []
+    for column in reversed(columns):
+        if column.size <= 1 or key is None:
+            digits.append(column.ranks)
+            continue
+        rest = key // column.size
+        digits.append((key - rest * column.size).astype(np.int32))
+        key = rest
+    return reversed(digits)

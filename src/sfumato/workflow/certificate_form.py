@@ -1,0 +1,135 @@
+"""The form a foreign certificate must have before anything in it is believed: every field, its type and its bounds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from sfumato.core.certificate import FORMAT, Certificate
+from sfumato.core.errors import VerificationFailed
+from sfumato.data.schema import Schema
+from sfumato.workflow.untrusted import is_plain_name, quoted
+
+_Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+_MOST_LEVELS = 100
+_LONGEST_MASK = 200
+_Text = Annotated[str, StringConstraints(max_length=20_000)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class FileForm(_Strict):
+    """One file of the release."""
+
+    sha256: _Digest
+    bytes: int = Field(ge=0)
+    rows: int | None = Field(default=None, ge=0)
+
+
+class ClaimForm(_Strict):
+    """One claim."""
+
+    guarantee: _Text
+    parameters: dict[str, Any]
+    promised: _Text
+    measured: int | float | Literal["infinite", "-infinite"] | None
+    holds: bool
+    evidence: Literal["output", "output+reference", "process"]
+    protects: _Text
+    also_measured: dict[str, int | float | Literal["infinite", "-infinite"] | None]
+    reference: _Text | None
+    argument: _Text | None
+    ledger_entry: _Text | None
+
+
+class CertificateForm(_Strict):
+    """The whole certificate."""
+
+    format: Literal["sfumato-certificate-1"]
+    dataset: _Text
+    created: _Text
+    claims: list[ClaimForm] = Field(min_length=1, max_length=1000)
+    method: dict[str, Any]
+    schema_: dict[str, Any] = Field(alias="schema")
+    files: dict[str, FileForm] = Field(min_length=1, max_length=200)
+    versions: dict[str, _Text]
+    fingerprint: _Text | None
+    randomness: _Text
+    private: bool
+    ledger: _Text
+    composition: dict[str, Any]
+    attacks: list[dict[str, Any]]
+    transparency: dict[str, Any]
+    notices: list[_Text]
+
+
+def read_certificate(content: Any) -> Certificate:
+    """A certificate from parsed JSON; everything that is wrong with its form is reported at once, without its values."""
+    if not isinstance(content, dict):
+        raise VerificationFailed("the certificate is not a JSON object")
+    if content.get("format") != FORMAT:
+        raise VerificationFailed(f"the certificate has an unknown format; this version reads {FORMAT}")
+    try:
+        CertificateForm.model_validate(content)
+    except ValidationError as error:
+        faults = [
+            f"{'.'.join(str(part)[:60] for part in fault['loc'])}: {fault['msg']}"
+            for fault in error.errors()[:20]
+        ]
+        listed = "; ".join(quoted(fault) for fault in faults)
+        raise VerificationFailed(
+            f"the certificate does not have the form of a certificate: {listed}"
+        ) from None
+    odd = [quoted(name) for name in content["files"] if not is_plain_name(name)]
+    if odd:
+        raise VerificationFailed(
+            f"the certificate names files that are not plain names: {', '.join(odd[:5])}"
+        )
+    return Certificate.from_mapping(content)
+
+
+def read_schema(certificate: Certificate) -> Schema:
+    """The schema in a certificate; a hierarchy in it may only be one of the certificate's own files."""
+    columns = certificate.schema.get("columns", {})
+    if not isinstance(columns, dict) or set(certificate.schema) - {"dataset", "columns"}:
+        raise VerificationFailed("the certificate's schema has unknown parts")
+    for column in columns.values():
+        if not isinstance(column, dict) or set(column) & {"bounds", "missing", "pseudonym"}:
+            raise VerificationFailed(
+                "the certificate's schema says things about a column that no release says"
+            )
+        if not _harmless(column.get("hierarchy"), column.get("role"), certificate):
+            raise VerificationFailed("the certificate's schema has a hierarchy that no release has")
+    try:
+        return Schema.parse(certificate.schema)
+    except Exception as error:  # whatever a stranger wrote, the answer is a verdict and not a crash
+        raise VerificationFailed(
+            f"the certificate's schema cannot be read ({type(error).__name__})"
+        ) from None
+
+
+def _harmless(hierarchy: Any, role: Any, certificate: Certificate) -> bool:
+    """A hierarchy is one of the certificate's own files or, of a quasi-identifier, described by a few small parameters."""
+    if hierarchy is None:
+        return True
+    if not isinstance(hierarchy, dict):
+        return False
+    if "file" in hierarchy:
+        return (
+            not set(hierarchy) - {"file", "separator", "missing"}
+            and str(hierarchy["file"]) in certificate.files
+        )
+    width = hierarchy.get("width", 1)
+    alphabet = hierarchy.get("alphabet", 1)
+    return (
+        role == "quasi"
+        and not set(hierarchy) - {"intervals", "origin", "mask", "width", "alphabet", "dates"}
+        and len(hierarchy.get("intervals", ())) <= _MOST_LEVELS
+        and isinstance(width, int)
+        and 0 < width <= _LONGEST_MASK
+        and isinstance(alphabet, int)
+        and 0 < alphabet <= _LONGEST_MASK
+    )

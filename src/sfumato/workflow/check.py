@@ -1,0 +1,290 @@
+"""Checking any table, whoever produced it: what it keeps, what a promise needs, which classes fail.
+
+The table is measured by the plain verifier of `measures.guarantees`; nothing is changed and nothing is
+written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from sfumato.core.errors import InputError, ParameterError
+from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.params import parameters
+from sfumato.data.hierarchy import ROOT
+from sfumato.data.microdata import Microdata
+from sfumato.data.schema import Schema
+from sfumato.measures.guarantees.examined import ExaminedTable, Measurement
+from sfumato.measures.guarantees.overview import TableMeasures
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sfumato.measures.guarantees.reference import ReferenceDistribution
+
+Suppressed = Literal["class", "drop"]
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """What was measured: one measurement per guarantee, and every number the table keeps without a promise.
+
+    >>> import sfumato as sf, pyarrow as pa
+    >>> table = pa.table({"age": ["30-40", "30-40"], "disease": ["flu", "cold"]})
+    >>> schema = sf.Schema.of(quasi=["age"], sensitive=["disease"])
+    >>> sf.check(table, schema, [sf.KAnonymity(2)]).holds
+    True
+    """
+
+    guarantees: tuple[ClassGuarantee, ...]
+    measurements: tuple[Measurement, ...]
+    measures: TableMeasures
+    notices: tuple[str, ...]
+    _examined: ExaminedTable = field(repr=False)
+
+    @property
+    def holds(self) -> bool:
+        """True when every guarantee that was asked for holds."""
+        return all(measurement.holds for measurement in self.measurements)
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """The measured number per guarantee."""
+        return {measurement.guarantee_key: measurement.value for measurement in self.measurements}
+
+    def explain(self) -> str:
+        """In plain words: what each guarantee means, what was measured and how much of the table fails."""
+        lines = [_summary(self.measures)]
+        for guarantee, found in zip(self.guarantees, self.measurements, strict=True):
+            verdict = "holds" if found.holds else "does NOT hold"
+            lines += [
+                "",
+                f"{found.guarantee_key} {verdict}.",
+                f"  Promise: {guarantee.claim()}.",
+                f"  Against: {guarantee.protects}.",
+                f"  Measured: {found.explanation}",
+            ]
+            lines += [f"  Also measured: {name} = {value:.6g}" for name, value in found.also.items()]
+            if not found.holds and found.failing.size:
+                lines.append(f"  Failing classes by size: {_sizes(self._examined, found)}.")
+        lines += [""] * bool(self.notices) + [f"Note: {notice}" for notice in self.notices]
+        return "\n".join(lines)
+
+    def failing(self, guarantee: ClassGuarantee | str, limit: int | None = 20) -> pa.Table:
+        """The failing classes with their quasi-identifiers and sizes, smallest first: for the owner's
+        eyes only.
+        """
+        import numpy as np
+        import pyarrow as pa
+
+        key = guarantee if isinstance(guarantee, str) else guarantee.key
+        chosen = [found for found in self.measurements if found.guarantee_key == key]
+        if not chosen:
+            raise ParameterError(
+                f"'{key}' was not checked; checked were {', '.join(self.measured) or 'no guarantees'}"
+            )
+        found = chosen[0]
+        classes = self._examined.classes(found.quasi)
+        order = found.failing[np.argsort(classes.sizes[found.failing], kind="stable")][:limit]
+        rows = self._examined.table.select(list(found.quasi)).take(pa.array(classes.first[order]))
+        return rows.append_column(_free_name("class", found.quasi), pa.array(order)).append_column(
+            _free_name("records", found.quasi), pa.array(classes.sizes[order])
+        )
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain data for `--json`: numbers and words, no record value."""
+        return {
+            "holds": self.holds,
+            "guarantees": [
+                {
+                    "guarantee": found.guarantee_key,
+                    "name": guarantee.name,
+                    "parameters": parameters(guarantee),
+                    "promised": guarantee.claim(),
+                    "protects": guarantee.protects,
+                    "measured": _json_number(found.value),
+                    "holds": found.holds,
+                    "failing_classes": found.failing_classes,
+                    "failing_records": found.failing_records,
+                    "classes": found.classes,
+                    "also_measured": {name: _json_number(value) for name, value in found.also.items()},
+                    "explanation": found.explanation,
+                }
+                for guarantee, found in zip(self.guarantees, self.measurements, strict=True)
+            ],
+            "measures": self.measures.to_mapping(),
+            "notices": list(self.notices),
+        }
+
+
+def check(
+    table: Any,
+    schema: Schema | str | Path | Mapping[str, Any] | None = None,
+    guarantees: ClassGuarantee | Iterable[ClassGuarantee] | None = None,
+    *,
+    original: Any = None,
+    population: Any = None,
+    suppressed: Suppressed = "class",
+) -> Check:
+    """Measure a table: every number it keeps, and the guarantees that are asked for.
+
+    `table` is an Arrow table, a pandas or polars frame, a file, a database table or `Microdata`;
+    `original` and `population` likewise (`original` may also be a `ReferenceDistribution`). Rows whose
+    quasi-identifiers are all `*` count as a class like any other, or are left out with
+    `suppressed="drop"`.
+    """
+    from sfumato.measures.guarantees.measure import measure_examined
+    from sfumato.measures.guarantees.overview import overview
+
+    if suppressed not in ("class", "drop"):
+        raise ParameterError("check: suppressed must be 'class' or 'drop'")
+    roles = _schema(schema, table)
+    rows = _table(table, roles)
+    rows, notices = _suppressed_rows(rows, roles, suppressed)
+    reference = _reference(original, roles)
+    asked = _listed(guarantees)
+    if reference is None:
+        asked, more = _against_released(asked)
+        notices += more
+    examined = ExaminedTable(
+        rows, roles, reference, None if population is None else _table(population, roles)
+    )
+    return Check(
+        guarantees=asked,
+        measurements=tuple(measure_examined(examined, guarantee) for guarantee in asked),
+        measures=overview(examined),
+        notices=tuple(notices),
+        _examined=examined,
+    )
+
+
+def _listed(guarantees: ClassGuarantee | Iterable[ClassGuarantee] | None) -> tuple[ClassGuarantee, ...]:
+    asked = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees or ())
+    wrong = [type(entry).__name__ for entry in asked if not isinstance(entry, ClassGuarantee)]
+    if wrong:
+        raise ParameterError(
+            f"check: {', '.join(wrong)} is no guarantee of a table. Pass for instance [sf.KAnonymity(5)]."
+        )
+    return asked
+
+
+def _schema(schema: Schema | str | Path | Mapping[str, Any] | None, table: Any) -> Schema:
+    if schema is None:
+        if isinstance(table, Microdata):
+            return table.schema
+        raise InputError(
+            "check needs a schema: which columns are quasi-identifiers, which sensitive? `sfumato "
+            "inspect DATA` writes one."
+        )
+    if isinstance(schema, Schema):
+        return schema
+    return Schema.load(schema) if isinstance(schema, (str, Path)) else Schema.parse(schema)
+
+
+def _table(given: Any, schema: Schema) -> pa.Table:
+    import pyarrow as pa
+
+    if isinstance(given, pa.Table):
+        return given
+    if isinstance(given, Microdata):
+        return given.table()
+    from sfumato.engines.sources import read
+
+    # a release lacks some columns of the schema (identifiers are dropped), so roles are applied here
+    return read(given, schema=_present(given, schema)).table()
+
+
+def _present(given: Any, schema: Schema) -> Schema | None:
+    """The schema limited to the columns a frame has; files are read with their own types."""
+    names = getattr(given, "columns", None)
+    if names is None:
+        return None
+    kept = {name: column for name, column in schema.columns.items() if name in list(names)}
+    return schema.replace(columns=kept)
+
+
+def _reference(original: Any, schema: Schema) -> pa.Table | ReferenceDistribution | None:
+    from sfumato.measures.guarantees.reference import ReferenceDistribution
+
+    if original is None or isinstance(original, ReferenceDistribution):
+        return original
+    return _table(original, schema)
+
+
+def _against_released(asked: tuple[ClassGuarantee, ...]) -> tuple[tuple[ClassGuarantee, ...], list[str]]:
+    """Without the original, compare with the released rows, and say so."""
+    changed: list[ClassGuarantee] = []
+    notices: list[str] = []
+    for guarantee in asked:
+        if getattr(guarantee, "reference", None) == "input":
+            given: Any = guarantee
+            guarantee = dataclasses.replace(given, reference="released")
+            notices.append(
+                f"{guarantee.key} compares with the original table, which was not given; it was "
+                "compared with the rows of "
+                "this table instead. Pass original= for the promise as made."
+            )
+        changed.append(guarantee)
+    return tuple(changed), notices
+
+
+def _suppressed_rows(table: pa.Table, schema: Schema, handling: Suppressed) -> tuple[pa.Table, list[str]]:
+    """Rows whose quasi-identifiers are all `*`, as other tools mark suppressed records."""
+    import numpy as np
+    import pyarrow as pa
+
+    from sfumato.measures.guarantees.classes import CodedColumn, require_columns
+
+    require_columns(table, schema.quasi)
+    starred = np.ones(table.num_rows, dtype=np.bool_)
+    for name in schema.quasi:
+        if not starred.any():
+            break
+        coded = CodedColumn.of(table.column(name))
+        starred &= np.array([value == ROOT for value in coded.values], dtype=np.bool_)[coded.codes]
+    count = int(starred.sum())
+    if not count or not schema.quasi:
+        return table, []
+    if handling == "drop":
+        return table.filter(pa.array(~starred)), [
+            f"{count:,} rows whose quasi-identifiers are all '*' were left out as suppressed records."
+        ]
+    return table, [
+        f"{count:,} rows have '*' in every quasi-identifier and were measured as a class like any "
+        "other; if they mark "
+        "suppressed records, pass suppressed='drop'."
+    ]
+
+
+def _summary(found: TableMeasures) -> str:
+    return (
+        f"{found.records:,} records in {found.classes:,} classes; the smallest has {found.k:,.0f}, the "
+        f"median {found.class_size_median:,.0f}, "
+        f"the largest {found.class_size_largest:,}; {found.uniques:,} records are unique."
+    )
+
+
+def _sizes(examined: ExaminedTable, found: Measurement) -> str:
+    import numpy as np
+
+    sizes, counts = np.unique(examined.classes(found.quasi).sizes[found.failing], return_counts=True)
+    listed = [
+        f"{count:,} of size {size:,}"
+        for size, count in zip(sizes[:5].tolist(), counts[:5].tolist(), strict=True)
+    ]
+    return ", ".join(listed) + (", …" if sizes.size > 5 else "")
+
+
+def _free_name(name: str, taken: Iterable[str]) -> str:
+    names = set(taken)
+    while name in names:
+        name += "_"
+    return name
+
+
+def _json_number(value: float) -> float | str:
+    return "infinite" if value == float("inf") else value

@@ -1,0 +1,68 @@
+"""Inspect a source before anything is protected: profile it and, on request, write a schema to start from."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.errors import InputError
+from sfumato.data.profile import Profile, profile_table
+
+
+def inspect(
+    source: Any,
+    *,
+    schema_out: str | Path | None = None,
+    table: str | None = None,
+    dataset: str | None = None,
+    overwrite: bool = False,
+    **options: Any,
+) -> Profile:
+    """Profile a file, a DataFrame or a database table.
+
+    With `schema_out` a starting schema is written there; an existing file is kept unless `overwrite` is given. `dataset` is the id that
+    releases belong to, by default the source's name. What the profile says is the owner's: it describes the original data.
+    """
+    from sfumato.engines.sources import read
+
+    target = Path(schema_out) if schema_out is not None else None
+    if target is not None and target.exists() and not overwrite:
+        raise InputError(f"'{target}' exists already. Edit it, name another file, or ask for it to be overwritten.")
+    where = {"table": table} if table is not None else {}
+    data = read(source, **where, **options)
+    profile = profile_table(data)
+    if target is not None:
+        write_schema(profile, target, dataset or dataset_id(source, table))
+    return profile
+
+
+def write_schema(profile: Profile, target: Path, dataset: str) -> None:
+    """Write the starting schema, all of it or nothing."""
+    from sfumato.data.starting_schema import starting_schema
+    from sfumato.data.writers import atomic_path
+
+    text = _HEADING + starting_schema(profile, dataset).to_toml()
+    with atomic_path(target) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def dataset_id(source: Any, table: str | None = None) -> str:
+    """A dataset id from the name of the source: `data/Adult 2024.csv` becomes `adult-2024`; never a part of a database URL."""
+    if table is not None:
+        name = table
+    elif isinstance(source, Path) or (isinstance(source, str) and "://" not in source):
+        name = Path(source).name.partition(".")[0]
+    else:
+        name = ""
+    return re.sub(r"\W+", "-", name).strip("-_").lower() or "table"
+
+
+_HEADING = """\
+# A schema to start from, written by `sfumato inspect`. Please check every role:
+#   identifier  names a person alone: dropped, or replaced by a pseudonym (pseudonym = true)
+#   quasi       an outsider could know it: generalised until nobody stands out
+#   sensitive   must not be learnt about a person        plain   published as it is
+# Bounds and domains were learnt from the data (source = "data"): declare your own (source = "declared") where you can.
+
+"""

@@ -1,0 +1,80 @@
+"""Guarantees, methods and attacks from their names, as recipes, certificates and the command line write them.
+
+Names are looked up in the public table alone; nothing is imported because a file says so.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sfumato.core.errors import ParameterError, RecipeError, SfumatoError, all_at_once
+from sfumato.core.guarantees.base import ClassGuarantee, Knowledge
+from sfumato.core.params import build
+from sfumato.core.registry import from_mapping
+from sfumato.core.view import Attack, Measure
+
+
+def guarantee(given: Mapping[str, Any]) -> ClassGuarantee:
+    """The guarantee that `{name = "KAnonymity", k = 5}` describes."""
+    arguments = dict(given)
+    known = arguments.get("knowledge")
+    if isinstance(known, Mapping):
+        fields = {name: value for name, value in known.items() if name != "name"}
+        arguments["knowledge"] = build(Knowledge, fields)
+    elif known is not None and not isinstance(known, Knowledge):
+        raise ParameterError("knowledge is a table with the attributes an adversary knows")
+    for name, value in arguments.items():
+        if isinstance(value, float) and value != value:
+            raise ParameterError(f"parameter '{name}' is not a number")
+    made: ClassGuarantee = from_mapping(arguments, ClassGuarantee, "guarantee")
+    return made
+
+
+def guarantees(given: Iterable[Mapping[str, Any]], heading: str) -> tuple[ClassGuarantee, ...]:
+    """Several guarantees; all faults are reported at once."""
+    made, faults = [], []
+    for position, entry in enumerate(given, 1):
+        try:
+            made.append(guarantee(entry))
+        except SfumatoError as error:
+            faults.append(f"guarantee {position}: {error}")
+    all_at_once(RecipeError, heading, faults)
+    return tuple(made)
+
+
+def method(given: Mapping[str, Any]) -> Any:
+    """The search that `{name = "Lattice", suppression = 0.05}` describes."""
+    from sfumato.anonymity.search.base import Search
+
+    return from_mapping(given, Search, "method")
+
+
+def attack(given: str | Mapping[str, Any]) -> Attack:
+    """The attack of that name, with its parameters where a mapping is given."""
+    arguments = {"name": given} if isinstance(given, str) else dict(given)
+    name = arguments.pop("name", None)
+    known = attacks()
+    if not isinstance(name, str) or name not in known:
+        near = difflib.get_close_matches(str(name), known, n=1)
+        hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(sorted(known))}."
+        raise RecipeError(f"unknown attack '{str(name)[:60]}'. {hint}")
+    made: Attack = build(known[name], arguments)
+    return made
+
+
+def attacks() -> dict[str, type[Attack]]:
+    """All attacks by name."""
+    import sfumato.attacks as room
+
+    found = {name: getattr(room, name) for name in room.__all__}
+    return {name: kind for name, kind in found.items() if isinstance(kind, type) and issubclass(kind, Attack)}
+
+
+def measure(key: str) -> Measure:
+    """The utility or risk measure of that key, with its default parameters."""
+    from sfumato.measures import by_key
+
+    made: Measure = by_key(key)()
+    return made

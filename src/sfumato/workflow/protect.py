@@ -1,0 +1,234 @@
+"""`protect`: from a table about people to a release that keeps the guarantees asked for.
+
+Check the request, search for a recoding, let the engine apply it, bring the rows into one form and order, and publish.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core import randomness as sources_of_randomness
+from sfumato.core.errors import Infeasible
+from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
+from sfumato.core.outcome import Outcome
+from sfumato.core.progress import Progress, silent
+from sfumato.core.view import Attack, View
+from sfumato.data.microdata import Microdata
+from sfumato.data.schema import Schema
+from sfumato.workflow.canonical import canonical
+from sfumato.workflow.claims import References, measure_all, plain_number, refuse_violations
+from sfumato.workflow.columns import ColumnPlan, check_size, plan_columns, released_schema
+from sfumato.workflow.earlier import opened
+from sfumato.workflow.owner_key import fingerprint, owner_key_of, replace_names
+from sfumato.workflow.publish import Draft, publish
+from sfumato.workflow.release import OwnerSide, Release
+from sfumato.workflow.scoring import Checks, attack_all, plain_result, scores_of, shown_ranges
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sfumato.data.class_table import ClassTable
+    from sfumato.data.hierarchy import Hierarchy
+    from sfumato.data.recoding import Recoding
+    from sfumato.ledger.ledger import Ledger
+
+#: What of a search's details is plain data and may be kept.
+_NOT_KEPT = ("table",)
+
+
+def protect(
+    data: Any,
+    guarantees: ClassGuarantee | Iterable[ClassGuarantee],
+    method: Any = None,
+    *,
+    schema: Schema | str | Path | None = None,
+    population: Any = None,
+    ledger: Ledger | str | Path | None = None,
+    utility: Iterable[str] = ("loss",),
+    risk: Iterable[str] = (),
+    attacks: Iterable[Attack | str] = (),
+    seed: int | str | None = None,
+    key: Any = None,
+    recipe: Mapping[str, Any] | None = None,
+    progress: Progress = silent,
+) -> Release:
+    """Protect a table and certify what was reached.
+
+    `data` is microdata, or anything `read` takes together with `schema`. `method` is a table search; the default is
+    local recoding. `population` is the table that k-map and δ-presence compare with. `ledger` enters the release in a
+    ledger (a file, a URL or an open one) and compares it with earlier releases of the same dataset. `utility` and
+    `risk` name measures, `attacks` adversaries to run against the result. `seed` makes the run repeatable and the
+    release a demonstration. `key` is the owner's key, or its file, for fingerprint and pseudonyms.
+    """
+    people = _microdata(data, schema)
+    wanted = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees)
+    register = None if population is None else _microdata(population, schema or people.schema)
+    plan = plan_columns(people, wanted, population=register is not None)
+    check_size(len(people), wanted)
+    search = _default_method() if method is None else method
+    randomness = sources_of_randomness.default(seed)
+    owner_key = owner_key_of(key, randomness)
+    checks = Checks(tuple(utility), tuple(risk), tuple(attacks))
+
+    outcome = search.run(people, wanted, population=register, progress=progress, randomness=randomness)
+    _refuse_empty(outcome)
+    progress("recoding", 0, 1)
+    codes: ClassTable = outcome.details["table"]
+    table, also = _apply(people, outcome, plan, wanted, owner_key)
+    progress("recoding", 1, 1)
+
+    draft = Draft(
+        table=table,
+        schema=released_schema(plan.schema, table),
+        owner_schema=plan.schema,
+        guarantees=wanted,
+        method=dict(outcome.method),
+        references=References(
+            people, register, fingerprint(people, owner_key), fingerprint(register, owner_key)
+        ),
+        randomness=randomness,
+        transparency=_transparency(outcome, plan, people.schema),
+        also=also,
+        hierarchies=_trees(codes),
+        ranges=shown_ranges(codes, outcome.result),
+        records=codes.records,
+    )
+    return _certified(draft, outcome, ledger, checks, recipe, progress)
+
+
+def _certified(
+    draft: Draft,
+    outcome: Outcome[Recoding],
+    ledger: Ledger | str | Path | None,
+    checks: Checks,
+    recipe: Mapping[str, Any] | None,
+    progress: Progress,
+) -> Release:
+    """Publish the draft, then measure and attack what was published."""
+    with opened(ledger) as book:
+        published = publish(draft, book, progress=progress)
+    table: ClassTable = outcome.details["table"]
+    released = draft.as_released(published.table)
+    original = draft.references.original
+    scores = scores_of(original, released, checks, outcome.result.loss(table.weights), progress)
+    results = attack_all(
+        View(released, draft.schema, published.certificate.to_mapping()), checks.attacks, progress
+    )
+    certificate = dataclasses.replace(
+        published.certificate, attacks=tuple(plain_result(result) for result in results)
+    )
+    details = {name: value for name, value in outcome.details.items() if name not in _NOT_KEPT}
+    return Release(
+        data=published.table,
+        schema=draft.schema,
+        certificate=certificate,
+        guarantees=draft.guarantees,
+        scores=MappingProxyType({score.measure: score.value for score in scores}),
+        details=MappingProxyType(details),
+        owner=OwnerSide(
+            references=draft.references,
+            released=released,
+            hierarchies=MappingProxyType(dict(draft.hierarchies)),
+            scores=scores,
+            attacks=results,
+            loss_per_attribute=MappingProxyType(
+                dict(zip(table.quasi, outcome.result.loss_per_attribute().tolist(), strict=True))
+            ),
+            schema=draft.owner_schema,
+            recipe=MappingProxyType(dict(recipe or {})),
+        ),
+    )
+
+
+def _apply(
+    people: Microdata,
+    outcome: Outcome[Recoding],
+    plan: ColumnPlan,
+    guarantees: Sequence[ClassGuarantee],
+    key: Any,
+) -> tuple[pa.Table, dict[str, dict[str, float]]]:
+    """The rows after the recoding, without names, in the form and order of a release; and the different units per class."""
+    recoding_table = outcome.details["table"].decode(outcome.result)
+    rows = people.relation.recode(recoding_table, plan.delivered)
+    also: dict[str, dict[str, float]] = {}
+    if plan.unit_to_count is not None:
+        also = _units_behind(rows, people, plan, guarantees)
+    rows = rows.select(list(plan.keep))
+    if plan.pseudonymised:
+        rows = replace_names(rows, plan.pseudonymised, key)
+    return canonical(rows), also
+
+
+def _trees(codes: ClassTable) -> dict[str, Hierarchy]:
+    """The hierarchies of quasi-identifiers and sensitive attributes by column."""
+    trees = dict(zip(codes.quasi, codes.hierarchies, strict=True))
+    return trees | {attribute.name: attribute.hierarchy for attribute in codes.sensitive}
+
+
+def _units_behind(
+    rows: pa.Table, people: Microdata, plan: ColumnPlan, guarantees: Sequence[ClassGuarantee]
+) -> dict[str, dict[str, float]]:
+    """Measure what counts different people before the column that names them is dropped; outsiders cannot repeat this."""
+    described = people.schema.replace(
+        columns={name: column for name, column in people.schema.columns.items() if name in rows.column_names}
+    )
+    counting = [guarantee for guarantee in guarantees if isinstance(guarantee, (KAnonymity, AlphaKAnonymity))]
+    found = measure_all(rows, described, counting, References(people))
+    refuse_violations(list(zip(counting, found, strict=True)), "the recoded table")
+    return {
+        guarantee.key: {"different units per class": plain_number(measured.value)}
+        for guarantee, measured in zip(counting, found, strict=True)
+    }
+
+
+def _transparency(outcome: Outcome[Recoding], plan: ColumnPlan, schema: Schema) -> dict[str, Any]:
+    """What an honest reader needs to interpret the data and an attacker may know without harm (Kerckhoffs)."""
+    told: dict[str, Any] = {
+        "adversary": "knows the quasi-identifiers of a person and that the person is in the table",
+        "quasi_identifiers": list(plan.quasi),
+        "hierarchies": {name: _hierarchy_kind(schema, name) for name in plan.quasi},
+        "removed_columns": list(plan.dropped),
+        "pseudonymised_columns": list(plan.pseudonymised),
+        "row_order": "sorted by content",
+        "unit": "one record" if schema.unit is None else f"one value of the column '{schema.unit}'",
+    }
+    if "levels" in outcome.details:
+        told["levels"] = dict(outcome.details["levels"])
+    return told
+
+
+def _hierarchy_kind(schema: Schema, name: str) -> str:
+    spec = schema.columns[name].hierarchy
+    if spec is None:
+        return "flat"
+    kinds = ("file", "tree", "intervals", "mask", "dates", "frequency", "flat")
+    return next((kind for kind in kinds if getattr(spec, kind)), "flat")
+
+
+def _microdata(data: Any, schema: Schema | str | Path | None) -> Microdata:
+    if isinstance(data, Microdata):
+        if schema is None or schema is data.schema:
+            return data
+        return data.with_schema(schema if isinstance(schema, Schema) else Schema.load(schema))
+    from sfumato.engines.sources import read
+
+    return read(data, schema)
+
+
+def _default_method() -> Any:
+    from sfumato.anonymity.search.local_recoding import LocalRecoding
+
+    return LocalRecoding()
+
+
+def _refuse_empty(outcome: Outcome[Recoding]) -> None:
+    if outcome.result.records and outcome.result.suppressed == outcome.result.records:
+        raise Infeasible(
+            "the guarantees can only be kept by suppressing every record, and an empty release helps nobody. "
+            "Weaken a guarantee, generalise further (longer hierarchies) or leave out a quasi-identifier."
+        )

@@ -1,0 +1,190 @@
+"""Publishing: written, read back, verified, entered in the ledger, compared with earlier releases, certified.
+
+The only place where a release is made. What reached the guarantees does not certify them: the written file is read back and
+measured by the plain verifier, and a violation leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import hashlib
+import platform
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.certificate import Certificate, Claim, canonical
+from sfumato.core.errors import VerificationFailed
+from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.progress import Progress, silent
+from sfumato.core.view import View
+from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.released import ReleasedTable, ShownValue
+from sfumato.data.schema import Schema
+from sfumato.workflow.claims import References, claims_of
+from sfumato.workflow.release import NOT_ENTERED
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sfumato.core.randomness import Randomness
+    from sfumato.ledger.ledger import Ledger
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A protected table that nobody has verified yet.
+
+    `schema` describes what is published, `owner_schema` the same columns with their hierarchies, which some distances
+    need. `also` holds numbers that cannot be measured on the released columns (different units behind a class), by guarantee.
+    """
+
+    table: pa.Table = field(repr=False)
+    schema: Schema = field(repr=False)
+    owner_schema: Schema = field(repr=False)
+    guarantees: tuple[ClassGuarantee, ...]
+    method: Mapping[str, Any]
+    references: References = field(repr=False)
+    randomness: Randomness = field(repr=False)
+    transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    also: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: MappingProxyType({}))
+    notices: tuple[str, ...] = ()
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    ranges: Mapping[str, Mapping[str, ShownValue]] = field(
+        default_factory=lambda: MappingProxyType({}), repr=False
+    )
+    records: int = 0
+
+    def as_released(self, table: pa.Table) -> ReleasedTable:
+        """The rows with what their texts stand for."""
+        return ReleasedTable(table, self.owner_schema, self.hierarchies, self.records, self.ranges)
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """What publishing returns: the rows as they were read back, and the certificate about them."""
+
+    table: pa.Table = field(repr=False)
+    certificate: Certificate
+
+
+def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = silent) -> Published:
+    """Turn a draft into rows with a certificate; raises `VerificationFailed` and leaves nothing when they do not keep it."""
+    from sfumato.workflow.earlier import compare_with_earlier, keep_for_later
+
+    with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
+        path = Path(folder) / "data.parquet"
+        progress("writing", 0, 1)
+        entry = write_and_describe(draft.table, path)
+        progress("verifying", 0, 1)
+        table = read_back(path, draft.schema, draft.table)
+        claims = claims_of(table, draft.owner_schema, draft.guarantees, draft.references, also=draft.also)
+        progress("verifying", 1, 1)
+        certificate = _certificate(draft, claims, entry)
+        if ledger is None:
+            return Published(table, certificate)
+        progress("entering in the ledger", 0, 1)
+        payload = _ledger_payload(certificate, entry)
+        # The same release entered twice (a repeated run) is one entry: its token is the digest of what is entered.
+        token = f"release-{hashlib.sha256(canonical(payload)).hexdigest()}"
+        entered = ledger.enter_release(draft.schema.dataset, payload, token=token)
+        keep_for_later(ledger, path, str(entry["sha256"]))
+    view = View(draft.as_released(table), draft.schema, certificate.to_mapping(), "this release")
+    found = compare_with_earlier(ledger, view, entered, str(entry["sha256"]), draft.references.original)
+    progress("entering in the ledger", 1, 1)
+    return Published(table, dataclasses.replace(certificate, ledger=entered.hash, composition=found))
+
+
+def write_and_describe(table: pa.Table, path: Path) -> dict[str, Any]:
+    """Write the file and say how long it is and what its digest is."""
+    from sfumato.data.writers import write_file
+
+    write_file(table, path)
+    return {**describe_file(path), "rows": int(table.num_rows)}
+
+
+def describe_file(path: Path) -> dict[str, Any]:
+    """Length and digest of a file."""
+    digest = hashlib.sha256()
+    length = 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+            length += len(block)
+    return {"sha256": digest.hexdigest(), "bytes": length}
+
+
+def read_back(path: Path, schema: Schema, written: pa.Table) -> pa.Table:
+    """The rows of the written file; they must be as many, and have the columns, that were written."""
+    from sfumato.data.readers import read_file
+
+    separator, encoding = (",", "utf-8") if path.suffix == ".csv" else (None, None)
+    table = read_file(path, schema, separator=separator, encoding=encoding).table
+    if table.num_rows != written.num_rows or table.column_names != written.column_names:
+        raise VerificationFailed(
+            f"the written file has {table.num_rows:,} rows and {table.num_columns} columns, "
+            f"but {written.num_rows:,} rows and {written.num_columns} columns were written; nothing was released"
+        )
+    return table
+
+
+def versions() -> dict[str, str]:
+    """What the release was made with."""
+    import numpy
+    import pyarrow
+
+    import sfumato
+
+    return {
+        "sfumato": sfumato.__version__,
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "pyarrow": pyarrow.__version__,
+    }
+
+
+def _certificate(draft: Draft, claims: tuple[Claim, ...], entry: Mapping[str, Any]) -> Certificate:
+    return Certificate(
+        dataset=draft.schema.dataset,
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        claims=claims,
+        method=dict(draft.method),
+        schema=public_schema(draft.schema),
+        files={"data.parquet": dict(entry)},
+        versions=versions(),
+        fingerprint=draft.references.original_digest,
+        randomness=draft.randomness.description,
+        private=draft.randomness.private,
+        ledger=NOT_ENTERED,
+        transparency=dict(draft.transparency),
+        notices=(*draft.notices, *_demonstration(draft.randomness)),
+    )
+
+
+def public_schema(schema: Schema) -> dict[str, Any]:
+    """The schema of the release as plain data."""
+    return schema.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+
+
+def _demonstration(randomness: Randomness) -> tuple[str, ...]:
+    if randomness.private:
+        return ()
+    return ("made with a seed: a demonstration that anybody can repeat, not a private release",)
+
+
+def _ledger_payload(certificate: Certificate, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What the ledger keeps of a release: promises, measured numbers and the digest of the published file."""
+    stated = certificate.to_mapping()
+    return {
+        "sha256": entry["sha256"],
+        "rows": entry["rows"],
+        "claims": {claim["guarantee"]: claim["measured"] for claim in stated["claims"]},
+        "promised": [claim["promised"] for claim in stated["claims"]],
+        "method": stated["method"],
+        "fingerprint": stated["fingerprint"],
+        "schema": stated["schema"],
+    }

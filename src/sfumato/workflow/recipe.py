@@ -1,0 +1,198 @@
+"""A recipe: one TOML file that names data, schema, guarantees, method, checks and output.
+
+The library, the command line and every later face run the same object. Paths are relative to the recipe's folder; all faults
+are reported at once; names are looked up in the public table.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from sfumato.core.errors import RecipeError, SfumatoError, all_at_once
+from sfumato.core.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from sfumato.core.guarantees.base import ClassGuarantee
+    from sfumato.core.view import Attack
+    from sfumato.workflow.release import Release
+
+LEDGER = "sfumato-ledger.db"
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, populate_by_name=True)
+
+
+class Checks(_Frozen):
+    """What is measured besides the guarantees: attacks by name (or name and parameters), utility and risk measures by key."""
+
+    attacks: tuple[str | dict[str, Any], ...] = ()
+    utility: tuple[str, ...] = ("loss",)
+    risk: tuple[str, ...] = ()
+
+
+class Recipe(_Frozen):
+    """Everything that is needed to make a release again.
+
+    `ledger = false` leaves the release out of any ledger; otherwise it is entered in the file named (by default one
+    beside the recipe) or the database behind a URL. `seed` makes the run repeatable and the release a demonstration.
+    `sign` names the file of a signing key, `key` that of the owner's key for fingerprints and pseudonyms.
+    """
+
+    data: str = Field(min_length=1)
+    schema_file: str = Field(alias="schema", min_length=1)
+    guarantee: tuple[dict[str, Any], ...] = Field(min_length=1)
+    method: dict[str, Any] | None = None
+    checks: Checks = Checks()
+    table: str | None = None
+    population: str | None = None
+    output: str | None = None
+    format: Literal["parquet", "csv"] = "parquet"
+    overwrite: bool = False
+    ledger: str | bool = LEDGER
+    seed: int | str | None = None
+    sign: str | None = None
+    key: str | None = None
+    folder: str | None = Field(default=None, exclude=True)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Recipe:
+        """Read a recipe from a TOML file."""
+        file = Path(path)
+        try:
+            content = tomllib.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise RecipeError(
+                f"there is no recipe file '{file}'. docs/recipes.md shows one to start from."
+            ) from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise RecipeError(f"cannot read the recipe file '{file}': {type(error).__name__}") from error
+        except tomllib.TOMLDecodeError as error:
+            raise RecipeError(f"'{file}' is not valid TOML: {error}") from error
+        return cls.parse(content, folder=file.resolve().parent, name=str(file))
+
+    @classmethod
+    def parse(cls, content: Mapping[str, Any], *, folder: Path | None = None, name: str = "recipe") -> Recipe:
+        """Validate a mapping: its form, then every name and parameter in it; all faults at once."""
+        try:
+            recipe = cls.model_validate({**content, "folder": str(folder) if folder else None})
+        except ValidationError as error:
+            faults = [
+                f"{'.'.join(str(part) for part in fault['loc']) or 'recipe'}: {fault['msg']}"
+                for fault in error.errors()
+            ]
+            all_at_once(RecipeError, name, faults)
+            raise
+        recipe._check_names(name)
+        return recipe
+
+    def guarantees(self) -> tuple[ClassGuarantee, ...]:
+        """The guarantees as values."""
+        from sfumato.workflow import named
+
+        return named.guarantees(self.guarantee, "recipe")
+
+    def search(self) -> Any:
+        """The method as a value; None stands for the default."""
+        from sfumato.workflow import named
+
+        return None if self.method is None else named.method(self.method)
+
+    def attacks(self) -> tuple[Attack, ...]:
+        """The attacks as values."""
+        from sfumato.workflow import named
+
+        return tuple(named.attack(entry) for entry in self.checks.attacks)
+
+    def run(self, progress: Progress = silent) -> Release:
+        """Make the release and, where the recipe names an output, save it there."""
+        from sfumato.engines.sources import read
+        from sfumato.workflow.appearing import check_place
+        from sfumato.workflow.protect import protect
+
+        output = None if self.output is None else Path(self.place(self.output))
+        if output is not None:
+            check_place(output, overwrite=self.overwrite)  # before the long work, and again when it is saved
+        schema = self.place(self.schema_file)
+        release = protect(
+            read(self.place(self.data), schema=schema, table=self.table),
+            self.guarantees(),
+            self.search(),
+            population=None if self.population is None else read(self.place(self.population), schema=schema),
+            ledger=self.ledger_place(),
+            utility=self.checks.utility,
+            risk=self.checks.risk,
+            attacks=self.attacks(),
+            seed=self.seed,
+            key=None if self.key is None else Path(self.place(self.key)),
+            recipe=self.to_mapping(),
+            progress=progress,
+        )
+        if output is not None:
+            sign = None if self.sign is None else Path(self.place(self.sign))
+            progress("saving", 0, 1)
+            release.save(output, format=self.format, overwrite=self.overwrite, sign=sign)
+            progress("saving", 1, 1)
+        return release
+
+    def ledger_place(self) -> str | None:
+        """The ledger's file or URL; None when the recipe says `ledger = false`."""
+        if isinstance(self.ledger, bool):
+            return self.place(LEDGER) if self.ledger else None
+        return self.place(self.ledger)
+
+    def place(self, name: str) -> str:
+        """A path relative to the recipe's folder; URLs and absolute paths stay as they are."""
+        if "://" in name or self.folder is None or Path(name).is_absolute():
+            return name
+        return str(Path(self.folder) / name)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The recipe as it is kept with the owner's files, passwords in URLs left out."""
+        listed = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
+        for name in ("data", "population", "ledger"):
+            if isinstance(listed.get(name), str):
+                listed[name] = without_secrets(listed[name])
+        return listed
+
+    def _check_names(self, heading: str) -> None:
+        from sfumato.workflow import named
+
+        wanted: list[tuple[str, Callable[[], object]]] = [
+            (f"guarantee {position}", partial(named.guarantee, entry))
+            for position, entry in enumerate(self.guarantee, 1)
+        ]
+        wanted.append(("method", self.search))
+        wanted += [("checks.attacks", partial(named.attack, entry)) for entry in self.checks.attacks]
+        wanted += [
+            ("checks", partial(named.measure, key)) for key in (*self.checks.utility, *self.checks.risk)
+        ]
+        faults = [fault for where, make in wanted for fault in _fault(make, where)]
+        all_at_once(RecipeError, heading, faults)
+
+
+def without_secrets(name: str) -> str:
+    """A URL without its password and parameters; any other text as it is."""
+    if "://" not in name:
+        return name
+    parts = urlsplit(name)
+    host = parts.hostname or ""
+    if parts.port:
+        host += f":{parts.port}"
+    user = f"{parts.username}@" if parts.username else ""
+    return urlunsplit((parts.scheme, user + host, parts.path, "", ""))
+
+
+def _fault(make: Callable[[], object], where: str) -> list[str]:
+    try:
+        make()
+    except SfumatoError as error:
+        return [f"{where}: {error}"]
+    return []

@@ -1,0 +1,141 @@
+"""Saving a release: `public/` to give away, `owner/` to keep, in a folder that appears whole or not at all.
+
+The data file is written in the format asked for, read back and verified before anything else is written. What was computed from the
+original goes to `owner/` only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.certificate import Certificate
+from sfumato.core.errors import ParameterError
+from sfumato.workflow.appearing import appearing_folder, write_bytes
+from sfumato.workflow.claims import claims_of
+from sfumato.workflow.public_hierarchies import schema_with_hierarchies
+from sfumato.workflow.publish import describe_file, public_schema, read_back, write_and_describe
+
+if TYPE_CHECKING:
+    from sfumato.wire.signatures import SigningKey
+    from sfumato.workflow.release import Format, Release
+
+
+def save_release(
+    release: Release, folder: Path, format: Format, *, overwrite: bool, sign: Path | None
+) -> Path:  # noqa: A002
+    """Write the folder; returns its path."""
+    if format not in ("parquet", "csv"):
+        raise ParameterError("a release is saved as 'parquet' or 'csv'")
+    key = _signing_key(sign)
+    with appearing_folder(folder, overwrite=overwrite) as hidden:
+        public, owner = hidden / "public", hidden / "owner"
+        public.mkdir(mode=0o755)
+        certificate = _write_public(release, public, format, key)
+        owner.mkdir(mode=0o700)
+        _write_owner(release, owner, certificate, key)
+    return folder
+
+
+def _write_public(release: Release, public: Path, format: Format, key: SigningKey | None) -> Certificate:  # noqa: A002
+    from sfumato.data.writers import spreadsheet_notices
+    from sfumato.workflow.cards import card_of
+
+    name = f"data.{format}"
+    files: dict[str, Any] = {name: write_and_describe(release.data, public / name)}
+    owner = release.owner
+    table = read_back(public / name, release.schema, release.data)
+    also = {claim.guarantee: claim.also_measured for claim in release.certificate.claims}
+    claims = claims_of(table, owner.schema, release.guarantees, owner.references, also=also)
+    schema = schema_with_hierarchies(
+        release.schema, owner.schema, table, release.guarantees, owner.hierarchies, public
+    )
+    notices = [] if format == "parquet" else spreadsheet_notices(release.data)
+    certificate = dataclasses.replace(
+        release.certificate,
+        claims=claims,
+        schema=public_schema(schema),
+        files=files,
+        notices=(*release.certificate.notices, *notices),
+    )
+    write_bytes(public / "schema.toml", schema.to_toml().encode())
+    write_bytes(
+        public / "card.html",
+        card_of(release, "public", certificate=certificate, signature=_signed(key)).encode(),
+    )
+    for path in sorted(public.iterdir()):
+        files.setdefault(path.name, describe_file(path))
+    final = dataclasses.replace(certificate, files=files)
+    _write_certificate(final, public, key)
+    return final
+
+
+def _write_certificate(certificate: Certificate, public: Path, key: SigningKey | None) -> None:
+    plain = certificate.to_mapping()
+    write_bytes(public / "certificate.json", _pretty(plain))
+    if key is not None:
+        from sfumato.workflow.signing import sign_certificate
+
+        write_bytes(public / "signature.json", _pretty(sign_certificate(plain, key)))
+
+
+def _write_owner(release: Release, owner: Path, certificate: Certificate, key: SigningKey | None) -> None:
+    from sfumato.workflow.cards import card_of, plain_details
+
+    scores = [
+        {**dataclasses.asdict(dataclasses.replace(score, parts={})), "parts": dict(score.parts)}
+        for score in release.owner.scores
+    ]
+    page = card_of(release, "owner", certificate=certificate, signature=_signed(key))
+    written = {
+        "card.html": page.encode(),
+        "scores.json": _pretty(
+            {"scores": scores, "loss_per_attribute": dict(release.owner.loss_per_attribute)}
+        ),
+        "details.json": _pretty(plain_details(release.details)),
+        "schema.toml": release.owner.schema.to_toml().encode(),
+        "recipe.toml": _recipe(release),
+    }
+    for name, content in written.items():
+        write_bytes(owner / name, content, mode=0o600)
+
+
+def _recipe(release: Release) -> bytes:
+    """What is needed to make the release again: the recipe it came from, or guarantees and method."""
+    import tomlkit
+
+    from sfumato.core.params import parameters
+
+    listed = dict(release.owner.recipe)
+    if not listed:
+        listed = {
+            "guarantee": [{"name": each.name, **parameters(each)} for each in release.guarantees],
+            "method": dict(release.certificate.method),
+        }
+    return tomlkit.dumps(_without_none(listed)).encode()
+
+
+def _signing_key(path: Path | None) -> SigningKey | None:
+    if path is None:
+        return None
+    from sfumato.wire.signatures import SigningKey
+
+    return SigningKey.load(path)
+
+
+def _signed(key: SigningKey | None) -> str:
+    return "" if key is None else f"signed by the key {key.public.identity}"
+
+
+def _pretty(value: Any) -> bytes:
+    return (json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _without_none(entry) for name, entry in value.items() if entry is not None}
+    if isinstance(value, (list, tuple)):
+        return [_without_none(entry) for entry in value if entry is not None]
+    return value

@@ -1,0 +1,50 @@
+"""The owner's signature over a certificate: made when a release is saved, checked by whoever verifies it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.certificate import canonical
+from sfumato.core.errors import InputError, VerificationFailed
+from sfumato.wire.signatures import SigningKey, VerifyingKey
+
+CONTEXT = "certificate"
+
+
+def sign_certificate(certificate: dict[str, Any], key: SigningKey) -> dict[str, str]:
+    """What `signature.json` holds: the public key and the signature over the certificate's canonical bytes."""
+    signature = key.sign(canonical(certificate), context=CONTEXT)
+    return {"public_key": str(key.public), "signature": base64.b64encode(signature).decode()}
+
+
+def check_signature(told: Any, certificate: Any, expected: str | Path | None) -> tuple[bool, str]:
+    """Whether the signature is by the expected key, or at least by the key it brings along, and how to say so."""
+    try:
+        brought = VerifyingKey.parse(told["public_key"])
+        signature = base64.b64decode(told["signature"], validate=True)
+        signed = canonical(certificate)
+    except (InputError, TypeError, KeyError, ValueError, AttributeError, binascii.Error):
+        raise VerificationFailed("signature.json is not a signature") from None
+    key = brought if expected is None else public_key(expected)
+    if not key.verifies(signed, signature, context=CONTEXT):
+        raise VerificationFailed(f"the signature is not by the key {key.identity} over this certificate")
+    if expected is None:
+        return (
+            True,
+            f"signed by the key {key.identity}; compare it with the owner's, the release cannot vouch for itself",
+        )
+    return True, f"signed by the key {key.identity}, which you expected"
+
+
+def public_key(given: str | Path) -> VerifyingKey:
+    """A public key from its text form or from the file that holds it."""
+    text = str(given)
+    if text.startswith("ed25519:"):
+        return VerifyingKey.parse(text)
+    try:
+        return VerifyingKey.parse(Path(given).read_text(encoding="utf-8").strip())
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the public key file '{given}' cannot be read: {type(error).__name__}") from None

@@ -1,0 +1,77 @@
+"""A release in a few lines: what was done, how safe it is, how useful it is, and where to look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.workflow.release import Release
+
+
+def summary(release: Release, folder: str | Path | None = None) -> dict[str, Any]:
+    """Plain data for `--json`."""
+    from sfumato.workflow.cards import plain_details
+
+    certificate = release.certificate
+    return {
+        "dataset": certificate.dataset,
+        "rows": release.data.num_rows,
+        "measured": certificate.to_mapping()["claims"],
+        "scores": dict(release.scores),
+        "details": plain_details(release.details),
+        "method": dict(certificate.method),
+        "composition": dict(certificate.composition),
+        "attacks": [dict(result) for result in certificate.attacks],
+        "notices": list(certificate.notices),
+        "ledger": certificate.ledger,
+        "private": certificate.private,
+        "folder": None if folder is None else str(folder),
+    }
+
+
+def summary_lines(release: Release, folder: str | Path | None = None) -> list[str]:
+    """The same in words."""
+    certificate, details = release.certificate, release.details
+    records, suppressed = int(details.get("records", len(release))), int(details.get("suppressed", 0))
+    lines = [
+        f"protected {records:,} records of '{certificate.dataset}' with {_method(release)}",
+        f"released  {release.data.num_rows:,} records in {int(details.get('classes', 0)):,} classes; "
+        f"{suppressed:,} suppressed ({suppressed / max(records, 1):.2%})",
+    ]
+    for claim in certificate.claims:
+        lines.append(f"safe      {claim.promised}; measured {_number(claim.measured)}")
+    for result in certificate.attacks:
+        lines.append(f"attacked  {result['attack']}: {result['finding']}")
+    others = ", ".join(f"{name} {value:.4g}" for name, value in release.scores.items() if name != "loss")
+    kept = 1 - release.scores["loss"]
+    lines.append(
+        f"useful    granularity {kept:.4f} (1 keeps every detail)" + (f"; {others}" if others else "")
+    )
+    if certificate.composition.get("earlier_releases"):
+        lines.append(f"earlier   {certificate.composition['finding']}")
+    lines += [f"notice    {notice}" for notice in certificate.notices]
+    return [*lines, *_places(release, folder)]
+
+
+def _places(release: Release, folder: str | Path | None) -> list[str]:
+    lines = [
+        f"ledger    entry {release.certificate.ledger[:16]}…" if release.entered else "ledger    not entered"
+    ]
+    if folder is not None:
+        place = Path(folder)
+        lines += [
+            f"look      {place / 'owner' / 'card.html'} (yours), {place / 'public' / 'card.html'} (to give away)",
+            f"verify    sfumato verify {place}",
+        ]
+    return lines
+
+
+def _method(release: Release) -> str:
+    method = dict(release.certificate.method)
+    name = method.pop("name", "a search")
+    return f"{name}({', '.join(f'{key}={value}' for key, value in method.items())})" if method else str(name)
+
+
+def _number(value: float | None) -> str:
+    return "nothing" if value is None else f"{value:.6g}"

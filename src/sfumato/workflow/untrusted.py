@@ -1,0 +1,166 @@
+"""Reading a folder that somebody else wrote: plain files with plain names, bounded in size, never a link.
+
+Every file is opened relative to the folder's own descriptor and without following links, so that no name leads outside; what is
+hashed is copied to a private place first, so that what was hashed is what is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.errors import VerificationFailed
+
+MAX_FILES = 200
+MAX_JSON_BYTES = 16_000_000
+MAX_TEXT_BYTES = 64_000_000
+MAX_DATA_BYTES = 16_000_000_000
+MAX_DECODED_BYTES = 64_000_000_000
+MAX_JSON_DEPTH = 60
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A file that was copied out: where to, and what it was."""
+
+    path: Path
+    sha256: str
+    length: int
+
+
+@dataclass(frozen=True)
+class UntrustedFolder:
+    """An open folder; `names` are its plain files."""
+
+    descriptor: int
+    names: tuple[str, ...]
+
+    def read(self, name: str, limit: int = MAX_JSON_BYTES) -> bytes:
+        """The content of a small file."""
+        with self._opened(name, limit) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
+            content = file.read(limit + 1)
+        if len(content) > limit:
+            raise VerificationFailed(f"the file {quoted(name)} is larger than {limit:,} bytes")
+        return content
+
+    def copy(self, name: str, destination: Path, limit: int) -> Copied:
+        """Copy a file to a private place and hash what was copied."""
+        digest = hashlib.sha256()
+        length = 0
+        target = destination / name
+        with (
+            self._opened(name, limit) as descriptor,
+            os.fdopen(os.dup(descriptor), "rb") as file,
+            target.open("xb") as copy,
+        ):
+            while block := file.read(1 << 20):
+                length += len(block)
+                if length > limit:
+                    raise VerificationFailed(f"the file {quoted(name)} is larger than {limit:,} bytes")
+                digest.update(block)
+                copy.write(block)
+        return Copied(target, digest.hexdigest(), length)
+
+    @contextmanager
+    def _opened(self, name: str, limit: int) -> Iterator[int]:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
+            descriptor = os.open(name, flags, dir_fd=self.descriptor)
+        except OSError as error:
+            raise VerificationFailed(f"the file {quoted(name)} cannot be opened: {_reason(error)}") from None
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise VerificationFailed(f"{quoted(name)} is not a plain file")
+            if found.st_size > limit:
+                raise VerificationFailed(f"the file {quoted(name)} is larger than {limit:,} bytes")
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def untrusted(folder: Path) -> Iterator[UntrustedFolder]:
+    """Open a folder and list it; anything but plain files with plain names is refused."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise VerificationFailed(f"the folder cannot be opened: {_reason(error)}") from None
+    try:
+        names = []
+        with os.scandir(descriptor) as entries:
+            for entry in entries:
+                names.append(entry.name)
+                if len(names) > MAX_FILES:
+                    raise VerificationFailed(f"the folder holds more than {MAX_FILES} files")
+                if not _PLAIN_NAME.fullmatch(entry.name):
+                    raise VerificationFailed(
+                        f"the folder holds a file with an unusual name: {quoted(entry.name)}"
+                    )
+                if not entry.is_file(follow_symlinks=False):
+                    raise VerificationFailed(f"{quoted(entry.name)} is not a plain file")
+        yield UntrustedFolder(descriptor, tuple(sorted(names)))
+    finally:
+        os.close(descriptor)
+
+
+def is_plain_name(name: object) -> bool:
+    """True for a name that stays inside its folder."""
+    return isinstance(name, str) and _PLAIN_NAME.fullmatch(name) is not None
+
+
+def parse_json(content: bytes, what: str) -> Any:
+    """JSON of a stranger: no repeated keys, no NaN, bounded depth."""
+    try:
+        text = content.decode("utf-8")
+        depth = _depth(text)
+        if depth > MAX_JSON_DEPTH:
+            raise VerificationFailed(f"{what} is nested {depth} deep; at most {MAX_JSON_DEPTH} is read")
+        return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
+    except UnicodeDecodeError:
+        raise VerificationFailed(f"{what} is not UTF-8 text") from None
+    except (ValueError, RecursionError):
+        raise VerificationFailed(f"{what} is not valid JSON") from None
+
+
+def quoted(name: str) -> str:
+    """A foreign name in a message: short, and without characters that act on a terminal."""
+    shown = name if len(name) <= 60 else name[:59] + "…"
+    return ascii(shown)
+
+
+def _depth(text: str) -> int:
+    deepest = depth = 0
+    for found in re.finditer(r'"(?:[^"\\]|\\.)*+"|[\[{\]}]', text):
+        mark = found[0]
+        if mark in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif mark in "]}":
+            depth -= 1
+    return deepest
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("repeated key")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _reason(error: OSError) -> str:
+    return os.strerror(error.errno) if error.errno else type(error).__name__

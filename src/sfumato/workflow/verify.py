@@ -1,0 +1,289 @@
+"""`verify`: check a release from its files alone, whoever wrote them.
+
+Digests, form, signature, and every guarantee whose evidence is in the files is measured again; claims that need a second file are
+measured when it is given. A hostile folder gets a verdict, never a crash, and nothing outside it is read.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.certificate import Certificate, Claim
+from sfumato.core.errors import SfumatoError, SourceError, VerificationFailed
+from sfumato.data.schema import Schema
+from sfumato.workflow import named, untrusted
+from sfumato.workflow.certificate_form import read_certificate, read_schema
+from sfumato.workflow.untrusted import UntrustedFolder, quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CERTIFICATE = "certificate.json"
+SIGNATURE = "signature.json"
+DATA_FILES = ("data.parquet", "data.csv")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: `passed` is None where it could not be checked with what was given."""
+
+    check: str
+    passed: bool | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The verdict on a release folder."""
+
+    folder: str
+    findings: tuple[Finding, ...]
+    certificate: Certificate | None = field(default=None, repr=False)
+
+    @property
+    def holds(self) -> bool:
+        """True when nothing that could be checked was found wrong."""
+        return all(finding.passed is not False for finding in self.findings)
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def explain(self) -> str:
+        """The findings, one line each."""
+        marks = {True: "passed", False: "FAILED", None: "not checked"}
+        lines = [f"{marks[finding.passed]:<12}{finding.check}: {finding.text}" for finding in self.findings]
+        verdict = (
+            "the release keeps what it claims" if self.holds else "the release does NOT keep what it claims"
+        )
+        return "\n".join([*lines, verdict])
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return {
+            "folder": self.folder,
+            "holds": self.holds,
+            "findings": [finding.__dict__ for finding in self.findings],
+            "dataset": self.certificate.dataset if self.certificate else None,
+        }
+
+
+def verify(
+    folder: str | Path, *, original: Any = None, population: Any = None, public_key: str | Path | None = None
+) -> Verification:
+    """Check the release in `folder` (the one with `public/` in it, or the public folder itself).
+
+    `original` and `population` are tables or files for claims that compare with them. `public_key` names the file of the
+    key you expect the signature from; without it a signature is checked against the key it brings along.
+    """
+    place = Path(folder)
+    if not place.is_dir():
+        raise SourceError(f"there is no release folder '{place}'")
+    findings: list[Finding] = []
+    certificate: Certificate | None = None
+    try:
+        with _public_folder(place) as public, tempfile.TemporaryDirectory(prefix="sfumato-") as private:
+            content = untrusted.parse_json(public.read(CERTIFICATE), "the certificate")
+            certificate = read_certificate(content)
+            findings.append(
+                Finding(
+                    "certificate",
+                    True,
+                    f"{len(certificate.claims)} claims about '{certificate.dataset[:80]}'",
+                )
+            )
+            schema = read_schema(certificate)
+            findings.append(_check_files(public, certificate, Path(private)))
+            findings.append(_check_signature(public, content, public_key))
+            table = _read_data(certificate, schema, Path(private))
+            findings.append(Finding("data", True, f"{table.num_rows:,} rows, {table.num_columns} columns"))
+            findings.extend(_check_claims(certificate, schema, table, Path(private), original, population))
+    except VerificationFailed as error:
+        findings.append(Finding("release", False, str(error)))
+    return Verification(str(place), tuple(findings), certificate)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenRelease:
+    """A saved release as an outsider sees it; the schema finds its hierarchy files while the release is open."""
+
+    table: pa.Table = field(repr=False)
+    schema: Schema = field(repr=False)
+    certificate: Certificate = field(repr=False)
+
+
+@contextmanager
+def open_release(folder: str | Path) -> Iterator[OpenRelease]:
+    """Open a saved release; its form and digests are checked, its claims are not."""
+    place = Path(folder)
+    if not place.is_dir():
+        raise SourceError(f"there is no release folder '{place}'")
+    with _public_folder(place) as public, tempfile.TemporaryDirectory(prefix="sfumato-") as private:
+        certificate = read_certificate(untrusted.parse_json(public.read(CERTIFICATE), "the certificate"))
+        schema = read_schema(certificate)
+        _check_files(public, certificate, Path(private))
+        table = _read_data(certificate, schema, Path(private))
+        yield OpenRelease(table, schema.replace(folder=private), certificate)
+
+
+@contextmanager
+def _public_folder(place: Path) -> Iterator[UntrustedFolder]:
+    inner = place / "public"
+    chosen = inner if inner.is_symlink() or inner.exists() else place.resolve()
+    with untrusted.untrusted(chosen) as public:
+        if CERTIFICATE not in public.names:
+            raise VerificationFailed("the folder has no certificate.json, so there is nothing it claims")
+        yield public
+
+
+def _check_files(public: UntrustedFolder, certificate: Certificate, private: Path) -> Finding:
+    """Every file of the certificate is there with its digest, and no other; those that are measured are copied out."""
+    listed = set(certificate.files)
+    extra = sorted(set(public.names) - listed - {CERTIFICATE, SIGNATURE})
+    if extra:
+        raise VerificationFailed(
+            f"the folder holds files the certificate does not name: {', '.join(map(quoted, extra[:5]))}"
+        )
+    absent = sorted(listed - set(public.names))
+    if absent:
+        raise VerificationFailed(
+            f"files of the certificate are missing: {', '.join(map(quoted, absent[:5]))}"
+        )
+    for name in sorted(listed):
+        limit = untrusted.MAX_DATA_BYTES if name in DATA_FILES else untrusted.MAX_TEXT_BYTES
+        told = certificate.files[name]
+        if told["bytes"] > limit:
+            raise VerificationFailed(f"the file {quoted(name)} is said to be larger than {limit:,} bytes")
+        copied = public.copy(name, private, limit)
+        if copied.length != told["bytes"] or copied.sha256 != told["sha256"]:
+            raise VerificationFailed(
+                f"the file {quoted(name)} is not the one that was certified: its digest differs"
+            )
+    return Finding("files", True, f"{len(listed)} files have the digests that were certified")
+
+
+def _check_signature(public: UntrustedFolder, content: Any, public_key: str | Path | None) -> Finding:
+    from sfumato.workflow.signing import check_signature
+
+    if SIGNATURE not in public.names:
+        if public_key is not None:
+            raise VerificationFailed("a signature was expected, but the release is not signed")
+        return Finding("signature", None, "the release is not signed")
+    told = untrusted.parse_json(public.read(SIGNATURE, 20_000), "the signature")
+    trusted, text = check_signature(told, content, public_key)
+    return Finding("signature", trusted, text)
+
+
+def _read_data(certificate: Certificate, schema: Schema, private: Path) -> pa.Table:
+    from sfumato.data.readers import read_file
+
+    names = [name for name in DATA_FILES if name in certificate.files]
+    if len(names) != 1:
+        raise VerificationFailed("a release has exactly one data file, data.parquet or data.csv")
+    path = private / names[0]
+    if path.suffix == ".parquet":
+        _refuse_bomb(path)
+    try:
+        separator, encoding = (",", "utf-8") if path.suffix == ".csv" else (None, None)
+        table = read_file(path, schema, separator=separator, encoding=encoding).table
+    except SfumatoError as error:
+        raise VerificationFailed(f"the data file cannot be read: {error}") from None
+    except (MemoryError, OverflowError, ValueError, OSError) as error:
+        raise VerificationFailed(f"the data file cannot be read ({type(error).__name__})") from None
+    if sorted(table.column_names) != sorted(schema.columns):
+        raise VerificationFailed("the data file does not have the columns that the certificate describes")
+    if certificate.files[names[0]].get("rows") != table.num_rows:
+        raise VerificationFailed("the data file does not have as many rows as the certificate says")
+    return table
+
+
+def _refuse_bomb(path: Path) -> None:
+    """A small file that would unpack into more than memory holds is refused before it is unpacked."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(
+            path, thrift_string_size_limit=50_000_000, thrift_container_size_limit=1_000_000
+        ) as file:
+            told = file.metadata
+            groups = [told.row_group(i) for i in range(told.num_row_groups)]
+            decoded = sum(max(group.total_byte_size, group.num_rows * group.num_columns) for group in groups)
+            rows = sum(group.num_rows for group in groups)
+    except (OSError, pa.ArrowException, ValueError, OverflowError) as error:
+        raise VerificationFailed(
+            f"the data file is not a complete Parquet file ({type(error).__name__})"
+        ) from None
+    limit = min(untrusted.MAX_DECODED_BYTES, 2_000 * path.stat().st_size + 100_000_000)
+    if decoded > limit or rows != told.num_rows or rows < 0:
+        raise VerificationFailed(
+            "the data file claims to unpack into far more than its size allows; it was not unpacked"
+        )
+
+
+def _check_claims(
+    certificate: Certificate, schema: Schema, table: pa.Table, private: Path, original: Any, population: Any
+) -> list[Finding]:
+    from sfumato.workflow.claims import References
+
+    described = schema.replace(folder=str(private))
+    references = References(_reference(original, described), _reference(population, described))
+    return [_check_claim(claim, described, table, references) for claim in certificate.claims]
+
+
+def _check_claim(claim: Claim, schema: Schema, table: pa.Table, references: Any) -> Finding:
+    from sfumato.workflow.claims import measure_all
+
+    name = claim.guarantee[:80]
+    if claim.evidence == "process":
+        return Finding(name, None, "rests on how it was made, which files cannot show")
+    try:
+        guarantee = named.guarantee({**claim.parameters, "name": claim.guarantee.split("(")[0]})
+        if (guarantee.key, guarantee.claim(), guarantee.evidence) != (
+            claim.guarantee,
+            claim.promised,
+            claim.evidence,
+        ):
+            return Finding(name, False, "the claim's words do not say what its parameters mean")
+        if guarantee.needs_population and references.population is None:
+            return Finding(name, None, "compares with a population; pass it to check this claim")
+        if (
+            claim.evidence == "output+reference"
+            and not guarantee.needs_population
+            and references.original is None
+        ):
+            return Finding(name, None, "compares with the original table; pass it to check this claim")
+        measured = measure_all(table, schema, [guarantee], references)[0]
+    except SfumatoError as error:
+        reason = type(error).__name__ if error.owner_only else str(error)
+        return Finding(name, False, f"the claim cannot be measured: {reason}")
+    except (TypeError, ValueError, OverflowError, MemoryError, ArithmeticError, LookupError) as error:
+        return Finding(name, False, f"the claim cannot be measured ({type(error).__name__})")
+    if not measured.holds:
+        return Finding(name, False, f"{claim.promised}; measured {measured.value:.6g}, which breaks it")
+    if not _same(claim.measured, measured.value):
+        return Finding(
+            name, False, f"the certificate states another number than the {measured.value:.6g} measured here"
+        )
+    return Finding(name, True, f"{claim.promised}; measured {measured.value:.6g}")
+
+
+def _same(stated: Any, measured: float) -> bool:
+    if isinstance(stated, str):
+        return stated == ("infinite" if measured > 0 else "-infinite") and math.isinf(measured)
+    return isinstance(stated, (int, float)) and math.isclose(stated, measured, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def _reference(given: Any, schema: Schema) -> Any:
+    """A reference table as microdata; files and tables are read with the release's roles where they have its columns."""
+    from sfumato.data.microdata import Microdata
+    from sfumato.engines.sources import read
+
+    if given is None or isinstance(given, Microdata):
+        return given
+    return read(given)

@@ -1,0 +1,76 @@
+"""Fixtures for what the tests need from outside: real servers, a real browser, real data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from hypothesis import settings
+
+from tests import services
+
+UNDER_CI = os.environ.get("CI") == "true"
+
+# Time limits per example would fail on a busy machine; under CI the same examples are drawn every time.
+settings.register_profile("sfumato", deadline=None, print_blob=True, derandomize=UNDER_CI)
+settings.load_profile("sfumato")
+
+
+def unavailable(reason: str) -> NoReturn:
+    """Skip on a person's machine; fail where everything is supposed to run."""
+    if UNDER_CI:
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+def start(stack: ExitStack, service: AbstractContextManager[Any]) -> Any:
+    try:
+        return stack.enter_context(service)
+    except services.Missing as missing:
+        unavailable(str(missing))
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """URL of a PostgreSQL server that belongs to this process alone and is thrown away afterwards."""
+    with ExitStack() as stack:
+        yield start(stack, services.postgres())
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One local Spark session for the whole run; mark tests `spark` so that they share it."""
+    with ExitStack() as stack:
+        yield start(stack, services.spark_session())
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A headless Chromium; open a page with `chromium.new_page()` and close it again."""
+    with ExitStack() as stack:
+        yield start(stack, services.chromium_browser())
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real data that SFUMATO_DATA names."""
+    named = os.environ.get("SFUMATO_DATA")
+    if not named:
+        pytest.skip("real data: set SFUMATO_DATA to the folder that holds it")
+    folder = Path(named)
+    if not folder.is_dir():
+        unavailable("real data: the folder that SFUMATO_DATA names does not exist")
+    return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of one heavy service on one worker, so that each service starts once."""
+    for item in items:
+        for service in ("spark", "e2e"):
+            if item.get_closest_marker(service):
+                item.add_marker(pytest.mark.xdist_group(service))
+                break

@@ -1,0 +1,1 @@
+"""Tests of readers, writers, schemas, hierarchies, profiles and sample data."""

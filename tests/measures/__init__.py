@@ -1,0 +1,1 @@
+"""Measures: does it hold, how safe, how useful."""

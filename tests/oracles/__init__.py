@@ -1,0 +1,1 @@
+"""Peers as oracles: the same tables measured by somebody else."""
