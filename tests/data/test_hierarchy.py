@@ -1,4 +1,5 @@
-"""Hierarchies: the loss metric on the catalogue's trees, every builder, and every way a hierarchy can be wrong."""
+"""Hierarchies: the loss metric on the catalogue's trees, every builder, and every way a hierarchy can be
+wrong."""
 
 from __future__ import annotations
 
@@ -79,7 +80,9 @@ def test_weighted_loss_of_a_record_with_a_kept_cell(workclass: Hierarchy, age: H
 
 @pytest.mark.golden("G-ANO-08")
 def test_loss_of_two_records_is_the_sum_of_exact_losses(workclass: Hierarchy, age: Hierarchy) -> None:
-    total = record_loss(workclass, age, "Government", "[30, 35)") + record_loss(workclass, age, "Private", "[30, 40)")
+    total = record_loss(workclass, age, "Government", "[30, 35)") + record_loss(
+        workclass, age, "Private", "[30, 40)"
+    )
     assert total == pytest.approx(0.749206, abs=5e-7)
 
 
@@ -87,7 +90,7 @@ def test_a_tree_with_one_leaf_loses_nothing() -> None:
     assert builders.from_values(["only"]).loss.tolist() == [0.0, 0.0]
 
 
-# --- ANO-12: trees -------------------------------------------------------------------------------------------------
+# --- ANO-12: trees ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("separator", [";", ","])
@@ -116,7 +119,9 @@ def test_saving_and_loading_gives_the_same_tree(tmp_path: Path, workclass: Hiera
 
 @pytest.mark.data
 def test_the_nine_adult_hierarchies_load(data_dir: Path) -> None:
-    heights = {file.stem: builders.load(file).height for file in (data_dir / "adult").glob("adult_hierarchy_*.csv")}
+    heights = {
+        file.stem: builders.load(file).height for file in (data_dir / "adult").glob("adult_hierarchy_*.csv")
+    }
     assert len(heights) == 9
     assert heights["adult_hierarchy_age"] == 4
     levels = 1
@@ -158,18 +163,25 @@ def test_the_common_ancestor_is_never_higher_than_needed() -> None:
     assert ancestor(ages, "35", "38", "38") == "[35, 40)"
 
 
-# --- ANO-13: intervals, masks, dates -------------------------------------------------------------------------------
+# --- ANO-13: intervals, masks, dates ------------------------------------------------------------------------
 
 
 def test_intervals_are_half_open_and_nest() -> None:
     tree = builders.from_intervals(["-1", "0", "4", "5", "9.5"], (5, 10))
-    assert [tree.generalise(leaf, 1) for leaf in tree.leaves] == ["[-5, 0)", "[0, 5)", "[0, 5)", "[5, 10)", "[5, 10)"]
+    assert [tree.generalise(leaf, 1) for leaf in tree.leaves] == [
+        "[-5, 0)",
+        "[0, 5)",
+        "[0, 5)",
+        "[5, 10)",
+        "[5, 10)",
+    ]
     assert tree.generalise("-1", 2) == "[-10, 0)"
     assert tree.ordered
 
 
 def test_decimal_widths_are_exact() -> None:
-    """With floating-point division 0.6 would fall into [0.5, 0.6) and that interval would have two parents."""
+    """With floating-point division 0.6 would fall into [0.5, 0.6) and that interval would have two
+    parents."""
     tree = builders.from_intervals(["0.55", "0.6", "0.25", "0.3"], (0.1, 0.3))
     assert tree.generalise("0.6", 1) == "[0.6, 0.7)"
     assert tree.generalise("0.3", 1) == "[0.3, 0.4)"
@@ -182,7 +194,14 @@ def test_intervals_from_an_origin() -> None:
 
 def test_masking_hides_the_least_significant_digit_first() -> None:
     tree = builders.from_mask(["12345", "12399", "01234"])
-    assert [tree.generalise("12345", level) for level in range(6)] == ["12345", "1234*", "123**", "12***", "1****", "*****"]
+    assert [tree.generalise("12345", level) for level in range(6)] == [
+        "12345",
+        "1234*",
+        "123**",
+        "12***",
+        "1****",
+        "*****",
+    ]
     assert tree.generalise("01234", 1) == "0123*"
     assert loss_of(tree, "123**") == 0.5
 
@@ -203,7 +222,9 @@ def test_masks_of_different_lengths_stay_a_tree() -> None:
 
 
 def test_dates_generalise_to_units() -> None:
-    tree = builders.from_dates(["2024-02-29", "2023-12-31"], ("month", "quarter", "year", "decade", "century"))
+    tree = builders.from_dates(
+        ["2024-02-29", "2023-12-31"], ("month", "quarter", "year", "decade", "century")
+    )
     assert tree.rows()[1] == ["2024-02-29", "2024-02", "2024-Q1", "2024", "2020s", "2000–2099", "*"]
     assert tree.leaves == ("2023-12-31", "2024-02-29")
 
@@ -220,7 +241,7 @@ def test_frequency_groups_put_the_most_frequent_first_and_are_learnt_from_data()
     assert tree.source == "data"
 
 
-# --- what can be wrong ---------------------------------------------------------------------------------------------
+# --- what can be wrong --------------------------------------------------------------------------------------
 
 
 def test_gaps_are_reported_all_at_once_with_the_nearest_known_value() -> None:
@@ -245,7 +266,9 @@ def test_missing_root_takes_unknown_values_right_below_the_root(workclass: Hiera
 
 
 def test_a_missing_value_is_a_leaf_of_its_own() -> None:
-    tree = builders.build("age", Column(role="quasi", hierarchy=HierarchySpec(intervals=(5,))), ["31", None, "33"])
+    tree = builders.build(
+        "age", Column(role="quasi", hierarchy=HierarchySpec(intervals=(5,))), ["31", None, "33"]
+    )
     assert None in tree.index
     assert tree.generalise(None, 1) is None
     assert tree.generalise(None, 2) == "*"
@@ -285,13 +308,19 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
         builders.load(tmp_path / "tree.csv")
 
 
-# --- laws ----------------------------------------------------------------------------------------------------------
+# --- laws ---------------------------------------------------------------------------------------------------
 
-integers = st.lists(st.integers(-500, 500), min_size=1, max_size=30, unique=True).map(lambda xs: [str(x) for x in xs])
+integers = st.lists(st.integers(-500, 500), min_size=1, max_size=30, unique=True).map(
+    lambda xs: [str(x) for x in xs]
+)
 codes = st.lists(st.text("0123456789", min_size=1, max_size=5), min_size=1, max_size=20, unique=True)
 days = st.lists(st.dates(), min_size=1, max_size=20, unique=True).map(lambda xs: [x.isoformat() for x in xs])
 trees = st.one_of(
-    st.builds(lambda v, w: builders.from_intervals(v, (w, 3 * w, 12 * w)), integers, st.sampled_from([1, 2, 0.1, 2.5])),
+    st.builds(
+        lambda v, w: builders.from_intervals(v, (w, 3 * w, 12 * w)),
+        integers,
+        st.sampled_from([1, 2, 0.1, 2.5]),
+    ),
     st.builds(lambda v, d: builders.from_mask(v, direction=d), codes, st.sampled_from(["left", "right"])),
     st.builds(lambda v: builders.from_dates(v, ("month", "quarter", "year", "decade", "century")), days),
     st.builds(lambda v: builders.from_dates(v, ("week",)), days),

@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from sfumato.core.errors import MissingExtra, ParameterError, SourceError
+from sfumato.core.errors import MissingExtra, ParameterError, SfumatoError, SourceError
 from sfumato.data.readers import read_file
 from sfumato.data.readers_frames import from_frame, is_frame
 from sfumato.data.schema import Column, Schema
@@ -25,7 +27,7 @@ CANARY = "canary-7f3a"
 TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
-# --- Arrow types ---------------------------------------------------------------------------------------------------
+# --- Arrow types --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,11 @@ TEXT = pa.dictionary(pa.int32(), pa.string())
         (pa.array([decimal.Decimal("1.50"), None]), "number", ["1.5", None]),
         (pa.array([decimal.Decimal("12")]), "integer", ["12"]),
         (pa.array([datetime.date(2024, 1, 2)], pa.date64()), "date", ["2024-01-02"]),
-        (pa.array([datetime.datetime(2024, 1, 2, 3)], pa.timestamp("s")), "datetime", ["2024-01-02T03:00:00"]),
+        (
+            pa.array([datetime.datetime(2024, 1, 2, 3)], pa.timestamp("s")),
+            "datetime",
+            ["2024-01-02T03:00:00"],
+        ),
         (pa.array([1_700_000_000_000_000_001], pa.timestamp("ns")), "datetime", ["2023-11-14T22:13:20"]),
         (pa.array([datetime.time(4, 5)]), "string", ["04:05:00"]),
         (pa.array([b"\x01\xff"]), "string", ["01ff"]),
@@ -82,10 +88,12 @@ def test_a_schema_applies_to_typed_columns_too() -> None:
     )
     table = pa.table(
         {
-            "zip": [1234, 5], "age": ["31", "99"], "sex": ["m", "?"],
+            "zip": [1234, 5],
+            "age": ["31", "99"],
+            "sex": ["m", "?"],
             "born": [datetime.datetime(2000, 1, 1), datetime.datetime(2000, 2, 1)],
         }
-    )  # fmt: skip
+    )
     result = from_frame(table, schema).table
     assert result["zip"].to_pylist() == ["1234", "5"]
     assert result["age"].to_pylist() == [31, None]
@@ -95,7 +103,7 @@ def test_a_schema_applies_to_typed_columns_too() -> None:
         from_frame(pa.table({"age": ["31", CANARY]}), schema)
 
 
-# --- files ---------------------------------------------------------------------------------------------------------
+# --- files --------------------------------------------------------------------------------------------------
 
 PEOPLE = pa.table(
     {
@@ -189,9 +197,15 @@ def test_excel(tmp_path: Path) -> None:
     result = read_file(tmp_path / "p.xlsx")
     kinds = {name: column.type for name, column in result.columns.items()}
     assert kinds == {
-        "zip": "string", "age": "integer", "pay": "number", "ok": "boolean", "born": "date", "seen": "datetime",
-        "mixed": "string", "column 8": "string",
-    }  # fmt: skip
+        "zip": "string",
+        "age": "integer",
+        "pay": "number",
+        "ok": "boolean",
+        "born": "date",
+        "seen": "datetime",
+        "mixed": "string",
+        "column 8": "string",
+    }
     assert result.table["zip"].to_pylist() == ["01234", "NO", None]
     assert result.table["mixed"].to_pylist() == ["1", "two", None]
     assert result.table["pay"].to_pylist() == [1.5, 2.0, None]
@@ -217,10 +231,12 @@ def test_spss_labels_and_missing_codes(tmp_path: Path) -> None:
 
     frame = pd.DataFrame(
         {
-            "sex": [1.0, 2.0, 9.0, None], "zip": ["01234", "NO", "", "5"], "pay": [1.5, 2.5, -1.0, -2.0],
+            "sex": [1.0, 2.0, 9.0, None],
+            "zip": ["01234", "NO", "", "5"],
+            "pay": [1.5, 2.5, -1.0, -2.0],
             "born": [datetime.date(1990, 1, 2)] * 4,
         }
-    )  # fmt: skip
+    )
     pyreadstat.write_sav(
         frame,
         str(tmp_path / "p.sav"),
@@ -234,7 +250,10 @@ def test_spss_labels_and_missing_codes(tmp_path: Path) -> None:
     assert result.table["pay"].to_pylist() == [1.5, 2.5, None, None]
     assert result.table["born"].to_pylist() == [datetime.date(1990, 1, 2)] * 4
     assert result.columns["sex"] == Column(
-        type="integer", label="Sex of person", labels={"1": "male", "2": "female", "9": "refused"}, missing=("9",)
+        type="integer",
+        label="Sex of person",
+        labels={"1": "male", "2": "female", "9": "refused"},
+        missing=("9",),
     )
     assert result.columns["pay"].missing == ("-1", "-2")
     named = read_file(tmp_path / "p.sav", Schema(columns={"sex": Column(role="quasi", label="my own")}))
@@ -261,14 +280,16 @@ def test_stata_and_sas(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("ending", "package"), [("sav", "pyreadstat"), ("xlsx", "openpyxl")])
-def test_an_absent_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, package: str) -> None:
+def test_an_absent_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, package: str
+) -> None:
     (tmp_path / f"p.{ending}").write_bytes(b"anything")
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtra, match=rf"needs the package '{package}'.*sfumato\[formats\]"):
         read_file(tmp_path / f"p.{ending}")
 
 
-# --- frames --------------------------------------------------------------------------------------------------------
+# --- frames -------------------------------------------------------------------------------------------------
 
 
 def test_pandas() -> None:
@@ -277,7 +298,7 @@ def test_pandas() -> None:
             "cat": pd.Categorical(["b", None, "b"], categories=["a", "b"]),
             "nullable": pd.array([1, None, 3], dtype="Int64"),
             "gap": [1.0, np.nan, 3.0],
-            "when": pd.to_datetime(["2024-01-02", None, "2024-01-02 03:04:05.000006"]),
+            "when": pd.to_datetime(["2024-01-02", None, "2024-01-02 03:04:05.000006"], format="ISO8601"),
             "mixed": [1, "two", None],
             "bytes or text": [b"a", "b", None],
             "text": ["01234", None, "NO"],
@@ -314,14 +335,19 @@ def test_pandas_with_repeated_and_odd_columns() -> None:
 def test_polars(lazy: bool) -> None:
     frame = pl.DataFrame(
         {
-            "text": ["01234", None], "cat": pl.Series(["a", "b"], dtype=pl.Categorical), "n": [1, None],
+            "text": ["01234", None],
+            "cat": pl.Series(["a", "b"], dtype=pl.Categorical),
+            "n": [1, None],
             "day": [datetime.date(2024, 1, 2), None],
         }
-    )  # fmt: skip
+    )
     result = from_frame(frame.lazy() if lazy else frame)
     assert result.table.to_pydict() == {
-        "text": ["01234", None], "cat": ["a", "b"], "n": [1, None], "day": [datetime.date(2024, 1, 2), None]
-    }  # fmt: skip
+        "text": ["01234", None],
+        "cat": ["a", "b"],
+        "n": [1, None],
+        "day": [datetime.date(2024, 1, 2), None],
+    }
     assert result.table["cat"].type == TEXT
 
 
@@ -336,3 +362,31 @@ def test_what_is_no_frame() -> None:
     assert not is_frame("people.csv")
     with pytest.raises(SourceError, match="type list is not a table"):
         from_frame([{"a": CANARY}])
+
+
+def test_dates_that_nobody_can_print_are_refused() -> None:
+    table = pa.table({"d": pa.array([10_000_000], pa.int32()).cast(pa.date32()), "n": [1]})
+    with pytest.raises(SourceError, match="column 'd' has dates outside the years 1 to 9999"):
+        from_frame(table)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4), st.booleans())
+@settings(max_examples=150)
+def test_a_damaged_file_gives_a_table_or_one_of_our_errors(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]], arrow: bool
+) -> None:
+    file = tmp_path_factory.getbasetemp() / ("flip.arrow" if arrow else "flip.parquet")
+    if arrow:
+        feather.write_feather(PEOPLE, str(file), compression="uncompressed")
+    else:
+        pq.write_table(PEOPLE, file)
+    content = bytearray(file.read_bytes())
+    for place, byte in changes:
+        content[place % len(content)] = byte
+    file.write_bytes(content)
+    try:
+        table = read_file(file).table
+    except SfumatoError as error:
+        assert isinstance(error, SourceError)
+    else:
+        table.to_pylist()

@@ -1,4 +1,5 @@
-"""Schemas: all faults at once, unknown keys refused, no value echoed, and the same schema after a way through TOML."""
+"""Schemas: all faults at once, unknown keys refused, no value echoed, and the same schema after a way through
+TOML."""
 
 from __future__ import annotations
 
@@ -69,7 +70,14 @@ def test_all_faults_are_reported_at_once_with_their_place() -> None:
         )
     message = str(caught.value)
     assert "6 faults" in message
-    for place in ("datset", "columns.age.role", "columns.zip.hierarchy", "columns.pay", "columns.job.importance", "columns.id"):
+    for place in (
+        "datset",
+        "columns.age.role",
+        "columns.zip.hierarchy",
+        "columns.pay",
+        "columns.job.importance",
+        "columns.id",
+    ):
         assert place in message
 
 
@@ -110,7 +118,9 @@ def test_missing_columns_are_named_with_the_nearest_name() -> None:
     with pytest.raises(MissingColumn) as caught:
         schema.require_columns(["Age", "marital_status", "disease"])
     assert "column 'age'" in str(caught.value)
-    assert "column 'marital-status' is in the schema but not in the data (nearest: 'marital_status')" in str(caught.value)
+    assert "column 'marital-status' is in the schema but not in the data (nearest: 'marital_status')" in str(
+        caught.value
+    )
     assert "disease" not in str(caught.value)
 
 

@@ -52,7 +52,7 @@ def _parquet(table: pa.Table, folder: Path) -> Relation:
 
 
 def _duckdb(table: pa.Table, folder: Path) -> Relation:
-    """A DuckDB table cannot have names that differ in case alone, so that those are taken from a Parquet file."""
+    """A DuckDB table cannot have names that differ in case alone: those stay in a Parquet file."""
     from sfumato.engines.duckdb import DuckDBRelation
     from sfumato.engines.write import write_table
 

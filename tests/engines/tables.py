@@ -14,11 +14,11 @@ from sfumato.data.recoding import RecodingTable
 DAY = datetime.date(2024, 2, 29)
 MOMENT = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999)
 
-ODD = 'na"me; DROP TABLE people; --\'`\\'
+ODD = "na\"me; DROP TABLE people; --'`\\"
 
 
 def nasty_table() -> pa.Table:
-    """Nulls, NaN, negative zero, odd names, Unicode, leading zeros, dates, equal rows, units with several rows."""
+    """Nulls, NaN, negative zero, odd names, Unicode, leading zeros, dates, equal rows, repeated units."""
     columns: dict[str, Any] = {
         "marital-status": ["single", "wed", None, "single", "", "single", "wed", "wed"],
         "Country": ["NO", "NO", "FI", "NO", None, "NO", "SE", "NO"],

@@ -149,6 +149,19 @@ def test_an_entry_that_cannot_have_happened_is_found(filled: Place) -> None:
     assert damage_after(filled, f"INSERT INTO {{t}}entries VALUES (8, {values})") == 8
 
 
+@pytest.mark.parametrize(
+    "payload", ["[]", "7", "x", '{"loss":"x"}', '{"loss":{}}', '{"loss":{"kind":[]}}', "[" * 100_000]
+)
+def test_payloads_that_are_nonsense_are_found(filled: Place, payload: str) -> None:
+    with filled.open() as ledger:
+        last = ledger.entries()[-1]
+    forged = rehashed(
+        last, sequence=8, kind="grant", analyst="ann", token="x", payload_text=payload, previous=last.hash
+    )
+    values = ", ".join(f"'{value}'" for value in list(forged.__dict__.values())[1:])
+    assert damage_after(filled, f"INSERT INTO {{t}}entries VALUES (8, {values})") == 8
+
+
 def test_entries_of_another_ledger_do_not_fit(filled: Place) -> None:
     with filled.open() as ledger:
         head = ledger.head()

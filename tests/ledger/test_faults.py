@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import resource
 import sqlite3
 import stat
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.core.errors import InputError, LedgerError
-from sfumato.ledger import Ledger
+from sfumato.ledger import Ledger, LossAmount
 from sfumato.ledger.sqlite import SqliteStore
 from tests.ledger.conftest import Place
 
@@ -94,6 +95,31 @@ def test_a_cut_off_file_is_said_to_be_damaged(tmp_path: Path, cut: int) -> None:
         ledger.verify()
 
 
+def test_no_flipped_bit_is_taken_for_an_intact_ledger(tmp_path: Path) -> None:
+    """Found, refused, or in a place that holds nothing: never another content under an intact chain."""
+    path, damaged = tmp_path / "ledger.db", tmp_path / "damaged.db"
+    with Ledger.open(path) as ledger:
+        ledger.grant("d", "ann", LossAmount.pure(1))
+        for number in range(40):
+            ledger.commit(ledger.reserve("d", "ann", LossAmount.pure("0.01"), f"q{number}"), number)
+        entries, accounts, head = ledger.entries(), ledger.accounts(), ledger.head()
+    original, draws, found = path.read_bytes(), random.Random(7), 0
+    for _ in range(150):
+        content = bytearray(original)
+        content[draws.randrange(len(content))] ^= 1 << draws.randrange(8)
+        for leftover in tmp_path.glob("damaged*"):
+            leftover.unlink()
+        damaged.write_bytes(content)
+        try:
+            with Ledger.open(damaged) as ledger:
+                intact = ledger.verify(head).ok
+                assert not intact or (ledger.entries(), ledger.accounts()) == (entries, accounts)
+        except LedgerError:
+            intact = False
+        found += not intact
+    assert found > 20
+
+
 def test_a_missing_folder_and_a_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="folder exists"):
         Ledger.open(tmp_path / "nowhere" / "ledger.db")
@@ -129,6 +155,7 @@ def test_a_read_only_file_is_said_to_be_read_only() -> None:
         "if os.geteuid() == 0: os.setuid(65534)\n"
         "try: Ledger.open(sys.argv[1]).note('d', {}, token='t')\n"
         "except LedgerError as error: print(error)\n"
+        "print(Ledger.open(sys.argv[1], read_only=True).verify())\n"
     )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger.db"
@@ -139,7 +166,7 @@ def test_a_read_only_file_is_said_to_be_read_only() -> None:
             [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True
         )
         Path(folder).chmod(0o755)
-    assert "read-only" in told.stdout, told.stdout + told.stderr
+    assert "read-only" in told.stdout and "0 entries, chain" in told.stdout, told.stdout + told.stderr
 
 
 def test_a_full_disk_enters_nothing_and_says_so(tmp_path: Path) -> None:
@@ -177,6 +204,17 @@ def test_a_disk_that_stops_taking_bytes_enters_nothing(tmp_path: Path) -> None:
     with Ledger.open(path) as ledger:
         assert [entry.token for entry in ledger.entries()] == ["kept"] and ledger.verify().ok
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 150_000
+
+
+def test_a_closed_ledger_says_that_it_is_closed(place: Place) -> None:
+    ledger = place.open()
+    ledger.close()
+    if "://" in place.address:
+        assert ledger.head().sequence == 0, "a connection to a server is made again"
+        ledger.close()
+    else:
+        with pytest.raises(LedgerError, match="closed"):
+            ledger.head()
 
 
 @pytest.mark.parametrize("address", ["mysql://user:hush@host/db", "sqlite:///x.db", "https://example.org"])

@@ -72,7 +72,7 @@ def test_chunks_and_dictionaries_with_different_contents_agree() -> None:
 
 
 def test_many_wide_columns_do_not_overflow() -> None:
-    """Thirty columns of 1,000 values each have 10^90 combinations; the rows must still be told apart exactly."""
+    """Thirty columns of 1,000 values have 10^90 combinations; the rows must still be told apart exactly."""
     n = 1_000
     columns = {f"c{i}": np.roll(np.arange(n), i * 7) for i in range(30)}
     columns["last"] = np.arange(n) // 2

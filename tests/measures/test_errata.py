@@ -92,7 +92,9 @@ def test_e08_the_class_with_the_larger_distance_is_the_worse_one() -> None:
 @pytest.mark.golden("G-ANO-23")
 @given(st.integers(2, 400), st.randoms(use_true_random=False))
 def test_e09_at_most_as_many_2_diverse_classes_as_rare_records(classes: int, random: object) -> None:
-    """10,000 records of which 100 are positive, dealt into classes: more than 100 classes cannot all be diverse."""
+    """10,000 records of which 100 are positive, dealt into classes: more than 100 classes cannot all be
+    diverse.
+    """
     seed = random.randrange(2**32)  # type: ignore[attr-defined]
     group = np.random.default_rng(seed).permutation(np.arange(10_000) % classes)
     positive = np.arange(10_000) < 100

@@ -79,7 +79,12 @@ def test_the_table_adds_unrounded_records() -> None:
 
 
 JOBS = Hierarchy.from_levels(
-    [["Engineer", "Professional", "*"], ["Lawyer", "Professional", "*"], ["Writer", "Artist", "*"], ["Dancer", "Artist", "*"]]
+    [
+        ["Engineer", "Professional", "*"],
+        ["Lawyer", "Professional", "*"],
+        ["Writer", "Artist", "*"],
+        ["Dancer", "Artist", "*"],
+    ]
 )
 FIVE_YEARS = Hierarchy.from_levels(
     [[str(age), f"[{age // 5 * 5},{age // 5 * 5 + 5})", "*"] for age in range(30, 40)]
@@ -117,7 +122,10 @@ def hospital_release() -> ReleasedTable:
     columns = {
         "zip": Column(role="quasi", hierarchy=HierarchySpec(mask="right", alphabet=10)),
         "age": Column(
-            role="quasi", type="integer", bounds=(20, 59), hierarchy=HierarchySpec(intervals=(10, 40), origin=20)
+            role="quasi",
+            type="integer",
+            bounds=(20, 59),
+            hierarchy=HierarchySpec(intervals=(10, 40), origin=20),
         ),
         "nationality": Column(role="quasi"),
         "disease": Column(role="sensitive"),

@@ -48,22 +48,29 @@ def test_delta_is_the_largest_log_ratio_and_infinite_when_a_value_is_missing() -
 
 
 def test_delta_is_strict() -> None:
-    bound = math.log(0.5) - math.log(0.25)
     released = classes_table([{"a": 1, "b": 3}, {"a": 3, "b": 1}])
-    at_bound = measure(released, SCHEMA, sf.DeltaDisclosure(bound, "disease", reference="released"))
-    assert at_bound.holds is (at_bound.value < bound)
+    bound = measure(released, SCHEMA, sf.DeltaDisclosure(9, "disease", reference="released")).value
+    assert bound == pytest.approx(math.log(2))
+    assert not measure(released, SCHEMA, sf.DeltaDisclosure(bound, "disease", reference="released")).holds
+    above = math.nextafter(bound, 9)
+    assert measure(released, SCHEMA, sf.DeltaDisclosure(above, "disease", reference="released")).holds
 
 
 def test_a_value_the_reference_lacks_is_an_infinite_gain() -> None:
     original = classes_table([{"a": 4}])
     released = classes_table([{"a": 3, "b": 1}])
-    for guarantee in (sf.BetaLikeness(9, "disease"), sf.DeltaDisclosure(9, "disease"), sf.TCloseness(9, "disease", distance="kl")):
+    for guarantee in (
+        sf.BetaLikeness(9, "disease"),
+        sf.DeltaDisclosure(9, "disease"),
+        sf.TCloseness(9, "disease", distance="kl"),
+    ):
         found = measure(released, SCHEMA, guarantee, original=original)
         assert found.value == math.inf and not found.holds
 
 
 @pytest.mark.parametrize(
-    "guarantee", [sf.TCloseness(0.1, "disease"), sf.BetaLikeness(1, "disease"), sf.DeltaDisclosure(1, "disease")]
+    "guarantee",
+    [sf.TCloseness(0.1, "disease"), sf.BetaLikeness(1, "disease"), sf.DeltaDisclosure(1, "disease")],
 )
 def test_comparing_with_the_input_needs_the_input(guarantee: ClassGuarantee) -> None:
     with pytest.raises(InputError, match="original="):
@@ -73,7 +80,9 @@ def test_comparing_with_the_input_needs_the_input(guarantee: ClassGuarantee) -> 
 NOTHING: tuple[str, ...] = ()
 
 
-@given(st.lists(st.dictionaries(st.sampled_from("abc"), st.integers(1, 5), min_size=1), min_size=1, max_size=4))
+@given(
+    st.lists(st.dictionaries(st.sampled_from("abc"), st.integers(1, 5), min_size=1), min_size=1, max_size=4)
+)
 def test_protecting_nothing_holds_always(classes: list[dict[str, int]]) -> None:
     released = classes_table(classes)
     for guarantee in (
@@ -92,7 +101,9 @@ def test_protecting_nothing_holds_always(classes: list[dict[str, int]]) -> None:
         assert measure(released, SCHEMA, guarantee).holds, guarantee
 
 
-@given(st.lists(st.dictionaries(st.sampled_from("abc"), st.integers(1, 5), min_size=1), min_size=1, max_size=4))
+@given(
+    st.lists(st.dictionaries(st.sampled_from("abc"), st.integers(1, 5), min_size=1), min_size=1, max_size=4)
+)
 def test_protecting_every_value_is_protecting_all(classes: list[dict[str, int]]) -> None:
     released = classes_table(classes)
     every = ("a", "b", "c")

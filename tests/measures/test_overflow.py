@@ -1,4 +1,6 @@
-"""Two classes of n/2 rows with one value each: the true distance is 0.5, and no number of rows hides it under t = 0.2."""
+"""Two classes of n/2 rows with one value each: the true distance is 0.5, and no number of rows hides it
+under t = 0.2.
+"""
 
 from __future__ import annotations
 

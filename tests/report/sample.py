@@ -21,9 +21,13 @@ from sfumato.report.figures.loss_per_attribute import loss_per_attribute
 from sfumato.report.figures.risk_profile import risk_profile
 from sfumato.report.figures.tradeoff import Nodes, tradeoff
 
-#: Markup, attribute and script canaries, a closing tag for every element that switches parsing, terminal escapes and
+#: Markup, attribute and script canaries, a closing tag for every element that switches parsing, terminal
+#: escapes and
 #: characters that reorder text.
-CANARY = "<script>canary()</script>\"onload='canary()' </style></title></svg><!-- ]]> &lt; $x^2$ \x1b[31m\u202eevil\x00"
+CANARY = (
+    "<script>canary()</script>\"onload='canary()' </style></title></svg><!-- ]]> "
+    "&lt; $x^2$ \x1b[31m\u202eevil\x00"
+)
 
 SIZES = np.array([5, 5, 6, 7, 9, 12, 14, 20, 33, 48, 51, 120, 340, 900])
 
@@ -55,7 +59,10 @@ def certificate() -> Certificate:
             ),
         ),
         method={"name": "Lattice", "suppression": 0.05},
-        schema={"dataset": "people", "columns": {"age": {"role": "quasi"}, "zip": {"role": "quasi"}, "disease": {"role": "sensitive"}}},
+        schema={
+            "dataset": "people",
+            "columns": {"age": {"role": "quasi"}, "zip": {"role": "quasi"}, "disease": {"role": "sensitive"}},
+        },
         files={"data.parquet": {"sha256": "cd" * 32, "bytes": 123456, "rows": 1570}},
         versions={"sfumato": "0.1.0", "python": "3.11"},
         fingerprint="hmac-sha256:" + "ef" * 32,
@@ -79,7 +86,9 @@ def certificate() -> Certificate:
 
 
 def figures(name: str = "age") -> dict[str, str]:
-    tree = Hierarchy.from_levels([[str(age), f"[{age // 10 * 10}, {age // 10 * 10 + 10})", "*"] for age in range(20, 60)])
+    tree = Hierarchy.from_levels(
+        [[str(age), f"[{age // 10 * 10}, {age // 10 * 10 + 10})", "*"] for age in range(20, 60)]
+    )
     table = pa.table({name: ["[20, 30)"] * 60 + ["*"] * 40})
     released = ReleasedTable(table, Schema.of(quasi=[name]), {name: tree}, 100)
     counts = Counter(str(20 + i % 17) for i in range(100))
@@ -88,7 +97,13 @@ def figures(name: str = "age") -> dict[str, str]:
         "loss_per_attribute": loss_per_attribute({name: 0.31, "zip": 1.0, "sex": 0.0}, levels={name: name}),
         "risk_profile": risk_profile(SIZES),
         "tradeoff": tradeoff(
-            Nodes([0.2, 0.5, 1.0, 0.01], [0.3, 0.2, 0.0, 1.0], [0.0, 0.05, 0.0, 0.0], 0, names=[name, "b", "c", "d"])
+            Nodes(
+                [0.2, 0.5, 1.0, 0.01],
+                [0.3, 0.2, 0.0, 1.0],
+                [0.0, 0.05, 0.0, 0.0],
+                0,
+                names=[name, "b", "c", "d"],
+            )
         ),
         "distributions": distributions([compared(name, dict(counts), released)]),
         "ledger_timeline": ledger_timeline(
@@ -102,15 +117,30 @@ def content() -> CardContent:
         certificate=certificate(),
         title="People, first release",
         scores=(
-            Score("loss", 0.1798, "lower", "share of detail that was given up", {"age": 0.31}, uses_original=False),
+            Score(
+                "loss",
+                0.1798,
+                "lower",
+                "share of detail that was given up",
+                {"age": 0.31},
+                uses_original=False,
+            ),
             Score("query_error", 0.0421, "lower", "OWNERSCORE median relative error of count queries"),
         ),
         figures=figures(),
         risk={"prosecutor_highest": 0.2, "prosecutor_average": 0.0089, "uniques": 0},
         owner_risk={"OWNERRISK": 0.003},
         attacks=(AttackResult("Skewness", 0.4, 0.1, (0.2, 0.6), 20, "Belief rises."),),
-        owner_attacks=(AttackResult("Linkage", 0.01, 0.001, (0.0, 0.02), 1600, "OWNERATTACK nobody is identified."),),
-        details={"levels": {"age": 2, "zip": 5}, "released": 1570, "suppressed": 30, "classes": 14, "gap": 0.0},
+        owner_attacks=(
+            AttackResult("Linkage", 0.01, 0.001, (0.0, 0.02), 1600, "OWNERATTACK nobody is identified."),
+        ),
+        details={
+            "levels": {"age": 2, "zip": 5},
+            "released": 1570,
+            "suppressed": 30,
+            "classes": 14,
+            "gap": 0.0,
+        },
         owner_details={"OWNERDETAIL": 1600},
         answers={"roles": Answer(True), "informed": Answer(False, "letters go out in May")},
         signature="Ed25519, key 4f3a",

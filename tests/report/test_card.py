@@ -10,14 +10,15 @@ import pytest
 
 from sfumato.core.errors import InputError
 from sfumato.report.card import POLICY, release_card
-from sfumato.report.content import Answer, CardContent
 from sfumato.report.checklist import QUESTIONS, checklist
+from sfumato.report.content import Answer, CardContent
 from sfumato.report.escape import html as escaped
 from sfumato.report.wording import number, percentage, plain_name, sentence, verdict_sentence
 from tests.report.sample import CANARY, certificate, content, hostile
 
 ELEMENTS = set(
-    "html head meta title style body a header p h1 h2 main section ul li span strong div table caption thead tbody tr th td "
+    "html head meta title style body a header p h1 h2 main section ul li span strong div table caption "
+    "thead tbody tr th td "
     "dl dt dd figure figcaption code footer svg g path use defs clippath rect text desc".split()
 )
 
@@ -43,7 +44,9 @@ def test_a_card_is_made_of_known_elements_only(made: object, audience: str) -> N
     text = release_card(made(), audience=audience)  # type: ignore[operator, arg-type]
     found = Markup(text)
     assert found.elements <= ELEMENTS
-    assert not {name for name in found.attributes if name.startswith("on") or name in ("src", "action", "formaction")}
+    assert not {
+        name for name in found.attributes if name.startswith("on") or name in ("src", "action", "formaction")
+    }
     assert re.findall(r"https?://[^\s\"]+", text.replace("http://www.w3.org/2000/svg", "")) == []
 
 
@@ -51,7 +54,7 @@ def test_every_canary_is_shown_and_inert() -> None:
     text = release_card(hostile(), audience="owner")
     assert "<script" not in text
     assert text.count("</style>") == 1
-    assert text.count("</title></") == 0
+    assert "</title></svg>" not in text
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e]", text)
     assert text.count(escaped(CANARY)) > 40
 
@@ -75,16 +78,35 @@ def test_the_policy_forbids_scripts_and_fetching() -> None:
 
 def test_what_was_made_from_the_original_is_on_the_owners_card_only() -> None:
     public, owner = (release_card(content(), audience=a) for a in ("public", "owner"))
-    for mark in ("OWNERSCORE", "OWNERRISK", "OWNERATTACK", "OWNERDETAIL", "tradeoff-title", "distributions-title", "Do not publish"):
+    for mark in (
+        "OWNERSCORE",
+        "OWNERRISK",
+        "OWNERATTACK",
+        "OWNERDETAIL",
+        "tradeoff-title",
+        "distributions-title",
+        "Do not publish",
+    ):
         assert mark not in public
         assert mark in owner
-    for mark in ("class-sizes-title", "loss-per-attribute-title", "risk-profile-title", "18 %".replace(" ", "\u00a0")):
+    for mark in (
+        "class-sizes-title",
+        "loss-per-attribute-title",
+        "risk-profile-title",
+        "18 %".replace(" ", "\u00a0"),
+    ):
         assert mark in public
 
 
 def test_a_figure_nobody_declared_public_stays_with_the_owner() -> None:
     given = content()
-    more = replace(given, figures={**given.figures, "something_new": given.figures["class_sizes"].replace("class-sizes", "new")})
+    more = replace(
+        given,
+        figures={
+            **given.figures,
+            "something_new": given.figures["class_sizes"].replace("class-sizes", "new"),
+        },
+    )
     assert "new-title" not in release_card(more, audience="public")
     assert "new-title" in release_card(more, audience="owner")
 
@@ -94,7 +116,9 @@ def test_the_same_content_gives_the_same_bytes() -> None:
 
 
 def test_a_card_of_a_bare_certificate_is_complete() -> None:
-    text = release_card(CardContent(replace(certificate(), attacks=(), composition={}, claims=())), audience="public")
+    text = release_card(
+        CardContent(replace(certificate(), attacks=(), composition={}, claims=())), audience="public"
+    )
     assert "Nothing is guaranteed about this release." in text
     assert "No attack was run against this release." in text
     assert "No earlier release of this data set was considered." in text
@@ -137,7 +161,11 @@ def test_the_verdict_says_what_holds() -> None:
         ({"claims": ()}, "1.", "nothing is promised"),
         ({"private": False}, "2.", "seeded"),
         ({"schema": {"unlisted": "plain"}}, "2.", "does not describe"),
-        ({"schema": {"columns": {"age": {"role": "quasi", "source": "data", "bounds": [1, 2]}}}}, "2.", "read from the data: age"),
+        (
+            {"schema": {"columns": {"age": {"role": "quasi", "source": "data", "bounds": [1, 2]}}}},
+            "2.",
+            "read from the data: age",
+        ),
         ({"method": {}}, "3.", "not named"),
         ({"ledger": "not entered"}, "5.", "not entered in a ledger"),
         ({"versions": {}}, "6.", "versions are not named"),

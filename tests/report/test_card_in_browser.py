@@ -48,7 +48,9 @@ def open_card(chromium: Any, tmp_path: Path) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("audience", ["public", "owner"])
-def test_the_card_renders_without_a_word_on_the_console_and_fetches_nothing(open_card: Any, audience: str) -> None:
+def test_the_card_renders_without_a_word_on_the_console_and_fetches_nothing(
+    open_card: Any, audience: str
+) -> None:
     card = open_card(content(), audience)
     assert card.page.title() == "People, first release"
     assert card.page.locator("h1").inner_text() == "People, first release"
@@ -64,7 +66,8 @@ def test_a_hostile_release_runs_nothing(open_card: Any) -> None:
     assert card.console == []
     assert card.requests == [card.address]
     assert card.page.locator("script").count() == 0
-    handlers = "[...document.querySelectorAll('*')].flatMap(e => e.getAttributeNames()).filter(n => n.startsWith('on'))"
+    names = "[...document.querySelectorAll('*')].flatMap(e => e.getAttributeNames())"
+    handlers = f"{names}.filter(name => name.startsWith('on'))"
     assert card.page.evaluate(handlers) == []
     assert "<script>canary()</script>" in card.page.locator("h1").inner_text()
     assert card.page.evaluate("typeof canary") == "undefined"
@@ -117,7 +120,8 @@ def test_the_policy_stops_what_would_slip_through(open_card: Any, listener: tupl
 def test_everybody_can_read_it(open_card: Any, audience: str, scheme: str) -> None:
     from axe_playwright_python.base import AXE_FILE_PATH
 
-    # axe itself is a script, which the policy rightly refuses; it is checked on the same page without the policy
+    # axe itself is a script, which the policy rightly refuses; it is checked on the same page without the
+    # policy
     text = release_card(content(), audience=audience)  # type: ignore[arg-type]
     start = text.index('<meta http-equiv="Content-Security-Policy"')
     card = open_card(text[:start] + text[text.index(">", start) + 1 :], scheme=scheme)
@@ -130,9 +134,12 @@ def test_everybody_can_read_it(open_card: Any, audience: str, scheme: str) -> No
 
 def test_marks_have_tooltips(open_card: Any) -> None:
     card = open_card(content())
-    assert card.page.locator("#class-sizes-bar-2 > title").text_content() == "5 classes of 5–9 records, 32 records together"
-    counted = "document.querySelectorAll('#tradeoff-frontier title, #tradeoff-nodes title, #tradeoff-chosen title').length"
-    assert card.page.evaluate(counted) == 5  # four nodes, the chosen one marked a second time
+    assert (
+        card.page.locator("#class-sizes-bar-2 > title").text_content()
+        == "5 classes of 5–9 records, 32 records together"
+    )
+    marks = "#tradeoff-frontier title, #tradeoff-nodes title, #tradeoff-chosen title"
+    assert card.page.locator(marks).count() == 5  # four nodes, the chosen one marked a second time
 
 
 def test_it_prints_without_losing_a_section(open_card: Any) -> None:

@@ -1,4 +1,5 @@
-"""Figures: well-formed, the same bytes for the same numbers, a tooltip on each mark, and safe whatever the names."""
+"""Figures: well-formed, the same bytes for the same numbers, a tooltip on each mark, and safe whatever the
+names."""
 
 from __future__ import annotations
 
@@ -48,7 +49,9 @@ def test_every_figure_is_plain_svg_with_title_and_description(text: str) -> None
 
 
 def test_ids_of_different_figures_do_not_meet(drawn: dict[str, str]) -> None:
-    ids = Counter(node.get("id") for source in drawn.values() for node in ElementTree.fromstring(source).iter())
+    ids = Counter(
+        node.get("id") for source in drawn.values() for node in ElementTree.fromstring(source).iter()
+    )
     del ids[None]
     assert [name for name, count in ids.items() if count > 1] == []
 
@@ -58,11 +61,16 @@ def test_the_same_numbers_give_the_same_bytes(drawn: dict[str, str]) -> None:
 
 
 @pytest.mark.slow
-def test_the_bytes_do_not_depend_on_the_process_or_the_settings_of_its_user(drawn: dict[str, str], tmp_path: object) -> None:
+def test_the_bytes_do_not_depend_on_the_process_or_the_settings_of_its_user(
+    drawn: dict[str, str], tmp_path: object
+) -> None:
     settings = f"{tmp_path}/matplotlibrc"
     with open(settings, "w") as file:
         file.write("font.size: 31\naxes.facecolor: red\nsvg.fonttype: path\n")
-    program = "from tests.report.sample import figures; import hashlib; print(hashlib.sha256(repr(figures()).encode()).hexdigest())"
+    program = (
+        "from tests.report.sample import figures; import hashlib; "
+        "print(hashlib.sha256(repr(figures()).encode()).hexdigest())"
+    )
     found = {
         subprocess.run(
             [sys.executable, "-c", program],
@@ -102,9 +110,14 @@ def titles(source: str, group: str) -> list[str]:
 def test_every_bar_says_its_numbers() -> None:
     source = class_sizes([5, 5, 7, 30], k=5)
     assert "3 classes of 5–9 records, 17 records together" in titles(source, "class-sizes-bar")
-    assert "30 records (63.8 %) with a risk above 2 % and up to 5 %" in titles(risk_profile([5, 5, 7, 30]), "risk-profile-bar")
+    assert "30 records (63.8 %) with a risk above 2 % and up to 5 %" in titles(
+        risk_profile([5, 5, 7, 30]), "risk-profile-bar"
+    )
     losses = loss_per_attribute({"a": 0.25, "b": 1.0}, levels={"a": "level 1"})
-    assert titles(losses, "loss-per-attribute-bar") == ["b: 100.00 % of the detail lost", "a: 25.00 % of the detail lost (level 1)"]
+    assert titles(losses, "loss-per-attribute-bar") == [
+        "b: 100.00 % of the detail lost",
+        "a: 25.00 % of the detail lost (level 1)",
+    ]
 
 
 @pytest.mark.parametrize("largest", [1, 2, 3, 9, 10, 11, 999, 1000, 123_456])
@@ -134,7 +147,7 @@ def test_every_node_of_a_large_lattice_is_counted_and_the_figure_stays_small() -
     source = tradeoff(Nodes(risk, loss, np.zeros(n), chosen=17))
     marks = titles(source, "tradeoff-spots")
     counted = sum(int(text.split(" node")[0].replace(",", "")) for text in marks)
-    assert counted + len(set([*frontier(risk, loss).tolist(), 17])) == n
+    assert counted + len({*frontier(risk, loss).tolist(), 17}) == n
     assert len(marks) > 100
     assert len(source) < 500_000
     assert n > MOST_MARKS
@@ -146,7 +159,13 @@ def test_tradeoff_refuses_arrays_of_different_lengths() -> None:
 
 
 def test_empty_inputs_are_drawn_too() -> None:
-    for source in (class_sizes([]), risk_profile([]), loss_per_attribute({}), ledger_timeline([]), tradeoff(Nodes([], [], []))):
+    for source in (
+        class_sizes([]),
+        risk_profile([]),
+        loss_per_attribute({}),
+        ledger_timeline([]),
+        tradeoff(Nodes([], [], [])),
+    ):
         ElementTree.fromstring(source)
 
 

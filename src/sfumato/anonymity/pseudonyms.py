@@ -16,13 +16,13 @@ import hmac
 import json
 import os
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from sfumato.core.errors import InputError, ParameterError
+from sfumato.core.errors import InputError
 from sfumato.core.params import require
 from sfumato.data.values import text_of
 from sfumato.wire.keys import OwnerKey
@@ -90,7 +90,6 @@ class Pseudonyms:
         encoded = _encoded(column)
         key = self._key()
         names = [self._of(value, key) for value in encoded.dictionary.to_pylist()]
-        self._refuse_collisions(names, encoded.dictionary.to_pylist())
         return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(names, pa.string())).cast(pa.string())
 
     def map_of(self, column: pa.Array | pa.ChunkedArray) -> PseudonymMap:
@@ -119,14 +118,6 @@ class Pseudonyms:
         message = len(scope).to_bytes(8, "big") + scope + text.encode("utf-8", "surrogatepass")
         digest = hmac.digest(key, message, hashlib.sha256)
         return base64.b32encode(digest).decode().lower()[: self.length]
-
-    def _refuse_collisions(self, names: Iterable[str | None], values: Iterable[object]) -> None:
-        """Two people under one pseudonym would be merged silently; at full length this does not happen."""
-        texts = {text for value in values if (text := self._text(value)) is not None}
-        if len({name for name in names if name is not None}) != len(texts):
-            raise ParameterError(
-                f"two identifiers got the same pseudonym of {self.length} characters; use more"
-            )
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
-"""Intersection of exact answers: two harmless extremes about the same group, asked of two tables, point at one person.
+"""Intersection of exact answers: two harmless extremes about the same group, asked of two tables, point at
+one person.
 
-The youngest sick person is 40, the lightest sick person weighs 100: whoever is 40 and weighs 100 is sick. Each answer leaves a set of
-candidates; the sets are intersected. Dinur, Nissim, "Revealing information while preserving privacy", PODS 2003, for the general law.
+The youngest sick person is 40, the lightest sick person weighs 100: whoever is 40 and weighs 100 is sick.
+Each answer leaves a set of candidates; the sets are intersected. Dinur, Nissim, "Revealing information while
+preserving privacy", PODS 2003, for the general law.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ class Extreme:
 
 @dataclass(frozen=True)
 class AnswerIntersection(Attack):
-    """The view's result is a sequence of `Extreme` answers about one hidden group; `knowledge` is a table of everybody.
+    """The view's result is a sequence of `Extreme` answers about one hidden group; `knowledge` is a table of
+    everybody.
 
     Success: 1 over the number of candidates that every answer leaves; blind guessing: 1 over everybody.
     """
@@ -58,7 +61,8 @@ class AnswerIntersection(Attack):
 
 
 def candidates(answers: Sequence[Extreme], people: pa.Table) -> tuple[int, ...]:
-    """The rows that attain every answered extreme: where one person can be behind all answers, it is one of these."""
+    """The rows that attain every answered extreme: where one person can be behind all answers, it is one of
+    these."""
     if not answers or people is None or not people.num_rows:
         raise InputError("the attack needs at least one answer and a table of people")
     missing = sorted({answer.column for answer in answers} - set(people.column_names))
@@ -67,12 +71,15 @@ def candidates(answers: Sequence[Extreme], people: pa.Table) -> tuple[int, ...]:
     left = set(range(people.num_rows))
     for answer in answers:
         column = people.column(answer.column).to_pylist()
-        left &= {row for row, value in enumerate(column) if value is not None and float(value) == answer.value}
+        left &= {
+            row for row, value in enumerate(column) if value is not None and float(value) == answer.value
+        }
     return tuple(sorted(left))
 
 
 def surely_inside(answers: Sequence[Extreme], people: pa.Table) -> tuple[int, ...]:
-    """The rows that must belong to the hidden group: the only ones that can attain some answer and contradict none."""
+    """The rows that must belong to the hidden group: the only ones that can attain some answer and contradict
+    none."""
     possible = set(range(people.num_rows))
     for answer in answers:
         column = people.column(answer.column).to_pylist()

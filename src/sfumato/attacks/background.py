@@ -1,8 +1,8 @@
 """Background knowledge: values that a target surely does not have, and the values of others, shrink a class.
 
-Knowing that heart disease is rare in one country, or what two colleagues in the same class suffer from, leaves fewer values.
-Machanavajjhala et al., TKDD 1(1), 2007; Martin, Kifer, Machanavajjhala, Gehrke, Halpern, "Worst-case background knowledge for
-privacy-preserving data publishing", ICDE 2007.
+Knowing that heart disease is rare in one country, or what two colleagues in the same class suffer from,
+leaves fewer values. Machanavajjhala et al., TKDD 1(1), 2007; Martin, Kifer, Machanavajjhala, Gehrke, Halpern,
+"Worst-case background knowledge for privacy-preserving data publishing", ICDE 2007.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from sfumato.core.view import Attack, AttackResult, View
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known about one person: raw quasi-identifiers (`target`), values the person cannot have (`excluded`), and how
+    """What is known about one person: raw quasi-identifiers (`target`), values the person cannot have
+    (`excluded`), and how
     many others of the same class are known to have which value (`others`)."""
 
     target: Mapping[str, str | None] = field(repr=False)
@@ -35,11 +36,12 @@ class Facts:
 
 @dataclass(frozen=True)
 class BackgroundKnowledge(Attack):
-    """An adversary who can rule out `exclusions` values for a target and knows the values of `known_others` people in its class.
+    """An adversary who can rule out `exclusions` values for a target and knows the values of `known_others`
+    people in its class.
 
-    Success: the share of people whose value is certain once the most helpful such facts are known (both 0: homogeneity).
-    Blind guessing: those of them who have the table's most frequent value. With `Facts` as knowledge one person is attacked;
-    success is then the posterior of the likeliest value that is left.
+    Success: the share of people whose value is certain once the most helpful such facts are known (both 0:
+    homogeneity). Blind guessing: those of them who have the table's most frequent value. With `Facts` as
+    knowledge one person is attacked; success is then the posterior of the likeliest value that is left.
     """
 
     attribute: str | None = None
@@ -47,8 +49,14 @@ class BackgroundKnowledge(Attack):
     known_others: int = 0
 
     def __post_init__(self) -> None:
-        require(self.exclusions >= 0, f"BackgroundKnowledge: exclusions must not be negative, not {self.exclusions}")
-        require(self.known_others >= 0, f"BackgroundKnowledge: known_others must not be negative, not {self.known_others}")
+        require(
+            self.exclusions >= 0,
+            f"BackgroundKnowledge: exclusions must not be negative, not {self.exclusions}",
+        )
+        require(
+            self.known_others >= 0,
+            f"BackgroundKnowledge: known_others must not be negative, not {self.known_others}",
+        )
 
     def run(self, view: View, knowledge: Facts | None = None) -> AttackResult:
         """Attack everybody with worst-case facts, or one person with the given ones."""
@@ -72,7 +80,8 @@ class BackgroundKnowledge(Attack):
             targets=records,
             finding=(
                 f"Somebody who can rule out {self.exclusions} value{'s' * (self.exclusions != 1)} and knows "
-                f"{self.known_others} others of a class learns '{name}' for certain about {found:,} of {records:,} records "
+                f"{self.known_others} others of a class learns '{name}' for certain about {found:,} of "
+                f"{records:,} records "
                 f"({percent(share(found, records))})."
             ),
             details={
@@ -86,18 +95,23 @@ class BackgroundKnowledge(Attack):
 
 
 def posterior(view: View, facts: Facts, attribute: str) -> dict[str | None, float]:
-    """What the adversary believes about the target's value, given the facts: value to probability, most likely first."""
+    """What the adversary believes about the target's value, given the facts: value to probability, most
+    likely first."""
     classes = classes_of(view)
     histogram = classes.histogram(attribute)
     inside = np.zeros(histogram.classes, dtype=np.bool_)
     inside[target_classes(classes, facts.target)] = True
     left: dict[str | None, float] = {}
-    for code, count in zip(histogram.value[inside[histogram.klass]], histogram.count[inside[histogram.klass]], strict=True):
+    for code, count in zip(
+        histogram.value[inside[histogram.klass]], histogram.count[inside[histogram.klass]], strict=True
+    ):
         value = histogram.values[int(code)]
         left[value] = left.get(value, 0.0) + float(count)
     for value, known in facts.others.items():
         if known > left.get(value, 0.0):
-            raise InputError("the facts contradict the release: more others are known to have a value than the class shows")
+            raise InputError(
+                "the facts contradict the release: more others are known to have a value than the class shows"
+            )
         left[value] -= known
     for value in facts.excluded:
         left.pop(value, None)
@@ -119,7 +133,8 @@ def _one_person(name: str, classes: Classes, belief: Mapping[str | None, float])
         interval=wilson(top, 1),
         targets=1,
         finding=(
-            f"With these facts {len(belief):,} value{'s' * (len(belief) != 1)} of '{name}' remain for the target; the likeliest "
+            f"With these facts {len(belief):,} value{'s' * (len(belief) != 1)} of '{name}' remain for the "
+            f"target; the likeliest "
             f"has probability {percent(top)} instead of {percent(prior)}."
         ),
         details={"attribute": name, "remaining_values": len(belief), "max_posterior": top},
@@ -129,7 +144,8 @@ def _one_person(name: str, classes: Classes, belief: Mapping[str | None, float])
 def _certain_pairs(histogram: Histogram, classes: Classes, exclusions: int, others: int) -> NDArray[np.bool_]:
     """For each pair (class, value): do the most helpful facts leave only this value to a person who has it?
 
-    Of the other values of the class the most frequent ones are excluded; the records of the rest must be known one by one.
+    Of the other values of the class the most frequent ones are excluded; the records of the rest must be
+    known one by one.
     """
     if not histogram.count.size:
         return np.zeros(0, dtype=np.bool_)
@@ -137,7 +153,8 @@ def _certain_pairs(histogram: Histogram, classes: Classes, exclusions: int, othe
     rank = np.arange(histogram.count.size) - start
     running = np.concatenate([[0], np.cumsum(histogram.count)])
     size = classes.sizes[histogram.klass]
-    # Excluded are the first `exclusions` values of the class other than this one (pairs are sorted by frequency).
+    # Excluded are the first `exclusions` values of the class other than this one (pairs are sorted by
+    # frequency).
     reach = np.where(rank < exclusions, exclusions + 1, exclusions)
     stop = np.minimum(start + reach, histogram.starts[histogram.klass + 1])
     excluded = running[stop] - running[start] - np.where(rank < reach, histogram.count, 0)

@@ -1,7 +1,8 @@
 """Which classes of a release a person may be in, given the raw values an adversary knows.
 
-Classes are arranged as a tree of prefixes, one quasi-identifier per depth; people descend it along the texts that cover their values.
-With one level per attribute everybody follows a single path, so a million people cost about as much as a join.
+Classes are arranged as a tree of prefixes, one quasi-identifier per depth; people descend it along the texts
+that cover their values. With one level per attribute everybody follows a single path, so a million people
+cost about as much as a join.
 """
 
 from __future__ import annotations
@@ -12,18 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.classes import Classes, Ids
-from sfumato.attacks.coverage import Covering, covering, meanings
+from sfumato.attacks.coverage import Covering, covering
+from sfumato.attacks.meaning import meanings
 from sfumato.core.errors import InputError
 
 #: People who descend together; bounds the memory of a step.
 BATCH = 65_536
 
 
-def matching(values: Sequence[Ids], coverings: Sequence[Covering], shown: Sequence[Ids]) -> Iterator[tuple[Ids, Ids]]:
+def matching(
+    values: Sequence[Ids], coverings: Sequence[Covering], shown: Sequence[Ids]
+) -> Iterator[tuple[Ids, Ids]]:
     """Batches of pairs (person, class) that agree in every column, ordered by person.
 
-    `values[a][p]` is person p's value in column a, `coverings[a]` says which texts cover it, `shown[a][c]` is the text of
-    class c.
+    `values[a][p]` is person p's value in column a, `coverings[a]` says which texts cover it, `shown[a][c]` is
+    the text of class c.
     """
     people = values[0].size if values else 0
     prefixes, last = _prefix_tree(shown)
@@ -36,7 +40,9 @@ def matching(values: Sequence[Ids], coverings: Sequence[Covering], shown: Sequen
             person, label, node = _expand(coverings[column], values[column], person, node)
             key = node * width + label
             place = np.minimum(np.searchsorted(keys, key), max(keys.size - 1, 0))
-            found = (keys[place] == key) & (label < width) if keys.size else np.zeros(key.size, dtype=np.bool_)
+            found = (
+                (keys[place] == key) & (label < width) if keys.size else np.zeros(key.size, dtype=np.bool_)
+            )
             person, node = person[found], place[found]
         counts = begin[node + 1] - begin[node]
         yield np.repeat(person, counts), order[_runs(begin[node], counts)]

@@ -34,7 +34,8 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """A sensitive attribute over classes, the pairs that occur only: `count[i]` records of `klass[i]` show value `value[i]`.
+    """A sensitive attribute over classes, the pairs that occur only: `count[i]` records of `klass[i]` show
+    value `value[i]`.
 
     Pairs are sorted by class, within a class by count, the most frequent first.
     """
@@ -71,8 +72,8 @@ class Histogram:
 class Classes:
     """The classes of a release.
 
-    `of_row[row]` is the class of a row; `sizes` counts rows, `units` counts people (rows where no unit column is shown);
-    `shown[a][c]` is the code of what class c shows for quasi-identifier a among `labels[a]`.
+    `of_row[row]` is the class of a row; `sizes` counts rows, `units` counts people (rows where no unit column
+    is shown); `shown[a][c]` is the code of what class c shows for quasi-identifier a among `labels[a]`.
     """
 
     table: pa.Table = field(repr=False)
@@ -97,7 +98,8 @@ class Classes:
 
 def spread(klass: Ids, codes: Ids, values: tuple[str | None, ...], classes: int) -> Histogram:
     """Count the values of each class."""
-    pairs, counts = np.unique(klass * max(len(values), 1) + codes, return_counts=True)
+    ids, pairs = hashed(klass * max(len(values), 1) + codes)
+    counts = np.bincount(ids, minlength=pairs.size)
     of_class, value = np.divmod(pairs, max(len(values), 1))
     order = np.lexsort((value, -counts, of_class))
     return Histogram(of_class[order], value[order], counts[order].astype(np.int64), values, classes)
@@ -118,7 +120,11 @@ def classes_of(view: View, quasi: Sequence[str] | None = None) -> Classes:
     """Group the released rows by their quasi-identifiers."""
     released = released_table(view)
     table = released.table
-    chosen = tuple(name for name in view.schema.quasi if name in table.column_names) if quasi is None else tuple(quasi)
+    chosen = (
+        tuple(name for name in view.schema.quasi if name in table.column_names)
+        if quasi is None
+        else tuple(quasi)
+    )
     require(table, chosen, view.name)
     columns = [encoded(table, name) for name in chosen]
     of_row, first = grouped([column.codes for column in columns], table.num_rows)
@@ -146,28 +152,47 @@ def encoded(table: pa.Table, name: str) -> Column:
         chunks = chunks.cast(chunks.type.value_type)
     dictionary = chunks.dictionary_encode(null_encoding="encode")
     seen: dict[str | None, int] = {}
-    merged = np.array([seen.setdefault(text, len(seen)) for text in texts(dictionary.dictionary)], dtype=np.int64)
+    merged = np.array(
+        [seen.setdefault(text, len(seen)) for text in texts(dictionary.dictionary)], dtype=np.int64
+    )
     codes = dictionary.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return Column(tuple(seen), merged[codes] if codes.size else codes)
 
 
 def grouped(columns: Sequence[Ids], rows: int) -> tuple[Ids, Ids]:
     """Equal tuples get equal ids 0, 1, …; also the first row of each id."""
-    ids = np.zeros(rows, dtype=np.int64)
+    packed, size = np.zeros(rows, dtype=np.int64), 1
     for codes in columns:
         width = int(codes.max()) + 1 if codes.size else 1
-        ids = np.unique(ids * width + codes, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    _, first = np.unique(ids, return_index=True)
-    return ids, first.astype(np.int64)
+        if size * width >= 1 << 62:  # no room for another digit: number what is there and go on
+            packed, distinct = hashed(packed)
+            size = distinct.size
+        packed, size = packed * width + codes, size * width
+    ids, distinct = hashed(packed)
+    first = np.empty(distinct.size, dtype=np.int64)
+    first[ids[::-1]] = np.arange(rows - 1, -1, -1)
+    return ids, first
+
+
+def hashed(keys: Ids) -> tuple[Ids, Ids]:
+    """Number equal keys 0, 1, … in order of appearance: the number of each, and the distinct keys."""
+    import pyarrow as pa
+
+    encoded = pa.array(keys).dictionary_encode()
+    numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers, encoded.dictionary.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def sensitive_attributes(view: View, attribute: str | None) -> tuple[str, ...]:
     """The attribute asked for, or all sensitive ones of the schema that were released."""
     present = released_table(view).table.column_names
-    chosen = (attribute,) if attribute is not None else tuple(n for n in view.schema.sensitive if n in present)
+    chosen = (
+        (attribute,) if attribute is not None else tuple(n for n in view.schema.sensitive if n in present)
+    )
     if not chosen:
         raise Unsupported(
-            f"{view.name} has no sensitive attribute to attack. Give a column the role 'sensitive' in the schema, "
+            f"{view.name} has no sensitive attribute to attack. Give a column the role 'sensitive' in the "
+            f"schema, "
             "or name one with attribute=."
         )
     require(released_table(view).table, chosen, view.name)

@@ -1,7 +1,7 @@
 """Which raw values a released text may stand for, and which released texts may stand for the same raw value.
 
-A text is a hierarchy node (its leaves), a range made by partitioning (its bounds), the root `*` (everything), or itself. Answers are
-sparse: for each value the texts that cover it, as offsets into one array.
+A text is a hierarchy node (its leaves), a range made by partitioning (its bounds), the root `*` (everything),
+or itself. Answers are sparse: for each value the texts that cover it, as offsets into one array.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.classes import Classes, Ids
-from sfumato.data.hierarchy import ROOT
-from sfumato.data.released import ShownValue
+from sfumato.attacks.classes import Ids
+from sfumato.attacks.meaning import Meaning
 from sfumato.data.values import as_numbers
 
 
@@ -32,21 +31,6 @@ class Covering:
         pairs = np.unique(value * width + label)
         counts = np.bincount(pairs // width, minlength=values)
         return cls(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), pairs % width)
-
-
-@dataclass(frozen=True)
-class Meaning:
-    """What one text stands for: all, leaves, or numbers in [low, high)."""
-
-    everything: bool = False
-    leaves: frozenset[str | None] = frozenset()
-    bounds: tuple[float, float] | None = None
-
-
-def meanings(classes: Classes, column: int) -> list[Meaning]:
-    """What each text of a quasi-identifier stands for."""
-    known = classes.released.shown.get(classes.quasi[column], {})
-    return [_meaning(label, known.get(label)) for label in classes.labels[column]]
 
 
 def covering(stand_for: Sequence[Meaning], values: Sequence[str | None]) -> Covering:
@@ -77,22 +61,13 @@ def overlapping(first: Sequence[Meaning], second: Sequence[Meaning]) -> Covering
             leaves = _covered(meaning, index, numbers)
             parts = [below.labels[below.offsets[leaf] : below.offsets[leaf + 1]] for leaf in leaves.tolist()]
             parts.append(everything)
-            parts.append(np.array(_ranges_meeting(meaning, second), dtype=np.int64))
+            parts.append(np.array(_meeting(meaning, second), dtype=np.int64))
             matched = np.unique(np.concatenate(parts))
         found.append((matched, label))
     swapped = [(np.full(matched.size, label, dtype=np.int64), matched) for matched, label in found]
     first_ids = np.concatenate([pair[0] for pair in swapped]) if swapped else np.zeros(0, dtype=np.int64)
     second_ids = np.concatenate([pair[1] for pair in swapped]) if swapped else np.zeros(0, dtype=np.int64)
     return Covering.from_pairs(first_ids, second_ids, len(first))
-
-
-def _meaning(label: str | None, shown: ShownValue | None) -> Meaning:
-    if shown is None:
-        return Meaning(everything=True) if label == ROOT else Meaning(leaves=frozenset([label]))
-    if shown.leaves:
-        # `*` over the listed leaves also stands for values that the hierarchy does not list
-        return Meaning(everything=label == ROOT, leaves=shown.leaves)
-    return Meaning(bounds=shown.bounds) if shown.bounds is not None else Meaning(leaves=frozenset([label]))
 
 
 def _numbers(values: Sequence[str | None]) -> NDArray[np.float64]:
@@ -109,14 +84,29 @@ def _covered(meaning: Meaning, index: dict[str | None, int], numbers: NDArray[np
     if meaning.bounds is not None:
         low, high = meaning.bounds
         return np.flatnonzero((numbers >= low) & (numbers < high)).astype(np.int64)
-    return np.array(sorted(index[leaf] for leaf in meaning.leaves if leaf in index), dtype=np.int64)
+    found = {index[leaf] for leaf in meaning.leaves if leaf in index}
+    if meaning.mask is not None:
+        found |= {place for value, place in index.items() if meaning.fits(value)}
+    return np.array(sorted(found), dtype=np.int64)
 
 
-def _ranges_meeting(meaning: Meaning, others: Sequence[Meaning]) -> list[int]:
-    if meaning.bounds is None:
+def _meeting(meaning: Meaning, others: Sequence[Meaning]) -> list[int]:
+    """Ranges and masks that meet without a listed value; a range and a mask are taken to meet."""
+    if meaning.bounds is None and meaning.mask is None:
         return []
-    low, high = meaning.bounds
-    return [i for i, other in enumerate(others) if other.bounds and other.bounds[0] < high and low < other.bounds[1]]
+    return [i for i, other in enumerate(others) if _meet(meaning, other)]
+
+
+def _meet(one: Meaning, other: Meaning) -> bool:
+    if one.bounds is not None and other.bounds is not None:
+        return one.bounds[0] < other.bounds[1] and other.bounds[0] < one.bounds[1]
+    if one.mask is not None and other.mask is not None:
+        return one.may_share_a_text(other)
+    kinds = (
+        one.bounds is not None or other.bounds is not None,
+        one.mask is not None or other.mask is not None,
+    )
+    return all(kinds)
 
 
 def _pairs(found: Iterable[tuple[Ids, int]], values: int) -> Covering:

@@ -1,6 +1,8 @@
-"""Homogeneity: a class whose records all share one sensitive value gives it away without any record being found.
+"""Homogeneity: a class whose records all share one sensitive value gives it away without any record being
+found.
 
-Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam, "l-diversity: privacy beyond k-anonymity", TKDD 1(1), 2007.
+Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam, "l-diversity: privacy beyond k-anonymity", TKDD 1(1),
+2007.
 """
 
 from __future__ import annotations
@@ -20,9 +22,9 @@ from sfumato.core.view import Attack, AttackResult, View
 class Homogeneity(Attack):
     """The adversary knows a target's quasi-identifiers and that the target is in the table.
 
-    Success: the share of people whose sensitive value is certain because their class shows only one. Blind guessing: the share
-    of all people who are among these *and* have the value that is most frequent in the whole table.
-    `attribute=None` attacks every sensitive attribute and reports the one that leaks most.
+    Success: the share of people whose sensitive value is certain because their class shows only one. Blind
+    guessing: the share of all people who are among these *and* have the value that is most frequent in the
+    whole table. `attribute=None` attacks every sensitive attribute and reports the one that leaks most.
     """
 
     attribute: str | None = None
@@ -31,7 +33,8 @@ class Homogeneity(Attack):
         """Attack the released table; needs no further knowledge."""
         classes = classes_of(view)
         return worst(
-            self._attack(name, classes.histogram(name), classes.sizes) for name in sensitive_attributes(view, self.attribute)
+            self._attack(name, classes.histogram(name), classes.sizes)
+            for name in sensitive_attributes(view, self.attribute)
         )
 
     def _attack(self, name: str, histogram: Histogram, sizes: Ids) -> AttackResult:
@@ -46,10 +49,16 @@ class Homogeneity(Attack):
             interval=wilson(exposed, records),
             targets=records,
             finding=(
-                f"{uniform.size:,} of {sizes.size:,} classes show a single value of '{name}': it is certain for "
+                f"{uniform.size:,} of {sizes.size:,} classes show a single value of '{name}': it is certain "
+                f"for "
                 f"{exposed:,} of {records:,} records ({percent(rate)})."
             ),
-            details={"attribute": name, "classes": int(sizes.size), "exposed_classes": int(uniform.size), "exposed": exposed},
+            details={
+                "attribute": name,
+                "classes": int(sizes.size),
+                "exposed_classes": int(uniform.size),
+                "exposed": exposed,
+            },
         )
 
 

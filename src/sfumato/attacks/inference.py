@@ -1,7 +1,8 @@
 """Probabilistic inference: guess the most frequent sensitive value of the target's class.
 
 A class with many distinct values protects little when one of them has nearly all its records.
-Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam, "l-diversity: privacy beyond k-anonymity", TKDD 1(1), 2007.
+Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam, "l-diversity: privacy beyond k-anonymity", TKDD 1(1),
+2007.
 """
 
 from __future__ import annotations
@@ -22,15 +23,18 @@ from sfumato.core.view import Attack, AttackResult, View
 class ProbabilisticInference(Attack):
     """The adversary names the most frequent value of the target's class.
 
-    Success is the share of people for whom that is right; blind guessing names the most frequent value of the whole table.
-    `likely` is the posterior from which a value counts as practically known.
+    Success is the share of people for whom that is right; blind guessing names the most frequent value of the
+    whole table. `likely` is the posterior from which a value counts as practically known.
     """
 
     attribute: str | None = None
     likely: float = 0.8
 
     def __post_init__(self) -> None:
-        require(0 < self.likely <= 1, f"ProbabilisticInference: likely must be above 0 and at most 1, not {self.likely}")
+        require(
+            0 < self.likely <= 1,
+            f"ProbabilisticInference: likely must be above 0 and at most 1, not {self.likely}",
+        )
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Attack the released table; needs no further knowledge."""
@@ -52,9 +56,16 @@ class ProbabilisticInference(Attack):
             interval=wilson(correct, records),
             targets=records,
             finding=(
-                f"Naming the most frequent value of '{name}' in each class is right for {percent(share(correct, records))} "
-                f"of the records, without the release for {percent(blind)}; the surest class gives {percent(highest)}, and "
+                f"Naming the most frequent value of '{name}' in each class is right for "
+                f"{percent(share(correct, records))} "
+                f"of the records, without the release for {percent(blind)}; the surest class gives "
+                f"{percent(highest)}, and "
                 f"{known:,} of {records:,} records are in classes at {percent(self.likely)} or more."
             ),
-            details={"attribute": name, "max_posterior": highest, "likely": self.likely, "practically_known": known},
+            details={
+                "attribute": name,
+                "max_posterior": highest,
+                "likely": self.likely,
+                "practically_known": known,
+            },
         )

@@ -1,9 +1,9 @@
 """Intersection: two releases about the same people, each safe alone, are laid over each other.
 
-Whoever knows a person's quasi-identifiers finds a class in each release; the person's record must be in all of them. What the
-classes have in common is what remains: sensitive values that all of them show, records that can be the same one. k-anonymity
-and its relatives do not compose. Ganta, Kasiviswanathan, Smith, "Composition attacks and auxiliary information in data privacy",
-KDD 2008.
+Whoever knows a person's quasi-identifiers finds a class in each release; the person's record must be in all
+of them. What the classes have in common is what remains: sensitive values that all of them show, records that
+can be the same one. k-anonymity and its relatives do not compose. Ganta, Kasiviswanathan, Smith, "Composition
+attacks and auxiliary information in data privacy", KDD 2008.
 """
 
 from __future__ import annotations
@@ -38,14 +38,16 @@ class OtherReleases:
 class Intersection(Attack):
     """An adversary who knows a target's raw quasi-identifiers, and that the target is in every release.
 
-    `knowledge`: `OtherReleases`, a view or several. With the original at hand the combinations of classes are those of real
-    people; without it all combinations whose texts may stand for the same raw values, people being spread over them evenly.
+    `knowledge`: `OtherReleases`, a view or several. With the original at hand the combinations of classes are
+    those of real people; without it all combinations whose texts may stand for the same raw values, people
+    being spread over them evenly.
 
-    Success: the share of people for whom one value of some sensitive attribute is left. Blind guessing: those of them who have
-    the most frequent value of this release. Details: `worst_remaining_group`, the fewest records that can still be the target's
-    (records can be the same one when they agree in every column that all releases show as it is), `worst_group_alone`, the
-    smallest class before, and, with the original, `worst_joint_group`, the fewest people who share all their classes: what
-    remains if the records of the releases could be told to belong together.
+    Success: the share of people for whom one value of some sensitive attribute is left. Blind guessing: those
+    of them who have the most frequent value of this release. Details: `worst_remaining_group`, the fewest
+    records that can still be the target's (records can be the same one when they agree in every column that
+    all releases show as it is), `worst_group_alone`, the smallest class before, and, with the original,
+    `worst_joint_group`, the fewest people who share all their classes: what remains if the records of the
+    releases could be told to belong together.
     """
 
     attribute: str | None = None
@@ -62,12 +64,17 @@ class Intersection(Attack):
             else joint_by_overlap(releases)
         )
         left = remaining(joint, [linked(releases, link_columns(views))])[0]
-        by_attribute = dict(zip(names, remaining(joint, [linked(releases, (name,)) for name in names]), strict=True))
+        by_attribute = dict(
+            zip(names, remaining(joint, [linked(releases, (name,)) for name in names]), strict=True)
+        )
         return _result(views, releases, joint, left, by_attribute)
 
 
-def sensitive_candidates(views: Sequence[View], target: Mapping[str, str | None], attribute: str) -> frozenset[str | None]:
-    """The values of a sensitive attribute that every release allows for a person with these raw quasi-identifiers."""
+def sensitive_candidates(
+    views: Sequence[View], target: Mapping[str, str | None], attribute: str
+) -> frozenset[str | None]:
+    """The values of a sensitive attribute that every release allows for a person with these raw quasi-
+    identifiers."""
     if not views:
         raise InputError("there is no release to look the target up in")
     sets = []
@@ -131,7 +138,8 @@ def _finding(releases: int, worst: int, alone: int, rate: float, sensitive: bool
         return f"No person can be in all {releases} releases: their classes have nothing in common."
     change = "as before" if worst >= alone else f"instead of {alone:,} in the weakest release alone"
     told = f" For {percent(rate)} of the people a sensitive value becomes certain." if sensitive else ""
-    return f"Laid over each other, the {releases} releases leave a target among at least {worst:,} records, {change}.{told}"
+    left = f"the {releases} releases leave a target among at least {worst:,} records, {change}."
+    return f"Laid over each other, {left}{told}"
 
 
 def _alone(joint: Joint, by_attribute: Mapping[str, Remaining]) -> Any:
@@ -153,7 +161,9 @@ def _shared_sensitive(views: Sequence[View], attribute: str | None) -> tuple[str
     shared = link_columns(views)
     if attribute is not None:
         if attribute not in shared:
-            raise InputError(f"not every release shows the column '{attribute}' as it is, so it cannot be compared")
+            raise InputError(
+                f"not every release shows the column '{attribute}' as it is, so it cannot be compared"
+            )
         return (attribute,)
     return tuple(name for name in views[0].schema.sensitive if name in shared)
 
@@ -165,4 +175,6 @@ def _others(knowledge: Any) -> OtherReleases:
         return OtherReleases((knowledge,))
     if isinstance(knowledge, Sequence) and knowledge and all(isinstance(entry, View) for entry in knowledge):
         return OtherReleases(tuple(knowledge))
-    raise InputError("the intersection attack needs at least one other release: a View, several, or OtherReleases(views)")
+    raise InputError(
+        "the intersection attack needs at least one other release: a View, several, or OtherReleases(views)"
+    )

@@ -1,7 +1,8 @@
 """Joint combinations of classes of several releases, and how many people are in each.
 
-With the original rows a combination is what a real person has; without them it is whatever the hierarchies allow, and people are
-spread over the possibilities in proportion to the size of the other class and to how much of it overlaps.
+With the original rows a combination is what a real person has; without them it is whatever the hierarchies
+allow, and people are spread over the possibilities in proportion to the size of the other class and to how
+much of it overlaps.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 
 from sfumato.attacks.candidates import matching
 from sfumato.attacks.classes import Classes, Ids, encoded, grouped
-from sfumato.attacks.coverage import covering, meanings, overlapping
+from sfumato.attacks.coverage import covering, overlapping
+from sfumato.attacks.meaning import meanings
 from sfumato.core.errors import MissingColumn, Unsupported
 
 if TYPE_CHECKING:
@@ -35,7 +37,8 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """Combination j puts a person into group `groups_of[r][j]` of release r; `people[j]` is how many people have it."""
+    """Combination j puts a person into group `groups_of[r][j]` of release r; `people[j]` is how many people
+    have it."""
 
     groups: tuple[Groups, ...] = field(repr=False)
     groups_of: tuple[Ids, ...] = field(repr=False)
@@ -43,7 +46,8 @@ class Joint:
     exact: bool
 
     def distinct_alone(self, release: int, rows: Any, distinct: Ids) -> Ids:
-        """Different values that one release alone leaves in each combination; `rows` and `distinct` are by class."""
+        """Different values that one release alone leaves in each combination; `rows` and `distinct` are by
+        class."""
         groups = self.groups[release]
         if np.array_equal(groups.offsets, np.arange(groups.classes.size + 1)):
             return distinct[groups.classes][self.groups_of[release]]
@@ -62,7 +66,8 @@ def membership(groups: Groups, classes: int) -> Any:
 
 
 def joint_by_people(releases: Sequence[Classes], original: pa.Table) -> Joint:
-    """The combinations that the people of the original have; people who match no class of some release are left out."""
+    """The combinations that the people of the original have; people who match no class of some release are
+    left out."""
     names = sorted({name for classes in releases for name in classes.quasi})
     missing = [name for name in names if name not in original.column_names]
     if missing:
@@ -89,7 +94,8 @@ def joint_by_people(releases: Sequence[Classes], original: pa.Table) -> Joint:
 
 
 def joint_by_overlap(releases: Sequence[Classes]) -> Joint:
-    """The combinations that the texts allow. A person of a class is taken to be in each overlapping class of the next
+    """The combinations that the texts allow. A person of a class is taken to be in each overlapping class of
+    the next
     release with a probability proportional to that class's people."""
     shared = set.intersection(*(set(classes.quasi) for classes in releases))
     start = releases[0]
@@ -102,7 +108,9 @@ def joint_by_overlap(releases: Sequence[Classes]) -> Joint:
         people = people[last[0]] * weight / total[last[0]]
         combination = [*(ids[last[0]] for ids in combination), last[1]]
     single = tuple(
-        Groups(np.arange(classes.sizes.size + 1, dtype=np.int64), np.arange(classes.sizes.size, dtype=np.int64))
+        Groups(
+            np.arange(classes.sizes.size + 1, dtype=np.int64), np.arange(classes.sizes.size, dtype=np.int64)
+        )
         for classes in releases
     )
     return Joint(single, tuple(combination), people, exact=False)
@@ -163,12 +171,16 @@ def _as_groups(person: Ids, klass: Ids, people: int) -> tuple[Groups, Ids]:
             members.append(several)
         of_person[p] = sets[key]
     sizes = np.concatenate([np.ones(alone.size, dtype=np.int64), [m.size for m in members]]).astype(np.int64)
-    return Groups(np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([alone, *members]).astype(np.int64)), of_person
+    return Groups(
+        np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([alone, *members]).astype(np.int64)
+    ), of_person
 
 
 def _refuse_too_many(combinations: int) -> None:
     if combinations > MAX_COMBINATIONS:
         raise Unsupported(
-            f"the releases allow more than {MAX_COMBINATIONS:,} combinations of classes, too many to lay over each other. Run "
-            "the attack with the original at hand (OtherReleases(views, original=…)), which looks at real people only."
+            f"the releases allow more than {MAX_COMBINATIONS:,} combinations of classes, too many to lay "
+            f"over each other. Run "
+            "the attack with the original at hand (OtherReleases(views, original=…)), which looks at real "
+            "people only."
         )

@@ -1,7 +1,7 @@
 """Linkage: join the release with a register that has names, on the quasi-identifiers both share.
 
-A released text matches a raw value of the register when it may stand for it. One matching record is an identification.
-Sweeney, "k-anonymity: a model for protecting privacy", IJUFKS 10(5), 2002.
+A released text matches a raw value of the register when it may stand for it. One matching record is an
+identification. Sweeney, "k-anonymity: a model for protecting privacy", IJUFKS 10(5), 2002.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 
 from sfumato.attacks.candidates import matching
 from sfumato.attacks.classes import Classes, Ids, classes_of, encoded, grouped, require
-from sfumato.attacks.coverage import covering, meanings
+from sfumato.attacks.coverage import covering
+from sfumato.attacks.meaning import meanings
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.errors import InputError, MissingColumn
 from sfumato.core.view import Attack, AttackResult, View
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Register:
-    """A table of people with raw values. `columns` maps quasi-identifiers of the release to columns of the register; empty:
+    """A table of people with raw values. `columns` maps quasi-identifiers of the release to columns of the
+    register; empty:
     those with the same names."""
 
     table: pa.Table = field(repr=False)
@@ -37,9 +39,9 @@ class Register:
 class Linkage(Attack):
     """The adversary knows who is in the register and looks each person up in the release.
 
-    `knowledge`: a `Register` or an Arrow table. Success: the share of people of the register whose record would be picked
-    correctly by choosing at random among the records that match, if they are in the release at all; somebody without any
-    match is certainly not. Blind guessing picks any record: 1/n.
+    `knowledge`: a `Register` or an Arrow table. Success: the share of people of the register whose record
+    would be picked correctly by choosing at random among the records that match, if they are in the release
+    at all; somebody without any match is certainly not. Blind guessing picks any record: 1/n.
     """
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
@@ -61,7 +63,8 @@ class Linkage(Attack):
 def _look_up(
     classes: Classes, register: Register, known: list[str], named: Mapping[str, str]
 ) -> tuple[Ids, Ids, Ids, Ids, Ids]:
-    """Per distinct combination of raw values: its people, the records it matches, and the pairs (combination, class)."""
+    """Per distinct combination of raw values: its people, the records it matches, and the pairs (combination,
+    class)."""
     columns = [encoded(register.table, named[name]) for name in known]
     tuple_of_person, first = grouped([column.codes for column in columns], register.table.num_rows)
     people = np.bincount(tuple_of_person, minlength=first.size).astype(np.int64)
@@ -71,7 +74,9 @@ def _look_up(
         for position, column in zip(positions, columns, strict=True)
     ]
     batches = list(
-        matching([column.codes[first] for column in columns], coverings, [classes.shown[p] for p in positions])
+        matching(
+            [column.codes[first] for column in columns], coverings, [classes.shown[p] for p in positions]
+        )
     )
     person = np.concatenate([batch[0] for batch in batches]) if batches else np.zeros(0, dtype=np.int64)
     klass = np.concatenate([batch[1] for batch in batches]) if batches else np.zeros(0, dtype=np.int64)
@@ -80,7 +85,13 @@ def _look_up(
 
 
 def _result(
-    classes: Classes, tuple_of_person: Ids, people: Ids, matched: Ids, person: Ids, klass: Ids, known: list[str]
+    classes: Classes,
+    tuple_of_person: Ids,
+    people: Ids,
+    matched: Ids,
+    person: Ids,
+    klass: Ids,
+    known: list[str],
 ) -> AttackResult:
     register = int(tuple_of_person.size)
     found = matched > 0
@@ -97,9 +108,11 @@ def _result(
         interval=wilson(expected, register),
         targets=register,
         finding=(
-            f"Of {register:,} people in the register {alone:,} match exactly one record by {len(known)} shared "
+            f"Of {register:,} people in the register {alone:,} match exactly one record by {len(known)} "
+            f"shared "
             f"attribute{'s' * (len(known) != 1)}; picking among the matching records is right for "
-            f"{percent(share(expected, register))} of them if they took part, blind guessing for {percent(1 / everybody)}."
+            f"{percent(share(expected, register))} of them if they took part, blind guessing for "
+            f"{percent(1 / everybody)}."
         ),
         details={
             "identified": alone,
@@ -117,4 +130,6 @@ def _register(knowledge: Any) -> Register:
 
     if isinstance(knowledge, pa.Table):
         return Register(knowledge)
-    raise InputError("linkage needs a register as knowledge: an Arrow table of people, or Register(table, columns=…)")
+    raise InputError(
+        "linkage needs a register as knowledge: an Arrow table of people, or Register(table, columns=…)"
+    )

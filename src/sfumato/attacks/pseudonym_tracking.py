@@ -1,7 +1,8 @@
 """Following pseudonyms: a consistent name in place of a person ties all of the person's records together.
 
-One record that is known from elsewhere gives the pseudonym, and the pseudonym gives the rest; nobody's identity is needed to follow,
-profile or address somebody. Barbaro, Zeller, "A face is exposed for AOL searcher no. 4417749", The New York Times, 2006.
+One record that is known from elsewhere gives the pseudonym, and the pseudonym gives the rest; nobody's
+identity is needed to follow, profile or address somebody. Barbaro, Zeller, "A face is exposed for AOL
+searcher no. 4417749", The New York Times, 2006.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from sfumato.core.view import Attack, AttackResult, View
 class PseudonymTracking(Attack):
     """The adversary knows one random record of a target, as far as the columns `observed` show it.
 
-    `pseudonym` names the column of pseudonyms (by default the schema's unit, or a pseudonymised identifier); `observed` defaults
-    to the quasi-identifiers. Success: the share of people whose pseudonym is found, picking at random among the pseudonyms with
-    such a record. Blind guessing picks any pseudonym.
+    `pseudonym` names the column of pseudonyms (by default the schema's unit, or a pseudonymised identifier);
+    `observed` defaults to the quasi-identifiers. Success: the share of people whose pseudonym is found,
+    picking at random among the pseudonyms with such a record. Blind guessing picks any pseudonym.
     """
 
     pseudonym: str | None = None
@@ -33,7 +34,11 @@ class PseudonymTracking(Attack):
         """Attack the released table; needs no further knowledge."""
         table = released_table(view).table
         column = self.pseudonym or _pseudonym_of(view)
-        observed = tuple(n for n in view.schema.quasi if n in table.column_names) if self.observed is None else self.observed
+        observed = (
+            tuple(n for n in view.schema.quasi if n in table.column_names)
+            if self.observed is None
+            else self.observed
+        )
         require(table, (column, *observed), view.name)
         people = encoded(table, column)
         count = len(people.values)
@@ -52,8 +57,10 @@ class PseudonymTracking(Attack):
             interval=wilson(expected, count),
             targets=count,
             finding=(
-                f"One known record finds the pseudonym of {percent(share(expected, count))} of {count:,} people (blind "
-                f"guessing: {percent(blind)}) and with it {share(table.num_rows, count):.3g} records on average; "
+                f"One known record finds the pseudonym of {percent(share(expected, count))} of {count:,} "
+                f"people (blind "
+                f"guessing: {percent(blind)}) and with it {share(table.num_rows, count):.3g} records on "
+                f"average; "
                 f"{betrayed:,} people have a record that nobody else has."
             ),
             details={

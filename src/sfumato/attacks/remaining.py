@@ -1,7 +1,8 @@
 """What several releases leave together: records that can be the same one, and the values they still show.
 
-Two records can be the same one when they agree in every column that all releases publish as it is. In a combination of classes with a_v
-and b_v records of value v, at most min(a_v, b_v) of each value can be common to both.
+Two records can be the same one when they agree in every column that all releases publish as it is. In a
+combination of classes with a_v and b_v records of value v, at most min(a_v, b_v) of each value can be common
+to both.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ BATCH = 200_000
 
 @dataclass(frozen=True, eq=False)
 class Linked:
-    """Per release a sparse matrix classes × values of the shared columns, with one numbering of values for all."""
+    """Per release a sparse matrix classes × values of the shared columns, with one numbering of values for
+    all."""
 
     rows: tuple[Any, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
 class Remaining:
-    """Per combination: the records that can be common to all releases, their different values, and the value if it is one."""
+    """Per combination: the records that can be common to all releases, their different values, and the value
+    if it is one."""
 
     records: Ids = field(repr=False)
     values: Ids = field(repr=False)
@@ -38,7 +41,7 @@ class Remaining:
 
 
 def link_columns(views: Sequence[View]) -> tuple[str, ...]:
-    """The columns that every release shows and none generalises: sensitive, plain, units and kept pseudonyms."""
+    """The columns that every release shows and none generalises: sensitive, plain, units, pseudonyms."""
     tables = [released_table(view).table for view in views]
     shared = [name for name in tables[0].column_names if all(name in table.column_names for table in tables)]
     generalised = {name for view in views for name in view.schema.quasi}
@@ -46,7 +49,8 @@ def link_columns(views: Sequence[View]) -> tuple[str, ...]:
 
 
 def linked(releases: Sequence[Classes], names: Sequence[str]) -> Linked:
-    """Count the combinations of values of these columns in each class; without columns all records look alike."""
+    """Count the combinations of values of these columns in each class; without columns all records look
+    alike."""
     from scipy.sparse import csr_matrix
 
     totals = [classes.records for classes in releases]
@@ -78,7 +82,9 @@ def remaining(joint: Joint, wanted: Sequence[Linked]) -> list[Remaining]:
 
 
 def _one(joint: Joint, one: Linked) -> Remaining:
-    grouped_rows = [membership(g, rows.shape[0]) @ rows for g, rows in zip(joint.groups, one.rows, strict=True)]
+    grouped_rows = [
+        membership(g, rows.shape[0]) @ rows for g, rows in zip(joint.groups, one.rows, strict=True)
+    ]
     count = joint.people.size
     records = np.zeros(count, dtype=np.int64)
     values = np.zeros(count, dtype=np.int64)

@@ -1,8 +1,9 @@
 """Similarity: the sensitive values of a class differ, but all mean nearly the same.
 
-Three stomach diseases, three low salaries: the classes are diverse and still tell. Values are similar when they lie below one
-node of the attribute's hierarchy, or, for numbers without a hierarchy, within a small part of the range.
-Li, Li, Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and l-diversity", ICDE 2007.
+Three stomach diseases, three low salaries: the classes are diverse and still tell. Values are similar when
+they lie below one node of the attribute's hierarchy, or, for numbers without a hierarchy, within a small part
+of the range. Li, Li, Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and l-diversity", ICDE
+2007.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ from sfumato.data.values import as_numbers
 class Similarity(Attack):
     """The adversary learns to which group of similar values a target's value belongs.
 
-    `level` is the level of the sensitive attribute's hierarchy whose nodes are the groups; the root is no group. `knowledge` may
-    be a mapping of values to group names instead. Without either, numbers within `spread` of the table's range are similar.
-    Success: the share of people whose group is certain. Blind guessing: those of them who are in the most frequent group.
+    `level` is the level of the sensitive attribute's hierarchy whose nodes are the groups; the root is no
+    group. `knowledge` may be a mapping of values to group names instead. Without either, numbers within
+    `spread` of the table's range are similar. Success: the share of people whose group is certain. Blind
+    guessing: those of them who are in the most frequent group.
     """
 
     attribute: str | None = None
@@ -44,13 +46,19 @@ class Similarity(Attack):
     def run(self, view: View, knowledge: Mapping[str | None, str] | None = None) -> AttackResult:
         """Attack the released table."""
         classes = classes_of(view)
-        return worst(self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute))
+        return worst(
+            self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute)
+        )
 
     def _attack(self, name: str, classes: Classes, given: Mapping[Any, str] | None) -> AttackResult:
         histogram = classes.histogram(name)
         tree = classes.released.hierarchies.get(name)
         if given is not None or tree is not None:
-            groups = _groups_given(histogram, given) if given is not None else _groups_below(histogram, tree, self.level)
+            groups = (
+                _groups_given(histogram, given)
+                if given is not None
+                else _groups_below(histogram, tree, self.level)
+            )
             exposed, blind = _one_group(histogram, groups)
             kind = "lie in one group of similar values"
         else:
@@ -64,7 +72,8 @@ class Similarity(Attack):
             interval=wilson(found, records),
             targets=records,
             finding=(
-                f"In {exposed.size:,} of {classes.sizes.size:,} classes all values of '{name}' {kind}: it is known "
+                f"In {exposed.size:,} of {classes.sizes.size:,} classes all values of '{name}' {kind}: it "
+                f"is known "
                 f"roughly for {found:,} of {records:,} records ({percent(share(found, records))})."
             ),
             details={"attribute": name, "exposed_classes": int(exposed.size), "exposed": found},
@@ -74,7 +83,8 @@ class Similarity(Attack):
         numbers = as_numbers(histogram.values)
         if numbers is None:
             raise Unsupported(
-                f"Similarity needs to know which values of '{name}' are alike: give the column a hierarchy, or pass a mapping "
+                f"Similarity needs to know which values of '{name}' are alike: give the column a hierarchy, "
+                f"or pass a mapping "
                 "of values to groups as knowledge."
             )
         values = np.array(numbers)
@@ -115,13 +125,15 @@ def _groups_below(histogram: Histogram, tree: Hierarchy | None, level: int) -> I
 def _one_group(histogram: Histogram, groups: Ids) -> tuple[Ids, int]:
     count = int(groups.max()) + 1 if groups.size else 0
     rows = np.repeat(np.arange(histogram.count.size), histogram.count)
-    grouped = spread(histogram.klass[rows], groups[histogram.value[rows]], tuple(map(str, range(count))), histogram.classes)
+    grouped = spread(
+        histogram.klass[rows], groups[histogram.value[rows]], tuple(map(str, range(count))), histogram.classes
+    )
     exposed = np.flatnonzero(grouped.distinct == 1).astype(np.int64)
     return exposed, guessed_blindly(grouped, exposed)
 
 
 def _in_best_window(histogram: Histogram, values: Any, exposed: Ids, width: float) -> int:
-    """How many of the exposed records a blind guesser gets right who names the fullest window of that width."""
+    """How many of the exposed records a blind guesser gets right by naming the fullest window."""
     inside = np.zeros(histogram.classes, dtype=np.bool_)
     inside[exposed] = True
     totals = np.bincount(histogram.value, weights=histogram.count, minlength=len(histogram.values))

@@ -1,7 +1,8 @@
-"""Skewness: a class in which a value is far more frequent than overall changes what is believed about its people.
+"""Skewness: a class in which a value is far more frequent than overall changes what is believed about its
+people.
 
-A share of 1 % in the population that is 50 % in a class tells much, although both values are well represented there.
-Li, Li, Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and l-diversity", ICDE 2007.
+A share of 1 % in the population that is 50 % in a class tells much, although both values are well represented
+there. Li, Li, Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and l-diversity", ICDE 2007.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from sfumato.core.view import Attack, AttackResult, View
 class Skewness(Attack):
     """The adversary compares the share of a value in the target's class with its share overall.
 
-    Success is the belief in the value whose share rises most, in the class where it does; blind guessing is the belief without
-    the release. `notable` is the gain from which a record is counted as affected. `knowledge` may be a mapping of values to
-    prior shares; without it the released table is its own prior.
+    Success is the belief in the value whose share rises most, in the class where it does; blind guessing is
+    the belief without the release. `notable` is the gain from which a record is counted as affected.
+    `knowledge` may be a mapping of values to prior shares; without it the released table is its own prior.
     """
 
     attribute: str | None = None
@@ -34,13 +35,17 @@ class Skewness(Attack):
     def run(self, view: View, knowledge: Mapping[str | None, float] | None = None) -> AttackResult:
         """Attack the released table."""
         classes = classes_of(view)
-        return worst(self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute))
+        return worst(
+            self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute)
+        )
 
     def _attack(self, name: str, classes: Classes, given: Mapping[Any, float] | None) -> AttackResult:
         histogram = classes.histogram(name)
         prior = histogram.prior if given is None else _given(given, histogram)
         if not histogram.count.size:
-            return AttackResult("Skewness", 0.0, 0.0, (0.0, 1.0), 0, "There are no records.", {"attribute": name})
+            return AttackResult(
+                "Skewness", 0.0, 0.0, (0.0, 1.0), 0, "There are no records.", {"attribute": name}
+            )
         size = classes.sizes[histogram.klass]
         posterior = histogram.count / size
         gain = posterior - prior[histogram.value]
@@ -54,8 +59,10 @@ class Skewness(Attack):
             interval=wilson(float(histogram.count[peak]), int(size[peak])),
             targets=int(size[peak]),
             finding=(
-                f"In the most telling class of {int(size[peak]):,} records, belief in one value of '{name}' rises from "
-                f"{percent(before)} to {percent(after)}; for {affected:,} of {classes.records:,} records it rises by "
+                f"In the most telling class of {int(size[peak]):,} records, belief in one value of '{name}' "
+                f"rises from "
+                f"{percent(before)} to {percent(after)}; for {affected:,} of {classes.records:,} records it "
+                f"rises by "
                 f"{self.notable * 100:.0f} points or more."
             ),
             details={

@@ -12,7 +12,8 @@ _Z = 1.959963984540054
 
 
 def wilson(successes: float, trials: int) -> tuple[float, float]:
-    """The 95 % interval of a rate; `successes` may be an expected number. Without trials nothing is known: (0, 1)."""
+    """The 95 % interval of a rate; `successes` may be an expected number. Without trials nothing is known:
+    (0, 1)."""
     if trials <= 0:
         return (0.0, 1.0)
     rate = min(max(successes / trials, 0.0), 1.0)

@@ -34,7 +34,7 @@ _TABLE: dict[str, str] = {
     # looking at a table
     "Profile": "sfumato.data.profile",
     "profile_table": "sfumato.data.profile",
-    "starting_schema": "sfumato.data.starting_schema",
+    "starting_schema": "sfumato.data.suggested_schema",
     # sample data
     "sample_schema": "sfumato.data.sample",
     "sample_table": "sfumato.data.sample",
@@ -61,14 +61,14 @@ if TYPE_CHECKING:
     from sfumato.data.schema import Column as Column
     from sfumato.data.schema import HierarchySpec as HierarchySpec
     from sfumato.data.schema import Schema as Schema
-    from sfumato.data.starting_schema import starting_schema as starting_schema
+    from sfumato.data.suggested_schema import starting_schema as starting_schema
     from sfumato.data.writers import spreadsheet_notices as spreadsheet_notices
     from sfumato.data.writers import write_arrow as write_arrow
     from sfumato.data.writers import write_csv as write_csv
     from sfumato.data.writers import write_file as write_file
     from sfumato.data.writers import write_parquet as write_parquet
 
-__all__ = sorted(_TABLE)  # noqa: PLE0605
+__all__ = sorted(_TABLE)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,8 @@
 """Types of text columns: inferred with care, or converted as the schema declares.
 
-Every decision is made on the distinct texts of a column, never row by row. Inference accepts only canonical forms, so that `01234`
-and `NO` stay text and nothing changes its meaning by being read; a declared type is converted leniently and all faults are counted.
+Every decision is made on the distinct texts of a column, never row by row. Inference accepts only canonical
+forms, so that `01234` and `NO` stay text and nothing changes its meaning by being read; a declared type is
+converted leniently and all faults are counted.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ _DATETIME_UTC = _DATETIME[:-1] + r"(?:Z|\+00:00|\+0000)$"
 _DECIMAL_COMMA = r"^-?[0-9]+,[0-9]+$"
 
 _GLANCE = 1000
-_FIRST_DAY = -719_162  # 0001-01-01 in days, the first date Python can print
-_LAST_DAY = 2_932_896  # 9999-12-31
+FIRST_DAY = -719_162  # 0001-01-01 in days, the first date Python can print
+LAST_DAY = 2_932_896  # 9999-12-31
 
-#: Texts that often stand for "no value" and mean just themselves unless the schema lists them under `missing`.
-MARKERS = frozenset({"NA", "N/A", "n/a", "#N/A", "?", "-", ".", "NULL", "null", "None", "NaN", "nan", "(null)"})
+#: Texts that often stand for "no value"; they mean just themselves unless the schema lists them as `missing`.
+MARKERS = frozenset(
+    {"NA", "N/A", "n/a", "#N/A", "?", "-", ".", "NULL", "null", "None", "NaN", "nan", "(null)"}
+)
 
 _YES = frozenset({"true", "t", "yes", "y", "1"})
 _NO = frozenset({"false", "f", "no", "n", "0"})
@@ -71,7 +74,8 @@ class CodedText:
         return cls(codes, pa.array([], pa.string())).with_values(texts(dictionary))
 
     def with_values(self, values: Sequence[str | None]) -> CodedText:
-        """The same rows with other texts behind the codes; None makes them missing, equal texts share a code."""
+        """The same rows with other texts behind the codes; None makes them missing, equal texts share a
+        code."""
         positions: dict[str, int] = {}
         new = np.full(len(values) + 1, -1, dtype=np.int32)  # the last entry serves code -1
         for old, value in enumerate(values):
@@ -109,7 +113,8 @@ class TypedColumn:
 
 
 def numbers_at_once(column: pa.ChunkedArray) -> TypedColumn | None:
-    """A long column of mostly different canonical numbers, typed without collecting its distinct texts first."""
+    """A long column of mostly different canonical numbers, typed without collecting its distinct texts
+    first."""
     glance = column[:_GLANCE].drop_null()
     if len(glance) < _GLANCE // 2 or 2 * len(glance.unique()) < len(glance):
         return None
@@ -121,9 +126,12 @@ def numbers_at_once(column: pa.ChunkedArray) -> TypedColumn | None:
 
 
 def infer(name: str, text: CodedText) -> TypedColumn:
-    """The narrowest type all texts have in canonical form; otherwise text, with a note where that may surprise."""
+    """The narrowest type all texts have in canonical form; otherwise text, with a note where that may
+    surprise."""
     if not len(text.values):
-        return TypedColumn(text.to_arrow(), "string", (f"column '{name}' has no values",) if text.codes.size else ())
+        return TypedColumn(
+            text.to_arrow(), "string", (f"column '{name}' has no values",) if text.codes.size else ()
+        )
     filled = text.without({""})
     if len(filled.values):
         found = canonical_type(filled.values)
@@ -170,7 +178,8 @@ def convert(name: str, text: CodedText, wanted: Type) -> TypedColumn:
         count = int(bad_rows.sum())
         article = "an" if wanted == "integer" else "a"
         fault = (
-            f"column '{name}': {count:,} of {int((text.codes >= 0).sum()):,} values cannot be read as {article} {wanted} "
+            f"column '{name}': {count:,} of {int((text.codes >= 0).sum()):,} values cannot be read "
+            f"as {article} {wanted} "
             f"(first in record {int(np.argmax(bad_rows)) + 1:,})"
         )
         return TypedColumn(text.to_arrow(), "string", (), fault)
@@ -220,9 +229,15 @@ def _surprises(name: str, text: CodedText) -> list[str]:
     """What the owner may not expect of a column that stays text."""
     counts = text.counts()
     total = int(counts.sum())
-    numeric = np.asarray(pc.match_substring_regex(text.values, _NUMBER).to_numpy(zero_copy_only=False), dtype=bool)
-    zeros = np.asarray(pc.match_substring_regex(text.values, _LEADING_ZEROS).to_numpy(zero_copy_only=False), dtype=bool)
-    markers = np.asarray(pc.is_in(text.values, pa.array(sorted(MARKERS))).to_numpy(zero_copy_only=False), dtype=bool)
+    numeric = np.asarray(
+        pc.match_substring_regex(text.values, _NUMBER).to_numpy(zero_copy_only=False), dtype=bool
+    )
+    zeros = np.asarray(
+        pc.match_substring_regex(text.values, _LEADING_ZEROS).to_numpy(zero_copy_only=False), dtype=bool
+    )
+    markers = np.asarray(
+        pc.is_in(text.values, pa.array(sorted(MARKERS))).to_numpy(zero_copy_only=False), dtype=bool
+    )
     notes = []
     marked = int(counts[markers].sum())
     if marked * 100 >= total:
@@ -236,11 +251,16 @@ def _surprises(name: str, text: CodedText) -> list[str]:
         )
     elif 2 * int(counts[numeric].sum()) >= total > int(counts[numeric | zeros].sum()):
         others = total - int(counts[numeric].sum())
-        notes.append(f"column '{name}' mixes numbers and text ({others:,} of {total:,} values are no numbers): kept as text")
+        notes.append(
+            f"column '{name}' mixes numbers and text ({others:,} of {total:,} values are no numbers): "
+            "kept as text"
+        )
     if zeros.any() and (numeric | zeros | markers).all():
         notes.append(f"column '{name}' has digits with leading zeros: kept as text")
     if _all_match(text.values, _DECIMAL_COMMA):
-        notes.append(f"column '{name}' looks like numbers with a decimal comma: kept as text; read with decimal=','")
+        notes.append(
+            f"column '{name}' looks like numbers with a decimal comma: kept as text; read with decimal=','"
+        )
     return notes
 
 
@@ -267,7 +287,7 @@ def _as_days(values: pa.StringArray) -> pa.Array | None:
     if days is None:
         return None
     numbers = days.cast(pa.int32())
-    inside = pc.and_(pc.greater_equal(numbers, _FIRST_DAY), pc.less_equal(numbers, _LAST_DAY))
+    inside = pc.and_(pc.greater_equal(numbers, FIRST_DAY), pc.less_equal(numbers, LAST_DAY))
     return days if pc.all(inside).as_py() else None
 
 

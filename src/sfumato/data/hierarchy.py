@@ -29,7 +29,7 @@ class Hierarchy:
     the leaves have a natural order (numbers, dates, a declared order), and then they are stored in it.
     """
 
-    leaves: tuple[str | None, ...]
+    leaves: tuple[str | None, ...] = field(repr=False)
     node_of: NDArray[np.int32] = field(repr=False)
     labels: tuple[str | None, ...] = field(repr=False)
     sizes: NDArray[np.float64] = field(repr=False)

@@ -1,6 +1,8 @@
-"""What a column's name says about it: words, in several languages, for identifiers, quasi-identifiers, sensitive attributes, weights.
+"""What a column's name says about it: words, in several languages, for identifiers, quasi-identifiers,
+sensitive attributes, weights.
 
-A name is cut into words (`birthDate`, `date-of-birth`, `geburts_datum`); a list entry matches whole words only, so that `idea` is no `id`.
+A name is cut into words (`birthDate`, `date-of-birth`, `geburts_datum`); a list entry matches whole words
+only, so that `idea` is no `id`.
 """
 
 from __future__ import annotations
@@ -10,36 +12,53 @@ import unicodedata
 
 from sfumato.data.schema import Role
 
-#: Words by role; an entry of two words matches them in a row. English, German, French, Spanish, Italian, Portuguese, Dutch, Nordic, Turkish.
+#: Words by role; an entry of two words matches them in a row. English, German, French, Spanish, Italian,
+#: Portuguese, Dutch, Nordic languages, Turkish.
 _WORDS: dict[Role, str] = {
     "identifier": """
-        name|names|firstname|lastname|surname|forename|fullname|username|user name|login|nickname|vorname|nachname|familienname|nom|prenom
-        nombre|apellido|apellidos|nome|cognome|sobrenome|naam|voornaam|achternaam|navn|fornavn|etternavn|efternamn|ad|soyad|soyadi
-        email|e mail|mail|correo|courriel|phone|telephone|tel|mobile|cell|fax|telefon|telefono|telefone|handy|movil|portable
-        address|adresse|direccion|indirizzo|endereco|adres|street|strasse|rue|calle|via|rua|straat|gate|house number|hausnummer
-        ssn|social security|sin|nin|nino|national id|national insurance|passport|passnummer|passeport|pasaporte|dni|nie|nif|cpf|nir|bsn|personnummer
-        fodselsnummer|henkilotunnus|codice fiscale|steuernummer|tax id|tckn|tc kimlik|aadhaar|pan|license|licence|driver license|plate|vin
-        iban|account|account number|kontonummer|konto|card number|credit card|mrn|medical record|patient id|patientid|person id|personid
-        customer id|client id|member id|student id|employee id|user id|userid|uid|uuid|guid|id|identifier|ip|ip address|mac|device id|imei|url
-        signature|photo|fingerprint|biometric|twitter|facebook|instagram
+        name|names|firstname|lastname|surname|forename|fullname|username|user name|login|nickname
+        vorname|nachname|familienname|nom|prenom|nombre|apellido|apellidos|nome|cognome|sobrenome
+        naam|voornaam|achternaam|navn|fornavn|etternavn|efternamn|ad|soyad|soyadi|email|e mail
+        mail|correo|courriel|phone|telephone|tel|mobile|cell|fax|telefon|telefono|telefone
+        handy|movil|portable|address|adresse|direccion|indirizzo|endereco|adres|street|strasse
+        rue|calle|via|rua|straat|gate|house number|hausnummer|ssn|social security|sin|nin|nino
+        national id|national insurance|passport|passnummer|passeport|pasaporte|dni|nie|nif|cpf
+        nir|bsn|personnummer|fodselsnummer|henkilotunnus|codice fiscale|steuernummer|tax id|tckn
+        tc kimlik|aadhaar|pan|license|licence|driver license|plate|vin|iban|account
+        account number|kontonummer|konto|card number|credit card|mrn|medical record|patient id
+        patientid|person id|personid|customer id|client id|member id|student id|employee id|user id
+        userid|uid|uuid|guid|id|identifier|ip|ip address|mac|device id|imei|url|signature
+        photo|fingerprint|biometric|twitter|facebook|instagram
     """,
-    "weight": "weight|weights|wgt|pweight|fnlwgt|sampling weight|survey weight|gewicht|poids|peso muestral|factor expansion",
+    "weight": """
+        wgt|pweight|fnlwgt|sampling weight|survey weight|sample weight|design weight
+        peso muestral|factor expansion
+    """,
     "sensitive": """
-        diagnosis|diagnose|diagnostic|diagnostico|diagnosi|disease|illness|condition|icd|icd10|krankheit|maladie|enfermedad|malattia|doenca|ziekte
-        sykdom|hastalik|symptom|treatment|therapy|medication|drug|hiv|aids|cancer|blood|bmi|pregnancy|disability|behinderung|handicap
-        salary|income|wage|wages|earnings|gehalt|einkommen|lohn|salaire|revenu|ingresos|sueldo|renta|salario|reddito|stipendio|inkomen|inntekt|maas
-        debt|credit|loan|balance|wealth|assets|vermogen|schulden|score|credit score|grade|mark|religion|confession|konfession|faith|ethnicity|party|vote
-        political|union|sexuality|orientation|conviction|crime|offence|offense|arrest|salary class
+        diagnosis|diagnose|diagnostic|diagnostico|diagnosi|disease|illness|condition|icd|icd10
+        krankheit|maladie|enfermedad|malattia|doenca|ziekte|sykdom|hastalik|symptom|treatment
+        therapy|medication|drug|hiv|aids|cancer|blood|bmi|pregnancy|disability|behinderung
+        handicap|salary|income|wage|wages|earnings|gehalt|einkommen|lohn|salaire|revenu|ingresos
+        sueldo|renta|salario|reddito|stipendio|inkomen|inntekt|maas|debt|credit|loan|balance
+        wealth|assets|vermogen|schulden|score|credit score|grade|mark|religion|confession
+        konfession|faith|ethnicity|party|vote|political|union|sexuality|orientation|conviction
+        crime|offence|offense|arrest|salary class
     """,
     "quasi": """
-        age|alter|edad|eta|idade|leeftijd|alder|yas|birth|birthday|birthdate|dob|date of birth|birth year|yob|geburt|geburtsdatum|geburtsjahr
-        naissance|nacimiento|nascita|nascimento|geboorte|fodt|dogum|sex|gender|geschlecht|sexe|sexo|sesso|geslacht|kjonn|cinsiyet
-        zip|zipcode|postcode|postal|postal code|plz|postleitzahl|code postal|codigo postal|cap|cep|postnummer|city|town|village|municipality|gemeinde|stadt
-        ort|ville|ciudad|citta|cidade|stad|kommune|sehir|county|district|region|province|state|bundesland|land|departement|provincia|country|pays|pais|paese
-        nationality|nationalitat|citizenship|native country|birthplace|place of birth|race|education|bildung|ausbildung|formation|educacion|istruzione
-        escolaridade|opleiding|marital|marital status|familienstand|etat civil|estado civil|stato civile|burgerlijke|occupation|job|profession|beruf|metier
-        ocupacion|professione|profissao|beroep|yrke|meslek|employer|workclass|industry|language|sprache|langue|idioma|household|children|kinder|height|weight kg
-        latitude|longitude|lat|lon|lng|location|coordinates|admission|discharge|visit date|date|datum|datetime|timestamp|year|month|hospital|school
+        age|alter|edad|eta|idade|leeftijd|alder|yas|birth|birthday|birthdate|dob|date of birth
+        birth year|yob|geburt|geburtsdatum|geburtsjahr|naissance|nacimiento|nascita|nascimento
+        geboorte|fodt|dogum|sex|gender|geschlecht|sexe|sexo|sesso|geslacht|kjonn|cinsiyet|zip
+        zipcode|postcode|postal|postal code|plz|postleitzahl|code postal|codigo postal|cap|cep
+        postnummer|city|town|village|municipality|gemeinde|stadt|ort|ville|ciudad|citta|cidade
+        stad|kommune|sehir|county|district|region|province|state|bundesland|land|departement
+        provincia|country|pays|pais|paese|nationality|nationalitat|citizenship|native country
+        birthplace|place of birth|race|education|bildung|ausbildung|formation|educacion|istruzione
+        escolaridade|opleiding|marital|marital status|familienstand|etat civil|estado civil
+        stato civile|burgerlijke|occupation|job|profession|beruf|metier|ocupacion|professione
+        profissao|beroep|yrke|meslek|employer|workclass|industry|language|sprache|langue|idioma
+        household|children|kinder|height|weight|gewicht|poids|latitude|longitude|lat|lon|lng|location
+        coordinates|admission|discharge|visit date|date|datum|datetime|timestamp|year|month
+        hospital|school
     """,
 }  # fmt: skip
 
@@ -54,13 +73,18 @@ _HARMLESS = frozenset({"count", "length", "type", "kind", "number of", "flag", "
 
 def words_of(name: str) -> list[str]:
     """The words of a column name, lower case and without accents."""
-    plain = "".join(c for c in unicodedata.normalize("NFKD", name.replace("ß", "ss").replace("ø", "o")) if not unicodedata.combining(c))
+    plain = "".join(
+        c
+        for c in unicodedata.normalize("NFKD", name.replace("ß", "ss").replace("ø", "o"))
+        if not unicodedata.combining(c)
+    )
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", plain)
     return [word for word in re.split(r"[^a-z0-9]+", spaced.lower().replace("ı", "i")) if word]
 
 
 def role_by_name(name: str) -> tuple[Role, str] | None:
-    """The role a name suggests and the word that suggests it; the longest phrase wins, identifiers before others."""
+    """The role a name suggests and the word that suggests it; the longest phrase wins, identifiers before
+    others."""
     words = words_of(name)
     if _HARMLESS & set(words):
         return None

@@ -1,7 +1,7 @@
 """What the values of a column look like: addresses, numbers with check digits, dates of birth, places.
 
-Each pattern is a shape plus, where the number has check digits, their test, so that arbitrary digits are not taken for an account or a
-card. Nothing here returns a value: only the share of values that match.
+Each pattern is a shape plus, where the number has check digits, their test, so that arbitrary digits are not
+taken for an account or a card. Nothing here returns a value: only the share of values that match.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ class Pattern:
 def share(pattern: Pattern, values: Sequence[str], counts: Sequence[int]) -> float:
     """The share of records whose value matches."""
     total = sum(counts)
-    return sum(count for value, count in zip(values, counts, strict=True) if pattern.matches(value)) / total if total else 0.0
+    return (
+        sum(count for value, count in zip(values, counts, strict=True) if pattern.matches(value)) / total
+        if total
+        else 0.0
+    )
 
 
 def luhn(digits: str) -> bool:
@@ -63,7 +67,12 @@ def _us_ssn(text: str) -> bool:
 
 
 def _uk_nino(text: str) -> bool:
-    return bool(re.fullmatch(r"(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D]", text))
+    return bool(
+        re.fullmatch(
+            r"(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?(?:[0-9]{2} ?){3}[A-D]",
+            text,
+        )
+    )
 
 
 def _es_dni(text: str) -> bool:
@@ -118,8 +127,17 @@ def _tr_kimlik(text: str) -> bool:
 
 
 _NATIONAL = (
-    _us_ssn, _uk_nino, _es_dni, _it_codice_fiscale, _fr_nir, _se_personnummer, _fi_henkilotunnus, _no_fodselsnummer, _br_cpf, _tr_kimlik
-)  # fmt: skip
+    _us_ssn,
+    _uk_nino,
+    _es_dni,
+    _it_codice_fiscale,
+    _fr_nir,
+    _se_personnummer,
+    _fi_henkilotunnus,
+    _no_fodselsnummer,
+    _br_cpf,
+    _tr_kimlik,
+)
 
 
 def _ip(value: str) -> bool:
@@ -134,14 +152,21 @@ def _ip(value: str) -> bool:
 
 def _date_of_birth(value: str) -> bool:
     """A date in the last 120 years, in ISO or a usual national order."""
-    match = re.match(r"([0-9]{4})-[01][0-9]-[0-3][0-9]\b", value) or re.fullmatch(r"[0-3]?[0-9][./][0-3]?[0-9][./]([0-9]{4})", value)
+    match = re.match(r"([0-9]{4})-[01][0-9]-[0-3][0-9]\b", value) or re.fullmatch(
+        r"[0-3]?[0-9][./][0-3]?[0-9][./]([0-9]{4})", value
+    )
     this_year = datetime.date.today().year
     return match is not None and this_year - 120 <= int(match[1]) <= this_year
 
 
 def _phone(value: str) -> bool:
     digits = re.sub(r"\D", "", value)
-    shaped = re.fullmatch(r"(?:\+|00)[0-9 ()./-]{7,22}|\(?0[0-9]{1,5}\)?[ /.-][0-9 ()./-]{4,20}|\(?[2-9][0-9]{2}\)?[ .-][0-9]{3}[ .-][0-9]{4}", value)
+    shaped = re.fullmatch(
+        r"(?:\+|00)[0-9 ()./-]{7,22}"  # international
+        r"|\(?0[0-9]{1,5}\)?[ /.-][0-9 ()./-]{4,20}"  # area code and number
+        r"|\(?[2-9][0-9]{2}\)?[ .-][0-9]{3}[ .-][0-9]{4}",  # North America
+        value,
+    )
     return shaped is not None and 7 <= len(digits) <= 15
 
 
@@ -149,6 +174,13 @@ def _shape(expression: str) -> Callable[[str], bool]:
     compiled = re.compile(expression)
     return lambda value: compiled.fullmatch(value) is not None
 
+
+#: Four or five digits, the United Kingdom, Canada.
+_POSTCODE = (
+    r"(?:[A-Z]{1,2}-)?[0-9]{4,5}(?:-[0-9]{4})?"
+    r"|[A-Z]{1,2}[0-9][A-Z0-9]? ?[0-9][A-Z]{2}"
+    r"|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]"
+)
 
 PATTERNS: tuple[Pattern, ...] = (
     Pattern("e-mail address", _shape(r"[^@\s]{1,64}@[^@\s]+\.[A-Za-z]{2,24}")),
@@ -161,5 +193,5 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("date of birth", _date_of_birth, "indirect"),
     Pattern("telephone number", _phone),
     Pattern("coordinates", _shape(r"\(?-?[0-9]{1,3}\.[0-9]{3,}[,; ]+-?[0-9]{1,3}\.[0-9]{3,}\)?"), "indirect"),
-    Pattern("postcode", _shape(r"(?:[A-Z]{1,2}-)?[0-9]{4,5}(?:-[0-9]{4})?|[A-Z]{1,2}[0-9][A-Z0-9]? ?[0-9][A-Z]{2}|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]"), "indirect"),
+    Pattern("postcode", _shape(_POSTCODE), "indirect"),
 )  # fmt: skip

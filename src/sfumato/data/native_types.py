@@ -1,7 +1,8 @@
 """Columns that arrive with a type: brought to the few Arrow types the rest of the system speaks.
 
-Text becomes dictionary-encoded with 32-bit indices, dates days, datetimes microseconds, numbers 64-bit floats (integers keep their
-width); what has no plain form (times of day, bytes, identifiers of an extension type) becomes its text, and that is said.
+Text becomes dictionary-encoded with 32-bit indices, dates days, datetimes microseconds, numbers 64-bit floats
+(integers keep their width); what has no plain form (times of day, bytes, identifiers of an extension type)
+becomes its text, and that is said.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.data.column_types import CodedText
+from sfumato.data.column_types import FIRST_DAY, LAST_DAY, CodedText
 from sfumato.data.schema import Type
 from sfumato.data.values import text_of
 
@@ -32,6 +33,17 @@ def type_name(arrow: pa.DataType) -> Type:
 def is_nested(arrow: pa.DataType) -> bool:
     """True for lists, structs, maps and unions, which are no cells of a table about people."""
     return bool(pa.types.is_nested(arrow)) and not pa.types.is_run_end_encoded(arrow)
+
+
+def years_are_printable(array: pa.Array) -> bool:
+    """True unless a date lies outside the years 1 to 9999, which only a damaged file has."""
+    if not (pa.types.is_date32(array.type) or pa.types.is_timestamp(array.type)):
+        return True
+    days = pa.types.is_date32(array.type)
+    found = pc.min_max(array.cast(pa.int32() if days else pa.int64())).as_py()
+    per_day = 1 if days else 86_400_000_000
+    low, high = FIRST_DAY * per_day, (LAST_DAY + 1) * per_day
+    return found["min"] is None or low <= found["min"] <= found["max"] < high
 
 
 def normalise(name: str, column: pa.ChunkedArray) -> tuple[pa.Array, list[str]]:
@@ -67,7 +79,9 @@ def normalise(name: str, column: pa.ChunkedArray) -> tuple[pa.Array, list[str]]:
 
 
 def _is_text(arrow: pa.DataType) -> bool:
-    return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow))
+    return bool(
+        pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow)
+    )
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -1,7 +1,8 @@
 """The profile of a table: what each column holds, which columns single people out, and a role to start from.
 
-Everything is computed on codes. Uniqueness of a combination is the share of records that no other record equals on it; combinations
-are explored best first, extending the pairs that single out most. Sweeney, "Simple demographics often identify people uniquely", 2000.
+Everything is computed on codes. Uniqueness of a combination is the share of records that no other record
+equals on it; combinations are explored best first, extending the pairs that single out most. Sweeney, "Simple
+demographics often identify people uniquely", 2000.
 """
 
 from __future__ import annotations
@@ -41,9 +42,11 @@ _MOST_LISTED = 1_000
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """One column. `unique_share` is the share of records whose value no other record has; `entropy` is in nats.
+    """One column. `unique_share` is the share of records whose value no other record has; `entropy` is in
+    nats.
 
-    Smallest and largest value and the distinct values themselves are the owner's alone and never printed by `repr`.
+    Smallest and largest value and the distinct values themselves are the owner's alone and never printed by
+    `repr`.
     """
 
     name: str
@@ -77,10 +80,12 @@ class Combination:
 
 @dataclass(frozen=True)
 class Profile:
-    """What is known about a table after one look. It describes the original data, so it is the owner's and not for publication.
+    """What is known about a table after one look. It describes the original data, so it is the owner's and
+    not for publication.
 
-    `combinations` are sorted by the share of records they single out. `contributions` says, per suggested quasi-identifier, how many
-    records would no longer be unique without it. `k` is the smallest class over all suggested quasi-identifiers.
+    `combinations` are sorted by the share of records they single out. `contributions` says, per suggested
+    quasi-identifier, how many records would no longer be unique without it. `k` is the smallest class over
+    all suggested quasi-identifiers.
     """
 
     rows: int
@@ -193,7 +198,7 @@ def _describe(
     lengths = [len(text) for text in coded.texts]
     choice = Suggestion(given, "given by the schema") if given is not None else suggest(
         kind=kind, rows=int(values.sum()), distinct=distinct, unique_share=unique_share,
-        mean_length=sum(lengths) / len(lengths) if lengths else 0.0, named=role_by_name(name), patterns=patterns,
+        mean_length=sum(lengths) / max(len(lengths), 1), named=role_by_name(name), patterns=patterns,
     )  # fmt: skip
     listed = kind in ("string", "boolean") and 0 < distinct <= _MOST_LISTED
     described = ColumnProfile(
@@ -236,7 +241,8 @@ _PATTERNS_OF: dict[Type, tuple[str, ...]] = {
 
 
 def _patterns(coded: _Coded, kind: Type) -> dict[str, float]:
-    """Patterns that at least half of the values match, with the share that does, over a sample of the distinct values."""
+    """Patterns that at least half of the values match, with the share that does, over a sample of the
+    distinct values."""
     if not coded.texts:
         return {}
     weights = coded.counts[coded.sampled].tolist()
@@ -266,9 +272,14 @@ class _Uniqueness:
         return Combination(tuple(columns), uniques, uniques / self.rows, int(sizes.min()))
 
 
-def _combinations(found: _Uniqueness, columns: Sequence[ColumnProfile], quasi: Sequence[str]) -> list[Combination]:
-    """Single columns, pairs, and the triples that extend the pairs that single out most, within a bound on the work."""
-    by_entropy = sorted((column for column in columns if column.name in quasi), key=lambda column: -column.entropy)
+def _combinations(
+    found: _Uniqueness, columns: Sequence[ColumnProfile], quasi: Sequence[str]
+) -> list[Combination]:
+    """Single columns, pairs, and the triples that extend the pairs that single out most, within a bound on
+    the work."""
+    by_entropy = sorted(
+        (column for column in columns if column.name in quasi), key=lambda column: -column.entropy
+    )
     candidates = [column.name for column in by_entropy[:_MOST_CANDIDATES]]
     tuples = max(found.counts.size, 1)
     left = int(min(max(_ROWS_TO_GROUP // tuples, _FEWEST_COMBINATIONS), _MOST_COMBINATIONS))

@@ -1,6 +1,8 @@
-"""What a reader returns: an Arrow table in known types, notes on what was detected, and what the file says of its columns.
+"""What a reader returns: an Arrow table in known types, notes on what was detected, and what the file says of
+its columns.
 
-Format readers produce a `RawTable`; `finish` names its columns once, applies missing codes and types, and reports every fault at once.
+Format readers produce a `RawTable`; `finish` names its columns once, applies missing codes and types, and
+reports every fault at once.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import pyarrow.compute as pc
 
 from sfumato.core.errors import SourceError, all_at_once
 from sfumato.data.column_types import CodedText, TypedColumn, convert, infer, numbers_at_once
-from sfumato.data.native_types import is_nested, normalise, type_name
+from sfumato.data.native_types import is_nested, normalise, type_name, years_are_printable
 from sfumato.data.schema import Column, Schema
 
 
@@ -21,8 +23,8 @@ from sfumato.data.schema import Column, Schema
 class RawTable:
     """Columns as a format delivers them.
 
-    `textual` says that the format has no types (CSV), so that they are inferred. `described` carries labels and missing
-    codes that the file itself declares, by position.
+    `textual` says that the format has no types (CSV), so that they are inferred. `described` carries labels
+    and missing codes that the file itself declares, by position.
     """
 
     names: tuple[str, ...]
@@ -36,8 +38,8 @@ class RawTable:
 class ReadResult:
     """A table that was read.
 
-    `notes` say what was detected and decided, without values of records; `columns` describes every column: its
-    type, and labels, value labels and missing codes where the file or the schema has them.
+    `notes` say what was detected and decided, without values of records; `columns` describes every column:
+    its type, and labels, value labels and missing codes where the file or the schema has them.
     """
 
     table: pa.Table = field(repr=False)
@@ -57,17 +59,25 @@ def unique_names(given: Sequence[str | None]) -> tuple[tuple[str, ...], list[str
             chosen = f"{name or f'column {position}'}.{number}"
             number += 1
         if chosen != name:
-            renamed.append(f"column {position} {f'repeats the name {name!r}' if name else 'has no name'}: read as {chosen!r}")
+            renamed.append(f"column {position} {_fault_of_name(name)}: read as {chosen!r}")
         used.add(chosen)
         names.append(chosen)
     return tuple(names), renamed
 
 
+def _fault_of_name(name: str | None) -> str:
+    return f"repeats the name {name!r}" if name else "has no name"
+
+
 def finish(raw: RawTable, where: str, schema: Schema | None = None, *, as_text: bool = False) -> ReadResult:
-    """Names, missing codes and types; conversion faults of all columns are reported together, counted, without values."""
+    """Names, missing codes and types; conversion faults of all columns are reported together, counted,
+    without values."""
     names, notes = unique_names(raw.names)
-    nested = [f"column '{name}' has the nested type {column.type}" for name, column in zip(names, raw.columns, strict=True)
-              if is_nested(column.type)]  # fmt: skip
+    nested = [
+        f"column '{name}' has the nested type {column.type}"
+        for name, column in zip(names, raw.columns, strict=True)
+        if is_nested(column.type)
+    ]
     all_at_once(SourceError, f"{where}: flatten nested columns before reading", nested)
     described = {name: raw.described[i] for i, name in enumerate(names) if i in raw.described}
     declared = dict(schema.columns) if schema is not None else {}
@@ -80,12 +90,20 @@ def finish(raw: RawTable, where: str, schema: Schema | None = None, *, as_text: 
         if typed.fault:
             faults.append(typed.fault)
     all_at_once(
-        SourceError, f"{where} does not have the types its schema declares (set type, or list the code under missing)", faults
+        SourceError,
+        f"{where} has values that do not fit their type (correct the type, or list the code under missing)",
+        faults,
     )
-    return ReadResult(pa.table(dict(zip(names, arrays, strict=True))) if names else pa.table({}), (*raw.notes, *notes), columns)
+    return ReadResult(
+        pa.table(dict(zip(names, arrays, strict=True))) if names else pa.table({}),
+        (*raw.notes, *notes),
+        columns,
+    )
 
 
-def _typed(name: str, column: pa.ChunkedArray, textual: bool, declared: Column | None, as_text: bool) -> TypedColumn:
+def _typed(
+    name: str, column: pa.ChunkedArray, textual: bool, declared: Column | None, as_text: bool
+) -> TypedColumn:
     if as_text:
         return TypedColumn(CodedText.of(column).to_arrow(), "string")
     wanted = declared.type if declared is not None else None
@@ -98,6 +116,8 @@ def _typed(name: str, column: pa.ChunkedArray, textual: bool, declared: Column |
         return convert(name, text, wanted) if wanted is not None else infer(name, text)
     array, notes = normalise(name, column)
     kind = type_name(array.type)
+    if not years_are_printable(array):
+        return TypedColumn(array, kind, (), f"column '{name}' has dates outside the years 1 to 9999")
     if missing:
         array = _without_codes(array, missing)
     if wanted is not None and wanted != kind:

@@ -1,7 +1,7 @@
 """Read a table from a file: CSV, TSV, Parquet, Arrow, Excel, SPSS, Stata, SAS.
 
-The format follows from the ending of the name, or from the first bytes where the ending says nothing. Whatever is wrong with a file
-becomes one `SourceError` that names places (lines, columns), never contents.
+The format follows from the ending of the name, or from the first bytes where the ending says nothing.
+Whatever is wrong with a file becomes one `SourceError` that names places (lines, columns), never contents.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ def read_file(
     sheet: str | int | None = None,
     as_text: bool = False,
 ) -> ReadResult:
-    """Read a file into an Arrow table.
+    """Read a file into an Arrow table; the schema may describe columns that the file does not have.
 
-    Types come from the schema where it declares them, from the file where it has them, and are inferred otherwise; with `as_text` every
-    cell is kept as the text it is, which is how a written release is read back. `separator`, `encoding`, `decimal` and `strip` (remove
-    spaces around cells) concern text files, `sheet` (name or number) Excel.
+    Types come from the schema where it declares them, from the file where it has them, and are inferred
+    otherwise; with `as_text` every cell is kept as the text it is, which is how a written release is read
+    back. `separator`, `encoding`, `decimal` and `strip` (remove spaces around cells) concern text files,
+    `sheet` (name or number) Excel.
     """
     file = Path(path)
     where = f"'{path}'"

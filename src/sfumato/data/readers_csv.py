@@ -1,11 +1,13 @@
-"""CSV and TSV files: separator and encoding detected and said, every cell read as text, malformed rows named by line.
+"""CSV and TSV files: separator and encoding detected and said, every cell read as text, malformed rows named
+by line.
 
-The parser is Arrow's; a cell is missing when it is empty and not quoted, so that the empty text `""` survives (RFC 4180 knows no
-difference, we do).
+The parser is Arrow's; a cell is missing when it is empty and not quoted, so that the empty text `""` survives
+(RFC 4180 knows no difference, we do).
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -29,7 +31,8 @@ _LISTED_LINES = 10
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """How to read a text file; None means detect. `decimal` is the decimal mark, `strip` removes spaces around cells."""
+    """How to read a text file; None means detect. `decimal` is the decimal mark, `strip` removes spaces
+    around cells."""
 
     separator: str | None = None
     encoding: str | None = None
@@ -49,7 +52,9 @@ def read_csv(path: Path, where: str, options: CsvOptions) -> RawTable:
     encoding = options.encoding or _encoding_of(raw)
     content = _as_utf8(raw, encoding, where)
     sample = content[:_SAMPLE_BYTES].decode("utf-8", errors="ignore")
-    separator = options.separator or detect_separator(sample, prefer="\t" if ".tsv" in path.name.lower() else ",")
+    separator = options.separator or detect_separator(
+        sample, prefer="\t" if ".tsv" in path.name.lower() else ","
+    )
     header, blank_lines, empty = _header_of(content, sample, separator, where)
     names, _ = unique_names(header)
     notes = [f"separator {_SEPARATOR_NAMES.get(separator, repr(separator))}, encoding {encoding}"]
@@ -63,7 +68,8 @@ def read_csv(path: Path, where: str, options: CsvOptions) -> RawTable:
 
 
 def detect_separator(sample: str, prefer: str = ",") -> str:
-    """The separator whose number per line, outside quotes, is above zero and most constant over the first lines."""
+    """The separator whose number per line, outside quotes, is above zero and most constant over the first
+    lines."""
     lines = re.sub(r'"(?:[^"]|"")*"', "", sample).splitlines()
     lines = [line for line in lines[:_SAMPLE_LINES] if line.strip(" ")]
     if len(lines) > 2 and len(sample) >= _SAMPLE_BYTES // 2:
@@ -86,7 +92,7 @@ def _bytes_of(path: Path, where: str) -> bytes:
             content: bytes = stream.read()
     except (OSError, pa.ArrowInvalid):
         raise SourceError(f"{where} cannot be read: the file is damaged or not readable") from None
-    if not content.strip():
+    if not content or content.isspace():
         raise SourceError(f"{where} is empty: there is not even a line with column names")
     return content
 
@@ -96,23 +102,27 @@ def _encoding_of(raw: bytes) -> str:
         return "utf-16"
     if raw.startswith(b"\xef\xbb\xbf"):
         return "utf-8-sig"
-    if 0 in raw[:4096]:  # Latin text in UTF-16 without a byte-order mark has a zero in nearly every other place
+    if (
+        0 in raw[:4096]
+    ):  # Latin text in UTF-16 without a byte-order mark has a zero in nearly every other place
         even, odd = raw[:4096:2], raw[1:4096:2]
         if odd.count(0) * 10 > len(odd) * 8 and 0 not in even:
             return "utf-16-le"
         if even.count(0) * 10 > len(even) * 8 and 0 not in odd:
             return "utf-16-be"
+    return next((encoding for encoding in ("utf-8", "cp1252") if _is_text_in(raw, encoding)), "latin-1")
+
+
+def _is_text_in(raw: bytes, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
     try:
-        raw.decode("utf-8")
+        for start in range(
+            0, len(raw), _BLOCK_BYTES
+        ):  # in blocks, so that no second copy of the file is made
+            decoder.decode(raw[start : start + _BLOCK_BYTES], final=start + _BLOCK_BYTES >= len(raw))
     except UnicodeDecodeError:
-        pass
-    else:
-        return "utf-8"
-    try:
-        raw.decode("cp1252")
-    except UnicodeDecodeError:
-        return "latin-1"
-    return "cp1252"
+        return False
+    return True
 
 
 def _as_utf8(raw: bytes, encoding: str, where: str) -> bytes:
@@ -127,17 +137,23 @@ def _as_utf8(raw: bytes, encoding: str, where: str) -> bytes:
     except LookupError:
         raise ParameterError(f"there is no encoding called {encoding!r}") from None
     except (UnicodeDecodeError, UnicodeEncodeError):
-        raise SourceError(f"{where} is not text in the encoding {encoding}: name another one, or convert the file") from None
+        raise SourceError(
+            f"{where} is not text in the encoding {encoding}: name another one, or convert the file"
+        ) from None
     if b"\0" in content:
         raise SourceError(f"{where} is not a text file: it contains zero bytes")
-    if not content.strip():
+    if not content or content.isspace():
         raise SourceError(f"{where} is empty: there is not even a line with column names")
     return content
 
 
 def _header_of(content: bytes, sample: str, separator: str, where: str) -> tuple[list[str], int, bool]:
     """The column names, how many blank lines stand before them, and whether nothing follows."""
-    blank = re.match(r"(?:[ \t]*(?:\r\n|\r|\n))*", sample) if separator != "\t" else re.match(r"(?:\r\n|\r|\n)*", sample)
+    blank = (
+        re.match(r"(?:[ \t]*(?:\r\n|\r|\n))*", sample)
+        if separator != "\t"
+        else re.match(r"(?:\r\n|\r|\n)*", sample)
+    )
     start = blank.end() if blank else 0
     lines = len(re.findall(r"\r\n|\r|\n", sample[:start]))
     source = io.StringIO(sample[start:], newline="")
@@ -147,13 +163,16 @@ def _header_of(content: bytes, sample: str, separator: str, where: str) -> tuple
     except (StopIteration, csv.Error):
         raise SourceError(f"{where} has no readable line with column names") from None
     if len(content) > _SAMPLE_BYTES and source.tell() == len(sample) - start:
-        raise SourceError(f"{where} has no line of column names within its first {_SAMPLE_BYTES >> 10} KiB") from None
-    rest = content[len(sample[:start].encode()) + len(sample[start : start + source.tell()].encode()) :]
-    return header, lines, not rest
+        raise SourceError(
+            f"{where} has no line of column names within its first {_SAMPLE_BYTES >> 10} KiB"
+        ) from None
+    consumed = len(sample[: start + source.tell()].encode())
+    return header, lines, consumed >= len(content)
 
 
 class _Lines:
-    """Lines ended by \\r\\n, \\n or a lone \\r, one at a time, so that the position after the header is known."""
+    """Lines ended by \\r\\n, \\n or a lone \\r, one at a time, so that the position after the header is
+    known."""
 
     def __init__(self, source: io.StringIO) -> None:
         self._source = source
@@ -172,14 +191,18 @@ def _refuse_open_quote(content: bytes, separator: str, where: str) -> None:
     """A quote that is never closed would silently swallow the rest of the file."""
     if content.count(b'"') % 2 == 0:
         return
-    reader = csv.reader(io.StringIO(content.decode("utf-8", errors="replace"), newline=""), delimiter=separator, strict=True)
+    reader = csv.reader(
+        io.StringIO(content.decode("utf-8", errors="replace"), newline=""), delimiter=separator, strict=True
+    )
     line = 1
     try:
         for _ in reader:
             line = reader.line_num + 1
     except csv.Error as error:
         if "unexpected end of data" in str(error):
-            raise SourceError(f"{where}: a quoted cell that starts in line {line:,} is never closed") from None
+            raise SourceError(
+                f"{where}: a quoted cell that starts in line {line:,} is never closed"
+            ) from None
 
 
 def _parse(content: bytes, names: tuple[str, ...], separator: str, blank_lines: int, where: str) -> pa.Table:
@@ -193,7 +216,11 @@ def _parse(content: bytes, names: tuple[str, ...], separator: str, blank_lines: 
         return pa_csv.read_csv(
             pa.BufferReader(content),
             read_options=pa_csv.ReadOptions(
-                column_names=list(names), skip_rows=blank_lines, skip_rows_after_names=1, use_threads=threads, block_size=block
+                column_names=list(names),
+                skip_rows=blank_lines,
+                skip_rows_after_names=1,
+                use_threads=threads,
+                block_size=block,
             ),
             parse_options=pa_csv.ParseOptions(
                 delimiter=separator,
@@ -220,7 +247,9 @@ def _parse(content: bytes, names: tuple[str, ...], separator: str, blank_lines: 
             wrong.clear()
             attempt(False, whole_file)  # only a single thread knows line numbers
     except pa.ArrowInvalid:
-        raise SourceError(f"{where} cannot be read as text separated by {separator!r}, or is not UTF-8 throughout") from None
+        raise SourceError(
+            f"{where} cannot be read as text separated by {separator!r}, or is not UTF-8 throughout"
+        ) from None
     _refuse_ragged(wrong, len(names), blank_lines, where)
     return table
 
@@ -228,11 +257,14 @@ def _parse(content: bytes, names: tuple[str, ...], separator: str, blank_lines: 
 def _refuse_ragged(wrong: list[tuple[int | None, int]], expected: int, blank_lines: int, where: str) -> None:
     if not wrong:
         return
-    shown = [f"{number + blank_lines:,} ({cells})" for number, cells in wrong[:_LISTED_LINES] if number is not None]
+    shown = [
+        f"{number + blank_lines:,} ({cells})" for number, cells in wrong[:_LISTED_LINES] if number is not None
+    ]
     more = " …" if len(wrong) > _LISTED_LINES else ""
     raise SourceError(
         f"{where}: {len(wrong):,} lines do not have {expected} cells like the line of column names; "
-        f"line (cells): {', '.join(shown)}{more}. Quote cells that contain the separator, or name another separator."
+        f"line (cells): {', '.join(shown)}{more}. "
+        "Quote cells that contain the separator, or name another separator."
     )
 
 

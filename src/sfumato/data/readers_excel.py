@@ -1,4 +1,5 @@
-"""Excel workbooks (.xlsx): one sheet, column names in its first row, cells with the types they have in the workbook."""
+"""Excel workbooks (.xlsx): one sheet, column names in its first row, cells with the types they have in the
+workbook."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def read_excel(path: Path, where: str, sheet: str | int | None = None) -> RawTab
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
     except Exception:  # openpyxl lets zip, XML and key errors of damaged files through
-        raise SourceError(f"{where} is not a complete Excel workbook (.xlsx): it is damaged or of another format") from None
+        raise SourceError(
+            f"{where} is not a complete Excel workbook (.xlsx): it is damaged or of another format"
+        ) from None
     try:
         chosen = _sheet(book, sheet, where)
         rows, errors = _rows(chosen, where)
@@ -61,13 +64,19 @@ def cells_to_column(cells: Sequence[Any], name: str) -> tuple[pa.Array, list[str
         return _dates(cells), []
     if kinds <= {str}:
         return pa.array(cells, pa.string()), []
-    note = [f"column '{name}' mixes {', '.join(sorted(_KINDS.get(kind, kind.__name__) for kind in kinds))}: kept as text"]
+    mixed = ", ".join(sorted({_KINDS.get(kind, kind.__name__) for kind in kinds}))
+    note = [f"column '{name}' mixes {mixed}: kept as text"]
     return _texts(cells), note if len(kinds) > 1 else []
 
 
 _KINDS: dict[type, str] = {
-    str: "text", int: "numbers", float: "numbers", bool: "booleans", datetime.datetime: "dates", datetime.date: "dates"
-}  # fmt: skip
+    str: "text",
+    int: "numbers",
+    float: "numbers",
+    bool: "booleans",
+    datetime.datetime: "dates",
+    datetime.date: "dates",
+}
 
 
 def _texts(cells: Sequence[Any]) -> pa.Array:
@@ -76,20 +85,26 @@ def _texts(cells: Sequence[Any]) -> pa.Array:
 
 def _dates(cells: Sequence[Any]) -> pa.Array:
     def at_midnight(cell: Any) -> bool:
-        return not isinstance(cell, datetime.datetime) or (cell.time() == datetime.time(0) and cell.tzinfo is None)
+        return not isinstance(cell, datetime.datetime) or (
+            cell.time() == datetime.time(0) and cell.tzinfo is None
+        )
 
     if all(cell is None or at_midnight(cell) for cell in cells):
         days = [cell.date() if isinstance(cell, datetime.datetime) else cell for cell in cells]
         return pa.array(days, pa.date32())
     moments = [
-        cell if cell is None or isinstance(cell, datetime.datetime) else datetime.datetime.combine(cell, datetime.time(0))
+        cell
+        if cell is None or isinstance(cell, datetime.datetime)
+        else datetime.datetime.combine(cell, datetime.time(0))
         for cell in cells
     ]
     return pa.array(moments, pa.timestamp("us"))
 
 
 def _sheet(book: Any, wanted: str | int | None, where: str) -> Any:
-    names = book.sheetnames
+    names = [sheet.title for sheet in book.worksheets]
+    if not names:
+        raise SourceError(f"{where} has no sheet with cells")
     if wanted is None:
         return book.worksheets[0]
     if isinstance(wanted, int) and 1 <= wanted <= len(names):
@@ -99,8 +114,12 @@ def _sheet(book: Any, wanted: str | int | None, where: str) -> Any:
     raise ParameterError(f"{where} has no sheet {wanted!r}; there are: {', '.join(map(repr, names))}")
 
 
+_ERROR = object()  # stands for a cell with an Excel error until the end of the table is found
+
+
 def _rows(sheet: Any, where: str) -> tuple[list[list[Any]], int]:
-    """All rows at the same width, without the empty ones at the end; cells with an Excel error are missing."""
+    """All rows at the same width, without the empty ones at the end; cells with an Excel error are
+    missing."""
     sheet.reset_dimensions()  # workbooks of other programs often state wrong ones
     rows, errors = [], 0
     try:
@@ -109,7 +128,7 @@ def _rows(sheet: Any, where: str) -> tuple[list[list[Any]], int]:
             for cell in row:
                 wrong = getattr(cell, "data_type", "n") == "e"
                 errors += wrong
-                cells.append(None if wrong else cell.value)
+                cells.append(_ERROR if wrong else cell.value)
             rows.append(cells)
     except Exception:  # see `read_excel`
         raise SourceError(f"{where} is not a complete Excel workbook (.xlsx): a sheet is damaged") from None
@@ -119,4 +138,4 @@ def _rows(sheet: Any, where: str) -> tuple[list[list[Any]], int]:
     rows = [row + [None] * (width - len(row)) for row in rows]
     while width and all(row[width - 1] is None for row in rows):
         width -= 1
-    return [row[:width] for row in rows], errors
+    return [[None if cell is _ERROR else cell for cell in row[:width]] for row in rows], errors

@@ -1,6 +1,7 @@
 """Tables that are already in memory: Arrow, polars, pandas, and whatever offers the Arrow stream interface.
 
-No frame library is imported here: an object is recognised by the module its type comes from, and that library is then loaded already.
+No frame library is imported here: an object is recognised by the module its type comes from, and that library
+is then loaded already.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from sfumato.data.values import text_of
 
 def is_frame(source: object) -> bool:
     """True for objects `from_frame` understands."""
-    return isinstance(source, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)) or _library(source) is not None
+    return (
+        isinstance(source, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)) or _library(source) is not None
+    )
 
 
 def from_frame(source: Any, schema: Schema | None = None, *, as_text: bool = False) -> ReadResult:
@@ -38,7 +41,9 @@ def _raw(source: Any) -> RawTable:
     if library == "pandas":
         return _pandas(source)
     if library == "polars":
-        return of_table(source.collect().to_arrow() if type(source).__name__ == "LazyFrame" else source.to_arrow())
+        return of_table(
+            source.collect().to_arrow() if type(source).__name__ == "LazyFrame" else source.to_arrow()
+        )
     if library == "arrow stream":
         return of_table(pa.table(source))
     raise SourceError(
@@ -60,7 +65,9 @@ def _pandas(frame: Any) -> RawTable:
     pandas = sys.modules["pandas"]
     notes = []
     if not isinstance(frame.index, pandas.RangeIndex):
-        notes.append("the index of the DataFrame was left out; call reset_index() first to keep it as a column")
+        notes.append(
+            "the index of the DataFrame was left out; call reset_index() first to keep it as a column"
+        )
     names = tuple(_name(label) for label in frame.columns)
     columns = []
     for position, name in enumerate(names):
@@ -81,13 +88,18 @@ def _series(series: Any, name: str, pandas: Any) -> tuple[pa.Array | pa.ChunkedA
         if kind.startswith("mixed") and kind != "mixed-integer-float":
             return _texts(series, pandas), [f"column '{name}' mixes types: kept as text"]
     try:
-        return pa.array(series, from_pandas=True), []
+        array = pa.array(series, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        # intervals, periods, sparse and other types that Arrow does not take over
+        array = None
+    if array is None or isinstance(array.type, pa.ExtensionType):
+        # intervals, periods, sparse and other types that Arrow does not take over as values
         return _texts(series, pandas), [f"column '{name}' has the type {series.dtype}: kept as text"]
+    return array, []
 
 
 def _texts(series: Any, pandas: Any) -> pa.Array:
     absent = pandas.isna(series).tolist()
-    cells = [None if missing else text_of(value) for value, missing in zip(series.tolist(), absent, strict=True)]
+    cells = [
+        None if missing else text_of(value) for value, missing in zip(series.tolist(), absent, strict=True)
+    ]
     return pa.array(cells, pa.string())

@@ -1,7 +1,7 @@
 """Files of statistical packages: SPSS (.sav, .zsav, .por), Stata (.dta), SAS (.sas7bdat, .xpt).
 
-Values stay codes; variable labels, value labels and user-missing codes go to the column's description. An empty text and a
-user-missing code are missing values, as they are in those packages.
+Values stay codes; variable labels, value labels and user-missing codes go to the column's description. An
+empty text and a user-missing code are missing values, as they are in those packages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sfumato.data.readers_excel import cells_to_column
 from sfumato.data.schema import Column
 from sfumato.data.values import text_of
 
-#: By file ending: the reader's name, the package as users call it, and whether it can deliver user-missing codes.
+#: By file ending: the reader's name, the package as users call it, whether it delivers user-missing codes.
 READERS: dict[str, tuple[str, str, bool]] = {
     ".sav": ("read_sav", "SPSS", True),
     ".zsav": ("read_sav", "SPSS", True),
@@ -42,7 +42,9 @@ def read_statistics(path: Path, where: str, ending: str) -> RawTable:
     try:
         values, meta = getattr(pyreadstat, reader)(str(path), output_format="dict", **options)
     except Exception:  # the reader raises its own error, and several of Python's, for damaged files
-        raise SourceError(f"{where} is not a complete {package} file: it is damaged, cut short or of another format") from None
+        raise SourceError(
+            f"{where} is not a complete {package} file: it is damaged, cut short or of another format"
+        ) from None
     names = tuple(meta.column_names)
     columns, described, notes = [], {}, [f"{package} file"]
     for position, name in enumerate(names):
@@ -65,7 +67,8 @@ def read_statistics(path: Path, where: str, ending: str) -> RawTable:
 def _without_missing(
     cells: list[Any], ranges: Sequence[Mapping[str, Any]], user: Sequence[str]
 ) -> tuple[list[Any], tuple[str, ...]]:
-    """User-missing values become None; the codes are those declared singly and those of declared ranges that occur."""
+    """User-missing values become None; the codes are those declared singly and those of declared ranges that
+    occur."""
     codes: dict[str, None] = {}
     for extent in ranges:
         if extent["lo"] == extent["hi"]:
@@ -96,7 +99,10 @@ def _within(cell: Any, ranges: Sequence[Mapping[str, Any]]) -> bool:
 
 def _whole_numbers(cells: list[Any]) -> list[Any]:
     """These packages store every number as a float; columns of whole numbers become integers."""
-    if all(cell is None or (isinstance(cell, (int, float)) and float(cell).is_integer() and abs(cell) < 2**53) for cell in cells):
+    if all(
+        cell is None or (isinstance(cell, (int, float)) and float(cell).is_integer() and abs(cell) < 2**53)
+        for cell in cells
+    ):
         return [None if cell is None else int(cell) for cell in cells]
     return cells
 

@@ -1,4 +1,5 @@
-"""A role to start from, with the reason: by what the values look like, then by the column's name, then by how many values there are.
+"""A role to start from, with the reason: by what the values look like, then by the column's name, then by how
+many values there are.
 
 In doubt a column counts as known to an outsider (`quasi`): a default that protects, for the owner to relax.
 """
@@ -36,7 +37,8 @@ def suggest(
     named: tuple[Role, str] | None,
     patterns: Mapping[str, float],
 ) -> Suggestion:
-    """The role of a column; `named` is what its name suggests and `patterns` the share of values of each kind."""
+    """The role of a column; `named` is what its name suggests and `patterns` the share of values of each
+    kind."""
     if distinct <= 1 and not (named and named[0] == "identifier"):
         return Suggestion("plain", "one value only" if distinct else "no values")
     direct = {name: part for name, part in patterns.items() if name in _DIRECT and part >= _CLEAR}
@@ -53,7 +55,7 @@ def suggest(
     indirect = next((name for name, part in patterns.items() if part >= _CLEAR), None)
     if indirect is not None:
         return Suggestion("quasi", f"the values look like: {indirect}")
-    return Suggestion("quasi", "an outsider may know it; set role = \"plain\" if not")
+    return Suggestion("quasi", 'an outsider may know it; set role = "plain" if not')
 
 
 def _by_name(named: tuple[Role, str], kind: Type, distinct: int, rows: int) -> Suggestion:

@@ -1,7 +1,8 @@
 """A generated table about people, for examples, demonstrations and tests.
 
-Every person is made up. Sex, age, place, education, family, work, income and illness depend on each other roughly as they do in life, so
-that protecting the table is neither trivial nor hopeless. The same seed gives the same table.
+Every person is made up. Sex, age, place, education, family, work, income and illness depend on each other
+roughly as they do in life, so that protecting the table is neither trivial nor hopeless. The same seed gives
+the same table.
 """
 
 from __future__ import annotations
@@ -97,7 +98,9 @@ def sample_schema() -> Schema:
         dataset="sample-people",
         columns={
             "name": Column(role="identifier", type="string"),
-            "sex": Column(role="quasi", type="string", domain=made_up.SEXES, hierarchy=HierarchySpec(flat=True)),
+            "sex": Column(
+                role="quasi", type="string", domain=made_up.SEXES, hierarchy=HierarchySpec(flat=True)
+            ),
             "age": Column(
                 role="quasi",
                 type="integer",
@@ -105,7 +108,9 @@ def sample_schema() -> Schema:
                 hierarchy=HierarchySpec(intervals=(5, 10, 20, 40)),
             ),
             "postcode": Column(role="quasi", type="string", hierarchy=HierarchySpec(mask="right")),
-            "country": Column(role="quasi", type="string", hierarchy=HierarchySpec(tree=made_up.COUNTRY_TREE)),
+            "country": Column(
+                role="quasi", type="string", hierarchy=HierarchySpec(tree=made_up.COUNTRY_TREE)
+            ),
             "education": Column(
                 role="quasi",
                 type="string",
@@ -140,7 +145,9 @@ def write_sample(folder: str | Path, rows: int = 50_000, seed: int = 1) -> tuple
         tree = hierarchy_builders.from_tree((spec.tree if spec else None) or {}, name=name)
         with atomic_path(target / f"people_{name}.csv") as temporary:
             hierarchy_builders.save(tree, temporary)
-        columns[name] = columns[name].model_copy(update={"hierarchy": HierarchySpec(file=f"people_{name}.csv")})
+        columns[name] = columns[name].model_copy(
+            update={"hierarchy": HierarchySpec(file=f"people_{name}.csv")}
+        )
     data, description = target / "people.csv", target / "people.toml"
     write_csv(sample_table(rows, seed), data)
     with atomic_path(description) as temporary:
@@ -161,7 +168,9 @@ def _falling(count: int, steepness: float) -> Floats:
 
 def _age_weights() -> Floats:
     ages = np.arange(_YOUNGEST, _OLDEST + 1)
-    return np.where(ages < 60, 1.0 + 0.006 * (ages - 18), np.maximum(1.25 * (1.0 - ((ages - 60) / 37.0) ** 2), 0.01))
+    return np.where(
+        ages < 60, 1.0 + 0.006 * (ages - 18), np.maximum(1.25 * (1.0 - ((ages - 60) / 37.0) ** 2), 0.01)
+    )
 
 
 def _education(draws: _Draws, age: Codes) -> Codes:
@@ -185,7 +194,8 @@ def _family(draws: _Draws, age: Codes) -> Codes:
 
 
 def _work(draws: _Draws, age: Codes, education: Codes, sex: Codes) -> Codes:
-    """Occupations ask for an education; some are held by more women or men; the young study, the old are retired."""
+    """Occupations ask for an education; some are held by more women or men; the young study, the old are
+    retired."""
     asked = np.asarray(made_up.OCCUPATION_LEVEL, dtype=np.float64)
     distance = np.abs(asked[None, :] - education[:, None])
     weights = np.asarray(made_up.OCCUPATION_SHARE)[None, :] / (1.0 + distance) ** 3

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 FIRST_NAMES = (
-    "Ada Alba Amir Anders Anna Ayse Bea Björn Carla Chen Clara Dario Elif Emma Erik Eva Farid Femke Finn Gita Greta Hana Hugo Ines Ingrid "
-    "Ivan Jana Jens João Kaan Karin Lars Leila Lena Liv Luca Maja Marek Maria Mateo Mei Mila Nadia Nils Noa Olga Omar Paula Pavel Priya "
-    "Rosa Sami Sofia Sven Tarik Tomas Uma Vera Viktor Yara Zoë"
+    "Ada Alba Amir Anders Anna Ayse Bea Björn Carla Chen Clara Dario Elif Emma Erik Eva Farid Femke "
+    "Finn Gita Greta Hana Hugo Ines Ingrid Ivan Jana Jens João Kaan Karin Lars Leila Lena Liv Luca Maja "
+    "Marek Maria Mateo Mei Mila Nadia Nils Noa Olga Omar Paula Pavel Priya Rosa Sami Sofia Sven Tarik "
+    "Tomas Uma Vera Viktor Yara Zoë"
 ).split()
 FAMILY_NAMES = (
-    "Müller Hansen García Rossi Nowak Kaya Silva Dubois Smith Ivanova Andersen Weber Lindqvist Moreau Costa Kowalski Demir Schneider "
-    "Johansen Fischer Romano Novák Patel Haddad Nguyen Okafor Berg Larsen Wagner Lopes Martin Yılmaz Virtanen Jansen Peeters Horvat Popescu "
-    "O'Brien Kim Sato Rahman Mendes Keller Vogel Zimmermann Bakker Dijkstra Eriksen Strand Lund"
+    "Müller Hansen García Rossi Nowak Kaya Silva Dubois Smith Ivanova Andersen Weber Lindqvist Moreau "
+    "Costa Kowalski Demir Schneider Johansen Fischer Romano Novák Patel Haddad Nguyen Okafor Berg "
+    "Larsen Wagner Lopes Martin Yılmaz Virtanen Jansen Peeters Horvat Popescu O'Brien Kim Sato Rahman "
+    "Mendes Keller Vogel Zimmermann Bakker Dijkstra Eriksen Strand Lund"
 ).split()
 
 SEXES = ("female", "male", "other")

@@ -1,8 +1,8 @@
 """Write a table to a file, all of it or nothing: Parquet, CSV, Arrow.
 
-The table goes to a temporary file beside the target, is flushed to the disk and takes the target's name in one step. Before that it is
-cleaned: dictionary entries that no row uses, values hidden below missing cells and metadata of earlier owners would otherwise
-be published with it.
+The table goes to a temporary file beside the target, is flushed to the disk and takes the target's name in
+one step. Before that it is cleaned: dictionary entries that no row uses, values hidden below missing cells
+and metadata of earlier owners would otherwise be published with it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def write_file(table: pa.Table, path: str | Path) -> None:
     }
     ending = Path(path).suffix.lower()
     if ending not in writers:
-        raise Unsupported(f"cannot write '{Path(path).name}': the name should end with one of {', '.join(writers)}")
+        raise Unsupported(
+            f"cannot write '{Path(path).name}': the name should end with one of {', '.join(writers)}"
+        )
     writers[ending](table, path)
 
 
@@ -62,7 +64,8 @@ def write_arrow(table: pa.Table, path: str | Path) -> None:
 
 
 def write_csv(table: pa.Table, path: str | Path, *, separator: str = ",") -> None:
-    """Write UTF-8 with a line of column names; text is quoted, a missing value is an empty cell and an empty text is `""`."""
+    """Write UTF-8 with a line of column names; text is quoted, a missing value is an empty cell and an empty
+    text is `""`."""
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
@@ -76,7 +79,8 @@ def write_csv(table: pa.Table, path: str | Path, *, separator: str = ",") -> Non
 
 
 def spreadsheet_notices(table: pa.Table) -> list[str]:
-    """The columns with cells that a spreadsheet would run as formulas, by name and number of cells, without values."""
+    """The columns with cells that a spreadsheet would run as formulas, by name and number of cells, without
+    values."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -84,24 +88,36 @@ def spreadsheet_notices(table: pa.Table) -> list[str]:
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pc.match_substring_regex(pa.array([name]), _FORMULA)[0].as_py():
             notices.append(f"the name of column {name!r} starts like a formula; a spreadsheet may run it")
-        if not (pa.types.is_string(_value_type(column.type)) or pa.types.is_large_string(_value_type(column.type))):
+        if not (
+            pa.types.is_string(_value_type(column.type)) or pa.types.is_large_string(_value_type(column.type))
+        ):
             continue
         counted = column.value_counts()
         values = counted.field("values").cast(pa.string())
-        risky = pc.and_not(pc.match_substring_regex(values, _FORMULA), pc.match_substring_regex(values, _NUMBER))
+        risky = pc.and_not(
+            pc.match_substring_regex(values, _FORMULA), pc.match_substring_regex(values, _NUMBER)
+        )
         cells = pc.sum(counted.field("counts").filter(risky)).as_py() or 0
         if cells:
             notices.append(
-                f"column '{name}': {cells:,} cells start with a character that makes a spreadsheet run them as a formula; "
-                "open the file as text, or use Parquet"
+                f"column '{name}': {cells:,} cells start with a character that makes a spreadsheet run them "
+                "as a formula; open the file as text, or use Parquet"
             )
     return notices
 
 
 def clean(table: pa.Table) -> pa.Table:
-    """The same rows and nothing else: no unused dictionary entries, no bytes below missing cells, no metadata, NaN as missing."""
+    """The same rows and nothing else: no unused dictionary entries, no bytes below missing cells, no
+    metadata, NaN as missing."""
     import pyarrow as pa
 
+    nested = [
+        name
+        for name, arrow in zip(table.column_names, table.schema.types, strict=True)
+        if pa.types.is_nested(arrow)
+    ]
+    if nested:
+        raise Unsupported(f"columns with nested values cannot be written: {', '.join(map(repr, nested))}")
     arrays = [_clean_column(column) for column in table.columns]
     fields = [pa.field(name, array.type) for name, array in zip(table.column_names, arrays, strict=True)]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
@@ -109,7 +125,8 @@ def clean(table: pa.Table) -> pa.Table:
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside the target that becomes the target when the block succeeds and vanishes when it does not."""
+    """A temporary path beside the target that becomes the target when the block succeeds and vanishes when it
+    does not."""
     target = Path(path)
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
     try:
@@ -159,14 +176,17 @@ def _clean_column(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _clean_dictionary(column: pa.ChunkedArray) -> pa.Array:
-    """Only the values that occur, in sorted order: the order of a dictionary would tell the order of the original rows."""
+    """Only the values that occur, in sorted order: the order of a dictionary would tell the order of the
+    original rows."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     value_type = _value_type(column.type)
     if column.num_chunks == 0:
         return pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), pa.array([], value_type))
-    codes = np.concatenate([chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy() for chunk in column.chunks])
+    codes = np.concatenate(
+        [chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy() for chunk in column.chunks]
+    )
     dictionary = column.chunk(0).dictionary
     position = np.full(len(dictionary) + 1, -1, dtype=np.int32)
     used = np.unique(codes[codes >= 0])
@@ -200,9 +220,11 @@ def _refuse_zero_bytes(table: pa.Table) -> None:
 
     bad = []
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type):
-            dictionaries = [chunk.dictionary for chunk in column.chunks]
-            if any(pc.any(pc.match_substring(values, "\0")).as_py() for values in dictionaries):
+        if pa.types.is_string(_value_type(column.type)) or pa.types.is_large_string(_value_type(column.type)):
+            parts = [
+                chunk.dictionary if pa.types.is_dictionary(column.type) else chunk for chunk in column.chunks
+            ]
+            if any(pc.any(pc.match_substring(values, "\0")).as_py() for values in parts):
                 bad.append(name)
     if bad or any("\0" in name for name in table.column_names):
         listed = ", ".join(repr(name) for name in bad) or "a column name"

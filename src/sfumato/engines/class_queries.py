@@ -9,6 +9,7 @@ alike.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -123,7 +124,7 @@ def table_fields(table: pa.Table) -> tuple[Field, ...]:
 def released_table(
     recoding: RecodingTable,
     keep: Sequence[str],
-    klass: NDArray[np.int64],
+    klass: NDArray[np.integer[Any]],
     carried: Mapping[str, pa.ChunkedArray],
 ) -> pa.Table:
     """The released rows: `klass[r]` is the class of row r, `carried` the columns that stay as they are."""
@@ -154,7 +155,7 @@ def check_all_assigned(recoding: RecodingTable, released: int) -> None:
         )
 
 
-def _shown(per_class: pa.ChunkedArray, klass: NDArray[np.int64], name: str) -> pa.ChunkedArray:
+def _shown(per_class: pa.ChunkedArray, klass: NDArray[np.integer[Any]], name: str) -> pa.ChunkedArray:
     """The value that each row's class shows."""
     values = one_array(canonical_column(per_class, name))
     if pa.types.is_dictionary(values.type) and values.indices.null_count == 0:

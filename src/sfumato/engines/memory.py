@@ -184,13 +184,14 @@ class MemoryRelation:
         """The released rows in their original order, see `Relation.recode`."""
         class_queries.check_recoding(recoding, keep, self._names)
         key_of_row = self._key_of_row(recoding.keys)
+        # One more place at the end serves rows without a key (-1).
+        class_of_key = np.full(recoding.keys.num_rows + 1, SUPPRESSED, dtype=np.int32)
+        class_of_key[recoding.key] = recoding.klass
+        klass = class_of_key[key_of_row]
         if recoding.split:
-            klass = self._divided(recoding, key_of_row, class_queries.deciding_columns(recoding, keep))
-        else:
-            # One more place at the end serves rows without a key (-1).
-            class_of_key = np.full(recoding.keys.num_rows + 1, SUPPRESSED, dtype=np.int64)
-            class_of_key[recoding.key] = recoding.klass
-            klass = class_of_key[key_of_row]
+            divided = _divided_rows(recoding, key_of_row)
+            deciding = class_queries.deciding_columns(recoding, keep)
+            klass[divided] = self._divided(recoding, key_of_row[divided], divided, deciding)
         kept = klass >= 0
         suppressed = not bool(kept.all())
         class_queries.check_all_assigned(recoding, int(kept.sum()) if suppressed else klass.size)
@@ -221,23 +222,27 @@ class MemoryRelation:
         return key_of_group[groups[: self._rows]]
 
     def _divided(
-        self, recoding: RecodingTable, key_of_row: NDArray[np.int64], deciding: Sequence[str]
+        self,
+        recoding: RecodingTable,
+        key_of_row: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        deciding: Sequence[str],
     ) -> NDArray[np.int64]:
-        """The class of each row where the records of a cell go to different classes."""
-        coded = [self.coded(name) for name in deciding]
-        ranks: list[NDArray[np.generic]] = [c.ranks()[c.codes] for c in reversed(coded)]
+        """The classes of those rows whose cell is divided, numbered within the cell by their other values."""
+        chosen = pa.array(rows)
+        coded = [encode(self.column(name).take(chosen)) for name in reversed(deciding)]
+        ranks: list[NDArray[np.generic]] = [column.ranks()[column.codes] for column in coded]
         order = np.lexsort([*ranks, key_of_row])
         start = np.searchsorted(key_of_row[order], np.arange(recoding.keys.num_rows))
         begin = start[recoding.key] + recoding.first
-        by_begin = np.argsort(begin, kind="stable")
-        by_begin = by_begin[recoding.count[by_begin] > 0]
-        place = np.arange(self._rows)
-        entry = np.searchsorted(begin[by_begin], place, side="right") - 1
-        inside = (entry >= 0) & (key_of_row[order] >= 0)
-        entry = by_begin[np.maximum(entry, 0)] if by_begin.size else entry
-        klass = np.full(self._rows, SUPPRESSED, dtype=np.int64)
-        if by_begin.size:
-            inside &= place < begin[entry] + recoding.count[entry]
+        entries = np.flatnonzero((recoding.count > 0) & np.isin(recoding.key, key_of_row))
+        entries = entries[np.argsort(begin[entries], kind="stable")]
+        klass = np.full(rows.size, SUPPRESSED, dtype=np.int64)
+        if entries.size:
+            place = np.arange(rows.size)
+            latest = np.searchsorted(begin[entries], place, side="right") - 1
+            entry = entries[np.maximum(latest, 0)]
+            inside = (latest >= 0) & (place < begin[entry] + recoding.count[entry])
             klass[order[inside]] = recoding.klass[entry[inside]]
         return klass
 
@@ -247,6 +252,17 @@ class MemoryRelation:
         from sfumato.engines.duckdb import run_in_process
 
         return run_in_process(plan, {**(uploads or {}), class_queries.ROWS: self._select(self._names)})
+
+
+def _divided_rows(recoding: RecodingTable, key_of_row: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows of cells that no single entry covers."""
+    cells = recoding.keys.num_rows
+    sizes = np.bincount(key_of_row[key_of_row >= 0], minlength=cells)
+    whole = np.zeros(cells + 1, dtype=np.bool_)
+    whole[-1] = True
+    whole[recoding.key] = (recoding.first == 0) & (recoding.count == sizes[recoding.key])
+    whole[:-1] &= np.bincount(recoding.key, minlength=cells) == 1
+    return np.flatnonzero(~whole[key_of_row])
 
 
 def encode(column: pa.ChunkedArray) -> Coded:

@@ -78,6 +78,10 @@ def connect(url: str) -> Iterator[psycopg.Connection[Any]]:
         connection.execute("SET extra_float_digits = 1")
         connection.execute("SET bytea_output = 'hex'")
         connection.execute("SET standard_conforming_strings = on")
+        # The planner takes the many equalities of a null-safe join for very selective and would sort both
+        # sides by all of them; hashing is an order of magnitude faster.
+        connection.execute("SET enable_mergejoin = off")
+        connection.execute("SET enable_nestloop = off")
         yield connection
 
 

@@ -152,3 +152,20 @@ def failing_classes(
         least_suppressed += least
         least_penalty += min(least, records) * (1.0 - loss)
     return suppressed, kept, penalty, least_suppressed, least_penalty
+
+
+def _add_up_numpy(numbers: Int, totals: Int, groups: int) -> Int:
+    summed = np.zeros((groups, totals.shape[1]), dtype=np.int64)
+    np.add.at(summed, numbers, totals)
+    return summed
+
+
+@kernel("int64[:,::1](int64[::1], int64[:,::1], int64)", twin=_add_up_numpy)
+def add_up(numbers: Int, totals: Int, groups: int) -> Int:
+    """The columns of `totals` added up over rows with the same number."""
+    summed = np.zeros((groups, totals.shape[1]), dtype=np.int64)
+    for row in range(numbers.size):
+        group = numbers[row]
+        for column in range(totals.shape[1]):
+            summed[group, column] += totals[row, column]
+    return summed

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -230,7 +231,12 @@ class Ledger:
         from sfumato.ledger.verification import verify
 
         with self._store.reading() as tables:
-            return verify(tables, anchors)
+            report = verify(tables, anchors)
+        if report.ok and not self._store.sound():
+            return replace(
+                report, ok=False, finding="the chain is intact, but the file is damaged: restore a copy"
+            )
+        return report
 
     def _enter_once(self, kind: EntryKind, dataset: str, payload: Mapping[str, Any], token: str) -> Entry:
         _check_names(dataset=dataset, token=token)

@@ -89,6 +89,10 @@ class PostgresStore:
         cursor = self._connection.execute(text, parameters or None)
         return cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
 
+    def sound(self) -> bool:
+        """True: a server watches over its own files."""
+        return True
+
     def close(self) -> None:
         """Close the connection."""
         with self._lock:
@@ -111,7 +115,7 @@ class PostgresStore:
             connection = psycopg.connect(
                 self._url, autocommit=True, connect_timeout=10, application_name="sfumato ledger"
             )
-            wait = int(self._patience * 1000)
+            wait = max(1, int(self._patience * 1000))  # zero would mean for ever
             connection.execute("SELECT set_config('lock_timeout', %s, false)", (f"{wait}ms",))
             connection.execute("SET synchronous_commit = on")
             connection.read_only = True if self._read_only else None

@@ -38,6 +38,8 @@ _REASONS = {
     "SQLITE_IOERR": "reading or writing the disk failed. Nothing was entered; check space and disk",
     "SQLITE_CANTOPEN": "the file cannot be opened. Check that its folder exists and may be written",
     "SQLITE_PERM": "access is not allowed. Check the permissions of file and folder",
+    "OperationalError": "it holds text that cannot be read. Restore it from a copy",
+    "ProgrammingError": "it was closed. Open it again",
     "SQLITE_CONSTRAINT": "an entry would be doubled or changed, which a ledger never does. Run verify",
 }
 
@@ -82,6 +84,11 @@ class SqliteStore:
         cursor = self._connection.execute(statement.replace("{t}", ""), parameters)
         return cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
 
+    def sound(self) -> bool:
+        """True when SQLite finds tables and indices in order."""
+        with self.reading():
+            return self.run("PRAGMA integrity_check(1)") == [("ok",)]
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:
@@ -117,9 +124,8 @@ class SqliteStore:
 
     def _connect(self) -> sqlite3.Connection:
         with self._explained():
-            mode = "ro" if self._read_only else "rw"
             connection = sqlite3.connect(
-                f"{self._path.absolute().as_uri()}?mode={mode}",
+                f"{self._path.absolute().as_uri()}?{self._mode()}",
                 uri=True,
                 timeout=self._patience,
                 isolation_level=None,
@@ -133,6 +139,15 @@ class SqliteStore:
                 connection.close()
                 raise
             return connection
+
+    def _mode(self) -> str:
+        if not self._read_only:
+            return "mode=rw"
+        # On a medium that cannot be written, SQLite must be told that nobody else writes either.
+        alone = (
+            not os.access(self._path.absolute().parent, os.W_OK) and not Path(f"{self._path}-wal").exists()
+        )
+        return "mode=ro&immutable=1" if alone else "mode=ro"
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         if self._is_ledger(connection):
@@ -207,6 +222,9 @@ class SqliteStore:
             reason = next(
                 (text for start, text in _REASONS.items() if name.startswith(start)), f"SQLite reports {name}"
             )
+            raise LedgerError(f"the ledger {self.description} cannot be used: {reason}.") from None
+        except UnicodeDecodeError:  # SQLite quotes a damaged schema in its message, which then is no text
+            reason = _REASONS["SQLITE_CORRUPT"]
             raise LedgerError(f"the ledger {self.description} cannot be used: {reason}.") from None
 
 

@@ -63,6 +63,9 @@ class Store(Protocol):
     def reading(self) -> AbstractContextManager[Tables]:
         """One consistent view."""
 
+    def sound(self) -> bool:
+        """False when the database itself finds its file damaged, for instance an index that misses rows."""
+
     def close(self) -> None:
         """Let go of the database."""
 

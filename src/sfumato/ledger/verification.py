@@ -114,7 +114,7 @@ def _follows(entry: Entry, head: Head) -> None:
 def _replayed(entry: Entry, replay: _Replay) -> None:
     try:
         replay.take(entry)
-    except (KeyError, TypeError, ValueError, SfumatoError):
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError, SfumatoError):
         raise _Damage(
             entry.sequence,
             f"entry {entry.sequence} cannot have happened: it breaks the rules of grants, spends and answers",

@@ -12,7 +12,7 @@ _TABLE: dict[str, str] = {
     "release_card": "sfumato.report.card",
 }
 
-__all__ = sorted(_TABLE)  # noqa: PLE0605
+__all__ = sorted(_TABLE)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,9 @@
-"""The release card: what a release promises, how it was made, how safe and how useful it is, on one HTML page.
+"""The release card: what a release promises, how it was made, how safe and how useful it is, on one HTML
+page.
 
-Self-contained: style and figures are inside, nothing is fetched, no script runs, and a content-security policy says so to the browser.
-Every text is escaped by the way the page is built (`markup.element`). The public card shows nothing that was computed from the original.
+Self-contained: style and figures are inside, nothing is fetched, no script runs, and a content-security
+policy says so to the browser. Every text is escaped by the way the page is built (`markup.element`). The
+public card shows nothing that was computed from the original.
 """
 
 from __future__ import annotations

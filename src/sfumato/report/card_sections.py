@@ -24,10 +24,20 @@ from sfumato.report.wording import (
     verdict_sentence,
 )
 
+#: Details that stand at the top of a card, in this order.
+_HEADLINES = {
+    "released": "records released",
+    "released records": "records released",
+    "suppressed": "records suppressed",
+    "classes": "classes",
+}
+
 
 def owner_warning() -> Html:
     """The first thing on the owner's copy."""
-    return element("p", "This copy shows numbers and figures made from the original. Do not publish it.", class_="owner")
+    return element(
+        "p", "This copy shows numbers and figures made from the original. Do not publish it.", class_="owner"
+    )
 
 
 def verdict(content: CardContent) -> Html:
@@ -46,7 +56,7 @@ def numbers(content: CardContent, audience: Audience) -> Html | None:
     """The few numbers everybody asks for first."""
     shown: list[tuple[str, str]] = []
     details = {**content.details, **(content.owner_details if audience == "owner" else {})}
-    for key, label in (("released", "records released"), ("suppressed", "records suppressed"), ("classes", "classes")):
+    for key, label in _HEADLINES.items():
         if isinstance(details.get(key), int):
             shown.append((f"{details[key]:,}", label))
     highest = content.risk.get("prosecutor_highest", content.risk.get("highest"))
@@ -54,11 +64,17 @@ def numbers(content: CardContent, audience: Audience) -> Html | None:
         shown.append((percentage(highest), "highest risk of a record"))
     for score in content.scores_for(audience):
         if score.measure in ("loss", "granularity"):
-            shown.append((percentage(score.value), "detail lost" if score.measure == "loss" else "detail kept"))
+            shown.append(
+                (percentage(score.value), "detail lost" if score.measure == "loss" else "detail kept")
+            )
             break
     if not shown:
         return None
-    return element("ul", *(element("li", element("strong", big), element("span", small)) for big, small in shown), class_="numbers")
+    return element(
+        "ul",
+        *(element("li", element("strong", big), element("span", small)) for big, small in shown),
+        class_="numbers",
+    )
 
 
 def guarantees(content: CardContent) -> Html:
@@ -66,8 +82,16 @@ def guarantees(content: CardContent) -> Html:
     rows = [_claim_row(claim) for claim in content.certificate.claims]
     return _section(
         "What is guaranteed",
-        element("p", "Each line was measured on the written files by a program that shares no code with the one that made them."),
-        table("Guarantees of this release", ("Promise", "Measured", "Holds", "Against whom", "How to check it"), rows)
+        element(
+            "p",
+            "Each line was measured on the written files by a program that shares no code with the one that "
+            "made them.",
+        ),
+        table(
+            "Guarantees of this release",
+            ("Promise", "Measured", "Holds", "Against whom", "How to check it"),
+            rows,
+        )
         if rows
         else element("p", "Nothing is promised about this release."),
     )
@@ -83,7 +107,11 @@ def making(content: CardContent, audience: Audience) -> Html:
     roles = _roles(certificate.schema)
     return _section(
         "How it was made",
-        element("p", f"Method: {certificate.method.get('name', 'not named')}. Nothing about it is secret but keys and random draws."),
+        element(
+            "p",
+            f"Method: {certificate.method.get('name', 'not named')}. Nothing about it is secret but keys "
+            f"and random draws.",
+        ),
         definitions([*rows, ("randomness", certificate.randomness)]),
         _mapping_table("Generalisation of each attribute", ("Attribute", "Level"), levels),
         table("Columns and their roles", ("Column", "Role"), roles),
@@ -98,7 +126,11 @@ def usefulness(content: CardContent, audience: Audience) -> Html:
     return _section(
         "How useful it is",
         table("Scores", ("Measure", "Value", "Better", "What it means"), rows),
-        element("p", "No score is published: scores that were computed from the original stay with the owner.") if not rows else None,
+        element(
+            "p", "No score is published: scores that were computed from the original stay with the owner."
+        )
+        if not rows
+        else None,
         _figure(content, "loss_per_attribute"),
     )
 
@@ -135,7 +167,10 @@ def composition(content: CardContent) -> Html:
         return _section("Together with earlier releases", element("p", text))
     return _section(
         "Together with earlier releases",
-        element("p", "Class guarantees do not add up: two releases that are safe alone can give people away together."),
+        element(
+            "p",
+            "Class guarantees do not add up: two releases that are safe alone can give people away together.",
+        ),
         definitions((plain_name(name), _value(value)) for name, value in found.items()),
     )
 
@@ -143,7 +178,10 @@ def composition(content: CardContent) -> Html:
 def principles(points: Sequence[Item]) -> Html:
     """Privacy by design, point by point."""
     style = {"passed": "good", "attention": "warn", "not applicable": "plain"}
-    rows = [(point.principle, _state(point.state, style[point.state]), sentence(point.because)) for point in points]
+    rows = [
+        (point.principle, _state(point.state, style[point.state]), sentence(point.because))
+        for point in points
+    ]
     return _section(
         "Privacy by design",
         element("p", "An open point is not a fault of the release, but it is said."),
@@ -170,26 +208,34 @@ def evidence(content: CardContent) -> Html:
     """Files, digests, fingerprint, signature, versions."""
     certificate = content.certificate
     rows = [_file_row(name, about) for name, about in sorted(certificate.files.items())]
+    signed = _state("signed", "good") if content.signed else _state("not signed", "warn")
     return _section(
         "Files and evidence",
         table("Files of this release", ("File", "Rows", "Bytes", "SHA-256"), rows),
         definitions(
             [
-                ("signature", joined([_state("signed", "good") if content.signed else _state("not signed", "warn"), " ", content.signature])),
+                ("signature", joined([signed, " ", content.signature])),
                 ("fingerprint of the input", _code(certificate.fingerprint or "none")),
                 ("ledger entry", _code(certificate.ledger)),
                 ("created", certificate.created),
                 *((f"version of {name}", version) for name, version in sorted(certificate.versions.items())),
             ]
         ),
-        element("p", "The fingerprint is keyed: it proves to the owner which input was used and tells nobody else anything. ",
-                "Check the files and the measured numbers again with ", element("code", "sfumato verify DIR"), "."),
-    )  # fmt: skip
+        element(
+            "p",
+            "The fingerprint is keyed: it proves to the owner which input was used and tells nobody else. "
+            "Check the files and the measured numbers again with ",
+            element("code", "sfumato verify DIR"),
+            ".",
+        ),
+    )
 
 
 def colophon(content: CardContent) -> Html:
     """The last line."""
-    return element("p", f"Certificate format {content.certificate.format}. This page loads nothing and runs no script.")
+    return element(
+        "p", f"Certificate format {content.certificate.format}. This page loads nothing and runs no script."
+    )
 
 
 def _section(title: str, *children: Child) -> Html:
@@ -227,8 +273,14 @@ def _score_row(score: Score) -> tuple[Child, ...]:
 def _attack_row(attack: AttackResult | Mapping[str, Any]) -> tuple[Child, ...]:
     fields = attack if isinstance(attack, Mapping) else attack.__dict__
     low, high = (list(fields.get("interval") or ()) + [None, None])[:2]
-    between = f"95 % interval {percentage(low)} to {percentage(high)}" if low is not None and high is not None else ""
-    success = joined([percentage(fields.get("success")), element("span", between, class_="note") if between else None])
+    between = (
+        f"95 % interval {percentage(low)} to {percentage(high)}"
+        if low is not None and high is not None
+        else ""
+    )
+    success = joined(
+        [percentage(fields.get("success")), element("span", between, class_="note") if between else None]
+    )
     return (
         plain_name(str(fields.get("attack", "attack"))),
         success,
@@ -284,7 +336,18 @@ def _text(value: object) -> str:
 
 
 def _risk(name: str, value: object) -> str:
-    shares = ("risk", "share", "highest", "average", "lowest", "rate", "success", "marketer", "prosecutor", "journalist")
+    shares = (
+        "risk",
+        "share",
+        "highest",
+        "average",
+        "lowest",
+        "rate",
+        "success",
+        "marketer",
+        "prosecutor",
+        "journalist",
+    )
     if isinstance(value, (int, float)) and 0 <= value <= 1 and any(word in name for word in shares):
         return percentage(value)
     return _text(value)

@@ -21,7 +21,9 @@ QUESTIONS = {
     "retention": "Is there a date on which originals, key files and intermediate files are destroyed?",
     "informed": "Do the people in the data know about this use, and whom to ask?",
     "objection": "Can a person's objection, correction or erasure reach the next release?",
-    "responsible": "Is somebody named as responsible, and is access to the originals limited to those who need it?",
+    "responsible": (
+        "Is somebody named as responsible, and is access to the originals limited to those who need it?"
+    ),
     "custody": "Are printouts, screens and copies on laptops covered by a rule that people know?",
 }
 
@@ -60,7 +62,7 @@ def _prevent(content: CardContent, certificate: Certificate) -> Item:
         worries.append(f"measured and not kept: {', '.join(faults)}")
     if not attacks:
         worries.append("no attack was run against the release")
-    fine = f"{len(certificate.claims)} guarantees were measured on the written files and {attacks} attacks were run"
+    fine = f"{len(certificate.claims)} guarantees measured on the written files, {attacks} attacks run"
     return _item("1. Prevent, do not repair", worries, fine)
 
 
@@ -71,7 +73,9 @@ def _default(certificate: Certificate) -> Item:
     learnt = sorted(
         str(name)
         for name, entry in columns.items()
-        if isinstance(entry, dict) and entry.get("source") == "data" and (entry.get("bounds") or entry.get("domain"))
+        if isinstance(entry, dict)
+        and entry.get("source") == "data"
+        and (entry.get("bounds") or entry.get("domain"))
     )
     worries = []
     if not certificate.private:
@@ -82,13 +86,19 @@ def _default(certificate: Certificate) -> Item:
         worries.append(f"bounds or domains were read from the data: {', '.join(learnt)}")
     if roles and "quasi" not in roles.values():
         worries.append("no column is a quasi-identifier")
-    return _item("2. Private by default", worries, "identifiers are left out, undescribed columns are not published")
+    return _item(
+        "2. Private by default", worries, "identifiers are left out, undescribed columns are not published"
+    )
 
 
 def _design(content: CardContent, certificate: Certificate) -> Item:
     worries = [] if certificate.method.get("name") else ["the method is not named, so it cannot be repeated"]
     worries += _open_questions(content, ("roles",))
-    return _item("3. Part of the design", worries, "method and parameters are stored with the release and can be run again")
+    return _item(
+        "3. Part of the design",
+        worries,
+        "method and parameters are stored with the release and can be run again",
+    )
 
 
 def _both(content: CardContent) -> Item:
@@ -96,17 +106,27 @@ def _both(content: CardContent) -> Item:
     safe = bool(content.risk or content.owner_risk or content.certificate.claims)
     worries = [] if useful else ["usefulness was not measured"]
     worries += [] if safe else ["safety was not measured"]
-    return _item("4. Full use, not a trade of one for the other", worries, "safety and usefulness are both measured and shown")
+    return _item(
+        "4. Full use, not a trade of one for the other",
+        worries,
+        "safety and usefulness are both measured and shown",
+    )
 
 
 def _life_cycle(content: CardContent, certificate: Certificate) -> Item:
     worries = []
     if certificate.ledger == "not entered":
-        worries.append("the release is not entered in a ledger, so later releases cannot take it into account")
+        worries.append(
+            "the release is not entered in a ledger, so later releases cannot take it into account"
+        )
     if not content.signed:
         worries.append("the certificate is not signed")
     worries += _open_questions(content, ("retention",))
-    return _item("5. Protection from beginning to end", worries, "entered in the ledger, signed, with a date of destruction")
+    return _item(
+        "5. Protection from beginning to end",
+        worries,
+        "entered in the ledger, signed, with a date of destruction",
+    )
 
 
 def _open(certificate: Certificate) -> Item:
@@ -117,7 +137,7 @@ def _open(certificate: Certificate) -> Item:
         worries.append("versions are not named")
     if any(claim.evidence == "output+reference" and not claim.reference for claim in certificate.claims):
         worries.append("a guarantee refers to a second file that is not named by its digest")
-    fine = "method, parameters, versions, adversary and evidence are printed; nothing but keys and random draws is secret"
+    fine = "method, parameters, versions and evidence are printed; only keys and random draws are secret"
     return _item("6. Visible and open", worries, fine)
 
 
@@ -132,7 +152,9 @@ def _open_questions(content: CardContent, questions: Iterable[str]) -> list[str]
         if answer is None:
             still.append(f"open: {QUESTIONS[question]}")
         elif not answer.given:
-            still.append(f"answered with no: {QUESTIONS[question]}" + (f" ({answer.note})" if answer.note else ""))
+            still.append(
+                f"answered with no: {QUESTIONS[question]}" + (f" ({answer.note})" if answer.note else "")
+            )
     return still
 
 

@@ -1,7 +1,7 @@
 """What a release card is made from: the certificate, and the numbers and figures around it.
 
-Everything in it is plain data. Which parts a public card may show is decided here, once: what was computed from the original stays
-with the owner.
+Everything in it is plain data. Which parts a public card may show is decided here, once: what was computed
+from the original stays with the owner.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ class Answer:
 class CardContent:
     """The content of a card.
 
-    `scores`: those with `uses_original=True` reach the owner's card only. `figures`: SVG text by name (see PUBLIC_FIGURES and
-    OWNER_FIGURES), made by `report.figures`. `risk`: numbers measured on the released rows (`{"prosecutor_highest": 0.2, …}`);
-    `owner_risk`: those that needed the original or a population. `attacks`: run on the released rows alone, beside those in the
-    certificate; `owner_attacks`: run with the original at hand. `details`: how the search went (`levels`, `records`, `suppressed`,
-    `classes`, `gap`, …); numbers, texts and one level of mappings of them. `owner_details`: the same, for the owner only.
-    `answers`: a person's answers to the checklist by question id (see `checklist.QUESTIONS`). `signature`: one sentence,
-    `signed` says whether a signature is there.
+    `scores`: those with `uses_original=True` reach the owner's card only. `figures`: SVG text by name (see
+    PUBLIC_FIGURES and OWNER_FIGURES), made by `report.figures`. `risk`: numbers measured on the released rows
+    (`{"prosecutor_highest": 0.2, …}`); `owner_risk`: those that needed the original or a population.
+    `attacks`: run on the released rows alone, beside those in the certificate; `owner_attacks`: run with the
+    original at hand. `details`: how the search went (`levels`, `records`, `suppressed`, `classes`, `gap`, …);
+    numbers, texts and one level of mappings of them. `owner_details`: the same, for the owner only.
+    `answers`: a person's answers to the checklist by question id (see `checklist.QUESTIONS`). `signature`:
+    one sentence, `signed` says whether a signature is there.
     """
 
     certificate: Certificate

@@ -1,7 +1,8 @@
 """Figures inside a page: only drawing, never behaviour.
 
-A figure comes as text. Before it becomes part of a card it is parsed and every element and attribute is held against a list; scripts, event
-handlers, links out, foreign content and entities are refused, whoever made the figure.
+A figure comes as text. Before it becomes part of a card it is parsed and every element and attribute is held
+against a list; scripts, event handlers, links out, foreign content and entities are refused, whoever made the
+figure.
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ from xml.etree import ElementTree
 from sfumato.core.errors import InputError
 from sfumato.report.markup import Html
 
-_ELEMENTS = frozenset("svg g path use defs clipPath rect circle ellipse line polyline polygon text tspan title desc".split())
+_ELEMENTS = frozenset(
+    "svg g path use defs clipPath rect circle ellipse line polyline polygon text tspan title desc".split()
+)
 _ATTRIBUTES = frozenset(
-    "id d x y x1 x2 y1 y2 cx cy r rx ry width height points viewBox transform style class fill fill-opacity stroke "
-    "stroke-width stroke-opacity stroke-dasharray opacity clip-path clip-rule role aria-labelledby aria-label "
+    "id d x y x1 x2 y1 y2 cx cy r rx ry width height points viewBox transform style class fill fill-opacity "
+    "stroke "
+    "stroke-width stroke-opacity stroke-dasharray opacity clip-path clip-rule role aria-labelledby "
+    "aria-label "
     "aria-hidden href text-anchor font-size preserveAspectRatio".split()
 )
 _NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -25,7 +30,9 @@ _REACHES_OUT = re.compile(r"url\(\s*['\"]?(?!#)|@import|expression\s*\(|javascri
 def inline_svg(source: str, name: str) -> Html:
     """The figure, ready to stand in a page."""
     if "<!" in source or "<?" in source:
-        raise InputError(f"figure '{name}' holds a declaration or a comment; a card takes plain SVG elements only")
+        raise InputError(
+            f"figure '{name}' holds a declaration or a comment; a card takes plain SVG elements only"
+        )
     try:
         root = ElementTree.fromstring(source)  # noqa: S314  (no declarations, so no entities)
     except ElementTree.ParseError:
@@ -36,6 +43,10 @@ def inline_svg(source: str, name: str) -> Html:
         if node.tag.removeprefix(_NAMESPACE) not in _ELEMENTS:
             raise InputError(f"figure '{name}' holds an element that a card does not take")
         for key, value in node.attrib.items():
-            if key not in _ATTRIBUTES or _REACHES_OUT.search(value) or (key == "href" and not value.startswith("#")):
+            if (
+                key not in _ATTRIBUTES
+                or _REACHES_OUT.search(value)
+                or (key == "href" and not value.startswith("#"))
+            ):
                 raise InputError(f"figure '{name}' holds an attribute that a card does not take")
     return Html(source)

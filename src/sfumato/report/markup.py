@@ -1,6 +1,7 @@
 """HTML built from elements, so that text is escaped because it is text and not because somebody remembered.
 
-`element("p", "a < b")` escapes its children unless they are elements themselves; attribute names are checked, values escaped.
+`element("p", "a < b")` escapes its children unless they are elements themselves; attribute names are checked,
+values escaped.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ Child = Html | str | int | float | None
 
 
 def element(name: str, *children: Child, **attributes: str | None) -> Html:
-    """An element; `class_` and `for_` write `class` and `for`, an underscore inside a name writes a hyphen, None leaves out."""
+    """An element; `class_` and `for_` write `class` and `for`, an underscore inside a name writes a hyphen,
+    None leaves out."""
     parts = [name]
     for key, value in attributes.items():
         if value is None:
@@ -44,10 +46,18 @@ def element(name: str, *children: Child, **attributes: str | None) -> Html:
 
 def joined(children: Iterable[Child], separator: str = "") -> Html:
     """Several pieces one after the other; plain text is escaped."""
-    return Html(html(separator).join(child.source if isinstance(child, Html) else html(child) for child in children if child is not None))
+    return Html(
+        html(separator).join(
+            child.source if isinstance(child, Html) else html(child)
+            for child in children
+            if child is not None
+        )
+    )
 
 
-def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Child]], *, row_headers: bool = True) -> Html:
+def table(
+    caption: str, head: Sequence[str], rows: Iterable[Sequence[Child]], *, row_headers: bool = True
+) -> Html:
     """A table with a caption; the first cell of a row is its header. Empty without rows."""
     body = []
     for row in rows:

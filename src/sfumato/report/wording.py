@@ -1,4 +1,5 @@
-"""The sentences of a card: plain words for guarantees, adversaries, evidence and limits, and how numbers are written."""
+"""The sentences of a card: plain words for guarantees, adversaries, evidence and limits, and how numbers are
+written."""
 
 from __future__ import annotations
 
@@ -32,11 +33,15 @@ RISK = {
 }
 
 FIGURES = {
-    "class_sizes": "How many classes of which size the release has. A class is a group of records that look alike.",
+    "class_sizes": (
+        "How many classes of which size the release has. A class is a group of records that look alike."
+    ),
     "distributions": "What each column looked like in the original, and what the release tells about it.",
     "ledger_timeline": "Releases in the ledger; those about the same data set add up.",
     "loss_per_attribute": "How much detail each quasi-identifier gave up.",
-    "risk_profile": "How many records carry which risk of being picked out, one over the size of their class.",
+    "risk_profile": (
+        "How many records carry which risk of being picked out, one over the size of their class."
+    ),
     "tradeoff": "Every transformation that was looked at: risk against loss, the chosen one marked.",
 }
 
@@ -44,27 +49,36 @@ FIGURES = {
 LIMITS: tuple[tuple[frozenset[str], str], ...] = (
     (
         frozenset({"KAnonymity", "KMap", "AlphaKAnonymity"}),
-        "k-anonymity hides which record is whose. It does not hide a sensitive value that all records of a class share, nor one "
+        "k-anonymity hides which record is whose. It does not hide a sensitive value that all records of a "
+        "class share, nor one "
         "that most of them share.",
     ),
     (
         frozenset({"DistinctLDiversity", "EntropyLDiversity", "RecursiveLDiversity"}),
-        "l-diversity keeps sensitive values uncertain. Values that differ in name but mean nearly the same still tell, and so does a "
+        "l-diversity keeps sensitive values uncertain. Values that differ in name but mean nearly the same "
+        "still tell, and so does a "
         "class whose mixture differs much from everybody's.",
     ),
     (
         frozenset({"TCloseness", "BetaLikeness", "DeltaDisclosure"}),
-        "Closeness bounds how far belief about a sensitive value can move. What is true of everybody in the table can still be learnt.",
+        "Closeness bounds how far belief about a sensitive value can move. What is true of everybody in the "
+        "table can still be learnt.",
     ),
     (
         frozenset(),
-        "An adversary who knows more than the quasi-identifiers, for example some sensitive or plain values, is outside the promise.",
+        "An adversary who knows more than the quasi-identifiers, for example some sensitive or plain "
+        "values, is outside the promise.",
     ),
-    (frozenset(), "Another release about the same people can undo the protection of both. Enter every release in the ledger."),
+    (
+        frozenset(),
+        "Another release about the same people can undo the protection of both. Enter every release in the "
+        "ledger.",
+    ),
     (frozenset(), "Columns with the role plain are published as they are."),
     (
         frozenset(),
-        "No mechanism covers originals on an open share, a printout in the printer or a colleague who recognises a case: that "
+        "No mechanism covers originals on an open share, a printout in the printer or a colleague who "
+        "recognises a case: that "
         "takes rules, limited access and somebody responsible.",
     ),
 )

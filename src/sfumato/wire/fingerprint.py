@@ -189,11 +189,29 @@ def _bits(array: pa.Array) -> tuple[str, Words]:
     if pa.types.is_boolean(kind):
         return "boolean", array.cast(pa.uint8()).fill_null(0).to_numpy(zero_copy_only=False).astype(np.uint64)
     if pa.types.is_temporal(kind):
-        wide = array.cast(pa.int32()).cast(pa.int64()) if kind.bit_width == 32 else array.cast(pa.int64())
-        return str(kind), wide.fill_null(0).to_numpy(zero_copy_only=False).astype(np.uint64)
+        family, array = _in_one_unit(array)
+        wide = array.cast(pa.int32() if array.type.bit_width == 32 else pa.int64())
+        return family, wide.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64).astype(np.uint64)
     family = "large integer" if pa.types.is_uint64(kind) else "integer"
     whole = array.fill_null(0).to_numpy(zero_copy_only=False)
     return family, whole.astype(np.int64 if family == "integer" else np.uint64).astype(np.uint64)
+
+
+def _in_one_unit(array: pa.Array) -> tuple[str, pa.Array]:
+    """Dates in days and times in microseconds, as engines differ in the unit; what is finer keeps its own
+    unit.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_date(array.type):
+        return "date", array.cast(pa.date32())
+    if pa.types.is_timestamp(array.type):
+        try:
+            family = "instant" if array.type.tz else "local time"
+            return family, array.cast(pa.timestamp("us", array.type.tz))
+        except pa.ArrowInvalid:
+            pass
+    return str(array.type), array
 
 
 def _mix(words: Words, key: int) -> None:

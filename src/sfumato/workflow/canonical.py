@@ -81,7 +81,7 @@ def _one_type(values: pa.Array) -> pa.Array:
     if pa.types.is_integer(kind) and kind != pa.uint64():
         return values.cast(pa.int64())
     if pa.types.is_floating(kind):
-        numbers = values.cast(pa.float64())
+        numbers = pc.add(values.cast(pa.float64()), 0.0)  # negative zero is zero
         return pc.if_else(pc.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return values.cast(pa.string())

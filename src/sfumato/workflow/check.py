@@ -143,16 +143,14 @@ def check(
     if suppressed not in ("class", "drop"):
         raise ParameterError("check: suppressed must be 'class' or 'drop'")
     roles = _schema(schema, table)
-    rows = _table(table, roles)
+    rows = _released(table)
     rows, notices = _suppressed_rows(rows, roles, suppressed)
     reference = _reference(original, roles)
     asked = _listed(guarantees)
     if reference is None:
         asked, more = _against_released(asked)
         notices += more
-    examined = ExaminedTable(
-        rows, roles, reference, None if population is None else _table(population, roles)
-    )
+    examined = ExaminedTable(rows, roles, reference, None if population is None else _raw(population, roles))
     return Check(
         guarantees=asked,
         measurements=tuple(measure_examined(examined, guarantee) for guarantee in asked),
@@ -185,7 +183,8 @@ def _schema(schema: Schema | str | Path | Mapping[str, Any] | None, table: Any) 
     return Schema.load(schema) if isinstance(schema, (str, Path)) else Schema.parse(schema)
 
 
-def _table(given: Any, schema: Schema) -> pa.Table:
+def _released(given: Any) -> pa.Table:
+    """The rows as they are: generalised values no longer have the types that the schema declares."""
     import pyarrow as pa
 
     if isinstance(given, pa.Table):
@@ -194,17 +193,20 @@ def _table(given: Any, schema: Schema) -> pa.Table:
         return given.table()
     from sfumato.engines.sources import read
 
-    # a release lacks some columns of the schema (identifiers are dropped), so roles are applied here
-    return read(given, schema=_present(given, schema)).table()
+    return read(given).table()
 
 
-def _present(given: Any, schema: Schema) -> Schema | None:
-    """The schema limited to the columns a frame has; files are read with their own types."""
-    names = getattr(given, "columns", None)
-    if names is None:
-        return None
-    kept = {name: column for name, column in schema.columns.items() if name in list(names)}
-    return schema.replace(columns=kept)
+def _raw(given: Any, schema: Schema) -> pa.Table:
+    """Raw rows, read under the part of the schema they have, so that codes for missing values are missing."""
+    import pyarrow as pa
+
+    if isinstance(given, (pa.Table, Microdata)):
+        return _released(given)
+    from sfumato.engines.sources import read
+
+    present = read(given).column_names
+    kept = {name: column for name, column in schema.columns.items() if name in present}
+    return read(given, schema=schema.replace(columns=kept)).table()
 
 
 def _reference(original: Any, schema: Schema) -> pa.Table | ReferenceDistribution | None:
@@ -212,7 +214,7 @@ def _reference(original: Any, schema: Schema) -> pa.Table | ReferenceDistributio
 
     if original is None or isinstance(original, ReferenceDistribution):
         return original
-    return _table(original, schema)
+    return _raw(original, schema)
 
 
 def _against_released(asked: tuple[ClassGuarantee, ...]) -> tuple[tuple[ClassGuarantee, ...], list[str]]:

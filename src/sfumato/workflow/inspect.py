@@ -21,16 +21,18 @@ def inspect(
 ) -> Profile:
     """Profile a file, a DataFrame or a database table.
 
-    With `schema_out` a starting schema is written there; an existing file is kept unless `overwrite` is given. `dataset` is the id that
-    releases belong to, by default the source's name. What the profile says is the owner's: it describes the original data.
+    With `schema_out` a starting schema is written there; an existing file is kept unless `overwrite` is
+    given. `dataset` is the id that releases belong to, by default the source's name. What the profile says is
+    the owner's: it describes the original data.
     """
     from sfumato.engines.sources import read
 
     target = Path(schema_out) if schema_out is not None else None
     if target is not None and target.exists() and not overwrite:
-        raise InputError(f"'{target}' exists already. Edit it, name another file, or ask for it to be overwritten.")
-    where = {"table": table} if table is not None else {}
-    data = read(source, **where, **options)
+        raise InputError(
+            f"'{target}' exists already. Edit it, name another file, or ask for it to be overwritten."
+        )
+    data = read(source, table=table, **options)
     profile = profile_table(data)
     if target is not None:
         write_schema(profile, target, dataset or dataset_id(source, table))
@@ -39,7 +41,7 @@ def inspect(
 
 def write_schema(profile: Profile, target: Path, dataset: str) -> None:
     """Write the starting schema, all of it or nothing."""
-    from sfumato.data.starting_schema import starting_schema
+    from sfumato.data.suggested_schema import starting_schema
     from sfumato.data.writers import atomic_path
 
     text = _HEADING + starting_schema(profile, dataset).to_toml()
@@ -48,7 +50,8 @@ def write_schema(profile: Profile, target: Path, dataset: str) -> None:
 
 
 def dataset_id(source: Any, table: str | None = None) -> str:
-    """A dataset id from the name of the source: `data/Adult 2024.csv` becomes `adult-2024`; never a part of a database URL."""
+    """A dataset id from the name of the source: `data/Adult 2024.csv` becomes `adult-2024`; never a part of a
+    database URL."""
     if table is not None:
         name = table
     elif isinstance(source, Path) or (isinstance(source, str) and "://" not in source):
@@ -63,6 +66,7 @@ _HEADING = """\
 #   identifier  names a person alone: dropped, or replaced by a pseudonym (pseudonym = true)
 #   quasi       an outsider could know it: generalised until nobody stands out
 #   sensitive   must not be learnt about a person        plain   published as it is
-# Bounds and domains were learnt from the data (source = "data"): declare your own (source = "declared") where you can.
+# Bounds and domains were learnt from the data (source = "data"). Where you know better, write what may occur
+# and set source = "declared".
 
 """

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from sfumato.data.recoding import Recoding
     from sfumato.ledger.ledger import Ledger
 
+#: Below this many records nearly every column has nearly as many values as records.
+_FEW_RECORDS = 50
 #: What of a search's details is plain data and may be kept.
 _NOT_KEPT = ("table",)
 
@@ -94,6 +96,7 @@ def protect(
         randomness=randomness,
         transparency=_transparency(outcome, plan, people.schema),
         also=also,
+        notices=_notices(table, plan),
         hierarchies=_trees(codes),
         ranges=shown_ranges(codes, outcome.result),
         records=codes.records,
@@ -200,6 +203,23 @@ def _transparency(outcome: Outcome[Recoding], plan: ColumnPlan, schema: Schema) 
     if "levels" in outcome.details:
         told["levels"] = dict(outcome.details["levels"])
     return told
+
+
+def _notices(table: pa.Table, plan: ColumnPlan) -> tuple[str, ...]:
+    """What the owner should think about although no guarantee forbids it."""
+    from sfumato.anonymity.pseudonyms import WARNING
+
+    telling = []
+    for name in plan.keep:
+        if name in plan.quasi or name in plan.pseudonymised or table.num_rows < _FEW_RECORDS:
+            continue
+        different = len(table.column(name).unique())
+        if different > table.num_rows / 2:
+            telling.append(
+                f"column '{name}' is published as it is and has {different:,} different values in {table.num_rows:,} "
+                "records: whoever knows one finds the record. Should it be a quasi-identifier?"
+            )
+    return (*((WARNING,) if plan.pseudonymised else ()), *telling)
 
 
 def _hierarchy_kind(schema: Schema, name: str) -> str:

@@ -6,7 +6,7 @@ A guarantee becomes a check here, by its type; a new guarantee adds one entry to
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,16 @@ class Promises:
     def holds(self, totals: Int) -> NDArray[np.bool_]:
         """Which classes keep all promises; a reference that follows the released rows is taken over these classes."""
         return self.needs(totals) == 0
+
+    def settled(self, kept: Int) -> Promises:
+        """The same promises with the reference fixed to the rows that are kept (totals summed over them)."""
+        if not self.moving:
+            return self
+        fixed = []
+        for check in self.moving:
+            counts = kept[check.start : check.start + check.width]
+            fixed.append(check.with_shares(counts / max(int(counts.sum()), 1)))
+        return replace(self, fixed=(*self.fixed, *fixed), moving=())
 
     def _follow_released(self, totals: Int, need: Int) -> Int:
         """Suppress until every kept class is close to the distribution of the kept rows; a fixed point, not an optimum."""

@@ -16,7 +16,7 @@ import numpy as np
 from sfumato.anonymity.search.base import Problem, Search, by_tuple, refuse
 from sfumato.anonymity.search.boxes import search_boxes
 from sfumato.anonymity.search.node_tables import NodeTables
-from sfumato.anonymity.search.sweep import Sweep
+from sfumato.anonymity.search.sweep import Found, Sweep
 from sfumato.core.params import require
 from sfumato.core.progress import Progress
 from sfumato.data.recoding import SUPPRESSED, Recoding
@@ -43,11 +43,7 @@ class Lattice(Search):
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
         tables = NodeTables(problem.table, problem.promises, problem.promises.totals())
         limit = problem.allowed(self.suppression)
-        nodes = int(np.prod([height + 1.0 for height in tables.heights]))
-        if nodes > self.max_nodes or self.time_limit is not None:
-            found = search_boxes(tables, limit, progress, time_limit=self.time_limit or 60.0)
-        else:
-            found = Sweep(tables, limit, progress).run()
+        found = search(tables, limit, progress, max_nodes=self.max_nodes, time_limit=self.time_limit)
         if found.levels is None:
             raise refuse(
                 problem,
@@ -58,12 +54,21 @@ class Lattice(Search):
         details = {
             "levels": dict(zip(problem.table.quasi, found.levels, strict=True)),
             "evaluated": found.evaluated,
-            "nodes": nodes,
+            "nodes": tables.nodes,
             "optimal": found.gap <= 1e-12,
             "gap": found.gap,
             "map": found.map(),
         }
         return recoding, details
+
+
+def search(
+    tables: NodeTables, limit: int, progress: Progress, *, max_nodes: int = 1_000_000, time_limit: float | None = None
+) -> Found:
+    """Exact when the lattice fits; box by box within the time limit (a minute unless told otherwise) when it does not."""
+    if tables.nodes > max_nodes or time_limit is not None:
+        return search_boxes(tables, limit, progress, time_limit=time_limit or 60.0)
+    return Sweep(tables, limit, progress).run()
 
 
 def recode_at(problem: Problem, tables: NodeTables, levels: tuple[int, ...]) -> Recoding:

@@ -6,6 +6,7 @@ attributes share the tables of that prefix; tables are made on demand and the le
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from sfumato.anonymity.predicates.promises import Promises
 from sfumato.core.errors import Unsupported
 from sfumato.data.class_table import ClassTable
+from sfumato.kernels.class_checks import too_few
 from sfumato.kernels.rollup import failing_classes, roll_up, small_classes
 
 Int = NDArray[np.int64]
@@ -53,6 +55,11 @@ class NodeTables:
         self.order = sorted(range(len(self.heights)), key=lambda a: -len(self.level_codes[a][0][0]))
         self._cache: OrderedDict[tuple[int, ...], tuple[Int, Int]] = OrderedDict()
         self._bytes = 0
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the lattice has."""
+        return math.prod(height + 1 for height in self.heights)
 
     def _pack(self, codes: NDArray[np.int32], totals: Int) -> None:
         widths = [max((len(levels[0][0]) - 1).bit_length(), 1) for levels in self.level_codes]
@@ -103,6 +110,17 @@ class NodeTables:
         if least > self.records:  # some class is hopeless: suppression cannot mend it
             suppressed = self.records + 1
         return Verdict(int(suppressed), penalty / self.records, int(least), least_penalty / self.records, int(kept))
+
+    def suppressed(self, levels: Sequence[int]) -> tuple[int, int]:
+        """Records a node suppresses, and how many any node below it suppresses at least."""
+        _, totals = self.classes(levels)
+        promises = self.promises
+        if promises.only_k:
+            gone = int(too_few(totals, promises.layout.units, promises.k).sum())
+            return gone, gone
+        need = promises.needs(totals)
+        least = int(np.maximum(need, 0).sum())
+        return (self.records + 1 if least > self.records else int(totals[need != 0, 0].sum())), least
 
     def failing_keys(self, levels: Sequence[int]) -> tuple[Int, Int, NDArray[np.bool_]]:
         """Keys, totals and, per class, whether it must be suppressed."""

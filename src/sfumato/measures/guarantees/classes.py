@@ -8,7 +8,7 @@ IEEE TKDE 13(6), 2001.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -128,7 +128,8 @@ class Classes:
         """Group the records of a table by the texts of these columns."""
         require_columns(table, [*quasi, *([unit] if unit else [])])
         rows = table.num_rows
-        of_row, count = combined([CodedColumn.of(table.column(name)) for name in quasi], rows)
+        # one column at a time: ten million rows of nine columns would not fit in codes beside the table
+        of_row, count = combined((CodedColumn.of(table.column(name)) for name in quasi), rows)
         sizes = np.bincount(of_row, minlength=count).astype(np.int64)
         first = np.zeros(count, dtype=np.int64)
         first[of_row[::-1]] = np.arange(rows - 1, -1, -1, dtype=np.int64)
@@ -159,7 +160,7 @@ class Classes:
         )
 
 
-def combined(columns: Sequence[CodedColumn], rows: int) -> tuple[Integers, int]:
+def combined(columns: Iterable[CodedColumn], rows: int) -> tuple[Integers, int]:
     """One dense code per record for the tuple of its codes, and how many there are."""
     key = np.zeros(rows, dtype=np.int64)
     radix = 1

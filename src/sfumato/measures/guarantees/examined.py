@@ -139,7 +139,7 @@ def conclude(
         failing_classes=int(broken.size),
         failing_records=int(classes.sizes[broken].sum()),
         classes=len(classes),
-        explanation=f"{explanation} {_extent(classes, broken)}".strip(),
+        explanation=" ".join(f"{explanation} {_extent(classes, broken)}".split()),
         also=MappingProxyType(dict(also or {})),
         failing=broken,
         quasi=classes.quasi,

@@ -36,7 +36,7 @@ def classes_of(released: ReleasedTable) -> Classes:
 
 @dataclass(frozen=True)
 class ProsecutorRisk(Measure):
-    """The largest 1/class size; the mean over records and the share of records above `threshold` are parts."""
+    """The largest 1/class size; its mean and the share of records above `threshold` are parts."""
 
     threshold: float = 0.2
     key: ClassVar[str] = "prosecutor_risk"

@@ -114,11 +114,9 @@ def joint_counts(columns: tuple[ShownColumn, ...], original: pa.Table) -> list[F
         return exact
     expected = []
     for column, source in zip(columns, before, strict=True):
-        below = (
-            np.stack([source.below(meaning) for meaning in column.meanings])
-            if column.meanings
-            else np.zeros((0, 0))
-        )
+        below = np.zeros((len(column.meanings), len(source.coded.values)))
+        for text, meaning in enumerate(column.meanings):
+            below[text] = source.below(meaning)
         weights = below * source.counts
         totals = weights.sum(axis=1, keepdims=True)
         shares = np.divide(weights, totals, out=np.zeros_like(weights, dtype=np.float64), where=totals > 0)

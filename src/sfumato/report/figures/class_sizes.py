@@ -34,8 +34,14 @@ def class_sizes(sizes: Sequence[int] | NDArray[np.int64], *, k: int | None = Non
             )
             if classes[i]:
                 axes.annotate(
-                    f"{classes[i]:,}", (place, classes[i]), (0, 3), textcoords="offset points", ha="center",
-                    va="bottom", fontsize=11, color=MUTED,
+                    f"{classes[i]:,}",
+                    (place, classes[i]),
+                    (0, 3),
+                    textcoords="offset points",
+                    ha="center",
+                    va="bottom",
+                    fontsize=11,
+                    color=MUTED,
                 )
         edge_names = [_short(edge) for edge in edges[first:]]
         axes.set_xticks(np.arange(len(edge_names)) - 0.5, edge_names)
@@ -48,8 +54,14 @@ def class_sizes(sizes: Sequence[int] | NDArray[np.int64], *, k: int | None = Non
             line = int(np.digitize([k], edges)[0]) - 1 - first - 0.5
             axes.axvline(line, color=SECOND, linewidth=1.4, linestyle=(0, (4, 3)))
             axes.annotate(
-                f"promised: at least {k}", (line, 1), (6, -2), xycoords=("data", "axes fraction"),
-                textcoords="offset points", va="top", fontsize=11, color=SECOND,
+                f"promised: at least {k}",
+                (line, 1),
+                (6, -2),
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+                va="top",
+                fontsize=11,
+                color=SECOND,
             )
         return finished(
             drawn,
@@ -77,5 +89,9 @@ def _range(low: int, high: int) -> str:
 def _short(number: int) -> str:
     for unit, letter in ((1_000_000, "M"), (1000, "k")):
         if number >= unit:
-            return f"{number / unit:.3g}".rstrip("0").rstrip(".") + letter if number % unit else f"{number // unit}{letter}"
+            return (
+                f"{number / unit:.3g}".rstrip("0").rstrip(".") + letter
+                if number % unit
+                else f"{number // unit}{letter}"
+            )
     return str(number)

@@ -1,7 +1,8 @@
-"""Distributions before and after: what each column looked like in the original and what the release tells about it.
+"""Distributions before and after: what each column looked like in the original and what the release tells
+about it.
 
-A generalised value is read as its leaves, each as likely as the others, which is what an analyst without further knowledge does. The
-original is in the figure, so it belongs to the owner.
+A generalised value is read as its leaves, each as likely as the others, which is what an analyst without
+further knowledge does. The original is in the figure, so it belongs to the owner.
 """
 
 from __future__ import annotations
@@ -70,8 +71,9 @@ def distributions(columns: Sequence[Distribution]) -> str:
     shown = list(columns)[:MOST_COLUMNS]
     across = 1 if len(shown) == 1 else 2
     rows = max(math.ceil(len(shown) / across), 1)
-    heights = [max((_height(shown[r * across + c]) for c in range(across) if r * across + c < len(shown)), default=1.0)
-               for r in range(rows)]  # fmt: skip
+    heights = [
+        max((_height(one) for one in shown[r * across : (r + 1) * across]), default=1.0) for r in range(rows)
+    ]
     with board(7.2 if across == 1 else 8.0, sum(heights) + 0.4) as drawn:
         grid = drawn.figure.subplots(rows, across, squeeze=False, height_ratios=heights)
         for place, panel in enumerate(grid.reshape(-1)):
@@ -96,7 +98,10 @@ def _bars(drawn: Board, panel: object, one: Distribution, place: int) -> None:
 
     assert isinstance(panel, Axes)  # noqa: S101  (for the type checker)
     rows = np.arange(len(one.labels))
-    for shares, offset, colour, what in ((one.before, -0.2, PALE, "original"), (one.after, 0.2, ACCENT, "release")):
+    for shares, offset, colour, what in (
+        (one.before, -0.2, PALE, "original"),
+        (one.after, 0.2, ACCENT, "release"),
+    ):
         for i, bar in enumerate(panel.barh(rows + offset, shares, height=0.36, color=colour)):
             gid = f"bar-{place}-{what}-{i}"
             bar.set_gid(gid)
@@ -112,7 +117,10 @@ def _profile(drawn: Board, panel: object, one: Distribution, place: int) -> None
 
     assert isinstance(panel, Axes)  # noqa: S101  (for the type checker)
     rows = np.arange(len(one.labels))
-    for shares, offset, colour, what in ((one.before, -0.2, PALE, "original"), (one.after, 0.2, ACCENT, "release")):
+    for shares, offset, colour, what in (
+        (one.before, -0.2, PALE, "original"),
+        (one.after, 0.2, ACCENT, "release"),
+    ):
         for i, bar in enumerate(panel.bar(rows + offset, shares, width=0.4, color=colour)):
             gid = f"bar-{place}-{what}-{i}"
             bar.set_gid(gid)
@@ -167,7 +175,8 @@ def _binned(column: str, before: dict[str | None, float], after: dict[str | None
 
 
 def _edges(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """About BINS ranges of equal width; of whole width where the numbers are whole, so that each holds as many of them."""
+    """About BINS ranges of equal width; of whole width where the numbers are whole, so that each holds as
+    many of them."""
     low, high = float(numbers.min()), float(numbers.max())
     if not np.all(numbers == np.floor(numbers)):
         return np.linspace(low, high, BINS + 1)

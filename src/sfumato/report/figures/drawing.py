@@ -1,8 +1,9 @@
 """The drawing board of every figure: one look, and SVG that is safe to put inside a page.
 
-matplotlib draws; what it writes is then cleaned: no declaration, metadata or style block, every id prefixed with the figure's name, colours
-as CSS variables (a dark page sets them), fonts left to the reader's system, a title and a description for screen readers and a tooltip on
-every mark. Nothing in the text depends on the clock or on chance.
+matplotlib draws; what it writes is then cleaned: no declaration, metadata or style block, every id prefixed
+with the figure's name, colours as CSS variables (a dark page sets them), fonts left to the reader's system, a
+title and a description for screen readers and a tooltip on every mark. Nothing in the text depends on the
+clock or on chance.
 """
 
 from __future__ import annotations
@@ -63,12 +64,14 @@ _STYLE: dict[Any, Any] = {
 }
 _SVG = "{http://www.w3.org/2000/svg}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
-_ALLOWED = frozenset("svg g path use defs clipPath rect circle line polyline polygon text tspan title desc".split())
+_ALLOWED = frozenset(
+    "svg g path use defs clipPath rect circle line polyline polygon text tspan title desc".split()
+)
 
 
 @dataclass
 class Board:
-    """A figure in the making: its drawing area, and the tooltips of its marks by the id given to `set_gid`."""
+    """A figure in the making: its drawing area, and the tooltips of its marks by their id (`set_gid`)."""
 
     figure: Figure
     tooltips: dict[str, str | Sequence[str]] = field(default_factory=dict)
@@ -176,7 +179,8 @@ def _titled(node: ElementTree.Element, text: str) -> None:
 
 
 def _recoloured(source: str) -> str:
-    # Element and attribute names hold no `#`; texts that happen to hold such a code are escaped by their own markup only,
+    # Element and attribute names hold no `#`; texts that happen to hold such a code are escaped by their own
+    # markup only,
     # so only style values are touched.
     def in_style(match: re.Match[str]) -> str:
         style = match.group()

@@ -1,4 +1,4 @@
-"""Ledger timeline: which releases of which data sets were made when. Releases about the same people add up."""
+"""Ledger timeline: which releases of which data sets were made when; about the same people they add up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from sfumato.report.figures.drawing import ACCENT, GRID, INK, SECOND, board, fin
 
 @dataclass(frozen=True)
 class Entry:
-    """One release in the ledger: data set, ISO time, a word on what was promised, and whether it is this release."""
+    """One release in the ledger: data set, ISO time, a word on what was promised, and whether it is this
+    release."""
 
     dataset: str
     created: str
@@ -38,10 +39,19 @@ def ledger_timeline(entries: Sequence[Entry]) -> str:
             mark.set_gid(f"release-{i}")
             which = " (this release)" if entry.current else ""
             promise = f": {visible(entry.promise)}" if entry.promise else ""
-            drawn.tooltips[f"release-{i}"] = [f"{visible(entry.dataset)}, {visible(entry.created)}{promise}{which}"]
+            drawn.tooltips[f"release-{i}"] = [
+                f"{visible(entry.dataset)}, {visible(entry.created)}{promise}{which}"
+            ]
             if entry.current:
-                axes.annotate("this release", (moment, place), (0, 9), textcoords="offset points", ha="center",
-                              fontsize=11, color=SECOND)  # fmt: skip
+                axes.annotate(
+                    "this release",
+                    (moment, place),
+                    (0, 9),
+                    textcoords="offset points",
+                    ha="center",
+                    fontsize=11,
+                    color=SECOND,
+                )
         axes.set_yticks(range(len(names)), [shorten(name, 24) for name in names])
         axes.tick_params(axis="y", labelcolor=INK, labelsize=12)
         axes.set_ylim(-0.7, max(len(names), 1) - 0.3)

@@ -9,7 +9,8 @@ from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PAPER, boar
 
 
 def loss_per_attribute(losses: Mapping[str, float], *, levels: Mapping[str, str] | None = None) -> str:
-    """Bars from 0 % (untouched) to 100 % (nothing left); `levels` adds a word on each attribute's generalisation."""
+    """Bars from 0 % (untouched) to 100 % (nothing left); `levels` adds a word on each attribute's
+    generalisation."""
     ordered = sorted(losses.items(), key=lambda pair: (-pair[1], pair[0]))
     with board(7.2, 0.75 + 0.36 * max(len(ordered), 1)) as drawn:
         axes = drawn.axes()
@@ -22,8 +23,14 @@ def loss_per_attribute(losses: Mapping[str, float], *, levels: Mapping[str, str]
             inside = loss > 0.9
             label = f"{loss * 100:.0f} %" if loss in (0.0, 1.0) else f"{loss * 100:.1f} %"
             axes.annotate(
-                label, (loss, place), (-6 if inside else 6, 0), textcoords="offset points", va="center",
-                ha="right" if inside else "left", fontsize=11, color=PAPER if inside else INK,
+                label,
+                (loss, place),
+                (-6 if inside else 6, 0),
+                textcoords="offset points",
+                va="center",
+                ha="right" if inside else "left",
+                fontsize=11,
+                color=PAPER if inside else INK,
             )
         axes.set_yticks(range(len(ordered)), [shorten(name, 24) for name, _ in ordered])
         axes.tick_params(axis="y", labelcolor=INK, labelsize=12)
@@ -34,4 +41,6 @@ def loss_per_attribute(losses: Mapping[str, float], *, levels: Mapping[str, str]
         for side in ("left", "bottom"):
             axes.spines[side].set_visible(False)
         summary = ", ".join(f"{visible(name)} {loss * 100:.0f} %" for name, loss in ordered)
-        return finished(drawn, "loss-per-attribute", "Loss of detail per attribute", summary or "No attribute.")
+        return finished(
+            drawn, "loss-per-attribute", "Loss of detail per attribute", summary or "No attribute."
+        )

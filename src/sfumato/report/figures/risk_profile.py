@@ -1,4 +1,5 @@
-"""Risk profile: how many records carry which risk of being picked out by somebody who knows they are in the table."""
+"""Risk profile: how many records carry which risk of being picked out by somebody who knows they are in the
+table."""
 
 from __future__ import annotations
 
@@ -29,12 +30,19 @@ def risk_profile(sizes: Sequence[int] | NDArray[np.int64]) -> str:
             bar = axes.bar(place, count / total, width=0.86, color=ACCENT)[0]
             bar.set_gid(f"bar-{place}")
             drawn.tooltips[f"bar-{place}"] = (
-                f"{int(count):,} records ({count / total * 100:.1f} %) with a risk above {low} and up to {_NAMES[place]}"
+                f"{int(count):,} records ({count / total * 100:.1f} %) with a risk above {low} and up to "
+                f"{_NAMES[place]}"
             )
             if count:
                 axes.annotate(
-                    _percent(count / total), (place, count / total), (0, 3), textcoords="offset points", ha="center",
-                    va="bottom", fontsize=11, color=MUTED,
+                    _percent(count / total),
+                    (place, count / total),
+                    (0, 3),
+                    textcoords="offset points",
+                    ha="center",
+                    va="bottom",
+                    fontsize=11,
+                    color=MUTED,
                 )
         axes.set_xticks(range(len(_NAMES)), [f"≤ {name}" for name in _NAMES])
         top = max(float(records.max()) / total if records.size else 0.0, 0.01)
@@ -49,10 +57,18 @@ def risk_profile(sizes: Sequence[int] | NDArray[np.int64]) -> str:
         if values.size and limit < len(_NAMES) - 1:
             axes.axvline(limit + 0.5, color=SECOND, linewidth=1.4, linestyle=(0, (4, 3)))
             axes.annotate(
-                "nobody beyond", (limit + 0.5, 0.9), (6, 0), xycoords=("data", "axes fraction"),
-                textcoords="offset points", va="top", fontsize=11, color=SECOND,
+                "nobody beyond",
+                (limit + 0.5, 0.9),
+                (6, 0),
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+                va="top",
+                fontsize=11,
+                color=SECOND,
             )
-        return finished(drawn, "risk-profile", "Risk of being picked out", f"Share of records by risk: {text}.")
+        return finished(
+            drawn, "risk-profile", "Risk of being picked out", f"Share of records by risk: {text}."
+        )
 
 
 def _percent(rate: float) -> str:

@@ -1,6 +1,7 @@
 """The trade-off map: risk against loss of every transformation that was looked at, the chosen one marked.
 
-Many nodes are drawn as few: beyond a limit, nodes that fall on the same spot are merged into one mark that says how many they are.
+Many nodes are drawn as few: beyond a limit, nodes that fall on the same spot are merged into one mark that
+says how many they are.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ SPOTS = 40
 class Nodes:
     """Transformations that a search looked at.
 
-    `risk` is the highest risk of a record (1 over the smallest class), `loss` the mean loss, `suppressed` the share of records left
-    out, each per node; `chosen` is the position of the one released; `names` describe the nodes (levels) in tooltips.
+    `risk` is the highest risk of a record (1 over the smallest class), `loss` the mean loss, `suppressed` the
+    share of records left out, each per node; `chosen` is the position of the one released; `names` describe
+    the nodes (levels) in tooltips.
     """
 
     risk: Numbers = field(repr=False)
@@ -43,9 +45,12 @@ class Nodes:
 
 
 def tradeoff(nodes: Nodes) -> str:
-    """Risk from left (none) to right, loss from bottom (none) to top; the frontier is what cannot be bettered."""
+    """Risk from left (none) to right, loss from bottom (none) to top; the frontier is what cannot be
+    bettered."""
     risk, loss, gone = (np.asarray(x, dtype=np.float64) for x in (nodes.risk, nodes.loss, nodes.suppressed))
-    require(risk.size == loss.size == gone.size, "tradeoff: risk, loss and suppressed must have the same length")
+    require(
+        risk.size == loss.size == gone.size, "tradeoff: risk, loss and suppressed must have the same length"
+    )
     front = frontier(risk, loss)
     special = np.zeros(risk.size, dtype=np.bool_)
     special[front] = True
@@ -62,7 +67,11 @@ def tradeoff(nodes: Nodes) -> str:
             _mark_chosen(drawn, axes, nodes, risk, loss, gone, nodes.chosen)
         _finish_axes(axes, nodes.risk_label, risk)
         merged = " Marks of several nodes are merged." if np.count_nonzero(~special) > MOST_MARKS else ""
-        chosen = "" if nodes.chosen is None else " " + _describe(nodes, risk, loss, gone, nodes.chosen) + " was chosen."
+        chosen = (
+            ""
+            if nodes.chosen is None
+            else " " + _describe(nodes, risk, loss, gone, nodes.chosen) + " was chosen."
+        )
         return finished(
             drawn,
             "tradeoff",
@@ -95,14 +104,19 @@ def _cloud(
         texts = [_describe(nodes, risk, loss, gone, i) for i in rest.tolist()]
     else:
         across = _steps(np.log(np.maximum(risk[rest], 1e-9)) if logarithmic(risk) else risk[rest])
-        inverse, counts = np.unique(across * SPOTS + _steps(loss[rest]), return_inverse=True, return_counts=True)[1:]
+        inverse, counts = np.unique(
+            across * SPOTS + _steps(loss[rest]), return_inverse=True, return_counts=True
+        )[1:]
         inverse = inverse.reshape(-1)
         x = np.bincount(inverse, weights=risk[rest]) / counts
         y = np.bincount(inverse, weights=loss[rest]) / counts
         for low, high, area in ((1, 2, 10), (2, 10, 22), (10, 100, 42), (100, np.inf, 75)):
             some = np.flatnonzero((counts >= low) & (counts < high))
             if some.size:
-                texts = [f"{_nodes(int(counts[i]))} near risk {_percent(x[i])}, loss {_percent(y[i])}" for i in some.tolist()]
+                texts = [
+                    f"{_nodes(int(counts[i]))} near risk {_percent(x[i])}, loss {_percent(y[i])}"
+                    for i in some.tolist()
+                ]
                 _scatter(drawn, axes, f"spots-{low}", x[some], y[some], area, texts)
         return
     _scatter(drawn, axes, "nodes", risk[rest], loss[rest], 16, texts)
@@ -135,18 +149,28 @@ def _mark_chosen(
     gone: NDArray[np.float64],
     chosen: int,
 ) -> None:
-    mark = axes.scatter([risk[chosen]], [loss[chosen]], s=120, facecolor="none", edgecolor=SECOND, linewidth=2.2, zorder=4)
+    mark = axes.scatter(
+        [risk[chosen]], [loss[chosen]], s=120, facecolor="none", edgecolor=SECOND, linewidth=2.2, zorder=4
+    )
     mark.set_gid("chosen")
     drawn.tooltips["chosen"] = [_describe(nodes, risk, loss, gone, chosen)]
     spread = np.log(np.maximum(risk, 1e-9)) if logarithmic(risk) else risk
     right = spread[chosen] > float(spread.min()) + 0.55 * float(np.ptp(spread))
     top = max(float(loss.max()), 1e-12)
-    # the frontier runs from above left to below right: right of a point and above, or left and below, there is room
+    # the frontier runs from above left to below right: right of a point and above, or left and below, there
+    # is room
     low = loss[chosen] < (0.15 if right else 0.85) * top
     axes.annotate(
-        f"chosen: risk {_percent(risk[chosen])}, loss {_percent(loss[chosen])}", (risk[chosen], loss[chosen]),
-        (-12 if right else 12, 10 if low else -10), textcoords="offset points", fontsize=12, color=SECOND,
-        fontweight="bold", ha="right" if right else "left", va="bottom" if low else "top", zorder=5,
+        f"chosen: risk {_percent(risk[chosen])}, loss {_percent(loss[chosen])}",
+        (risk[chosen], loss[chosen]),
+        (-12 if right else 12, 10 if low else -10),
+        textcoords="offset points",
+        fontsize=12,
+        color=SECOND,
+        fontweight="bold",
+        ha="right" if right else "left",
+        va="bottom" if low else "top",
+        zorder=5,
         bbox={"facecolor": PAPER, "alpha": 0.8, "linewidth": 0, "pad": 2},
     )
 
@@ -184,9 +208,12 @@ def _steps(values: NDArray[np.float64]) -> NDArray[np.int64]:
     return steps
 
 
-def _describe(nodes: Nodes, risk: NDArray[np.float64], loss: NDArray[np.float64], gone: NDArray[np.float64], i: int) -> str:
+def _describe(
+    nodes: Nodes, risk: NDArray[np.float64], loss: NDArray[np.float64], gone: NDArray[np.float64], i: int
+) -> str:
     name = f"{visible(nodes.names[i])}: " if nodes.names is not None else ""
-    return f"{name}risk {_percent(risk[i])}, loss {_percent(loss[i])}, {_percent(gone[i])} of the records suppressed"
+    shares = f"risk {_percent(risk[i])}, loss {_percent(loss[i])}"
+    return f"{name}{shares}, {_percent(gone[i])} of the records suppressed"
 
 
 def _percent(rate: float) -> str:

@@ -1,7 +1,7 @@
 """A schema to start from, written from a profile for the owner to edit.
 
-Roles are suggestions; bounds and domains are marked `source = "data"`, because what is learnt from the data is not yet declared;
-hierarchies are chosen by the kind of value.
+Roles are suggestions; bounds and domains are marked `source = "data"`, because what is learnt from the data
+is not yet declared; hierarchies are chosen by the kind of value.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def _hierarchy(column: ColumnProfile) -> HierarchySpec:
     if column.type in ("date", "datetime"):
         return HierarchySpec(dates=("month", "quarter", "year", "decade"))
     if column.type in ("integer", "number") and column.distinct > _FEW_NUMBERS:
-        widths = nested_widths(float(column.largest or 0) - float(column.smallest or 0), column.type == "integer")
+        widths = nested_widths(
+            float(column.largest or 0) - float(column.smallest or 0), column.type == "integer"
+        )
         if widths:
             return HierarchySpec(intervals=widths)
     if column.type == "string" and column.domain and _is_code(column.domain):

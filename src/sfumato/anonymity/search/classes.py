@@ -1,0 +1,139 @@
+"""From an assignment of records to classes to what each class shows.
+
+Every class shows the lowest node above all its values, never higher than needed. Classes that come to show the same values are one class
+in the release; they are merged and checked once more, and suppressed if a guarantee that does not survive merging fails.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymity.search.base import Problem
+from sfumato.data.recoding import SUPPRESSED, Recoding, Shown
+from sfumato.kernels.grouping import group_columns
+from sfumato.kernels.rollup import add_up
+
+Int = NDArray[np.int64]
+
+
+def tight_levels(problem: Problem, members: Int, klass: Int, classes: int) -> Int:
+    """`levels[a, c]`: the lowest hierarchy level of attribute a on which all tuples of class c agree.
+
+    `members` are tuple numbers, `klass` the class of each, sorted by class.
+    """
+    starts = np.searchsorted(klass, np.arange(classes))
+    levels = np.zeros((len(problem.table.hierarchies), classes), dtype=np.int64)
+    for a, tree in enumerate(problem.table.hierarchies):
+        codes = problem.table.codes[a, members]
+        undecided = np.ones(classes, dtype=np.bool_)
+        for level in range(tree.height + 1):
+            nodes = tree.node_of[level, codes]
+            agree = np.minimum.reduceat(nodes, starts) == np.maximum.reduceat(nodes, starts)
+            levels[a, undecided & agree] = level
+            undecided &= ~agree
+            if not undecided.any():
+                break
+        levels[a, undecided] = -1
+    return levels
+
+
+def show(problem: Problem, cell: Int, first: Int, count: Int, klass: Int, ranges: NDArray[np.bool_] | None = None) -> Recoding:
+    """The recoding of entries (cells or parts of cells) assigned to classes; `ranges[a]` shows attribute a as a range of its order."""
+    table = problem.table
+    kept = np.flatnonzero(klass != SUPPRESSED)
+    order = kept[np.argsort(klass[kept], kind="stable")]
+    if not order.size:
+        empty = tuple(table.shown_at(a, np.zeros(0, np.int32)) for a in range(len(table.quasi)))
+        return Recoding(cell, first, count, np.full(klass.size, SUPPRESSED), empty, 0)
+    numbers = np.unique(klass[order], return_inverse=True)[1].reshape(-1).astype(np.int64)
+    classes = int(numbers[-1]) + 1
+    members = table.tuple_of_cell[cell[order]]
+    levels = tight_levels(problem, members, numbers, classes)
+    representative = members[np.searchsorted(numbers, np.arange(classes))]
+    shown = []
+    for a, tree in enumerate(table.hierarchies):
+        if (ranges is not None and ranges[a]) or np.any(levels[a] < 0):
+            shown.append(_ranges(problem, a, members, numbers, classes))
+        else:
+            nodes = tree.node_of[levels[a], table.codes[a, representative]]
+            shown.append(table.shown_at(a, nodes))
+    return _merge(problem, Recoding(cell, first, count, _renumber(klass, order, numbers), tuple(shown), classes))
+
+
+def _renumber(klass: Int, order: Int, numbers: Int) -> Int:
+    result = np.full(klass.size, SUPPRESSED, dtype=np.int64)
+    result[order] = numbers
+    return result
+
+
+def _ranges(problem: Problem, a: int, members: Int, numbers: Int, classes: int) -> Shown:
+    """Show the range of values in the attribute's order: `[28, 36)` for whole numbers, `[1.5, 2.5]` for others."""
+    tree = problem.table.hierarchies[a]
+    codes = problem.table.codes[a, members]
+    starts = np.searchsorted(numbers, np.arange(classes))
+    low = np.minimum.reduceat(codes, starts)
+    high = np.maximum.reduceat(codes, starts)
+    pairs, of_class = np.unique(np.stack([low, high], axis=1), axis=0, return_inverse=True)
+    labels = [_range_label(tree.leaves[int(lo)], tree.leaves[int(hi)]) for lo, hi in pairs]
+    width = (pairs[:, 1] - pairs[:, 0]).astype(np.float64)
+    total = max(len(tree.leaves) - 1, 1)
+    return Shown(tuple(labels), width / total, width + 1.0, width == 0, of_class.reshape(-1).astype(np.int32))
+
+
+def _range_label(low: str | None, high: str | None) -> str | None:
+    if low == high:
+        return low
+    if low is None or high is None:
+        return "*"
+    try:
+        return f"[{int(low)}, {int(high) + 1})"
+    except ValueError:
+        return f"[{low}, {high}]"
+
+
+def _merge(problem: Problem, recoding: Recoding) -> Recoding:
+    """Merge classes that show the same texts; suppress merged classes that fail (possible only for non-monotone guarantees)."""
+    texts = []
+    for shown in recoding.shown:
+        index: dict[str | None, int] = {}
+        texts.append(np.array([index.setdefault(label, len(index)) for label in shown.labels], dtype=np.int32)[shown.of_class])
+    numbers, first = group_columns(texts, [max(len(shown.labels), 1) for shown in recoding.shown])
+    if first.size == recoding.classes and problem.promises.monotone:
+        return recoding
+    klass = np.where(recoding.klass >= 0, numbers[np.maximum(recoding.klass, 0)], SUPPRESSED)
+    shown_once = tuple(Shown(s.labels, s.loss, s.sizes, s.leaf, s.of_class[first]) for s in recoding.shown)
+    merged = Recoding(recoding.cell, recoding.first, recoding.count, klass, shown_once, int(first.size))
+    if problem.promises.monotone:
+        return merged
+    return _drop_failing(problem, merged)
+
+
+def _drop_failing(problem: Problem, recoding: Recoding) -> Recoding:
+    kept = recoding.klass >= 0
+    totals = add_up(recoding.klass[kept], entry_totals(problem, recoding.cell[kept], recoding.count[kept]), recoding.classes)
+    good = problem.promises.holds(totals)
+    if good.all():
+        return recoding
+    number = np.where(good, np.cumsum(good) - 1, SUPPRESSED)
+    klass = np.where(kept, number[np.maximum(recoding.klass, 0)], SUPPRESSED)
+    shown = tuple(Shown(s.labels, s.loss, s.sizes, s.leaf, s.of_class[good]) for s in recoding.shown)
+    return Recoding(recoding.cell, recoding.first, recoding.count, klass, shown, int(good.sum()))
+
+
+def entry_totals(problem: Problem, cell: Int, count: Int) -> Int:
+    """Totals of entries: records, units (as many as records), population (of the whole tuple, once per tuple), one-hot histograms."""
+    table, layout = problem.table, problem.promises.layout
+    totals = np.zeros((cell.size, layout.columns), dtype=np.int64)
+    totals[:, 0] = count
+    if layout.units:
+        share = table.units[table.tuple_of_cell[cell]]
+        firsts = np.unique(table.tuple_of_cell[cell], return_index=True)[1]
+        totals[firsts, layout.units] = share[firsts]
+    if layout.population > 0:
+        firsts = np.unique(table.tuple_of_cell[cell], return_index=True)[1]
+        totals[firsts, layout.population] = table.population[table.tuple_of_cell[cell]][firsts]
+    for name, start in layout.starts.items():
+        values = table.sensitive_codes[table.sensitive_index(name), cell]
+        totals[np.arange(cell.size), start + values] = count
+    return totals

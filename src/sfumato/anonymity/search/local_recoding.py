@@ -1,0 +1,122 @@
+"""Local recoding by repeated optimal search: every part of the table gets the levels that suit it.
+
+The best level vector with free suppression is found; its classes are kept and the suppressed records are searched again, until none are left.
+A refinement then splits classes wherever all parts still keep the promises. The same value may be generalised differently in
+different classes, which loses far less than one level vector for all.
+Prasser, Kohlmayer, Kuhn, "The importance of context: risk-based de-identification of biomedical data", 2016 (iterated search).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymity.search.base import Problem, Search, refuse
+from sfumato.anonymity.search.classes import show
+from sfumato.anonymity.search.lattice import search
+from sfumato.anonymity.search.node_tables import NodeTables
+from sfumato.anonymity.search.rounds import Round
+from sfumato.anonymity.search.specialise import specialise
+from sfumato.core.params import require
+from sfumato.core.progress import Progress
+from sfumato.data.recoding import SUPPRESSED, Recoding
+
+Int = NDArray[np.int64]
+MAX_NODES = 1_000_000
+
+
+@dataclass(frozen=True)
+class LocalRecoding(Search):
+    """The default method: classes with their own levels, as little loss as possible, at most `suppression` of the records suppressed.
+
+    `step` is the smallest share of the records that a round of the search must settle: smaller steps lose less and take
+    longer. `refine` splits classes afterwards.
+    """
+
+    suppression: float = 0.05
+    step: float = 0.01
+    refine: bool = True
+
+    def __post_init__(self) -> None:
+        require(0 <= self.suppression <= 1, f"LocalRecoding: suppression is a share between 0 and 1, not {self.suppression}")
+        require(0 < self.step <= 1, f"LocalRecoding: step is a share above 0 and at most 1, not {self.step}")
+
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+        totals = problem.promises.totals()
+        limit = problem.allowed(self.suppression)
+        possible = np.prod([tree.height + 1.0 for tree in problem.table.hierarchies]) <= MAX_NODES
+        rounds = 0
+        class_of = np.full(problem.table.tuples, SUPPRESSED, dtype=np.int64)
+        if possible and not problem.promises.no_suppression and not problem.promises.moving:
+            class_of, rounds = self._rounds(problem, totals, progress)
+        if self._suppressed(problem, class_of) > limit:
+            class_of, rounds = self._start_general(problem, totals, limit, progress), 0
+        if self.refine:
+            kept = totals[class_of >= 0].sum(axis=0)
+            class_of = specialise(
+                problem, problem.promises.settled(kept), totals, class_of, partial=True, progress=progress
+            )
+        klass = class_of[problem.table.tuple_of_cell]
+        cells = np.arange(klass.size, dtype=np.int64)
+        recoding = show(problem, cells, np.zeros_like(cells), problem.table.cell_counts, klass)
+        if recoding.suppressed > limit:
+            raise refuse(problem, f"more than {self.suppression:.2%} of the records would have to be suppressed. Allow more or ask for less.")
+        return recoding, {"rounds": rounds, "optimal": False}
+
+    def _rounds(self, problem: Problem, totals: Int, progress: Progress) -> tuple[Int, int]:
+        """Search again and again among the records that are left."""
+        table = problem.table
+        class_of = np.full(table.tuples, SUPPRESSED, dtype=np.int64)
+        left = np.flatnonzero(table.counts > 0)
+        least = max(math.ceil(self.step * table.records), 1)
+        tables = NodeTables(table, problem.promises, totals, left)
+        dead = np.zeros([height + 1 for height in tables.heights], dtype=np.bool_)
+        rounds = classes = 0
+        while left.size:
+            remaining = int(table.counts[left].sum())
+            progress("recoding locally", table.records - remaining, table.records)
+            levels = Round(tables, remaining - min(least, remaining), dead).best()
+            if levels is None:
+                if least == 1:
+                    return class_of, rounds
+                least = 1  # the rest is too mixed for steps of that size
+                dead[...] = False
+                continue
+            keys = tables.keys_of_tuples(levels)
+            node_keys, _, failing = tables.failing_keys(levels)
+            by_key = np.argsort(node_keys)
+            position = by_key[np.searchsorted(node_keys, keys, sorter=by_key)]
+            good = ~failing[position]
+            class_of[left[good]] = classes + position[good]
+            classes += node_keys.size
+            left = left[~good]
+            rounds += 1
+            tables = NodeTables(table, problem.promises, totals, left) if left.size else tables
+        return class_of, rounds
+
+    def _start_general(self, problem: Problem, totals: Int, limit: int, progress: Progress) -> Int:
+        """Where rounds would leave too much behind: everything in one class, or the best single level vector within the limit."""
+        everything = np.zeros(problem.table.tuples, dtype=np.int64)
+        if problem.promises.holds(totals.sum(axis=0, keepdims=True)).all():
+            return everything
+        tables = NodeTables(problem.table, problem.promises, totals)
+        found = search(tables, limit, progress)
+        if found.levels is None:
+            raise refuse(
+                problem,
+                f"no recoding reaches this with at most {self.suppression:.2%} of the records suppressed. Allow more suppression, ask for "
+                "less, or give the hierarchies a common root.",
+            )
+        node_keys, _, failing = tables.failing_keys(found.levels)
+        by_key = np.argsort(node_keys)
+        position = by_key[np.searchsorted(node_keys, tables.keys_of_tuples(found.levels), sorter=by_key)]
+        return np.where(failing[position], SUPPRESSED, position)
+
+    @staticmethod
+    def _suppressed(problem: Problem, class_of: Int) -> int:
+        return int(problem.table.counts[class_of == SUPPRESSED].sum())
+

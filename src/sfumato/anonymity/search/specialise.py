@@ -1,0 +1,142 @@
+"""Specialising classes: split a class over the children of one shown value as long as every part keeps the promises.
+
+The engine of top-down specialisation and of the refinement after a local recoding. All classes are tried at once, attribute by attribute;
+each takes the split it prefers, and only classes that split are tried again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymity.predicates.promises import Promises
+from sfumato.anonymity.search.base import Problem
+from sfumato.anonymity.search.classes import tight_levels
+from sfumato.core.progress import Progress
+from sfumato.kernels.grouping import group_keys
+from sfumato.kernels.rollup import add_up
+
+Int = NDArray[np.int64]
+Heuristic = Literal["loss", "fewest_children"]
+
+
+@dataclass
+class _Split:
+    """A possible split of the active classes over one attribute: the part of every tuple, the score of every class (-inf: impossible)."""
+
+    part: Int  # per member: 0 when it stays in the class, otherwise 1 + number of its sub-class
+    score: NDArray[np.float64]
+
+
+def specialise(
+    problem: Problem,
+    promises: Promises,
+    totals: Int,
+    class_of: Int,
+    *,
+    partial: bool,
+    heuristic: Heuristic = "loss",
+    progress: Progress,
+) -> Int:
+    """Class of every tuple (negative ones are left alone) after splitting as long as possible.
+
+    With `partial`, children that fail may stay behind together in the more general class, if that still keeps the promises.
+    """
+    result = class_of.copy()
+    members = np.flatnonzero(result >= 0)
+    next_class = int(result.max(initial=-1)) + 1
+    rounds = 0
+    while members.size:
+        progress("refining classes", rounds, 0)
+        rounds += 1
+        order = members[np.argsort(result[members], kind="stable")]
+        labels, numbers = np.unique(result[order], return_inverse=True)
+        numbers = numbers.reshape(-1).astype(np.int64)
+        splits = _all_splits(problem, promises, totals, order, numbers, labels.size, partial, heuristic)
+        scores = np.stack([split.score for split in splits])
+        best = np.argmax(scores, axis=0)
+        split_classes = scores[best, np.arange(labels.size)] > -np.inf
+        if not split_classes.any():
+            return result
+        part = np.stack([split.part for split in splits])[best[numbers], np.arange(order.size)]
+        active = split_classes[numbers]
+        moved = active & (part > 0)
+        # a sub-class is (class, part); the members that stay behind keep the class number
+        keys = numbers[moved] * (int(part.max(initial=0)) + 1) + part[moved]
+        fresh, _ = group_keys(np.ascontiguousarray(keys))
+        result[order[moved]] = next_class + fresh
+        next_class += int(fresh.max(initial=-1)) + 1
+        members = order[active]
+    return result
+
+
+def _all_splits(
+    problem: Problem,
+    promises: Promises,
+    totals: Int,
+    order: Int,
+    numbers: Int,
+    classes: int,
+    partial: bool,
+    heuristic: Heuristic,
+) -> list[_Split]:
+    levels = tight_levels(problem, order, numbers, classes)
+    member_totals = np.ascontiguousarray(totals[order])
+    splits = []
+    for a, tree in enumerate(problem.table.hierarchies):
+        codes = problem.table.codes[a, order]
+        level = np.where(levels[a] < 0, tree.height + 1, levels[a])[numbers]
+        can = level > 0
+        # the children that really occur: one level below the lowest common ancestor
+        child = tree.node_of[np.maximum(level - 1, 0), codes].astype(np.int64)
+        shown = tree.node_of[np.minimum(level, tree.height), codes]
+        gain = float(problem.table.weights[a]) * np.where(can, tree.loss[shown] - tree.loss[child], 0.0)
+        keys = numbers * len(tree.labels) + child
+        subs, first = group_keys(np.ascontiguousarray(keys))
+        sub_totals = add_up(subs, member_totals, first.size)
+        sub_class = numbers[first]
+        allowed = can[first]
+        good = promises.holds(sub_totals) & allowed
+        records = member_totals[:, 0]
+        stays, possible = _decide(promises, sub_totals, sub_class, good, classes, partial)
+        goes = ~stays[subs] & possible[numbers] & can
+        saved = np.bincount(numbers, weights=gain * records * goes, minlength=classes)
+        if heuristic == "fewest_children":
+            children = np.bincount(sub_class, minlength=classes)
+            saved = np.where(possible, 1.0 / np.maximum(children, 1), 0.0)
+        worthwhile = possible & (np.bincount(numbers, weights=goes, minlength=classes) > 0)
+        splits.append(_Split(np.where(goes, subs + 1, 0), np.where(worthwhile, saved, -np.inf)))
+    return splits
+
+
+def _decide(
+    promises: Promises, sub_totals: Int, sub_class: Int, good: NDArray[np.bool_], classes: int, partial: bool
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which sub-classes stay behind, and which classes can be split at all."""
+    bad_count = np.bincount(sub_class[~good], minlength=classes)
+    good_count = np.bincount(sub_class[good], minlength=classes)
+    stays = ~good
+    possible = (bad_count == 0) & (good_count > 1)
+    if not partial:
+        return stays, possible
+    behind = np.flatnonzero((bad_count > 0) & (good_count > 0))
+    if not behind.size:
+        return stays, possible
+    rest = add_up(sub_class[stays], np.ascontiguousarray(sub_totals[stays]), classes)
+    rest_good = promises.holds(rest)
+    mended = behind[rest_good[behind]]
+    possible[mended] = True
+    # where the rest is too small, the smallest good child stays behind with it, if another child remains to go
+    open_classes = behind[~rest_good[behind] & (good_count[behind] > 1)]
+    if open_classes.size:
+        candidates = np.flatnonzero(good & np.isin(sub_class, open_classes))
+        ranked = candidates[np.lexsort((sub_totals[candidates, 0], sub_class[candidates]))]
+        smallest = ranked[np.unique(sub_class[ranked], return_index=True)[1]]
+        wider = rest[sub_class[smallest]] + sub_totals[smallest]
+        fine = promises.holds(np.ascontiguousarray(wider))
+        stays[smallest[fine]] = True
+        possible[sub_class[smallest[fine]]] = True
+    return stays, possible

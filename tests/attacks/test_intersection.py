@@ -1,0 +1,191 @@
+"""Laying several releases over each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato import attacks
+from sfumato.attacks.intersection import sensitive_candidates
+from sfumato.core.errors import InputError, MissingColumn
+from sfumato.core.view import View
+from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.released import ReleasedTable
+from sfumato.data.schema import Schema
+from tests.attacks.published import bare, four_anonymous, six_anonymous
+
+SCHEMA = Schema.of(quasi=["x", "y"], sensitive=["s"])
+LEAVES = 8
+TREE = Hierarchy.from_levels([[str(i), f"p{i // 2}", f"h{i // 4}", "*"] for i in range(LEAVES)])
+
+Row = tuple[int, int, str]
+ROWS = st.lists(
+    st.tuples(st.integers(0, 7), st.integers(0, 7), st.sampled_from("uvw")), min_size=1, max_size=14
+)
+LEVELS = st.tuples(st.integers(0, 3), st.integers(0, 3))
+
+
+def release(rows: list[Row], levels: tuple[int, int]) -> View:
+    return local_release(rows, [levels] * len(rows))
+
+
+def local_release(rows: list[Row], levels: list[tuple[int, int]]) -> View:
+    table = pa.table(
+        {
+            "x": [TREE.generalise(str(row[0]), level[0]) for row, level in zip(rows, levels, strict=True)],
+            "y": [TREE.generalise(str(row[1]), level[1]) for row, level in zip(rows, levels, strict=True)],
+            "s": [row[2] for row in rows],
+        }
+    )
+    return View(ReleasedTable(table, SCHEMA, {"x": TREE, "y": TREE}, len(rows)), SCHEMA)
+
+
+def original(rows: list[Row]) -> pa.Table:
+    return pa.table({"x": [r[0] for r in rows], "y": [r[1] for r in rows], "s": [r[2] for r in rows]})
+
+
+def left_by_hand(views: list[View], person: Row) -> Counter[str]:
+    """Multiset of sensitive values that can be common to the person's candidates in all releases."""
+    left: Counter[str] | None = None
+    for view in views:
+        shown = view.result.shown
+        found = Counter(
+            s
+            for x, y, s in zip(*(view.result.table.column(c).to_pylist() for c in "xys"), strict=True)
+            if str(person[0]) in shown["x"][x].leaves and str(person[1]) in shown["y"][y].leaves
+        )
+        left = found if left is None else left & found
+    assert left is not None
+    return left
+
+
+@given(ROWS, st.lists(LEVELS, min_size=2, max_size=3))
+def test_the_owner_sees_what_remains_for_every_person(rows: list[Row], levels: list[tuple[int, int]]) -> None:
+    views = [release(rows, level) for level in levels]
+    found = attacks.Intersection().run(views[0], attacks.OtherReleases(tuple(views[1:]), original(rows)))
+    by_hand = [left_by_hand(views, person) for person in rows]
+    assert found.details["worst_remaining_group"] == min(sum(left.values()) for left in by_hand)
+    assert found.details["singled_out"] == sum(len(left) == 1 for left in by_hand)
+    assert found.success == pytest.approx(sum(len(left) == 1 for left in by_hand) / len(rows))
+    assert found.targets == len(rows)
+    combined = [
+        [(view.result.table.column("x")[i], view.result.table.column("y")[i]) for view in views]
+        for i in range(len(rows))
+    ]
+    sizes = Counter(map(str, combined))
+    assert found.details["worst_joint_group"] == min(sizes.values())
+
+
+@given(ROWS, st.data())
+def test_local_recoding_leaves_every_class_a_person_may_be_in(rows: list[Row], data: st.DataObject) -> None:
+    views = [
+        local_release(rows, data.draw(st.lists(LEVELS, min_size=len(rows), max_size=len(rows))))
+        for _ in range(2)
+    ]
+    found = attacks.Intersection().run(views[0], attacks.OtherReleases((views[1],), original(rows)))
+    by_hand = [left_by_hand(views, person) for person in rows]
+    assert found.details["worst_remaining_group"] == min(sum(left.values()) for left in by_hand)
+    assert found.details["singled_out"] == sum(len(left) == 1 for left in by_hand)
+
+
+@given(ROWS, LEVELS, LEVELS)
+def test_the_outsider_misses_nothing_the_owner_sees(
+    rows: list[Row], one: tuple[int, int], two: tuple[int, int]
+) -> None:
+    first, second = release(rows, one), release(rows, two)
+    outsider = attacks.Intersection().run(first, second)
+    owner = attacks.Intersection().run(first, attacks.OtherReleases((second,), original(rows)))
+    assert outsider.details["worst_remaining_group"] <= owner.details["worst_remaining_group"]
+    assert outsider.details["combinations"] >= owner.details["combinations"]
+    assert 0 <= outsider.success <= 1
+
+
+@given(ROWS, LEVELS)
+def test_a_release_laid_over_itself_leaves_its_own_classes(rows: list[Row], levels: tuple[int, int]) -> None:
+    view = release(rows, levels)
+    for knowledge in (view, attacks.OtherReleases((view,), original(rows))):
+        found = attacks.Intersection().run(view, knowledge)
+        assert found.details["worst_remaining_group"] == found.details["worst_group_alone"]
+        assert found.details["singled_out"] == pytest.approx(
+            found.details["singled_out_by_one_release_alone"]
+        )
+
+
+@given(ROWS, LEVELS, LEVELS, LEVELS)
+def test_another_release_never_helps_the_people_in_it(
+    rows: list[Row], one: tuple[int, int], two: tuple[int, int], three: tuple[int, int]
+) -> None:
+    views = [release(rows, level) for level in (one, two, three)]
+    fewer = attacks.Intersection().run(views[0], attacks.OtherReleases((views[1],), original(rows)))
+    more = attacks.Intersection().run(views[0], attacks.OtherReleases(tuple(views[1:]), original(rows)))
+    assert more.details["worst_remaining_group"] <= fewer.details["worst_remaining_group"]
+    assert more.success >= fewer.success
+
+
+def test_the_result_names_no_value() -> None:
+    found = attacks.Intersection().run(six_anonymous(), four_anonymous())
+    text = repr(found)
+    assert not any(value in text for value in ("AIDS", "Cancer", "<35", "13053"))
+    assert "instead of 4 in the weakest release alone" in found.finding
+
+
+def test_a_shared_plain_column_ties_records_together() -> None:
+    columns = {"x": ["*", "*", "*"], "s": ["u", "u", "u"], "visit": ["1", "2", "3"]}
+    first = bare(columns, quasi=["x"], sensitive=["s"])
+    second = bare(
+        {"x": ["*", "*", "*"], "s": ["u", "u", "u"], "visit": ["3", "4", "5"]}, quasi=["x"], sensitive=["s"]
+    )
+    assert attacks.Intersection().run(first, second).details["worst_remaining_group"] == 1
+
+
+def test_releases_with_nothing_in_common_are_said_to_be_so() -> None:
+    first = bare({"x": ["a"], "s": ["u"]}, quasi=["x"], sensitive=["s"])
+    second = bare({"x": ["b"], "s": ["u"]}, quasi=["x"], sensitive=["s"])
+    found = attacks.Intersection().run(first, second)
+    assert found.targets == 0
+    assert "nothing in common" in found.finding
+
+
+def test_what_is_missing_is_said() -> None:
+    view = four_anonymous()
+    with pytest.raises(InputError, match="at least one other release"):
+        attacks.Intersection().run(view)
+    with pytest.raises(MissingColumn, match="lacks quasi-identifiers"):
+        attacks.Intersection().run(view, attacks.OtherReleases((view,), pa.table({"age": [1]})))
+    with pytest.raises(InputError, match="as it is"):
+        attacks.Intersection("age").run(view, view)
+    with pytest.raises(InputError, match="described by quasi-identifiers"):
+        sensitive_candidates([view], {"shoe": "44"}, "disease")
+
+
+@pytest.mark.slow
+def test_two_hundred_thousand_people_are_laid_over_in_seconds() -> None:
+    import time
+
+    rng = np.random.default_rng(5)
+    n = 200_000
+    raw = {name: rng.integers(0, 100, n) for name in ("x", "y")} | {"z": rng.integers(0, 20, n)}
+    disease = rng.choice([f"d{i}" for i in range(30)], n)
+    tree = Hierarchy.from_levels([[str(i), f"{i // 10}x", "*"] for i in range(100)])
+    schema = Schema.of(quasi=["x", "y", "z"], sensitive=["s"])
+
+    def made(levels: dict[str, int]) -> View:
+        columns = {
+            name: [tree.generalise(str(v), levels[name]) for v in range(100)] for name in ("x", "y", "z")
+        }
+        table = pa.table(
+            {name: pa.array(np.array(columns[name])[raw[name]]) for name in raw} | {"s": disease}
+        )
+        return View(ReleasedTable(table, schema, dict.fromkeys(raw, tree), n), schema)
+
+    first, second = made({"x": 1, "y": 1, "z": 0}), made({"x": 0, "y": 1, "z": 2})
+    before = time.process_time()
+    owner = attacks.Intersection().run(first, attacks.OtherReleases((second,), pa.table(raw)))
+    assert time.process_time() - before < 20
+    assert owner.targets == n
+    assert 0 < owner.details["worst_remaining_group"] < owner.details["worst_group_alone"]

@@ -1,0 +1,235 @@
+"""The commands as a person types them: what they print, what they write, how they end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfumato as sf
+from sfumato.cli.main import run
+from tests.workflow.people import files
+
+SEARCH = ["--method", "Lattice, suppression=0.05"]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def as_json(arguments: list[str], capsys: pytest.CaptureFixture[str], code: int = 0) -> Any:
+    capsys.readouterr()
+    assert run([*arguments, "--json"]) == code
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    return json.loads(shown.out)
+
+
+def protect(*more: str) -> list[str]:
+    return ["protect", "people.csv", "--schema", "people.toml", "--k", "5", *SEARCH, *more]
+
+
+def test_protect_then_verify(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(protect("--l", "disease=2", "--output", "release")) == 0
+    shown = capsys.readouterr().out
+    assert "every combination of quasi-identifiers is shared by at least 5 records" in shown
+    assert "sfumato verify" in shown and len(shown.splitlines()) <= 12
+    assert run(["verify", "release"]) == 0
+    assert (place / "sfumato-ledger.db").exists()
+
+
+def test_protect_a_recipe(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "recipe.toml").write_text(
+        'data = "people.csv"\nschema = "people.toml"\noutput = "out"\n'
+        '[[guarantee]]\nname = "KAnonymity"\nk = 5\n[method]\nname = "Lattice"\nsuppression = 0.05\n'
+    )
+    told = as_json(["protect", "recipe.toml"], capsys)
+    assert told["measured"][0]["measured"] >= 5 and told["scores"]["loss"] > 0
+    assert run(["protect", "recipe.toml"]) == 2  # the output is there already
+    assert run(["protect", "recipe.toml", "--overwrite", "--format", "csv"]) == 0
+    assert (place / "out" / "public" / "data.csv").exists()
+    assert run(["protect", "recipe.toml", "--k", "3"]) == 2
+
+
+def test_json_is_all_there_is_on_standard_output(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    as_json(protect("--output", "release"), capsys)
+    assert as_json(["verify", "release"], capsys)["holds"] is True
+    assert as_json(["check", "people.csv", "--schema", "people.toml"], capsys)["holds"] is True
+    assert as_json(["inspect", "people.csv"], capsys)["rows"] == 600
+    assert as_json(["attack", "release", "--with", "people.csv"], capsys)["attacks"]
+    assert as_json(["hierarchy", "people.toml", "--data", "people.csv"], capsys)["age"][0]["values"] > 10
+    assert as_json(["ledger", "show"], capsys)["entries"][0]["kind"] == "release"
+    assert as_json(["ledger", "releases"], capsys)["releases"][0]["rows"] > 0
+    assert as_json(["ledger", "verify"], capsys)["ok"] is True
+    assert as_json(["version"], capsys)["version"] == sf.__version__
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["protect", "people.csv", "--schema", "people.toml", "--k", "601", *SEARCH], 1),
+        (["protect", "people.csv", "--schema", "people.toml", "--k", "five"], 2),
+        (["protect", "people.csv", "--k", "5"], 2),
+        (["protect", "people.csv", "--schema", "people.toml"], 2),
+        (["protect", "nothing.csv", "--schema", "people.toml", "--k", "5", *SEARCH], 2),
+        (["protect", "nothing.toml"], 2),
+        (["protect", "people.csv", "--schema", "people.toml", "--l", "disease"], 2),
+        (["protect", "people.csv", "--schema", "people.toml", "--l", "disease=2.5"], 2),
+        (["protect", "people.csv", "--schema", "people.toml", "-g", "Unknown, k=2"], 2),
+        (["protect", "people.csv", "--schema", "people.toml", "-g", "KAnonymity, k=="], 2),
+        (["check", "people.csv", "--schema", "people.toml", "--k", "5"], 1),
+        (["check", "people.csv"], 2),
+        (["verify", "nothing"], 2),
+        (["attack", "nothing"], 2),
+        (["ledger", "show", "--ledger", "nothing.db"], 2),
+        (["hierarchy", "people.toml", "--column", "nothing"], 2),
+        (["conjure"], 2),
+        (["protect"], 2),
+        (["verify", "--frobnicate"], 2),
+    ],
+)
+def test_how_commands_end(place: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int) -> None:
+    assert run(arguments) == code
+    shown = capsys.readouterr()
+    assert "Traceback" not in shown.err
+    if code == 2:
+        assert shown.err.startswith("error: ") and shown.out == ""
+    capsys.readouterr()
+    assert run([*arguments, "--json"]) == code
+    told = json.loads(capsys.readouterr().out)
+    assert told.get("exit_code", code) == code
+    assert not (place / "out").exists()
+
+
+def test_a_release_that_fails_its_claims_ends_with_1(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(protect("--output", "release")) == 0
+    (place / "release" / "public" / "card.html").write_text("changed")
+    assert run(["verify", "release"]) == 1
+    assert "FAILED" in capsys.readouterr().out
+
+
+def test_inspect_writes_a_schema_that_protect_accepts(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["inspect", "people.csv", "--schema-out", "start.toml"]) == 0
+    assert "start.toml" in capsys.readouterr().out
+    roles = {name: column.get("role") for name, column in tomllib.loads((place / "start.toml").read_text())["columns"].items()}
+    assert roles["name"] == "identifier" and roles["age"] == "quasi"
+    assert run(["protect", "people.csv", "--schema", "start.toml", "--k", "2", *SEARCH]) == 0
+
+
+def test_grants_are_entered(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ledger", "grant", "clinic", "ada", "--epsilon", "0.1", "--ledger", "book.db"]) == 0
+    assert run(["ledger", "grant", "clinic", "ada", "--epsilon", "1", "--delta", "1e-6", "--ledger", "book.db"]) == 0
+    assert run(["ledger", "grant", "clinic", "ada", "--rho", "1/2", "--epsilon", "1", "--ledger", "book.db"]) == 2
+    told = as_json(["ledger", "show", "--ledger", "book.db"], capsys)
+    assert [entry["kind"] for entry in told["entries"]] == ["grant", "grant"]
+
+
+def test_an_anchor_from_a_certificate_is_found_in_the_ledger(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    entry = as_json(protect("--output", "release"), capsys)["ledger"]
+    assert run(["ledger", "verify", "--anchor", entry]) == 0
+    assert run(["ledger", "verify", "--anchor", "0" * 64]) == 1
+
+
+def test_options_of_protect_reach_the_release(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = as_json(
+        protect("-g", 'EntropyLDiversity, l=1.5, attribute="disease"', "--t", "disease=0.6", "--seed", "7", "--no-ledger",
+                "--attack", "Homogeneity", "--utility", "discernibility", "--output", "o"),
+        capsys,
+    )  # fmt: skip
+    assert [claim["guarantee"] for claim in told["measured"]] == ["KAnonymity", "TCloseness(disease)", "EntropyLDiversity(disease)"]
+    assert told["private"] is False and told["ledger"] == "not entered"
+    assert set(told["scores"]) == {"loss", "discernibility"} and told["attacks"][0]["attack"] == "Homogeneity"
+
+
+def test_debugging_shows_places_and_no_values(place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFUMATO_DEBUG", "1")
+    assert run(["verify", "nothing"]) == 2
+    assert "raised at:" in capsys.readouterr().err
+
+
+def test_a_fault_of_the_program_does_not_show_what_it_was_about(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*given: object, **options: object) -> None:
+        raise RuntimeError("person 00001 has asthma")
+
+    monkeypatch.setattr("sfumato.workflow.verify.verify", broken)
+    (place / "r").mkdir()
+    assert run(["verify", "r"]) == 70
+    shown = capsys.readouterr()
+    assert "asthma" not in shown.out + shown.err and "RuntimeError" in shown.err
+
+
+def test_help_is_plain_and_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    shown = capsys.readouterr().out
+    for name in ("inspect", "protect", "check", "verify", "attack", "ledger", "warm", "demo", "hierarchy", "version"):
+        assert name in shown
+    assert run(["protect", "--help"]) == 0
+
+
+def test_help_costs_little() -> None:
+    probe = (
+        "import contextlib, io, time\nbefore = time.process_time()\nfrom sfumato.cli.main import run\n"
+        "with contextlib.redirect_stdout(io.StringIO()):\n    run(['--help'])\nprint(time.process_time() - before)"
+    )
+    spent = min(
+        float(subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout) for _ in range(5)
+    )
+    assert spent < 0.250, f"sfumato --help costs {spent * 1000:.0f} ms of CPU"
+
+
+def test_progress_goes_to_standard_error_and_only_to_a_terminal(place: Path) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", "from sfumato.cli.main import main; main()", *protect("--output", "quiet")],
+        capture_output=True, text=True, check=False, env=dict(os.environ),
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stderr == ""
+
+
+def test_a_terminal_sees_progress(place: Path) -> None:
+    pty = pytest.importorskip("pty")
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from sfumato.cli.main import main; main()", *protect("--output", "seen")],
+        stdout=subprocess.PIPE, stderr=follower, env={**os.environ, "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(follower)
+    seen = b""
+    try:
+        while part := os.read(leader, 65536):
+            seen += part
+    except OSError:
+        pass
+    out, _ = process.communicate()
+    os.close(leader)
+    assert process.returncode == 0
+    assert seen and b"\x1b" not in out
+
+
+@pytest.mark.slow
+@pytest.mark.e2e
+def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["demo", "--rows", "3000"]) == 0
+    shown = capsys.readouterr().out
+    assert len(shown.splitlines()) <= 12
+    assert "measured 5" in shown or "measured 6" in shown
+    assert "granularity" in shown and "card.html" in shown
+    assert sf.verify(tmp_path / "sfumato-demo" / "release").holds
+    assert run(["demo", "--rows", "3000"]) == 0  # its own earlier demonstration is replaced
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "thesis.txt").write_text("x")
+    assert run(["demo", str(other)]) == 2
+    assert [path.name for path in other.iterdir()] == ["thesis.txt"]

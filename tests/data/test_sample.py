@@ -1,0 +1,109 @@
+"""The generated table about people: the same for the same seed, described by its schema, and like life where
+it matters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from sfumato.core.errors import ParameterError
+from sfumato.data import hierarchy_builders
+from sfumato.data.profile import profile_table
+from sfumato.data.readers import read_file
+from sfumato.data.sample import sample_schema, sample_table, write_sample
+from sfumato.data.schema import Schema
+from sfumato.data.values import texts
+
+
+@pytest.fixture(scope="module")
+def people() -> pa.Table:
+    return sample_table(20_000)
+
+
+def test_the_seed_decides_everything() -> None:
+    assert sample_table(300, seed=5).equals(sample_table(300, seed=5))
+    assert not sample_table(300, seed=5).equals(sample_table(300, seed=6))
+
+
+def test_the_table_is_the_same_on_every_machine() -> None:
+    first = sample_table(3, seed=1).to_pylist()
+    assert [row["age"] for row in first] == AGES
+    assert [row["postcode"] for row in first] == POSTCODES
+
+
+AGES = [28, 51, 51]
+POSTCODES = ["37000", "40615", "80451"]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7])
+def test_any_number_of_rows(rows: int) -> None:
+    table = sample_table(rows)
+    assert table.num_rows == rows
+    assert table.column_names == list(sample_schema().columns)
+
+
+def test_a_negative_number_of_rows_is_refused() -> None:
+    with pytest.raises(ParameterError):
+        sample_table(-1)
+
+
+def test_it_has_what_is_usually_difficult(people: pa.Table) -> None:
+    postcodes = people["postcode"].to_pylist()
+    assert all(len(code) == 5 for code in postcodes)
+    assert any(code.startswith("0") for code in postcodes)
+    assert pc.sum(pc.equal(people["country"].cast(pa.string()), "NO")).as_py() > 5_000
+    assert 0 < people["income"].null_count < 1_000
+
+
+def test_every_value_is_in_its_hierarchy(people: pa.Table) -> None:
+    schema = sample_schema()
+    for name in (*schema.quasi, "diagnosis"):
+        tree = hierarchy_builders.build(name, schema.columns[name], texts(people[name].unique()))
+        assert tree.has_root
+        assert tree.height >= 1
+
+
+def test_people_are_like_people(people: pa.Table) -> None:
+    frame = {name: np.asarray(people[name].to_pylist(), dtype=object) for name in people.column_names}
+    age = frame["age"].astype(int)
+    assert age.min() == 18 and age.max() <= 95
+    assert (
+        age[frame["marital-status"] == "widowed"].mean()
+        > age[frame["marital-status"] == "never married"].mean() + 20
+    )
+    paid = np.array([value is not None for value in frame["income"]])
+    pay = np.array([value or 0 for value in frame["income"]], dtype=float)
+    assert (
+        pay[paid & (frame["occupation"] == "physician")].mean()
+        > 2 * pay[paid & (frame["occupation"] == "cleaner")].mean()
+    )
+    assert age[frame["education"] == "doctorate"].min() >= 28
+    assert (frame["occupation"][age >= 70] == "retired").mean() > 0.8
+    ill = age[frame["diagnosis"] == "heart disease"].mean()
+    assert ill > age[frame["diagnosis"] == "allergy"].mean() + 10
+
+
+def test_the_raw_table_needs_protection(people: pa.Table) -> None:
+    profile = profile_table(people)
+    assert profile.k == 1
+    assert profile.column("name").role == "identifier"
+    assert profile.column("diagnosis").role == "sensitive"
+
+
+def test_written_files_read_back_to_the_same_people(tmp_path: Path) -> None:
+    data, description = write_sample(tmp_path / "demo", rows=500, seed=3)
+    assert sorted(path.name for path in data.parent.iterdir()) == [
+        "people.csv", "people.toml", "people_country.csv", "people_occupation.csv"
+    ]  # fmt: skip
+    schema = Schema.load(description)
+    assert schema.dataset == "sample-people"
+    table = read_file(data, schema).table
+    assert table.to_pydict() == sample_table(500, seed=3).to_pydict()
+    for name in schema.quasi:
+        hierarchy_builders.build(
+            name, schema.columns[name], texts(table[name].unique()), folder=schema.folder
+        )

@@ -1,0 +1,148 @@
+"""Full disks, killed processes and Ctrl-C: a release is there whole or it is not there."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import sfumato as sf
+from sfumato.core.errors import SfumatoError
+from tests.workflow.people import files, people, release
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@contextmanager
+def files_no_longer_than(limit: int) -> Iterator[None]:
+    """The kernel refuses to write past this length, as it does on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+
+
+@pytest.mark.parametrize("limit", [0, 10, 1_000, 3_000, 6_000, 20_000])
+def test_a_full_disk_leaves_nothing(tmp_path: Path, limit: int) -> None:
+    made = release()
+    with files_no_longer_than(limit), pytest.raises(SfumatoError):
+        made.save(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("limit", [0, 1_000, 6_000])
+def test_a_full_disk_keeps_the_release_that_was_there(tmp_path: Path, limit: int) -> None:
+    made = release()
+    made.save(tmp_path / "out")
+    with files_no_longer_than(limit), pytest.raises(SfumatoError):
+        made.save(tmp_path / "out", overwrite=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert sf.verify(tmp_path / "out").holds
+
+
+def test_a_disk_that_is_full_while_protecting_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    data = people()
+    release()  # the owner's key exists
+    with files_no_longer_than(500), pytest.raises(SfumatoError):
+        sf.protect(data, sf.KAnonymity(5), sf.Lattice(suppression=0.05))
+    assert list(tmp_path.iterdir()) == []
+
+
+def start(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}", "SFUMATO_KEY": str(folder / "owner.key")}
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def whole_or_absent(folder: Path) -> bool:
+    """True when a whole release is there; anything but whole or absent fails."""
+    if not folder.exists():
+        return False
+    found = sf.verify(folder)
+    assert found.holds, found.explain()
+    assert (folder / "owner" / "card.html").stat().st_size > 1000
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_process_killed_while_saving_leaves_a_whole_release_or_none(tmp_path: Path, overwrite: bool) -> None:
+    seen = set()
+    for attempt in range(10):
+        folder = tmp_path / f"run{attempt}"
+        folder.mkdir()
+        if overwrite:
+            release().save(folder / "out")
+        mode = "overwrite" if overwrite else "new"
+        process = start(["-m", "tests.faults.saver", str(folder), mode], folder)
+        assert process.stdin is not None and process.stdout is not None
+        assert process.stdout.readline().strip() == "ready", process.communicate()[1]
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        time.sleep(0.06 * attempt)
+        process.kill()
+        process.communicate()
+        there = whole_or_absent(folder / "out")
+        assert there or not overwrite
+        seen.add(there)
+        # Somebody else can save to the same place afterwards, and the leftovers of the killed process are removed.
+        release().save(folder / "out", overwrite=True)
+        assert {path.name for path in folder.iterdir()} - {"warm", "owner.key"} == {"out"}
+    assert seen  # the last ones usually finished, the first ones did not
+
+
+@pytest.mark.slow
+@pytest.mark.e2e
+def test_ctrl_c_ends_with_130_and_nothing_half_written(tmp_path: Path) -> None:
+    files(tmp_path, rows=60_000)
+    arguments = ["protect", "people.csv", "--schema", "people.toml", "--k", "5", "--output", "out", "--method", "Lattice, suppression=0.05"]
+    codes = set()
+    for delay in (0.3, 0.8, 1.2, 1.6):
+        process = start(["-c", "from sfumato.cli.main import main; main()", *arguments, "--overwrite"], tmp_path)
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode in (0, 130, -signal.SIGINT), (process.returncode, out, err)
+        assert "Traceback" not in err or process.returncode == -signal.SIGINT, err
+        codes.add(process.returncode)
+        assert not [path for path in tmp_path.iterdir() if ".partial" in path.name]
+        whole_or_absent(tmp_path / "out")
+    assert 130 in codes
+
+
+@pytest.mark.slow
+@pytest.mark.e2e
+def test_a_terminated_process_cleans_up(tmp_path: Path) -> None:
+    files(tmp_path, rows=60_000)
+    (tmp_path / "tmp").mkdir()
+    arguments = ["protect", "people.csv", "--schema", "people.toml", "--k", "5", "--method", "Lattice, suppression=0.05"]
+    environment = {**os.environ, "SFUMATO_KEY": str(tmp_path / "owner.key"), "TMPDIR": str(tmp_path / "tmp")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from sfumato.cli.main import main; main()", *arguments], cwd=tmp_path, env=environment
+    )
+    time.sleep(1.2)
+    process.terminate()
+    assert process.wait(timeout=60) in (0, 143)
+    assert list((tmp_path / "tmp").iterdir()) == []
+    whole_or_absent(tmp_path / "out")

@@ -1,0 +1,182 @@
+"""`protect` end to end: what is kept, dropped, measured, certified and refused."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.core.errors import Infeasible, InputError, MissingColumn, ParameterError, SchemaError
+from sfumato.data.schema import Column
+from tests.workflow.people import people, release, schema, table
+
+FIVE = sf.KAnonymity(5)
+SEARCH = sf.Lattice(suppression=0.05)
+
+
+def test_a_release_keeps_what_was_asked_for() -> None:
+    made = sf.protect(people(), [FIVE, sf.DistinctLDiversity(2, "disease")], SEARCH)
+    assert made.certificate.measured["KAnonymity"] >= 5
+    assert made.certificate.measured["DistinctLDiversity(disease)"] >= 2
+    assert made.certificate.holds
+    assert sf.check(made.data, made.schema, [FIVE]).holds
+
+
+def test_identifiers_do_not_leave() -> None:
+    made = release()
+    assert "name" not in made.data.column_names
+    assert made.certificate.transparency["removed_columns"] == ["name"]
+
+
+def test_an_identifier_may_leave_as_a_pseudonym() -> None:
+    made = sf.protect(people(name=Column(role="identifier", pseudonym=True)), FIVE, SEARCH)
+    names = made.data.column("name").to_pylist()
+    assert len(set(names)) == len(names)
+    assert not any("person" in name for name in names)
+    assert any("pseudonym" in notice for notice in made.certificate.notices)
+
+
+def test_plain_and_sensitive_columns_are_published_as_they_are() -> None:
+    made = sf.protect(people(), FIVE, sf.Lattice(suppression=0))
+    before = sorted(zip(*(table().column(c).to_pylist() for c in ("visits", "disease")), strict=True))
+    after = sorted(zip(*(made.data.column(c).to_pylist() for c in ("visits", "disease")), strict=True))
+    assert before == after
+
+
+def test_the_place_of_a_row_tells_nothing() -> None:
+    order = pa.array(list(reversed(range(600))))
+    turned = sf.read(table().take(order), schema())
+    assert sf.protect(turned, FIVE, SEARCH).data.equals(release().data)
+
+
+def test_the_loss_is_the_one_that_the_measures_find() -> None:
+    from sfumato.measures import by_key
+
+    made = release()
+    again = by_key("loss")().score(people(), made.owner.released)
+    assert made.scores["loss"] == pytest.approx(again.value, abs=1e-9)
+
+
+def test_scores_and_attacks_are_made_as_asked() -> None:
+    made = sf.protect(people(), FIVE, SEARCH, utility=["loss", "discernibility"], attacks=["Homogeneity"])
+    assert set(made.scores) == {"loss", "discernibility"}
+    assert [result["attack"] for result in made.certificate.attacks] == ["Homogeneity"]
+
+
+def test_both_references_of_t_closeness_are_printed() -> None:
+    made = sf.protect(people(), [FIVE, sf.TCloseness(0.5, "disease")], SEARCH)
+    claim = made.certificate.claims[1]
+    assert claim.evidence == "output+reference"
+    assert set(claim.also_measured) == {"reference input", "reference released"}
+    assert claim.reference is not None and claim.reference.startswith("input sfumato-fingerprint-1:")
+
+
+def test_a_seeded_release_is_a_demonstration() -> None:
+    made = release(seed=7)
+    assert not made.certificate.private
+    assert any("demonstration" in notice for notice in made.certificate.notices)
+    assert release(seed=7).certificate.fingerprint == made.certificate.fingerprint
+    assert release().certificate.private
+
+
+def test_the_fingerprint_belongs_to_rows_and_key() -> None:
+    mine = release().certificate.fingerprint
+    assert mine == release().certificate.fingerprint
+    assert mine != release(rows=599).certificate.fingerprint
+    assert mine != release(seed=1).certificate.fingerprint
+
+
+def test_class_size_counts_people_where_a_unit_is_named() -> None:
+    doubled = pa.concat_tables([table(), table()])
+    data = sf.read(doubled, schema(name=Column(role="unit")))
+    made = sf.protect(data, FIVE, SEARCH)
+    claim = made.certificate.claims[0]
+    assert claim.also_measured["different units per class"] >= 5
+    assert claim.measured >= 10
+    assert "name" not in made.data.column_names
+
+
+def test_a_published_unit_is_a_pseudonym_and_is_counted_from_the_file() -> None:
+    doubled = pa.concat_tables([table(), table()])
+    data = sf.read(doubled, schema(name=Column(role="unit", pseudonym=True)))
+    made = sf.protect(data, FIVE, SEARCH)
+    assert made.schema.unit == "name"
+    sizes = made.data.group_by(list(made.schema.quasi)).aggregate([([], "count_all")]).column("count_all").to_pylist()
+    assert made.certificate.claims[0].measured * 2 == min(sizes)
+
+
+def test_a_population_is_used_where_a_guarantee_asks_for_it() -> None:
+    population = sf.read(table(3000, seed=9), schema())
+    made = sf.protect(people(300), [sf.KMap(5)], SEARCH, population=population)
+    assert made.certificate.measured["KMap"] >= 5
+    with pytest.raises(ParameterError, match="population"):
+        sf.protect(people(300), [sf.KMap(5)], SEARCH)
+
+
+def test_frames_and_files_are_read_with_a_schema() -> None:
+    made = sf.protect(table().to_pandas(), FIVE, SEARCH, schema=schema())
+    assert made.data.equals(release().data)
+
+
+def test_what_cannot_be_done_is_said_all_at_once() -> None:
+    described = schema(visits=Column(role="plain")).replace(columns={k: v for k, v in schema().columns.items() if k != "visits"})
+    with pytest.raises(SchemaError) as caught:
+        sf.protect(sf.read(table(), described), [sf.DistinctLDiversity(2, "age"), sf.TCloseness(0.2, "nothing")], SEARCH)
+    for part in ("'visits'", "DistinctLDiversity(age)", "TCloseness(nothing)"):
+        assert part in str(caught.value)
+
+
+def test_undescribed_columns_are_dropped_or_kept_when_the_owner_says_so() -> None:
+    columns = {name: column for name, column in schema().columns.items() if name != "visits"}
+    dropping = sf.Schema(dataset="clinic", columns=columns, unlisted="drop")
+    keeping = sf.Schema(dataset="clinic", columns=columns, unlisted="plain")
+    assert "visits" not in sf.protect(sf.read(table(), dropping), FIVE, SEARCH).data.column_names
+    assert "visits" in sf.protect(sf.read(table(), keeping), FIVE, SEARCH).data.column_names
+
+
+@pytest.mark.parametrize(
+    ("rows", "guarantee", "error"),
+    [(0, FIVE, InputError), (3, FIVE, Infeasible), (600, sf.DistinctLDiversity(5, "disease"), Infeasible)],
+)
+def test_what_no_release_can_keep_is_refused(rows: int, guarantee: sf.KAnonymity, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        sf.protect(people(rows), guarantee, SEARCH)
+
+
+def test_an_empty_release_is_refused() -> None:
+    with pytest.raises(Infeasible):
+        sf.protect(people(40), sf.DistinctLDiversity(5, "disease"), sf.Lattice(suppression=1.0))
+
+
+def test_no_guarantee_and_no_such_column_are_refused() -> None:
+    with pytest.raises(ParameterError, match="no guarantee"):
+        sf.protect(people(), [], SEARCH)
+    with pytest.raises(MissingColumn, match="'zip'"):
+        sf.protect(table().drop_columns("zip"), FIVE, SEARCH, schema=schema())
+
+
+def test_a_release_cannot_be_changed() -> None:
+    made = release()
+    with pytest.raises(AttributeError):
+        made.data = None  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        made.scores["loss"] = 0.0  # type: ignore[index]
+
+
+def test_a_view_is_what_an_outsider_has() -> None:
+    view = release().view()
+    assert view.result.num_rows and view.certificate["claims"]
+    assert "name" not in view.schema.columns
+
+
+def test_progress_names_phases_and_can_cancel() -> None:
+    phases: list[str] = []
+
+    def watch(phase: str, done: int, total: int) -> None:
+        phases.append(phase)
+        if phase == "writing":
+            raise sf.core.errors.Cancelled("stopped by the user")
+
+    with pytest.raises(sf.core.errors.Cancelled):
+        sf.protect(people(), FIVE, SEARCH, progress=watch)
+    assert phases[-1] == "writing"
