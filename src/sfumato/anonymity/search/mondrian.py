@@ -1,0 +1,147 @@
+"""Mondrian: multidimensional partitioning for k-anonymity and other class guarantees.
+
+Cut the most spread-out attribute at its median (or over the children of its common ancestor) as long as all parts keep the promises.
+LeFevre, DeWitt, Ramakrishnan, "Mondrian multidimensional k-anonymity", ICDE 2006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymity.predicates.promises import Promises
+from sfumato.anonymity.search.base import Problem, Search, refuse
+from sfumato.anonymity.search.classes import entry_totals, show
+from sfumato.core.errors import Unsupported
+from sfumato.core.progress import Progress
+from sfumato.data.recoding import Recoding
+
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Entries of one region: cells, first record and number of records of each."""
+
+    cell: Int
+    first: Int
+    count: Int
+
+    def pick(self, chosen: NDArray[np.bool_] | Int) -> _Part:
+        return _Part(self.cell[chosen], self.first[chosen], self.count[chosen])
+
+
+@dataclass(frozen=True)
+class Mondrian(Search):
+    """Partition the space of quasi-identifiers; every region is a class. No record is suppressed.
+
+    Attributes with an order (numbers, dates, a declared order) are cut at the median and shown as ranges; the others are cut over the
+    children of their common ancestor and shown as that ancestor. `relaxed` lets records that lie on the cut go to either side,
+    which cuts more often; without it (`strict`) regions do not overlap.
+    """
+
+    relaxed: bool = False
+
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+        table = problem.table
+        if self.relaxed and (problem.promises.layout.units or problem.promises.layout.population > 0):
+            raise Unsupported(
+                "Mondrian(relaxed=True) separates equal records, so it cannot count units or compare with a population; use relaxed=False"
+            )
+        cells = np.flatnonzero(table.cell_counts > 0)
+        whole = _Part(cells, np.zeros(cells.size, dtype=np.int64), table.cell_counts[cells])
+        promises = problem.promises
+        total = self._totals(problem, whole)
+        if not promises.holds(total[None, :]).all():
+            raise refuse(problem, "not even the table as one single class keeps this, so no partition of it can. Ask for less.")
+        promises = promises.settled(total)
+        finished: list[_Part] = []
+        waiting = [whole]
+        while waiting:
+            part = waiting.pop()
+            progress("partitioning", len(finished), 0)
+            cut = self._cut(problem, promises, part)
+            if cut is None:
+                finished.append(part)
+            else:
+                waiting.extend(cut)
+        klass = np.repeat(np.arange(len(finished), dtype=np.int64), [part.cell.size for part in finished])
+        cell, first, count = (np.concatenate([getattr(part, name) for part in finished]) for name in ("cell", "first", "count"))
+        ranges = np.array([tree.ordered for tree in table.hierarchies], dtype=np.bool_)
+        return show(problem, cell, first, count, klass, ranges), {"optimal": False}
+
+    def _cut(self, problem: Problem, promises: Promises, part: _Part) -> list[_Part] | None:
+        """The first allowed cut, widest attribute first."""
+        if promises.k * 2 > part.count.sum():
+            return None
+        for parts in self._candidates(problem, part):
+            if len(parts) < 2:
+                continue
+            totals = np.stack([self._totals(problem, piece) for piece in parts])
+            if promises.holds(totals).all():
+                return parts
+        return None
+
+    def _candidates(self, problem: Problem, part: _Part) -> Iterator[list[_Part]]:
+        table = problem.table
+        members = table.tuple_of_cell[part.cell]
+        codes = table.codes[:, members]
+        low, high = codes.min(axis=1), codes.max(axis=1)
+        spread = []
+        for a, tree in enumerate(table.hierarchies):
+            if low[a] == high[a]:
+                spread.append(0.0)
+            elif tree.ordered:
+                spread.append(float(high[a] - low[a]) / max(len(tree.leaves) - 1, 1))
+            else:
+                spread.append(float(tree.loss[tree.common_ancestor(np.unique(codes[a]))]) if tree.has_root else 1.0)
+        for a in sorted(range(len(spread)), key=lambda i: (-spread[i], i)):
+            if low[a] == high[a]:
+                return
+            if table.hierarchies[a].ordered:
+                yield self._at_median(part, codes[a])
+            else:
+                yield self._over_children(table.hierarchies[a].node_of, part, codes[a])
+
+    def _at_median(self, part: _Part, codes: NDArray[np.int32]) -> list[_Part]:
+        order = np.argsort(codes, kind="stable")
+        cumulated = np.cumsum(part.count[order])
+        half = int(cumulated[-1]) // 2
+        if self.relaxed:
+            return _halves(part, order, cumulated, half)
+        ranked = codes[order]
+        median = ranked[np.searchsorted(cumulated, (int(cumulated[-1]) + 1) // 2)]
+        below = codes <= median
+        if below.all():
+            below = codes < median
+        return [part.pick(below), part.pick(~below)]
+
+    @staticmethod
+    def _over_children(node_of: NDArray[np.int32], part: _Part, codes: NDArray[np.int32]) -> list[_Part]:
+        for level in range(node_of.shape[0] - 1, -1, -1):
+            nodes = node_of[level, codes]
+            if np.any(nodes != nodes[0]):
+                return [part.pick(nodes == node) for node in np.unique(nodes)]
+        return [part]
+
+    @staticmethod
+    def _totals(problem: Problem, part: _Part) -> Int:
+        return np.asarray(entry_totals(problem, part.cell, part.count).sum(axis=0))
+
+
+def _halves(part: _Part, order: Int, cumulated: Int, half: int) -> list[_Part]:
+    """Two halves of equal size; the entry on the cut is divided between them."""
+    place = int(np.searchsorted(cumulated, half))
+    before = int(cumulated[place - 1]) if place else 0
+    taken = half - before
+    entry = order[place]
+    left, right = order[: place + 1], order[place:]
+    first_half, second_half = part.pick(left), part.pick(right)
+    first_half.count[-1] = taken
+    second_half.first[0] = part.first[entry] + taken
+    second_half.count[0] = part.count[entry] - taken
+    return [piece.pick(piece.count > 0) for piece in (first_half, second_half)]

@@ -1,0 +1,53 @@
+"""Top-down specialisation: start with everything at the root and specialise values as long as every class keeps the promises.
+
+Monotonicity justifies stopping: once a specialisation breaks a class, every further one would too.
+Fung, Wang, Yu, "Top-down specialization for information and privacy preservation", ICDE 2005.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+
+from sfumato.anonymity.search.base import Problem, Search, refuse
+from sfumato.anonymity.search.classes import show
+from sfumato.anonymity.search.specialise import Heuristic, specialise
+from sfumato.core.params import require
+from sfumato.core.progress import Progress
+from sfumato.data.recoding import Recoding
+
+
+@dataclass(frozen=True)
+class TopDown(Search):
+    """Local recoding from the top: a class is split over the children of one of its values when all parts keep the promises.
+
+    `heuristic`: take the split that saves most `loss`, or the value with the `fewest_children`. `partial` lets children that
+    fail stay behind together in the more general class. No record is suppressed.
+    """
+
+    heuristic: Heuristic = "loss"
+    partial: bool = False
+
+    def __post_init__(self) -> None:
+        require(self.heuristic in get_args(Heuristic), f"TopDown: heuristic must be one of {', '.join(get_args(Heuristic))}")
+
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+        totals = problem.promises.totals()
+        whole = totals.sum(axis=0, keepdims=True)
+        if not problem.promises.holds(whole).all():
+            raise refuse(problem, "not even the table as one single class keeps this, so no specialisation of it can. Ask for less.")
+        start = np.zeros(problem.table.tuples, dtype=np.int64)
+        class_of = specialise(
+            problem,
+            problem.promises.settled(whole[0]),
+            totals,
+            start,
+            partial=self.partial,
+            heuristic=self.heuristic,
+            progress=progress,
+        )
+        klass = class_of[problem.table.tuple_of_cell]
+        cells = np.arange(klass.size, dtype=np.int64)
+        return show(problem, cells, np.zeros_like(cells), problem.table.cell_counts, klass), {"optimal": False}
