@@ -1,7 +1,7 @@
 """sfumato: publish, query, collect and compute on data about people without giving anyone away.
 
 >>> import sfumato as sf
->>> people = sf.data.sample_people(1000)
+>>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
 >>> release = sf.protect(people, [sf.KAnonymity(5)], ledger=None)
 >>> release.certificate.measured["KAnonymity"] >= 5
 True

@@ -58,9 +58,7 @@ def _view(rows: dict[str, list[str]], ages: Hierarchy, name: str) -> View:
     return View(released, SCHEMA, name=name)
 
 
-def bare(
-    columns: dict[str, Sequence[object]], *, quasi: Sequence[str], sensitive: Sequence[str] = ()
-) -> View:
+def bare(columns: dict[str, Sequence[object]], *, quasi: Sequence[str], sensitive: Sequence[str] = ()) -> View:
     """A table without hierarchies: every text stands for itself."""
     table = pa.table({name: list(values) for name, values in columns.items()})
     others = [name for name in columns if name not in (*quasi, *sensitive)]

@@ -55,9 +55,7 @@ def test_inference_is_right_as_often_as_the_top_value_of_each_class(rows: list[t
     found = attacks.ProbabilisticInference().run(view_of(rows))
     groups = classes_by_hand(rows).values()
     assert found.success == pytest.approx(sum(max(c.values()) for c in groups) / len(rows))
-    assert found.details["max_posterior"] == pytest.approx(
-        max(max(c.values()) / sum(c.values()) for c in groups)
-    )
+    assert found.details["max_posterior"] == pytest.approx(max(max(c.values()) / sum(c.values()) for c in groups))
     assert found.baseline == pytest.approx(max(Counter(v for _, v in rows).values()) / len(rows))
     assert found.baseline <= found.success + 1e-12  # knowing the class never hurts
     sound(found)
@@ -68,18 +66,14 @@ def test_skewness_is_the_largest_rise_of_a_share(rows: list[tuple[str, str]]) ->
     found = attacks.Skewness().run(view_of(rows))
     overall = Counter(value for _, value in rows)
     rises = [
-        count / sum(c.values()) - overall[value] / len(rows)
-        for c in classes_by_hand(rows).values()
-        for value, count in c.items()
+        count / sum(c.values()) - overall[value] / len(rows) for c in classes_by_hand(rows).values() for value, count in c.items()
     ]
     assert found.details["largest_gain"] == pytest.approx(max(rises), abs=1e-12)
     sound(found)
 
 
 @given(ROWS, st.integers(0, 3), st.integers(0, 3))
-def test_background_facts_reveal_whoever_has_few_other_values_around(
-    rows: list[tuple[str, str]], out: int, known: int
-) -> None:
+def test_background_facts_reveal_whoever_has_few_other_values_around(rows: list[tuple[str, str]], out: int, known: int) -> None:
     found = attacks.BackgroundKnowledge(exclusions=out, known_others=known).run(view_of(rows))
     revealed = 0
     for counts in classes_by_hand(rows).values():
@@ -94,9 +88,7 @@ def test_background_facts_reveal_whoever_has_few_other_values_around(
 @given(ROWS)
 def test_without_facts_background_knowledge_is_homogeneity(rows: list[tuple[str, str]]) -> None:
     view = view_of(rows)
-    assert (
-        attacks.BackgroundKnowledge(exclusions=0).run(view).success == attacks.Homogeneity().run(view).success
-    )
+    assert attacks.BackgroundKnowledge(exclusions=0).run(view).success == attacks.Homogeneity().run(view).success
 
 
 def test_one_percent_becomes_one_half() -> None:

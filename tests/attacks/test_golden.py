@@ -35,9 +35,7 @@ def test_the_two_published_tables() -> None:
     assert second.sizes.min() == 6
     assert sorted(first.histogram("disease").distinct.tolist()) == [1, 3, 3]
     assert sorted(second.histogram("disease").distinct.tolist()) == [3, 4]
-    assert effective_values(four_anonymous()) == pytest.approx(
-        {"<30": 2.828427, ">=40": 2.828427, "3*": 1.0}, abs=1e-6
-    )
+    assert effective_values(four_anonymous()) == pytest.approx({"<30": 2.828427, ">=40": 2.828427, "3*": 1.0}, abs=1e-6)
     assert effective_values(six_anonymous()) == pytest.approx({"<35": 3.779763, ">=35": 2.749459}, abs=1e-6)
 
 

@@ -24,9 +24,7 @@ LEAVES = 8
 TREE = Hierarchy.from_levels([[str(i), f"p{i // 2}", f"h{i // 4}", "*"] for i in range(LEAVES)])
 
 Row = tuple[int, int, str]
-ROWS = st.lists(
-    st.tuples(st.integers(0, 7), st.integers(0, 7), st.sampled_from("uvw")), min_size=1, max_size=14
-)
+ROWS = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7), st.sampled_from("uvw")), min_size=1, max_size=14)
 LEVELS = st.tuples(st.integers(0, 3), st.integers(0, 3))
 
 
@@ -74,8 +72,7 @@ def test_the_owner_sees_what_remains_for_every_person(rows: list[Row], levels: l
     assert found.success == pytest.approx(sum(len(left) == 1 for left in by_hand) / len(rows))
     assert found.targets == len(rows)
     combined = [
-        [(view.result.table.column("x")[i], view.result.table.column("y")[i]) for view in views]
-        for i in range(len(rows))
+        [(view.result.table.column("x")[i], view.result.table.column("y")[i]) for view in views] for i in range(len(rows))
     ]
     sizes = Counter(map(str, combined))
     assert found.details["worst_joint_group"] == min(sizes.values())
@@ -83,10 +80,7 @@ def test_the_owner_sees_what_remains_for_every_person(rows: list[Row], levels: l
 
 @given(ROWS, st.data())
 def test_local_recoding_leaves_every_class_a_person_may_be_in(rows: list[Row], data: st.DataObject) -> None:
-    views = [
-        local_release(rows, data.draw(st.lists(LEVELS, min_size=len(rows), max_size=len(rows))))
-        for _ in range(2)
-    ]
+    views = [local_release(rows, data.draw(st.lists(LEVELS, min_size=len(rows), max_size=len(rows)))) for _ in range(2)]
     found = attacks.Intersection().run(views[0], attacks.OtherReleases((views[1],), original(rows)))
     by_hand = [left_by_hand(views, person) for person in rows]
     assert found.details["worst_remaining_group"] == min(sum(left.values()) for left in by_hand)
@@ -94,9 +88,7 @@ def test_local_recoding_leaves_every_class_a_person_may_be_in(rows: list[Row], d
 
 
 @given(ROWS, LEVELS, LEVELS)
-def test_the_outsider_misses_nothing_the_owner_sees(
-    rows: list[Row], one: tuple[int, int], two: tuple[int, int]
-) -> None:
+def test_the_outsider_misses_nothing_the_owner_sees(rows: list[Row], one: tuple[int, int], two: tuple[int, int]) -> None:
     first, second = release(rows, one), release(rows, two)
     outsider = attacks.Intersection().run(first, second)
     owner = attacks.Intersection().run(first, attacks.OtherReleases((second,), original(rows)))
@@ -111,9 +103,7 @@ def test_a_release_laid_over_itself_leaves_its_own_classes(rows: list[Row], leve
     for knowledge in (view, attacks.OtherReleases((view,), original(rows))):
         found = attacks.Intersection().run(view, knowledge)
         assert found.details["worst_remaining_group"] == found.details["worst_group_alone"]
-        assert found.details["singled_out"] == pytest.approx(
-            found.details["singled_out_by_one_release_alone"]
-        )
+        assert found.details["singled_out"] == pytest.approx(found.details["singled_out_by_one_release_alone"])
 
 
 @given(ROWS, LEVELS, LEVELS, LEVELS)
@@ -137,9 +127,7 @@ def test_the_result_names_no_value() -> None:
 def test_a_shared_plain_column_ties_records_together() -> None:
     columns = {"x": ["*", "*", "*"], "s": ["u", "u", "u"], "visit": ["1", "2", "3"]}
     first = bare(columns, quasi=["x"], sensitive=["s"])
-    second = bare(
-        {"x": ["*", "*", "*"], "s": ["u", "u", "u"], "visit": ["3", "4", "5"]}, quasi=["x"], sensitive=["s"]
-    )
+    second = bare({"x": ["*", "*", "*"], "s": ["u", "u", "u"], "visit": ["3", "4", "5"]}, quasi=["x"], sensitive=["s"])
     assert attacks.Intersection().run(first, second).details["worst_remaining_group"] == 1
 
 
@@ -175,12 +163,8 @@ def test_two_hundred_thousand_people_are_laid_over_in_seconds() -> None:
     schema = Schema.of(quasi=["x", "y", "z"], sensitive=["s"])
 
     def made(levels: dict[str, int]) -> View:
-        columns = {
-            name: [tree.generalise(str(v), levels[name]) for v in range(100)] for name in ("x", "y", "z")
-        }
-        table = pa.table(
-            {name: pa.array(np.array(columns[name])[raw[name]]) for name in raw} | {"s": disease}
-        )
+        columns = {name: [tree.generalise(str(v), levels[name]) for v in range(100)] for name in ("x", "y", "z")}
+        table = pa.table({name: pa.array(np.array(columns[name])[raw[name]]) for name in raw} | {"s": disease})
         return View(ReleasedTable(table, schema, dict.fromkeys(raw, tree), n), schema)
 
     first, second = made({"x": 1, "y": 1, "z": 0}), made({"x": 0, "y": 1, "z": 2})

@@ -15,9 +15,7 @@ from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
 from tests.attacks.published import bare, four_anonymous
 
-AGES = Hierarchy.from_levels(
-    [[str(a), f"{a // 5 * 5}-{a // 5 * 5 + 4}", f"{a // 10}*", "*"] for a in range(20, 40)]
-)
+AGES = Hierarchy.from_levels([[str(a), f"{a // 5 * 5}-{a // 5 * 5 + 4}", f"{a // 10}*", "*"] for a in range(20, 40)])
 CITIES = Hierarchy.from_levels([["Ulm", "south", "*"], ["Bonn", "west", "*"], ["Köln", "west", "*"]])
 SCHEMA = Schema.of(quasi=["age", "city"], sensitive=["s"])
 
@@ -35,9 +33,7 @@ def published(rows: list[tuple[str, str]]) -> View:
 
 @st.composite
 def raw_and_shown(draw: st.DrawFn) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    people = draw(
-        st.lists(st.tuples(st.integers(20, 39), st.sampled_from(CITIES.leaves)), min_size=1, max_size=15)
-    )
+    people = draw(st.lists(st.tuples(st.integers(20, 39), st.sampled_from(CITIES.leaves)), min_size=1, max_size=15))
     shown = [
         (
             AGES.generalise(str(age), draw(st.integers(0, AGES.height))),
@@ -55,10 +51,7 @@ def test_a_person_matches_exactly_the_records_that_may_be_theirs(
     raw, shown = case
     view = published(shown)
     meaning = view.result.shown
-    matches = [
-        sum(age in meaning["age"][a].leaves and city in meaning["city"][c].leaves for a, c in shown)
-        for age, city in raw
-    ]
+    matches = [sum(age in meaning["age"][a].leaves and city in meaning["city"][c].leaves for a, c in shown) for age, city in raw]
     register = pa.table({"age": [int(age) for age, _ in raw], "city": [city for _, city in raw]})
     found = attacks.Linkage().run(view, register)
     assert found.details["expected_correct"] == pytest.approx(sum(1 / n for n in matches))
@@ -82,9 +75,7 @@ def test_raw_records_are_identified_and_general_ones_are_not() -> None:
 
 
 def test_people_who_did_not_take_part_have_no_match() -> None:
-    found = attacks.Linkage().run(
-        published([("21", "Ulm")]), pa.table({"age": [21, 30, 99], "city": ["Ulm", "Ulm", "Oslo"]})
-    )
+    found = attacks.Linkage().run(published([("21", "Ulm")]), pa.table({"age": [21, 30, 99], "city": ["Ulm", "Ulm", "Oslo"]}))
     assert found.details["without_match"] == 2
     assert found.details["identified"] == 1
 

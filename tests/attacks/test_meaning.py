@@ -61,9 +61,7 @@ def test_a_range_of_an_ordered_attribute_holds_the_values_between() -> None:
         ("a", "b", False),
     ],
 )
-def test_texts_of_two_releases_meet_when_one_value_can_be_behind_both(
-    one: str, other: str, meet: bool
-) -> None:
+def test_texts_of_two_releases_meet_when_one_value_can_be_behind_both(one: str, other: str, meet: bool) -> None:
     for first, second in ((one, other), (other, one)):
         found = overlapping([read(first)], [read(second)])
         assert bool(found.labels.size) is meet

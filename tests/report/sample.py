@@ -24,10 +24,7 @@ from sfumato.report.figures.tradeoff import Nodes, tradeoff
 #: Markup, attribute and script canaries, a closing tag for every element that switches parsing, terminal
 #: escapes and
 #: characters that reorder text.
-CANARY = (
-    "<script>canary()</script>\"onload='canary()' </style></title></svg><!-- ]]> "
-    "&lt; $x^2$ \x1b[31m\u202eevil\x00"
-)
+CANARY = "<script>canary()</script>\"onload='canary()' </style></title></svg><!-- ]]> &lt; $x^2$ \x1b[31m\u202eevil\x00"
 
 SIZES = np.array([5, 5, 6, 7, 9, 12, 14, 20, 33, 48, 51, 120, 340, 900])
 
@@ -86,9 +83,7 @@ def certificate() -> Certificate:
 
 
 def figures(name: str = "age") -> dict[str, str]:
-    tree = Hierarchy.from_levels(
-        [[str(age), f"[{age // 10 * 10}, {age // 10 * 10 + 10})", "*"] for age in range(20, 60)]
-    )
+    tree = Hierarchy.from_levels([[str(age), f"[{age // 10 * 10}, {age // 10 * 10 + 10})", "*"] for age in range(20, 60)])
     table = pa.table({name: ["[20, 30)"] * 60 + ["*"] * 40})
     released = ReleasedTable(table, Schema.of(quasi=[name]), {name: tree}, 100)
     counts = Counter(str(20 + i % 17) for i in range(100))
@@ -131,9 +126,7 @@ def content() -> CardContent:
         risk={"prosecutor_highest": 0.2, "prosecutor_average": 0.0089, "uniques": 0},
         owner_risk={"OWNERRISK": 0.003},
         attacks=(AttackResult("Skewness", 0.4, 0.1, (0.2, 0.6), 20, "Belief rises."),),
-        owner_attacks=(
-            AttackResult("Linkage", 0.01, 0.001, (0.0, 0.02), 1600, "OWNERATTACK nobody is identified."),
-        ),
+        owner_attacks=(AttackResult("Linkage", 0.01, 0.001, (0.0, 0.02), 1600, "OWNERATTACK nobody is identified."),),
         details={
             "levels": {"age": 2, "zip": 5},
             "released": 1570,

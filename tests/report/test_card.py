@@ -44,9 +44,7 @@ def test_a_card_is_made_of_known_elements_only(made: object, audience: str) -> N
     text = release_card(made(), audience=audience)  # type: ignore[operator, arg-type]
     found = Markup(text)
     assert found.elements <= ELEMENTS
-    assert not {
-        name for name in found.attributes if name.startswith("on") or name in ("src", "action", "formaction")
-    }
+    assert not {name for name in found.attributes if name.startswith("on") or name in ("src", "action", "formaction")}
     assert re.findall(r"https?://[^\s\"]+", text.replace("http://www.w3.org/2000/svg", "")) == []
 
 
@@ -116,9 +114,7 @@ def test_the_same_content_gives_the_same_bytes() -> None:
 
 
 def test_a_card_of_a_bare_certificate_is_complete() -> None:
-    text = release_card(
-        CardContent(replace(certificate(), attacks=(), composition={}, claims=())), audience="public"
-    )
+    text = release_card(CardContent(replace(certificate(), attacks=(), composition={}, claims=())), audience="public")
     assert "Nothing is guaranteed about this release." in text
     assert "No attack was run against this release." in text
     assert "No earlier release of this data set was considered." in text

@@ -48,9 +48,7 @@ def open_card(chromium: Any, tmp_path: Path) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("audience", ["public", "owner"])
-def test_the_card_renders_without_a_word_on_the_console_and_fetches_nothing(
-    open_card: Any, audience: str
-) -> None:
+def test_the_card_renders_without_a_word_on_the_console_and_fetches_nothing(open_card: Any, audience: str) -> None:
     card = open_card(content(), audience)
     assert card.page.title() == "People, first release"
     assert card.page.locator("h1").inner_text() == "People, first release"
@@ -134,10 +132,7 @@ def test_everybody_can_read_it(open_card: Any, audience: str, scheme: str) -> No
 
 def test_marks_have_tooltips(open_card: Any) -> None:
     card = open_card(content())
-    assert (
-        card.page.locator("#class-sizes-bar-2 > title").text_content()
-        == "5 classes of 5–9 records, 32 records together"
-    )
+    assert card.page.locator("#class-sizes-bar-2 > title").text_content() == "5 classes of 5–9 records, 32 records together"
     marks = "#tradeoff-frontier title, #tradeoff-nodes title, #tradeoff-chosen title"
     assert card.page.locator(marks).count() == 5  # four nodes, the chosen one marked a second time
 
@@ -148,6 +143,31 @@ def test_it_prints_without_losing_a_section(open_card: Any) -> None:
     card.page.emulate_media(media="print")
     assert [text for text in card.page.locator("h2").all_inner_texts() if text] == headings
     assert len(card.page.pdf()) > 10_000
+
+
+def test_the_style_sheet_is_read_to_its_last_rule(open_card: Any) -> None:
+    from sfumato.report.style import STYLE
+
+    card = open_card(content())
+    rules = (
+        "(function count(rules) { return [...rules].reduce((n, r) => n + 1 + (r.media ? count(r.cssRules) : 0), 0) })"
+        "(document.styleSheets[0].cssRules)"
+    )
+    assert card.page.evaluate(rules) == STYLE.count("{")
+
+
+def test_no_table_of_an_ordinary_card_needs_scrolling(open_card: Any) -> None:
+    card = open_card(content())
+    hidden = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth).length"
+    assert card.page.evaluate(hidden) == 0
+
+
+def test_paper_is_white_though_the_screen_is_dark(open_card: Any) -> None:
+    card = open_card(content(), scheme="dark")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    assert card.page.evaluate(colour) == "rgb(20, 25, 30)"
+    card.page.emulate_media(media="print", color_scheme="dark")
+    assert card.page.evaluate(colour) == "rgb(255, 255, 255)"
 
 
 def test_it_fits_a_narrow_screen(open_card: Any) -> None:

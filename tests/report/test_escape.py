@@ -48,10 +48,7 @@ def test_words_of_other_scripts_stay_readable() -> None:
 def test_no_text_reaches_the_terminal_with_controls_or_reordering(text: str) -> None:
     shown = escape.terminal(text)
     assert not any(unicodedata.category(c) in ("Cc", "Cs") for c in shown)
-    assert not any(
-        unicodedata.bidirectional(c) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
-        for c in shown
-    )
+    assert not any(unicodedata.bidirectional(c) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI") for c in shown)
     shown.encode("utf-8")
 
 

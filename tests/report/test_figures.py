@@ -49,9 +49,7 @@ def test_every_figure_is_plain_svg_with_title_and_description(text: str) -> None
 
 
 def test_ids_of_different_figures_do_not_meet(drawn: dict[str, str]) -> None:
-    ids = Counter(
-        node.get("id") for source in drawn.values() for node in ElementTree.fromstring(source).iter()
-    )
+    ids = Counter(node.get("id") for source in drawn.values() for node in ElementTree.fromstring(source).iter())
     del ids[None]
     assert [name for name, count in ids.items() if count > 1] == []
 
@@ -61,15 +59,12 @@ def test_the_same_numbers_give_the_same_bytes(drawn: dict[str, str]) -> None:
 
 
 @pytest.mark.slow
-def test_the_bytes_do_not_depend_on_the_process_or_the_settings_of_its_user(
-    drawn: dict[str, str], tmp_path: object
-) -> None:
+def test_the_bytes_do_not_depend_on_the_process_or_the_settings_of_its_user(drawn: dict[str, str], tmp_path: object) -> None:
     settings = f"{tmp_path}/matplotlibrc"
     with open(settings, "w") as file:
         file.write("font.size: 31\naxes.facecolor: red\nsvg.fonttype: path\n")
     program = (
-        "from tests.report.sample import figures; import hashlib; "
-        "print(hashlib.sha256(repr(figures()).encode()).hexdigest())"
+        "from tests.report.sample import figures; import hashlib; print(hashlib.sha256(repr(figures()).encode()).hexdigest())"
     )
     found = {
         subprocess.run(
@@ -110,9 +105,7 @@ def titles(source: str, group: str) -> list[str]:
 def test_every_bar_says_its_numbers() -> None:
     source = class_sizes([5, 5, 7, 30], k=5)
     assert "3 classes of 5–9 records, 17 records together" in titles(source, "class-sizes-bar")
-    assert "30 records (63.8 %) with a risk above 2 % and up to 5 %" in titles(
-        risk_profile([5, 5, 7, 30]), "risk-profile-bar"
-    )
+    assert "30 records (63.8 %) with a risk above 2 % and up to 5 %" in titles(risk_profile([5, 5, 7, 30]), "risk-profile-bar")
     losses = loss_per_attribute({"a": 0.25, "b": 1.0}, levels={"a": "level 1"})
     assert titles(losses, "loss-per-attribute-bar") == [
         "b: 100.00 % of the detail lost",

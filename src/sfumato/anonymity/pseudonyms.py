@@ -65,12 +65,8 @@ class Pseudonyms:
     unicode_form: Literal["NFC", "NFKC"] | None = None
 
     def __post_init__(self) -> None:
-        require(
-            isinstance(self.key, OwnerKey), "pseudonyms need an owner's key; see load_or_create_owner_key"
-        )
-        require(
-            isinstance(self.scope, str) and bool(self.scope), "pseudonyms need a scope, such as 'patient'"
-        )
+        require(isinstance(self.key, OwnerKey), "pseudonyms need an owner's key; see load_or_create_owner_key")
+        require(isinstance(self.scope, str) and bool(self.scope), "pseudonyms need a scope, such as 'patient'")
         require(
             isinstance(self.length, int) and SHORTEST <= self.length <= LONGEST,
             f"the length of pseudonyms must be between {SHORTEST} and {LONGEST} characters",
@@ -97,18 +93,14 @@ class Pseudonyms:
         key = self._key()
         present = [value for value in _encoded(column).dictionary.to_pylist() if text_of(value) is not None]
         named = ((self._of(value, key), self._text(value)) for value in present)
-        return PseudonymMap(
-            self.scope, {name: text for name, text in named if name is not None and text is not None}
-        )
+        return PseudonymMap(self.scope, {name: text for name, text in named if name is not None and text is not None})
 
     def _key(self) -> bytes:
         return self.key.derive("pseudonyms")
 
     def _text(self, identifier: object) -> str | None:
         text = text_of(identifier)
-        return (
-            unicodedata.normalize(self.unicode_form, text) if text is not None and self.unicode_form else text
-        )
+        return unicodedata.normalize(self.unicode_form, text) if text is not None and self.unicode_form else text
 
     def _of(self, identifier: object, key: bytes) -> str | None:
         text = self._text(identifier)
@@ -147,9 +139,7 @@ class PseudonymMap:
         if self.scope != other.scope:
             raise InputError("only maps of the same scope can be merged")
         if any(other.identifiers.get(name, text) != text for name, text in self.identifiers.items()):
-            raise InputError(
-                "the maps contradict each other: they were made with different keys or unicode forms"
-            )
+            raise InputError("the maps contradict each other: they were made with different keys or unicode forms")
         return PseudonymMap(self.scope, {**self.identifiers, **other.identifiers})
 
     def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:

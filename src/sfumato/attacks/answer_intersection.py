@@ -71,9 +71,7 @@ def candidates(answers: Sequence[Extreme], people: pa.Table) -> tuple[int, ...]:
     left = set(range(people.num_rows))
     for answer in answers:
         column = people.column(answer.column).to_pylist()
-        left &= {
-            row for row, value in enumerate(column) if value is not None and float(value) == answer.value
-        }
+        left &= {row for row, value in enumerate(column) if value is not None and float(value) == answer.value}
     return tuple(sorted(left))
 
 

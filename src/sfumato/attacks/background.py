@@ -102,16 +102,12 @@ def posterior(view: View, facts: Facts, attribute: str) -> dict[str | None, floa
     inside = np.zeros(histogram.classes, dtype=np.bool_)
     inside[target_classes(classes, facts.target)] = True
     left: dict[str | None, float] = {}
-    for code, count in zip(
-        histogram.value[inside[histogram.klass]], histogram.count[inside[histogram.klass]], strict=True
-    ):
+    for code, count in zip(histogram.value[inside[histogram.klass]], histogram.count[inside[histogram.klass]], strict=True):
         value = histogram.values[int(code)]
         left[value] = left.get(value, 0.0) + float(count)
     for value, known in facts.others.items():
         if known > left.get(value, 0.0):
-            raise InputError(
-                "the facts contradict the release: more others are known to have a value than the class shows"
-            )
+            raise InputError("the facts contradict the release: more others are known to have a value than the class shows")
         left[value] -= known
     for value in facts.excluded:
         left.pop(value, None)

@@ -21,9 +21,7 @@ from sfumato.core.errors import InputError
 BATCH = 65_536
 
 
-def matching(
-    values: Sequence[Ids], coverings: Sequence[Covering], shown: Sequence[Ids]
-) -> Iterator[tuple[Ids, Ids]]:
+def matching(values: Sequence[Ids], coverings: Sequence[Covering], shown: Sequence[Ids]) -> Iterator[tuple[Ids, Ids]]:
     """Batches of pairs (person, class) that agree in every column, ordered by person.
 
     `values[a][p]` is person p's value in column a, `coverings[a]` says which texts cover it, `shown[a][c]` is
@@ -40,9 +38,7 @@ def matching(
             person, label, node = _expand(coverings[column], values[column], person, node)
             key = node * width + label
             place = np.minimum(np.searchsorted(keys, key), max(keys.size - 1, 0))
-            found = (
-                (keys[place] == key) & (label < width) if keys.size else np.zeros(key.size, dtype=np.bool_)
-            )
+            found = (keys[place] == key) & (label < width) if keys.size else np.zeros(key.size, dtype=np.bool_)
             person, node = person[found], place[found]
         counts = begin[node + 1] - begin[node]
         yield np.repeat(person, counts), order[_runs(begin[node], counts)]

@@ -120,11 +120,7 @@ def classes_of(view: View, quasi: Sequence[str] | None = None) -> Classes:
     """Group the released rows by their quasi-identifiers."""
     released = released_table(view)
     table = released.table
-    chosen = (
-        tuple(name for name in view.schema.quasi if name in table.column_names)
-        if quasi is None
-        else tuple(quasi)
-    )
+    chosen = tuple(name for name in view.schema.quasi if name in table.column_names) if quasi is None else tuple(quasi)
     require(table, chosen, view.name)
     columns = [encoded(table, name) for name in chosen]
     of_row, first = grouped([column.codes for column in columns], table.num_rows)
@@ -152,9 +148,7 @@ def encoded(table: pa.Table, name: str) -> Column:
         chunks = chunks.cast(chunks.type.value_type)
     dictionary = chunks.dictionary_encode(null_encoding="encode")
     seen: dict[str | None, int] = {}
-    merged = np.array(
-        [seen.setdefault(text, len(seen)) for text in texts(dictionary.dictionary)], dtype=np.int64
-    )
+    merged = np.array([seen.setdefault(text, len(seen)) for text in texts(dictionary.dictionary)], dtype=np.int64)
     codes = dictionary.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return Column(tuple(seen), merged[codes] if codes.size else codes)
 
@@ -186,9 +180,7 @@ def hashed(keys: Ids) -> tuple[Ids, Ids]:
 def sensitive_attributes(view: View, attribute: str | None) -> tuple[str, ...]:
     """The attribute asked for, or all sensitive ones of the schema that were released."""
     present = released_table(view).table.column_names
-    chosen = (
-        (attribute,) if attribute is not None else tuple(n for n in view.schema.sensitive if n in present)
-    )
+    chosen = (attribute,) if attribute is not None else tuple(n for n in view.schema.sensitive if n in present)
     if not chosen:
         raise Unsupported(
             f"{view.name} has no sensitive attribute to attack. Give a column the role 'sensitive' in the "

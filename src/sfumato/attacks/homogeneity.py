@@ -33,8 +33,7 @@ class Homogeneity(Attack):
         """Attack the released table; needs no further knowledge."""
         classes = classes_of(view)
         return worst(
-            self._attack(name, classes.histogram(name), classes.sizes)
-            for name in sensitive_attributes(view, self.attribute)
+            self._attack(name, classes.histogram(name), classes.sizes) for name in sensitive_attributes(view, self.attribute)
         )
 
     def _attack(self, name: str, histogram: Histogram, sizes: Ids) -> AttackResult:

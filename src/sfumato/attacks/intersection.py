@@ -58,21 +58,13 @@ class Intersection(Attack):
         views = (view, *others.views)
         releases = [classes_of(each) for each in views]
         names = _shared_sensitive(views, self.attribute)
-        joint = (
-            joint_by_people(releases, others.original)
-            if others.original is not None
-            else joint_by_overlap(releases)
-        )
+        joint = joint_by_people(releases, others.original) if others.original is not None else joint_by_overlap(releases)
         left = remaining(joint, [linked(releases, link_columns(views))])[0]
-        by_attribute = dict(
-            zip(names, remaining(joint, [linked(releases, (name,)) for name in names]), strict=True)
-        )
+        by_attribute = dict(zip(names, remaining(joint, [linked(releases, (name,)) for name in names]), strict=True))
         return _result(views, releases, joint, left, by_attribute)
 
 
-def sensitive_candidates(
-    views: Sequence[View], target: Mapping[str, str | None], attribute: str
-) -> frozenset[str | None]:
+def sensitive_candidates(views: Sequence[View], target: Mapping[str, str | None], attribute: str) -> frozenset[str | None]:
     """The values of a sensitive attribute that every release allows for a person with these raw quasi-
     identifiers."""
     if not views:
@@ -161,9 +153,7 @@ def _shared_sensitive(views: Sequence[View], attribute: str | None) -> tuple[str
     shared = link_columns(views)
     if attribute is not None:
         if attribute not in shared:
-            raise InputError(
-                f"not every release shows the column '{attribute}' as it is, so it cannot be compared"
-            )
+            raise InputError(f"not every release shows the column '{attribute}' as it is, so it cannot be compared")
         return (attribute,)
     return tuple(name for name in views[0].schema.sensitive if name in shared)
 
@@ -175,6 +165,4 @@ def _others(knowledge: Any) -> OtherReleases:
         return OtherReleases((knowledge,))
     if isinstance(knowledge, Sequence) and knowledge and all(isinstance(entry, View) for entry in knowledge):
         return OtherReleases(tuple(knowledge))
-    raise InputError(
-        "the intersection attack needs at least one other release: a View, several, or OtherReleases(views)"
-    )
+    raise InputError("the intersection attack needs at least one other release: a View, several, or OtherReleases(views)")

@@ -108,9 +108,7 @@ def joint_by_overlap(releases: Sequence[Classes]) -> Joint:
         people = people[last[0]] * weight / total[last[0]]
         combination = [*(ids[last[0]] for ids in combination), last[1]]
     single = tuple(
-        Groups(
-            np.arange(classes.sizes.size + 1, dtype=np.int64), np.arange(classes.sizes.size, dtype=np.int64)
-        )
+        Groups(np.arange(classes.sizes.size + 1, dtype=np.int64), np.arange(classes.sizes.size, dtype=np.int64))
         for classes in releases
     )
     return Joint(single, tuple(combination), people, exact=False)
@@ -130,9 +128,7 @@ def _pairs_meeting(
     for earlier, ids in zip(releases, combination, strict=False):
         values = [earlier.shown[earlier.quasi.index(name)][ids] for name in names]
         coverings = [
-            overlapping(
-                meanings(earlier, earlier.quasi.index(name)), meanings(following, following.quasi.index(name))
-            )
+            overlapping(meanings(earlier, earlier.quasi.index(name)), meanings(following, following.quasi.index(name)))
             for name in names
         ]
         shown = [following.shown[following.quasi.index(name)] for name in names]
@@ -171,9 +167,7 @@ def _as_groups(person: Ids, klass: Ids, people: int) -> tuple[Groups, Ids]:
             members.append(several)
         of_person[p] = sets[key]
     sizes = np.concatenate([np.ones(alone.size, dtype=np.int64), [m.size for m in members]]).astype(np.int64)
-    return Groups(
-        np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([alone, *members]).astype(np.int64)
-    ), of_person
+    return Groups(np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([alone, *members]).astype(np.int64)), of_person
 
 
 def _refuse_too_many(combinations: int) -> None:

@@ -60,9 +60,7 @@ class Linkage(Attack):
         return _result(classes, tuple_of_person, people, matched, person, klass, known)
 
 
-def _look_up(
-    classes: Classes, register: Register, known: list[str], named: Mapping[str, str]
-) -> tuple[Ids, Ids, Ids, Ids, Ids]:
+def _look_up(classes: Classes, register: Register, known: list[str], named: Mapping[str, str]) -> tuple[Ids, Ids, Ids, Ids, Ids]:
     """Per distinct combination of raw values: its people, the records it matches, and the pairs (combination,
     class)."""
     columns = [encoded(register.table, named[name]) for name in known]
@@ -70,14 +68,9 @@ def _look_up(
     people = np.bincount(tuple_of_person, minlength=first.size).astype(np.int64)
     positions = [classes.quasi.index(name) for name in known]
     coverings = [
-        covering(meanings(classes, position), column.values)
-        for position, column in zip(positions, columns, strict=True)
+        covering(meanings(classes, position), column.values) for position, column in zip(positions, columns, strict=True)
     ]
-    batches = list(
-        matching(
-            [column.codes[first] for column in columns], coverings, [classes.shown[p] for p in positions]
-        )
-    )
+    batches = list(matching([column.codes[first] for column in columns], coverings, [classes.shown[p] for p in positions]))
     person = np.concatenate([batch[0] for batch in batches]) if batches else np.zeros(0, dtype=np.int64)
     klass = np.concatenate([batch[1] for batch in batches]) if batches else np.zeros(0, dtype=np.int64)
     matched = np.bincount(person, weights=classes.units[klass], minlength=first.size).astype(np.int64)
@@ -130,6 +123,4 @@ def _register(knowledge: Any) -> Register:
 
     if isinstance(knowledge, pa.Table):
         return Register(knowledge)
-    raise InputError(
-        "linkage needs a register as knowledge: an Arrow table of people, or Register(table, columns=…)"
-    )
+    raise InputError("linkage needs a register as knowledge: an Arrow table of people, or Register(table, columns=…)")

@@ -44,9 +44,7 @@ class Meaning:
         if self.mask is None or other.mask is None:
             return False
         (first, last), (start, end) = _ends(self.mask), _ends(other.mask)
-        return (first.startswith(start) or start.startswith(first)) and (
-            last.endswith(end) or end.endswith(last)
-        )
+        return (first.startswith(start) or start.startswith(first)) and (last.endswith(end) or end.endswith(last))
 
 
 def meanings(classes: Classes, column: int) -> list[Meaning]:

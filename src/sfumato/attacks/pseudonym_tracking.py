@@ -34,11 +34,7 @@ class PseudonymTracking(Attack):
         """Attack the released table; needs no further knowledge."""
         table = released_table(view).table
         column = self.pseudonym or _pseudonym_of(view)
-        observed = (
-            tuple(n for n in view.schema.quasi if n in table.column_names)
-            if self.observed is None
-            else self.observed
-        )
+        observed = tuple(n for n in view.schema.quasi if n in table.column_names) if self.observed is None else self.observed
         require(table, (column, *observed), view.name)
         people = encoded(table, column)
         count = len(people.values)

@@ -82,9 +82,7 @@ def remaining(joint: Joint, wanted: Sequence[Linked]) -> list[Remaining]:
 
 
 def _one(joint: Joint, one: Linked) -> Remaining:
-    grouped_rows = [
-        membership(g, rows.shape[0]) @ rows for g, rows in zip(joint.groups, one.rows, strict=True)
-    ]
+    grouped_rows = [membership(g, rows.shape[0]) @ rows for g, rows in zip(joint.groups, one.rows, strict=True)]
     count = joint.people.size
     records = np.zeros(count, dtype=np.int64)
     values = np.zeros(count, dtype=np.int64)

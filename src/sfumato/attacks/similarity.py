@@ -46,19 +46,13 @@ class Similarity(Attack):
     def run(self, view: View, knowledge: Mapping[str | None, str] | None = None) -> AttackResult:
         """Attack the released table."""
         classes = classes_of(view)
-        return worst(
-            self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute)
-        )
+        return worst(self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute))
 
     def _attack(self, name: str, classes: Classes, given: Mapping[Any, str] | None) -> AttackResult:
         histogram = classes.histogram(name)
         tree = classes.released.hierarchies.get(name)
         if given is not None or tree is not None:
-            groups = (
-                _groups_given(histogram, given)
-                if given is not None
-                else _groups_below(histogram, tree, self.level)
-            )
+            groups = _groups_given(histogram, given) if given is not None else _groups_below(histogram, tree, self.level)
             exposed, blind = _one_group(histogram, groups)
             kind = "lie in one group of similar values"
         else:
@@ -125,9 +119,7 @@ def _groups_below(histogram: Histogram, tree: Hierarchy | None, level: int) -> I
 def _one_group(histogram: Histogram, groups: Ids) -> tuple[Ids, int]:
     count = int(groups.max()) + 1 if groups.size else 0
     rows = np.repeat(np.arange(histogram.count.size), histogram.count)
-    grouped = spread(
-        histogram.klass[rows], groups[histogram.value[rows]], tuple(map(str, range(count))), histogram.classes
-    )
+    grouped = spread(histogram.klass[rows], groups[histogram.value[rows]], tuple(map(str, range(count))), histogram.classes)
     exposed = np.flatnonzero(grouped.distinct == 1).astype(np.int64)
     return exposed, guessed_blindly(grouped, exposed)
 

@@ -35,17 +35,13 @@ class Skewness(Attack):
     def run(self, view: View, knowledge: Mapping[str | None, float] | None = None) -> AttackResult:
         """Attack the released table."""
         classes = classes_of(view)
-        return worst(
-            self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute)
-        )
+        return worst(self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute))
 
     def _attack(self, name: str, classes: Classes, given: Mapping[Any, float] | None) -> AttackResult:
         histogram = classes.histogram(name)
         prior = histogram.prior if given is None else _given(given, histogram)
         if not histogram.count.size:
-            return AttackResult(
-                "Skewness", 0.0, 0.0, (0.0, 1.0), 0, "There are no records.", {"attribute": name}
-            )
+            return AttackResult("Skewness", 0.0, 0.0, (0.0, 1.0), 0, "There are no records.", {"attribute": name})
         size = classes.sizes[histogram.klass]
         posterior = histogram.count / size
         gain = posterior - prior[histogram.value]

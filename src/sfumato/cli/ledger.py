@@ -88,9 +88,7 @@ def grant(
     analyst: Annotated[str, typer.Argument(help="Who may spend it.")],
     epsilon: Annotated[str | None, typer.Option("--epsilon", help="ε, exact: 0.1 or 1/10.")] = None,
     delta: Annotated[str | None, typer.Option("--delta", help="δ, with ε.")] = None,
-    rho: Annotated[
-        str | None, typer.Option("--rho", help="ρ of zero-concentrated privacy, instead of ε.")
-    ] = None,
+    rho: Annotated[str | None, typer.Option("--rho", help="ρ of zero-concentrated privacy, instead of ε.")] = None,
     ledger: Place = DEFAULT,
     json: Json = False,
 ) -> None:

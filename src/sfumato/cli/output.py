@@ -1,4 +1,5 @@
-"""What the commands print: results to standard output, progress and complaints to standard error, all of it harmless to a terminal."""
+"""What the commands print: results to standard output, progress and complaints to standard error, all of it harmless
+to a terminal."""
 
 from __future__ import annotations
 
@@ -21,9 +22,7 @@ def say(lines: str | Iterable[str]) -> None:
     """Print lines; control characters in them are made visible."""
     from sfumato.report.escape import terminal
 
-    given = (
-        lines.split("\n") if isinstance(lines, str) else [part for line in lines for part in line.split("\n")]
-    )
+    given = lines.split("\n") if isinstance(lines, str) else [part for line in lines for part in line.split("\n")]
     sys.stdout.write("".join(f"{terminal(line)}\n" for line in given))
     sys.stdout.flush()
 
@@ -73,8 +72,7 @@ def table_lines(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list
     widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
     return [
         "  ".join(
-            cell.ljust(width) if not _numeric(cell) else cell.rjust(width)
-            for cell, width in zip(row, widths, strict=True)
+            cell.ljust(width) if not _numeric(cell) else cell.rjust(width) for cell, width in zip(row, widths, strict=True)
         ).rstrip()
         for row in cells
     ]

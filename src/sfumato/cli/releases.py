@@ -18,9 +18,7 @@ def register(app: typer.Typer) -> None:
 def verify(
     folder: Annotated[str, typer.Argument(help="The folder of the release.")],
     original: Annotated[str | None, typer.Option("--original", help="The table it was made from.")] = None,
-    population: Annotated[
-        str | None, typer.Option("--population", help="The population it compares with.")
-    ] = None,
+    population: Annotated[str | None, typer.Option("--population", help="The population it compares with.")] = None,
     public_key: Annotated[
         str | None, typer.Option("--public-key", help="The owner's public key (ed25519:…) or its file.")
     ] = None,
@@ -37,12 +35,8 @@ def verify(
 
 def attack(
     folder: Annotated[str, typer.Argument(help="The folder of the release.")],
-    register: Annotated[
-        str | None, typer.Option("--with", help="A register of people with raw values.")
-    ] = None,
-    earlier: Annotated[
-        list[str] | None, typer.Option("--earlier", help="An earlier release of the same data.")
-    ] = None,
+    register: Annotated[str | None, typer.Option("--with", help="A register of people with raw values.")] = None,
+    earlier: Annotated[list[str] | None, typer.Option("--earlier", help="An earlier release of the same data.")] = None,
     only: Annotated[list[str] | None, typer.Option("--attack", "-a", help="Only this attack.")] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -51,9 +45,7 @@ def attack(
     from sfumato.workflow.attacking import attack_folder
 
     with shown_progress(json, quiet) as progress:
-        results = attack_folder(
-            folder, register=register, earlier=earlier or (), only=only or (), progress=progress
-        )
+        results = attack_folder(folder, register=register, earlier=earlier or (), only=only or (), progress=progress)
     lines = []
     for result in results:
         low, high = result["interval"]

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 Schema = Annotated[str | None, typer.Option("--schema", "-s", help="The schema (TOML) of the table.")]
 K = Annotated[int | None, typer.Option("--k", help="k-anonymity: the smallest class.")]
-L = Annotated[
-    list[str] | None, typer.Option("--l", help="Distinct l-diversity, as ATTRIBUTE=L; may be repeated.")
-]
+L = Annotated[list[str] | None, typer.Option("--l", help="Distinct l-diversity, as ATTRIBUTE=L; may be repeated.")]
 T = Annotated[list[str] | None, typer.Option("--t", help="t-closeness, as ATTRIBUTE=T; may be repeated.")]
 Guarantees = Annotated[
     list[str] | None,
@@ -45,9 +43,7 @@ def register(app: typer.Typer) -> None:
 def inspect(
     source: Annotated[str, typer.Argument(help="A file, or the URL of a database.")],
     table: Annotated[str | None, typer.Option("--table", help="The table of the database.")] = None,
-    schema_out: Annotated[
-        str | None, typer.Option("--schema-out", "-o", help="Write a starting schema to this file.")
-    ] = None,
+    schema_out: Annotated[str | None, typer.Option("--schema-out", "-o", help="Write a starting schema to this file.")] = None,
     json: Json = False,
 ) -> None:
     """Profile a table: what each column holds, who stands out, and a schema to start from."""
@@ -84,9 +80,7 @@ def protect(
     l: L = None,  # noqa: E741
     t: T = None,
     guarantee: Guarantees = None,
-    method: Annotated[
-        str | None, typer.Option("--method", "-m", help="A search, as 'Lattice, suppression=0.05'.")
-    ] = None,
+    method: Annotated[str | None, typer.Option("--method", "-m", help="A search, as 'Lattice, suppression=0.05'.")] = None,
     output: Annotated[str | None, typer.Option("--output", "-o", help="The folder of the release.")] = None,
     format: Annotated[str | None, typer.Option("--format", help="parquet or csv.")] = None,  # noqa: A002
     population: Population = None,
@@ -141,9 +135,7 @@ def check(
     from sfumato.workflow.check import check as run
 
     if schema is None:
-        raise ParameterError(
-            "check needs the roles of the columns: pass --schema (sfumato inspect writes one)."
-        )
+        raise ParameterError("check needs the roles of the columns: pass --schema (sfumato inspect writes one).")
     entries = _promises(k, l, t, guarantee)
     asked = named.guarantees(entries, "command line") if entries else None
     found = run(source, schema, asked, original=original, population=population)
@@ -155,9 +147,7 @@ def check(
 def hierarchy(
     schema: Annotated[str, typer.Argument(help="A schema (TOML), or a hierarchy file (.csv).")],
     column: Annotated[str | None, typer.Option("--column", "-c", help="Only this column.")] = None,
-    data: Annotated[
-        str | None, typer.Option("--data", "-d", help="Check it against the values of this table.")
-    ] = None,
+    data: Annotated[str | None, typer.Option("--data", "-d", help="Check it against the values of this table.")] = None,
     json: Json = False,
 ) -> None:
     """Preview and validate hierarchies: how many values are left at each level, with examples."""
@@ -189,22 +179,14 @@ def _recipe(source: str, given: dict[str, Any]) -> Recipe:
         if extra:
             named = ", ".join(f"--{name}" for name in sorted(extra))
             raise ParameterError(f"a recipe says this itself: leave out {named}, or edit the recipe.")
-        absolute = {
-            name: str(Path(value).absolute()) for name, value in given.items() if name in ("output", "sign")
-        }
+        absolute = {name: str(Path(value).absolute()) for name, value in given.items() if name in ("output", "sign")}
         return loaded.model_copy(update={**given, **absolute})
     missing = [
-        option
-        for option, name in (("--schema", "schema"), ("--k, --l, --t or --guarantee", "guarantee"))
-        if name not in given
+        option for option, name in (("--schema", "schema"), ("--k, --l, --t or --guarantee", "guarantee")) if name not in given
     ]
     if missing:
-        raise ParameterError(
-            f"protecting a table needs {' and '.join(missing)}; or name a recipe (a .toml file)."
-        )
-    return Recipe.parse(
-        {"data": source, "output": "out", "ledger": LEDGER, **given}, folder=Path.cwd(), name="command line"
-    )
+        raise ParameterError(f"protecting a table needs {' and '.join(missing)}; or name a recipe (a .toml file).")
+    return Recipe.parse({"data": source, "output": "out", "ledger": LEDGER, **given}, folder=Path.cwd(), name="command line")
 
 
 def _promises(
@@ -214,9 +196,7 @@ def _promises(
     for text in diversity or ():
         attribute, number = _pair(text, "--l")
         if not number.is_integer():
-            raise ParameterError(
-                "--l takes a whole number, as ATTRIBUTE=3. For another reading use --guarantee."
-            )
+            raise ParameterError("--l takes a whole number, as ATTRIBUTE=3. For another reading use --guarantee.")
         entries.append({"name": "DistinctLDiversity", "l": int(number), "attribute": attribute})
     for text in closeness or ():
         attribute, number = _pair(text, "--t")
@@ -231,9 +211,7 @@ def _pair(text: str, option: str) -> tuple[str, float]:
             raise ValueError
         return attribute, float(number)
     except ValueError:
-        raise ParameterError(
-            f"{option} is written as ATTRIBUTE=NUMBER, for instance {option} occupation=3"
-        ) from None
+        raise ParameterError(f"{option} is written as ATTRIBUTE=NUMBER, for instance {option} occupation=3") from None
 
 
 def _inline(text: str) -> dict[str, Any]:
@@ -260,7 +238,5 @@ def _standing_out(told: dict[str, Any]) -> list[str]:
         lines.append(f"k of the raw table over the suggested quasi-identifiers: {told['k']:,}")
     for combination in told.get("combinations", ())[:5]:
         names = ", ".join(combination["columns"])
-        lines.append(
-            f"{combination['unique_share']:.1%} of the records are alone in their combination of {names}"
-        )
+        lines.append(f"{combination['unique_share']:.1%} of the records are alone in their combination of {names}")
     return lines

@@ -15,7 +15,8 @@ R = TypeVar("R", covariant=True)
 
 @dataclass(frozen=True)
 class Outcome(Generic[R]):
-    """`result` (for a table search a `Recoding`), the `claimed` guarantees, the `method` as a mapping with its name, `details`."""
+    """`result` (for a table search a `Recoding`), the `claimed` guarantees, the `method` as a mapping with its name,
+    `details`."""
 
     result: R
     claimed: tuple[Any, ...]

@@ -41,7 +41,7 @@ def from_mapping(given: Mapping[str, Any], base: type[Any], what: str) -> Any:
     arguments = dict(given)
     name = arguments.pop("name", None)
     if not isinstance(name, str):
-        raise RecipeError(f"a {what} needs a name, for instance name = \"{next(iter(sorted(candidates(base))), '…')}\"")
+        raise RecipeError(f'a {what} needs a name, for instance name = "{next(iter(sorted(candidates(base))), "…")}"')
     return build(lookup(name, base, what), arguments)
 
 

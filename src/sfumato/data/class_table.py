@@ -1,6 +1,7 @@
 """The class table: all that a search over classes needs, in codes.
 
-One `GROUP BY` of quasi-identifiers and sensitive values gives the cells; the cells give the distinct tuples of quasi-identifiers with their
+One `GROUP BY` of quasi-identifiers and sensitive values gives the cells; the cells give the distinct tuples of
+quasi-identifiers with their
 counts and, per tuple, a histogram of each sensitive attribute. Searches work on these arrays and never see a row.
 """
 
@@ -88,8 +89,9 @@ class ClassTable:
         width = self.offsets[-1]
         if self.tuples * width > MAX_HISTOGRAM_CELLS:
             raise Unsupported(
-                f"the sensitive attributes have {width:,} different values over {self.tuples:,} combinations of quasi-identifiers, too many "
-                "to hold their histograms. Group the sensitive values first (a hierarchy level as a column of its own) or drop guarantees on them."
+                f"the sensitive attributes have {width:,} different values over {self.tuples:,} combinations of "
+                "quasi-identifiers, too many to hold their histograms. Group the sensitive values first (a hierarchy level as a "
+                "column of its own) or drop guarantees on them."
             )
         dense = np.zeros(self.tuples * width, dtype=np.int64)
         for s, offset in enumerate(self.offsets[:-1]):
@@ -101,7 +103,9 @@ class ClassTable:
         for i, attribute in enumerate(self.sensitive):
             if attribute.name == name:
                 return i
-        raise MissingColumn(f"'{name}' is not among the sensitive attributes of this table: {', '.join(a.name for a in self.sensitive) or 'none'}")
+        raise MissingColumn(
+            f"'{name}' is not among the sensitive attributes of this table: {', '.join(a.name for a in self.sensitive) or 'none'}"
+        )
 
     def shown_at(self, attribute: int, nodes: NDArray[np.int32]) -> Shown:
         """What a quasi-identifier shows when class c is generalised to hierarchy node `nodes[c]`."""
@@ -206,7 +210,7 @@ def _assemble(
         units = np.bincount(of_cell, weights=grouped.column(UNITS).to_numpy(), minlength=tuples).astype(np.int64)
     survey = None
     if WEIGHT in grouped.column_names:
-        survey = np.bincount(of_cell, weights=grouped.column(WEIGHT).to_numpy(), minlength=tuples)
+        survey = np.bincount(of_cell, weights=grouped.column(WEIGHT).to_numpy(), minlength=tuples).astype(np.float64)
     importance = np.array([schema.columns[name].importance for name in quasi], dtype=np.float64)
     return ClassTable(
         quasi=tuple(quasi),
@@ -242,7 +246,9 @@ def _sensitive(
         rank = np.empty(len(values), dtype=np.int32)
         rank[order] = np.arange(len(values), dtype=np.int32)
         ordered = tuple(values[i] for i in order)
-        attributes.append(SensitiveAttribute(name, ordered, tree, np.array([tree.index[value] for value in ordered], dtype=np.int64)))
+        attributes.append(
+            SensitiveAttribute(name, ordered, tree, np.array([tree.index[value] for value in ordered], dtype=np.int64))
+        )
         coded.append(rank[codes])
     stacked = np.stack(coded) if coded else np.zeros((0, grouped.num_rows), dtype=np.int32)
     return tuple(attributes), stacked.astype(np.int32)
@@ -292,7 +298,9 @@ def _check(schema: Schema, data: Microdata, quasi: Sequence[str], sensitive: Seq
     schema.require_columns(data.column_names, data.description)
     faults = []
     if not quasi:
-        faults.append("no column has the role 'quasi'. Say which columns an outsider could know about a person (role = \"quasi\")")
+        faults.append(
+            "no column has the role 'quasi'. Say which columns an outsider could know about a person (role = \"quasi\")"
+        )
     for name in sensitive:
         if name not in schema.columns:
             faults.append(f"'{name}' is named by a guarantee but not described in the schema")

@@ -34,9 +34,7 @@ FIRST_DAY = -719_162  # 0001-01-01 in days, the first date Python can print
 LAST_DAY = 2_932_896  # 9999-12-31
 
 #: Texts that often stand for "no value"; they mean just themselves unless the schema lists them as `missing`.
-MARKERS = frozenset(
-    {"NA", "N/A", "n/a", "#N/A", "?", "-", ".", "NULL", "null", "None", "NaN", "nan", "(null)"}
-)
+MARKERS = frozenset({"NA", "N/A", "n/a", "#N/A", "?", "-", ".", "NULL", "null", "None", "NaN", "nan", "(null)"})
 
 _YES = frozenset({"true", "t", "yes", "y", "1"})
 _NO = frozenset({"false", "f", "no", "n", "0"})
@@ -129,9 +127,7 @@ def infer(name: str, text: CodedText) -> TypedColumn:
     """The narrowest type all texts have in canonical form; otherwise text, with a note where that may
     surprise."""
     if not len(text.values):
-        return TypedColumn(
-            text.to_arrow(), "string", (f"column '{name}' has no values",) if text.codes.size else ()
-        )
+        return TypedColumn(text.to_arrow(), "string", (f"column '{name}' has no values",) if text.codes.size else ())
     filled = text.without({""})
     if len(filled.values):
         found = canonical_type(filled.values)
@@ -229,15 +225,9 @@ def _surprises(name: str, text: CodedText) -> list[str]:
     """What the owner may not expect of a column that stays text."""
     counts = text.counts()
     total = int(counts.sum())
-    numeric = np.asarray(
-        pc.match_substring_regex(text.values, _NUMBER).to_numpy(zero_copy_only=False), dtype=bool
-    )
-    zeros = np.asarray(
-        pc.match_substring_regex(text.values, _LEADING_ZEROS).to_numpy(zero_copy_only=False), dtype=bool
-    )
-    markers = np.asarray(
-        pc.is_in(text.values, pa.array(sorted(MARKERS))).to_numpy(zero_copy_only=False), dtype=bool
-    )
+    numeric = np.asarray(pc.match_substring_regex(text.values, _NUMBER).to_numpy(zero_copy_only=False), dtype=bool)
+    zeros = np.asarray(pc.match_substring_regex(text.values, _LEADING_ZEROS).to_numpy(zero_copy_only=False), dtype=bool)
+    markers = np.asarray(pc.is_in(text.values, pa.array(sorted(MARKERS))).to_numpy(zero_copy_only=False), dtype=bool)
     notes = []
     marked = int(counts[markers].sum())
     if marked * 100 >= total:
@@ -251,16 +241,11 @@ def _surprises(name: str, text: CodedText) -> list[str]:
         )
     elif 2 * int(counts[numeric].sum()) >= total > int(counts[numeric | zeros].sum()):
         others = total - int(counts[numeric].sum())
-        notes.append(
-            f"column '{name}' mixes numbers and text ({others:,} of {total:,} values are no numbers): "
-            "kept as text"
-        )
+        notes.append(f"column '{name}' mixes numbers and text ({others:,} of {total:,} values are no numbers): kept as text")
     if zeros.any() and (numeric | zeros | markers).all():
         notes.append(f"column '{name}' has digits with leading zeros: kept as text")
     if _all_match(text.values, _DECIMAL_COMMA):
-        notes.append(
-            f"column '{name}' looks like numbers with a decimal comma: kept as text; read with decimal=','"
-        )
+        notes.append(f"column '{name}' looks like numbers with a decimal comma: kept as text; read with decimal=','")
     return notes
 
 

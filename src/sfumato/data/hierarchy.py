@@ -1,7 +1,9 @@
 """Domain generalisation hierarchies: a rooted tree of values per column.
 
-Leaves are the values of the data, inner nodes their generalisations. The tree is kept as a matrix of node ids, one row per level and
-one column per leaf, which is what recoding needs; a branch that is shorter than the others repeats its node upward, so unbalanced trees
+Leaves are the values of the data, inner nodes their generalisations. The tree is kept as a matrix of node ids, one
+row per level and
+one column per leaf, which is what recoding needs; a branch that is shorter than the others repeats its node upward,
+so unbalanced trees
 are ordinary. Samarati, "Protecting respondents' identities in microdata release", IEEE TKDE 13(6), 2001.
 """
 

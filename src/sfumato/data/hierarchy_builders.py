@@ -1,6 +1,7 @@
 """Hierarchies made from a description: files, nested trees, intervals, masks, dates, frequency groups.
 
-Each builder takes the description and the values that occur, and returns a tree that covers them. What a builder learns from the data
+Each builder takes the description and the values that occur, and returns a tree that covers them. What a builder
+learns from the data
 (the frequencies) is marked `source = "data"`.
 """
 
@@ -63,7 +64,7 @@ def cover(tree: Hierarchy, values: Sequence[str | None], *, name: str, missing: 
         more = f" and {len(unknown) - 20} more" if len(unknown) > 20 else ""
         raise HierarchyGap(
             f"{len(unknown)} value{'s' if len(unknown) > 1 else ''} of column '{name}' missing from its hierarchy "
-            f"({len(tree.leaves):,} leaves): {', '.join(shown)}{more}. Add them to the hierarchy or set missing = \"root\"."
+            f'({len(tree.leaves):,} leaves): {", ".join(shown)}{more}. Add them to the hierarchy or set missing = "root".'
         )
     return tree.with_leaves([*unknown, None] if None in values else unknown)
 
@@ -129,7 +130,9 @@ def from_values(values: Sequence[str | None], *, order: Sequence[str] | None = N
     return Hierarchy.from_levels([[value, ROOT] for value in present or [ROOT]])
 
 
-def from_intervals(values: Sequence[str | None], widths: Sequence[float], *, origin: float = 0.0, name: str = "hierarchy") -> Hierarchy:
+def from_intervals(
+    values: Sequence[str | None], widths: Sequence[float], *, origin: float = 0.0, name: str = "hierarchy"
+) -> Hierarchy:
     """Nested half-open intervals [lo, hi) of growing widths counted from `origin`."""
     present = [value for value in values if value is not None]
     numbers = as_numbers(present)
@@ -165,7 +168,11 @@ def from_mask(
         padded = value.ljust(length) if direction == "right" else value.rjust(length)
         row: list[str | None] = [value]
         for masked in range(1, length + 1):
-            row.append(padded[: length - masked].rstrip() + "*" * masked if direction == "right" else "*" * masked + padded[masked:].lstrip())
+            row.append(
+                padded[: length - masked].rstrip() + "*" * masked
+                if direction == "right"
+                else "*" * masked + padded[masked:].lstrip()
+            )
         rows.append(row)
         sizes.append([float(alphabet) ** masked if alphabet else 1.0 for masked in range(length + 1)])
     if not rows:
@@ -194,7 +201,9 @@ def from_dates(values: Sequence[str | None], units: Sequence[str], *, name: str 
         try:
             day = datetime.date.fromisoformat(value[:10])
         except ValueError:
-            raise HierarchyError(f"column '{name}' has a value that is not an ISO date, so it cannot have date hierarchies") from None
+            raise HierarchyError(
+                f"column '{name}' has a value that is not an ISO date, so it cannot have date hierarchies"
+            ) from None
         rows.append([value, *(_UNITS[unit](day) for unit in units), ROOT])
     rows.sort(key=lambda row: row[0])
     return Hierarchy.from_levels(rows or [[ROOT] * (len(units) + 2)], name=f"dates of '{name}'", ordered=True)
@@ -202,7 +211,9 @@ def from_dates(values: Sequence[str | None], units: Sequence[str], *, name: str 
 
 def from_frequencies(values: Sequence[str | None], counts: Sequence[int], sizes: Sequence[int]) -> Hierarchy:
     """Values ordered by frequency and grouped: the most frequent `sizes[0]` together, and so on, level by level."""
-    pairs = sorted(((count, value) for value, count in zip(values, counts, strict=True) if value is not None), key=lambda p: (-p[0], p[1]))
+    pairs = sorted(
+        ((count, value) for value, count in zip(values, counts, strict=True) if value is not None), key=lambda p: (-p[0], p[1])
+    )
     rows = []
     for rank, (_, value) in enumerate(pairs):
         groups = [f"rank {rank // size * size + 1}–{rank // size * size + size}" for size in sizes]

@@ -74,9 +74,7 @@ _HARMLESS = frozenset({"count", "length", "type", "kind", "number of", "flag", "
 def words_of(name: str) -> list[str]:
     """The words of a column name, lower case and without accents."""
     plain = "".join(
-        c
-        for c in unicodedata.normalize("NFKD", name.replace("ß", "ss").replace("ø", "o"))
-        if not unicodedata.combining(c)
+        c for c in unicodedata.normalize("NFKD", name.replace("ß", "ss").replace("ø", "o")) if not unicodedata.combining(c)
     )
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", plain)
     return [word for word in re.split(r"[^a-z0-9]+", spaced.lower().replace("ı", "i")) if word]

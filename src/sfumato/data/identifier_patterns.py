@@ -26,11 +26,7 @@ class Pattern:
 def share(pattern: Pattern, values: Sequence[str], counts: Sequence[int]) -> float:
     """The share of records whose value matches."""
     total = sum(counts)
-    return (
-        sum(count for value, count in zip(values, counts, strict=True) if pattern.matches(value)) / total
-        if total
-        else 0.0
-    )
+    return sum(count for value, count in zip(values, counts, strict=True) if pattern.matches(value)) / total if total else 0.0
 
 
 def luhn(digits: str) -> bool:

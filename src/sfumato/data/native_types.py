@@ -79,9 +79,7 @@ def normalise(name: str, column: pa.ChunkedArray) -> tuple[pa.Array, list[str]]:
 
 
 def _is_text(arrow: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow)
-    )
+    return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow))
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -183,9 +183,7 @@ class _Coded:
         return cls(codes, counts, values, sampled, read)
 
 
-def _describe(
-    name: str, column: pa.ChunkedArray, rows: int, given: Role | None
-) -> tuple[ColumnProfile, tuple[Codes, int]]:
+def _describe(name: str, column: pa.ChunkedArray, rows: int, given: Role | None) -> tuple[ColumnProfile, tuple[Codes, int]]:
     array, _ = normalise(name, column)
     kind = type_name(array.type)
     coded = _Coded.of(array)
@@ -272,14 +270,10 @@ class _Uniqueness:
         return Combination(tuple(columns), uniques, uniques / self.rows, int(sizes.min()))
 
 
-def _combinations(
-    found: _Uniqueness, columns: Sequence[ColumnProfile], quasi: Sequence[str]
-) -> list[Combination]:
+def _combinations(found: _Uniqueness, columns: Sequence[ColumnProfile], quasi: Sequence[str]) -> list[Combination]:
     """Single columns, pairs, and the triples that extend the pairs that single out most, within a bound on
     the work."""
-    by_entropy = sorted(
-        (column for column in columns if column.name in quasi), key=lambda column: -column.entropy
-    )
+    by_entropy = sorted((column for column in columns if column.name in quasi), key=lambda column: -column.entropy)
     candidates = [column.name for column in by_entropy[:_MOST_CANDIDATES]]
     tuples = max(found.counts.size, 1)
     left = int(min(max(_ROWS_TO_GROUP // tuples, _FEWEST_COMBINATIONS), _MOST_COMBINATIONS))

@@ -101,9 +101,7 @@ def finish(raw: RawTable, where: str, schema: Schema | None = None, *, as_text: 
     )
 
 
-def _typed(
-    name: str, column: pa.ChunkedArray, textual: bool, declared: Column | None, as_text: bool
-) -> TypedColumn:
+def _typed(name: str, column: pa.ChunkedArray, textual: bool, declared: Column | None, as_text: bool) -> TypedColumn:
     if as_text:
         return TypedColumn(CodedText.of(column).to_arrow(), "string")
     wanted = declared.type if declared is not None else None

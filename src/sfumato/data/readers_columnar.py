@@ -20,18 +20,12 @@ def read_parquet(path: Path, where: str) -> RawTable:
 
     try:
         found = pq.read_schema(path)
-        texts = [
-            field.name
-            for field in found
-            if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
-        ]
+        texts = [field.name for field in found if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
         table = pq.ParquetFile(path, read_dictionary=texts).read()
         table.validate(full=True)
         return of_table(table)
     except (OSError, UnicodeDecodeError, pa.ArrowException):
-        raise SourceError(
-            f"{where} is not a complete Parquet file: it is damaged, cut short or of another format"
-        ) from None
+        raise SourceError(f"{where} is not a complete Parquet file: it is damaged, cut short or of another format") from None
 
 
 def read_arrow(path: Path, where: str) -> RawTable:
@@ -46,18 +40,14 @@ def read_arrow(path: Path, where: str) -> RawTable:
         table.validate(full=True)
         return of_table(table)
     except (OSError, UnicodeDecodeError, pa.ArrowException):
-        raise SourceError(
-            f"{where} is not a complete Arrow file: it is damaged, cut short or of another format"
-        ) from None
+        raise SourceError(f"{where} is not a complete Arrow file: it is damaged, cut short or of another format") from None
 
 
 def of_table(table: pa.Table) -> RawTable:
     """A table in memory, without the index columns that pandas adds."""
     index = _pandas_index(table.schema)
     kept = [i for i, name in enumerate(table.column_names) if name not in index]
-    notes = (
-        (f"the pandas index ({len(index)} columns) was left out",) if len(kept) < table.num_columns else ()
-    )
+    notes = (f"the pandas index ({len(index)} columns) was left out",) if len(kept) < table.num_columns else ()
     names = tuple(table.column_names[i] for i in kept)
     return RawTable(names, tuple(table.column(i) for i in kept), False, notes)
 

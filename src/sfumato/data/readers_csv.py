@@ -52,9 +52,7 @@ def read_csv(path: Path, where: str, options: CsvOptions) -> RawTable:
     encoding = options.encoding or _encoding_of(raw)
     content = _as_utf8(raw, encoding, where)
     sample = content[:_SAMPLE_BYTES].decode("utf-8", errors="ignore")
-    separator = options.separator or detect_separator(
-        sample, prefer="\t" if ".tsv" in path.name.lower() else ","
-    )
+    separator = options.separator or detect_separator(sample, prefer="\t" if ".tsv" in path.name.lower() else ",")
     header, blank_lines, empty = _header_of(content, sample, separator, where)
     names, _ = unique_names(header)
     notes = [f"separator {_SEPARATOR_NAMES.get(separator, repr(separator))}, encoding {encoding}"]
@@ -102,9 +100,7 @@ def _encoding_of(raw: bytes) -> str:
         return "utf-16"
     if raw.startswith(b"\xef\xbb\xbf"):
         return "utf-8-sig"
-    if (
-        0 in raw[:4096]
-    ):  # Latin text in UTF-16 without a byte-order mark has a zero in nearly every other place
+    if 0 in raw[:4096]:  # Latin text in UTF-16 without a byte-order mark has a zero in nearly every other place
         even, odd = raw[:4096:2], raw[1:4096:2]
         if odd.count(0) * 10 > len(odd) * 8 and 0 not in even:
             return "utf-16-le"
@@ -116,9 +112,7 @@ def _encoding_of(raw: bytes) -> str:
 def _is_text_in(raw: bytes, encoding: str) -> bool:
     decoder = codecs.getincrementaldecoder(encoding)()
     try:
-        for start in range(
-            0, len(raw), _BLOCK_BYTES
-        ):  # in blocks, so that no second copy of the file is made
+        for start in range(0, len(raw), _BLOCK_BYTES):  # in blocks, so that no second copy of the file is made
             decoder.decode(raw[start : start + _BLOCK_BYTES], final=start + _BLOCK_BYTES >= len(raw))
     except UnicodeDecodeError:
         return False
@@ -137,9 +131,7 @@ def _as_utf8(raw: bytes, encoding: str, where: str) -> bytes:
     except LookupError:
         raise ParameterError(f"there is no encoding called {encoding!r}") from None
     except (UnicodeDecodeError, UnicodeEncodeError):
-        raise SourceError(
-            f"{where} is not text in the encoding {encoding}: name another one, or convert the file"
-        ) from None
+        raise SourceError(f"{where} is not text in the encoding {encoding}: name another one, or convert the file") from None
     if b"\0" in content:
         raise SourceError(f"{where} is not a text file: it contains zero bytes")
     if not content or content.isspace():
@@ -149,11 +141,7 @@ def _as_utf8(raw: bytes, encoding: str, where: str) -> bytes:
 
 def _header_of(content: bytes, sample: str, separator: str, where: str) -> tuple[list[str], int, bool]:
     """The column names, how many blank lines stand before them, and whether nothing follows."""
-    blank = (
-        re.match(r"(?:[ \t]*(?:\r\n|\r|\n))*", sample)
-        if separator != "\t"
-        else re.match(r"(?:\r\n|\r|\n)*", sample)
-    )
+    blank = re.match(r"(?:[ \t]*(?:\r\n|\r|\n))*", sample) if separator != "\t" else re.match(r"(?:\r\n|\r|\n)*", sample)
     start = blank.end() if blank else 0
     lines = len(re.findall(r"\r\n|\r|\n", sample[:start]))
     source = io.StringIO(sample[start:], newline="")
@@ -163,9 +151,7 @@ def _header_of(content: bytes, sample: str, separator: str, where: str) -> tuple
     except (StopIteration, csv.Error):
         raise SourceError(f"{where} has no readable line with column names") from None
     if len(content) > _SAMPLE_BYTES and source.tell() == len(sample) - start:
-        raise SourceError(
-            f"{where} has no line of column names within its first {_SAMPLE_BYTES >> 10} KiB"
-        ) from None
+        raise SourceError(f"{where} has no line of column names within its first {_SAMPLE_BYTES >> 10} KiB") from None
     consumed = len(sample[: start + source.tell()].encode())
     return header, lines, consumed >= len(content)
 
@@ -191,18 +177,14 @@ def _refuse_open_quote(content: bytes, separator: str, where: str) -> None:
     """A quote that is never closed would silently swallow the rest of the file."""
     if content.count(b'"') % 2 == 0:
         return
-    reader = csv.reader(
-        io.StringIO(content.decode("utf-8", errors="replace"), newline=""), delimiter=separator, strict=True
-    )
+    reader = csv.reader(io.StringIO(content.decode("utf-8", errors="replace"), newline=""), delimiter=separator, strict=True)
     line = 1
     try:
         for _ in reader:
             line = reader.line_num + 1
     except csv.Error as error:
         if "unexpected end of data" in str(error):
-            raise SourceError(
-                f"{where}: a quoted cell that starts in line {line:,} is never closed"
-            ) from None
+            raise SourceError(f"{where}: a quoted cell that starts in line {line:,} is never closed") from None
 
 
 def _parse(content: bytes, names: tuple[str, ...], separator: str, blank_lines: int, where: str) -> pa.Table:
@@ -247,9 +229,7 @@ def _parse(content: bytes, names: tuple[str, ...], separator: str, blank_lines: 
             wrong.clear()
             attempt(False, whole_file)  # only a single thread knows line numbers
     except pa.ArrowInvalid:
-        raise SourceError(
-            f"{where} cannot be read as text separated by {separator!r}, or is not UTF-8 throughout"
-        ) from None
+        raise SourceError(f"{where} cannot be read as text separated by {separator!r}, or is not UTF-8 throughout") from None
     _refuse_ragged(wrong, len(names), blank_lines, where)
     return table
 
@@ -257,9 +237,7 @@ def _parse(content: bytes, names: tuple[str, ...], separator: str, blank_lines: 
 def _refuse_ragged(wrong: list[tuple[int | None, int]], expected: int, blank_lines: int, where: str) -> None:
     if not wrong:
         return
-    shown = [
-        f"{number + blank_lines:,} ({cells})" for number, cells in wrong[:_LISTED_LINES] if number is not None
-    ]
+    shown = [f"{number + blank_lines:,} ({cells})" for number, cells in wrong[:_LISTED_LINES] if number is not None]
     more = " …" if len(wrong) > _LISTED_LINES else ""
     raise SourceError(
         f"{where}: {len(wrong):,} lines do not have {expected} cells like the line of column names; "

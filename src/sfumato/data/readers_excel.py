@@ -25,9 +25,7 @@ def read_excel(path: Path, where: str, sheet: str | int | None = None) -> RawTab
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
     except Exception:  # openpyxl lets zip, XML and key errors of damaged files through
-        raise SourceError(
-            f"{where} is not a complete Excel workbook (.xlsx): it is damaged or of another format"
-        ) from None
+        raise SourceError(f"{where} is not a complete Excel workbook (.xlsx): it is damaged or of another format") from None
     try:
         chosen = _sheet(book, sheet, where)
         rows, errors = _rows(chosen, where)
@@ -85,17 +83,13 @@ def _texts(cells: Sequence[Any]) -> pa.Array:
 
 def _dates(cells: Sequence[Any]) -> pa.Array:
     def at_midnight(cell: Any) -> bool:
-        return not isinstance(cell, datetime.datetime) or (
-            cell.time() == datetime.time(0) and cell.tzinfo is None
-        )
+        return not isinstance(cell, datetime.datetime) or (cell.time() == datetime.time(0) and cell.tzinfo is None)
 
     if all(cell is None or at_midnight(cell) for cell in cells):
         days = [cell.date() if isinstance(cell, datetime.datetime) else cell for cell in cells]
         return pa.array(days, pa.date32())
     moments = [
-        cell
-        if cell is None or isinstance(cell, datetime.datetime)
-        else datetime.datetime.combine(cell, datetime.time(0))
+        cell if cell is None or isinstance(cell, datetime.datetime) else datetime.datetime.combine(cell, datetime.time(0))
         for cell in cells
     ]
     return pa.array(moments, pa.timestamp("us"))

@@ -20,9 +20,7 @@ from sfumato.data.values import text_of
 
 def is_frame(source: object) -> bool:
     """True for objects `from_frame` understands."""
-    return (
-        isinstance(source, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)) or _library(source) is not None
-    )
+    return isinstance(source, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)) or _library(source) is not None
 
 
 def from_frame(source: Any, schema: Schema | None = None, *, as_text: bool = False) -> ReadResult:
@@ -41,9 +39,7 @@ def _raw(source: Any) -> RawTable:
     if library == "pandas":
         return _pandas(source)
     if library == "polars":
-        return of_table(
-            source.collect().to_arrow() if type(source).__name__ == "LazyFrame" else source.to_arrow()
-        )
+        return of_table(source.collect().to_arrow() if type(source).__name__ == "LazyFrame" else source.to_arrow())
     if library == "arrow stream":
         return of_table(pa.table(source))
     raise SourceError(
@@ -65,9 +61,7 @@ def _pandas(frame: Any) -> RawTable:
     pandas = sys.modules["pandas"]
     notes = []
     if not isinstance(frame.index, pandas.RangeIndex):
-        notes.append(
-            "the index of the DataFrame was left out; call reset_index() first to keep it as a column"
-        )
+        notes.append("the index of the DataFrame was left out; call reset_index() first to keep it as a column")
     names = tuple(_name(label) for label in frame.columns)
     columns = []
     for position, name in enumerate(names):
@@ -99,7 +93,5 @@ def _series(series: Any, name: str, pandas: Any) -> tuple[pa.Array | pa.ChunkedA
 
 def _texts(series: Any, pandas: Any) -> pa.Array:
     absent = pandas.isna(series).tolist()
-    cells = [
-        None if missing else text_of(value) for value, missing in zip(series.tolist(), absent, strict=True)
-    ]
+    cells = [None if missing else text_of(value) for value, missing in zip(series.tolist(), absent, strict=True)]
     return pa.array(cells, pa.string())

@@ -42,9 +42,7 @@ def read_statistics(path: Path, where: str, ending: str) -> RawTable:
     try:
         values, meta = getattr(pyreadstat, reader)(str(path), output_format="dict", **options)
     except Exception:  # the reader raises its own error, and several of Python's, for damaged files
-        raise SourceError(
-            f"{where} is not a complete {package} file: it is damaged, cut short or of another format"
-        ) from None
+        raise SourceError(f"{where} is not a complete {package} file: it is damaged, cut short or of another format") from None
     names = tuple(meta.column_names)
     columns, described, notes = [], {}, [f"{package} file"]
     for position, name in enumerate(names):
@@ -99,10 +97,7 @@ def _within(cell: Any, ranges: Sequence[Mapping[str, Any]]) -> bool:
 
 def _whole_numbers(cells: list[Any]) -> list[Any]:
     """These packages store every number as a float; columns of whole numbers become integers."""
-    if all(
-        cell is None or (isinstance(cell, (int, float)) and float(cell).is_integer() and abs(cell) < 2**53)
-        for cell in cells
-    ):
+    if all(cell is None or (isinstance(cell, (int, float)) and float(cell).is_integer() and abs(cell) < 2**53) for cell in cells):
         return [None if cell is None else int(cell) for cell in cells]
     return cells
 

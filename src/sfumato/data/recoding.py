@@ -51,10 +51,14 @@ class Recoding:
     classes: int = 0
 
     @classmethod
-    def whole_cells(cls, klass: NDArray[np.int64], cell_counts: NDArray[np.int64], shown: tuple[Shown, ...], classes: int) -> Recoding:
+    def whole_cells(
+        cls, klass: NDArray[np.int64], cell_counts: NDArray[np.int64], shown: tuple[Shown, ...], classes: int
+    ) -> Recoding:
         """One entry per cell."""
         cells = np.arange(klass.size, dtype=np.int64)
-        return cls(cells, np.zeros(klass.size, dtype=np.int64), cell_counts.astype(np.int64), klass.astype(np.int64), shown, classes)
+        return cls(
+            cells, np.zeros(klass.size, dtype=np.int64), cell_counts.astype(np.int64), klass.astype(np.int64), shown, classes
+        )
 
     @property
     def split(self) -> bool:

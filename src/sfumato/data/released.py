@@ -44,7 +44,7 @@ class ReleasedTable:
     @property
     def suppressed(self) -> int:
         """Records of the original that are not in the release."""
-        return max(self.records - self.table.num_rows, 0)
+        return max(self.records - int(self.table.num_rows), 0)
 
     @cached_property
     def shown(self) -> Mapping[str, Mapping[str | None, ShownValue]]:
@@ -52,7 +52,12 @@ class ReleasedTable:
 
         A text that names nodes on several levels is read as the most general of them.
         """
-        return {name: {**_node_values(tree), **self.ranges.get(name, {})} for name, tree in self.hierarchies.items()}
+        values: dict[str, Mapping[str | None, ShownValue]] = {}
+        for name, tree in self.hierarchies.items():
+            known = _node_values(tree)
+            known.update(self.ranges.get(name, {}).items())
+            values[name] = known
+        return values
 
 
 def _node_values(tree: Hierarchy) -> dict[str | None, ShownValue]:

@@ -98,9 +98,7 @@ def sample_schema() -> Schema:
         dataset="sample-people",
         columns={
             "name": Column(role="identifier", type="string"),
-            "sex": Column(
-                role="quasi", type="string", domain=made_up.SEXES, hierarchy=HierarchySpec(flat=True)
-            ),
+            "sex": Column(role="quasi", type="string", domain=made_up.SEXES, hierarchy=HierarchySpec(flat=True)),
             "age": Column(
                 role="quasi",
                 type="integer",
@@ -108,25 +106,17 @@ def sample_schema() -> Schema:
                 hierarchy=HierarchySpec(intervals=(5, 10, 20, 40)),
             ),
             "postcode": Column(role="quasi", type="string", hierarchy=HierarchySpec(mask="right")),
-            "country": Column(
-                role="quasi", type="string", hierarchy=HierarchySpec(tree=made_up.COUNTRY_TREE)
-            ),
+            "country": Column(role="quasi", type="string", hierarchy=HierarchySpec(tree=made_up.COUNTRY_TREE)),
             "education": Column(
                 role="quasi",
                 type="string",
                 order=made_up.EDUCATION,
                 hierarchy=HierarchySpec(tree=made_up.EDUCATION_TREE),
             ),
-            "marital-status": Column(
-                role="quasi", type="string", hierarchy=HierarchySpec(tree=made_up.MARITAL_STATUS_TREE)
-            ),
-            "occupation": Column(
-                role="quasi", type="string", hierarchy=HierarchySpec(tree=made_up.OCCUPATION_TREE)
-            ),
+            "marital-status": Column(role="quasi", type="string", hierarchy=HierarchySpec(tree=made_up.MARITAL_STATUS_TREE)),
+            "occupation": Column(role="quasi", type="string", hierarchy=HierarchySpec(tree=made_up.OCCUPATION_TREE)),
             "income": Column(role="sensitive", type="integer", bounds=(0, 250_000)),
-            "diagnosis": Column(
-                role="sensitive", type="string", hierarchy=HierarchySpec(tree=made_up.DIAGNOSIS_TREE)
-            ),
+            "diagnosis": Column(role="sensitive", type="string", hierarchy=HierarchySpec(tree=made_up.DIAGNOSIS_TREE)),
         },
     )
 
@@ -145,9 +135,7 @@ def write_sample(folder: str | Path, rows: int = 50_000, seed: int = 1) -> tuple
         tree = hierarchy_builders.from_tree((spec.tree if spec else None) or {}, name=name)
         with atomic_path(target / f"people_{name}.csv") as temporary:
             hierarchy_builders.save(tree, temporary)
-        columns[name] = columns[name].model_copy(
-            update={"hierarchy": HierarchySpec(file=f"people_{name}.csv")}
-        )
+        columns[name] = columns[name].model_copy(update={"hierarchy": HierarchySpec(file=f"people_{name}.csv")})
     data, description = target / "people.csv", target / "people.toml"
     write_csv(sample_table(rows, seed), data)
     with atomic_path(description) as temporary:
@@ -168,9 +156,7 @@ def _falling(count: int, steepness: float) -> Floats:
 
 def _age_weights() -> Floats:
     ages = np.arange(_YOUNGEST, _OLDEST + 1)
-    return np.where(
-        ages < 60, 1.0 + 0.006 * (ages - 18), np.maximum(1.25 * (1.0 - ((ages - 60) / 37.0) ** 2), 0.01)
-    )
+    return np.where(ages < 60, 1.0 + 0.006 * (ages - 18), np.maximum(1.25 * (1.0 - ((ages - 60) / 37.0) ** 2), 0.01))
 
 
 def _education(draws: _Draws, age: Codes) -> Codes:

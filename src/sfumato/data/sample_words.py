@@ -33,9 +33,7 @@ MARITAL_STATUS_TREE: dict[str, Any] = {
 }
 
 #: Country of citizenship, most frequent first.
-COUNTRIES = tuple(
-    "NO SE DK PL DE LT SY GB UA SO FI IN IQ TR US FR NL ES IT RO PK VN PH BR CN NG MA JP CA AU".split()
-)
+COUNTRIES = tuple("NO SE DK PL DE LT SY GB UA SO FI IN IQ TR US FR NL ES IT RO PK VN PH BR CN NG MA JP CA AU".split())
 COUNTRY_TREE: dict[str, Any] = {
     "Europe": {
         "Northern Europe": ["NO", "SE", "DK", "FI", "LT", "GB"],

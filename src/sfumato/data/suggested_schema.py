@@ -56,9 +56,7 @@ def _hierarchy(column: ColumnProfile) -> HierarchySpec:
     if column.type in ("date", "datetime"):
         return HierarchySpec(dates=("month", "quarter", "year", "decade"))
     if column.type in ("integer", "number") and column.distinct > _FEW_NUMBERS:
-        widths = nested_widths(
-            float(column.largest or 0) - float(column.smallest or 0), column.type == "integer"
-        )
+        widths = nested_widths(float(column.largest or 0) - float(column.smallest or 0), column.type == "integer")
         if widths:
             return HierarchySpec(intervals=widths)
     if column.type == "string" and column.domain and _is_code(column.domain):

@@ -38,9 +38,7 @@ def write_file(table: pa.Table, path: str | Path) -> None:
     }
     ending = Path(path).suffix.lower()
     if ending not in writers:
-        raise Unsupported(
-            f"cannot write '{Path(path).name}': the name should end with one of {', '.join(writers)}"
-        )
+        raise Unsupported(f"cannot write '{Path(path).name}': the name should end with one of {', '.join(writers)}")
     writers[ending](table, path)
 
 
@@ -88,15 +86,11 @@ def spreadsheet_notices(table: pa.Table) -> list[str]:
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pc.match_substring_regex(pa.array([name]), _FORMULA)[0].as_py():
             notices.append(f"the name of column {name!r} starts like a formula; a spreadsheet may run it")
-        if not (
-            pa.types.is_string(_value_type(column.type)) or pa.types.is_large_string(_value_type(column.type))
-        ):
+        if not (pa.types.is_string(_value_type(column.type)) or pa.types.is_large_string(_value_type(column.type))):
             continue
         counted = column.value_counts()
         values = counted.field("values").cast(pa.string())
-        risky = pc.and_not(
-            pc.match_substring_regex(values, _FORMULA), pc.match_substring_regex(values, _NUMBER)
-        )
+        risky = pc.and_not(pc.match_substring_regex(values, _FORMULA), pc.match_substring_regex(values, _NUMBER))
         cells = pc.sum(counted.field("counts").filter(risky)).as_py() or 0
         if cells:
             notices.append(
@@ -111,11 +105,7 @@ def clean(table: pa.Table) -> pa.Table:
     metadata, NaN as missing."""
     import pyarrow as pa
 
-    nested = [
-        name
-        for name, arrow in zip(table.column_names, table.schema.types, strict=True)
-        if pa.types.is_nested(arrow)
-    ]
+    nested = [name for name, arrow in zip(table.column_names, table.schema.types, strict=True) if pa.types.is_nested(arrow)]
     if nested:
         raise Unsupported(f"columns with nested values cannot be written: {', '.join(map(repr, nested))}")
     arrays = [_clean_column(column) for column in table.columns]
@@ -184,9 +174,7 @@ def _clean_dictionary(column: pa.ChunkedArray) -> pa.Array:
     value_type = _value_type(column.type)
     if column.num_chunks == 0:
         return pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), pa.array([], value_type))
-    codes = np.concatenate(
-        [chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy() for chunk in column.chunks]
-    )
+    codes = np.concatenate([chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy() for chunk in column.chunks])
     dictionary = column.chunk(0).dictionary
     position = np.full(len(dictionary) + 1, -1, dtype=np.int32)
     used = np.unique(codes[codes >= 0])
@@ -221,9 +209,7 @@ def _refuse_zero_bytes(table: pa.Table) -> None:
     bad = []
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_string(_value_type(column.type)) or pa.types.is_large_string(_value_type(column.type)):
-            parts = [
-                chunk.dictionary if pa.types.is_dictionary(column.type) else chunk for chunk in column.chunks
-            ]
+            parts = [chunk.dictionary if pa.types.is_dictionary(column.type) else chunk for chunk in column.chunks]
             if any(pc.any(pc.match_substring(values, "\0")).as_py() for values in parts):
                 bad.append(name)
     if bad or any("\0" in name for name in table.column_names):

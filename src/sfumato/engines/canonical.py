@@ -37,12 +37,7 @@ def kind_of_type(given: pa.DataType) -> Kind | None:
     structs)."""
     types = pa.types
     given = given.value_type if types.is_dictionary(given) else given
-    if (
-        types.is_string(given)
-        or types.is_large_string(given)
-        or types.is_string_view(given)
-        or types.is_null(given)
-    ):
+    if types.is_string(given) or types.is_large_string(given) or types.is_string_view(given) or types.is_null(given):
         return "string"
     if types.is_boolean(given):
         return "boolean"
@@ -67,9 +62,7 @@ def canonical_type(given: pa.DataType) -> pa.DataType:
     return given if kind is None else ARROW_TYPES[kind]
 
 
-def canonical_column(
-    column: pa.Array | pa.ChunkedArray, name: str, kind: Kind | None = None
-) -> pa.ChunkedArray:
+def canonical_column(column: pa.Array | pa.ChunkedArray, name: str, kind: Kind | None = None) -> pa.ChunkedArray:
     """A column in its one form; `kind` overrules what its type suggests (a sum arrives as a decimal but is
     `wide`)."""
     chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
@@ -88,10 +81,7 @@ def canonical_column(
 
 def canonical_table(table: pa.Table, names: Sequence[str], kinds: Sequence[Kind | None]) -> pa.Table:
     """A query's result, column by position, under its real names."""
-    columns = [
-        canonical_column(column, name, kind)
-        for column, name, kind in zip(table.columns, names, kinds, strict=True)
-    ]
+    columns = [canonical_column(column, name, kind) for column, name, kind in zip(table.columns, names, kinds, strict=True)]
     return pa.table(columns, schema=pa.schema([(n, c.type) for n, c in zip(names, columns, strict=True)]))
 
 
@@ -113,9 +103,7 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
 def decoded_table(table: pa.Table) -> pa.Table:
     """The table without dictionary encoding, for receivers that know none."""
     columns = [_decoded(c) if pa.types.is_dictionary(c.type) else c for c in table.columns]
-    return pa.table(
-        columns, schema=pa.schema([(n, c.type) for n, c in zip(table.column_names, columns, strict=True)])
-    )
+    return pa.table(columns, schema=pa.schema([(n, c.type) for n, c in zip(table.column_names, columns, strict=True)]))
 
 
 def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -144,8 +132,7 @@ def _cast(column: pa.ChunkedArray, target: pa.DataType, name: str) -> pa.Chunked
         if pa.types.is_timestamp(target) or pa.types.is_time(target):
             return column  # finer than microseconds: kept as it is rather than cut
         raise SourceError(
-            f"column '{name}' holds whole numbers beyond 64 bits. Store it as text "
-            "or as a floating-point number."
+            f"column '{name}' holds whole numbers beyond 64 bits. Store it as text or as a floating-point number."
         ) from None
 
 

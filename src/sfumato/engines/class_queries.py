@@ -44,9 +44,7 @@ LAST = "\x00last"
 NUMBER = "\x00number"
 
 
-def group_plan(
-    fields: Mapping[str, Field], columns: Sequence[str], unit: str | None, weight: str | None
-) -> Plan:
+def group_plan(fields: Mapping[str, Field], columns: Sequence[str], unit: str | None, weight: str | None) -> Plan:
     """The distinct tuples of `columns` with COUNT, UNITS and WEIGHT, see `Relation.group`."""
     read = dict.fromkeys([*columns, *(extra for extra in (unit, weight) if extra is not None)])
     # Counting all rows still needs some column to read.
@@ -73,9 +71,7 @@ def grouped_table(answer: pa.Table) -> pa.Table:
     return answer
 
 
-def recode_plan(
-    fields: Mapping[str, Field], recoding: RecodingTable, cells: pa.Table, keep: Sequence[str]
-) -> Plan:
+def recode_plan(fields: Mapping[str, Field], recoding: RecodingTable, cells: pa.Table, keep: Sequence[str]) -> Plan:
     """The kept columns that are not replaced, and the class of each row that is not suppressed."""
     keys = tuple(recoding.keys.column_names)
     carried = tuple(name for name in keep if name not in recoding.quasi)
@@ -130,9 +126,7 @@ def released_table(
     """The released rows: `klass[r]` is the class of row r, `carried` the columns that stay as they are."""
     columns = []
     for name in keep:
-        columns.append(
-            _shown(recoding.classes.column(name), klass, name) if name in recoding.quasi else carried[name]
-        )
+        columns.append(_shown(recoding.classes.column(name), klass, name) if name in recoding.quasi else carried[name])
     if not columns:
         return pa.table({})
     return pa.table(columns, schema=pa.schema([(n, c.type) for n, c in zip(keep, columns, strict=True)]))

@@ -97,9 +97,7 @@ class _Compiler:
                 return select.where(self.value(condition, kinds, alias)), kinds
             case p.Project(source, named):
                 select, kinds, alias = self.over(source)
-                shown = [
-                    self.named(entry.name, self.value(entry.expression, kinds, alias)) for entry in named
-                ]
+                shown = [self.named(entry.name, self.value(entry.expression, kinds, alias)) for entry in named]
                 return select.select(*shown, append=False), p.columns(plan)
             case p.Group():
                 return self.group(plan)
@@ -180,13 +178,9 @@ class _Compiler:
             case "max":
                 return exp.Max(this=value)
 
-    def numbered(
-        self, partition: Sequence[str], order: Sequence[p.Order], kinds: Mapping[str, Kind], alias: str
-    ) -> exp.Window:
+    def numbered(self, partition: Sequence[str], order: Sequence[p.Order], kinds: Mapping[str, Kind], alias: str) -> exp.Window:
         terms = [
-            exp.Ordered(
-                this=self.value(entry.expression, kinds, alias), desc=entry.descending, nulls_first=True
-            )
+            exp.Ordered(this=self.value(entry.expression, kinds, alias), desc=entry.descending, nulls_first=True)
             for entry in order
         ]
         # A window function must have an order on some engines, so that an empty one becomes a constant.
@@ -213,14 +207,9 @@ class _Compiler:
         matched = {name for _, name in plan.on}
         shown = [self.named(name, self.column(name, one)) for name in left_kinds]
         shown += [self.named(n, self.column(n, other)) for n in right_kinds if n not in matched]
-        pairs = [
-            null_safe_equal(self.column(a, one), self.column(b, other), left_kinds[a], self.dialect)
-            for a, b in plan.on
-        ]
+        pairs = [null_safe_equal(self.column(a, one), self.column(b, other), left_kinds[a], self.dialect) for a, b in plan.on]
         joined = (
-            exp.select(*shown)
-            .from_(left.subquery(one))
-            .join(right.subquery(other), on=exp.and_(*pairs), join_type=plan.kind)
+            exp.select(*shown).from_(left.subquery(one)).join(right.subquery(other), on=exp.and_(*pairs), join_type=plan.kind)
         )
         return joined, p.columns(plan)
 
@@ -249,9 +238,7 @@ def stored_value(raw: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.E
     if entry.missing:
         codes = [text_literal(code) for code in entry.missing]
         text = exp.cast(raw.copy(), sql_type("string", dialect))
-        value = exp.Case(
-            ifs=[exp.If(this=exp.In(this=text, expressions=codes), true=exp.Null())], default=raw.copy()
-        )
+        value = exp.Case(ifs=[exp.If(this=exp.In(this=text, expressions=codes), true=exp.Null())], default=raw.copy())
     value = as_kind(value, entry.kind, dialect)
     return without_nan(value, dialect) if entry.kind == "number" else value
 

@@ -95,9 +95,7 @@ def literal(value: Value, kind: Kind, dialect: Dialect) -> exp.Expression:
     return as_kind(text_literal(repr(value)), kind, dialect)
 
 
-def compile_expression(
-    expression: e.Expression, kinds: Mapping[str, Kind], column: ColumnOf, dialect: Dialect
-) -> exp.Expression:
+def compile_expression(expression: e.Expression, kinds: Mapping[str, Kind], column: ColumnOf, dialect: Dialect) -> exp.Expression:
     """One expression in SQL; `column` writes a column reference."""
 
     def inner(part: e.Expression) -> exp.Expression:
@@ -170,8 +168,6 @@ def _clamp(value: exp.Expression, low: exp.Expression, high: exp.Expression) -> 
 def _fixed_point(value: exp.Expression, scale: int, limit: float, dialect: Dialect) -> exp.Expression:
     number = as_kind(value, "number", dialect)
     bounds = (literal(float(bound), "number", dialect) for bound in (-limit, limit))
-    scaled = exp.Mul(
-        this=exp.Paren(this=_clamp(number, *bounds)), expression=literal(float(scale), "number", dialect)
-    )
+    scaled = exp.Mul(this=exp.Paren(this=_clamp(number, *bounds)), expression=literal(float(scale), "number", dialect))
     half = literal(0.5, "number", dialect)
     return as_kind(exp.Floor(this=exp.Add(this=scaled, expression=half)), "integer", dialect)

@@ -48,9 +48,7 @@ def text_kinds(
                 default=column.copy(),
             )
         for kind, form in _FORMS.items():
-            matches: exp.Expression = exp.Anonymous(
-                this="regexp_full_match", expressions=[value.copy(), text_literal(form)]
-            )
+            matches: exp.Expression = exp.Anonymous(this="regexp_full_match", expressions=[value.copy(), text_literal(form)])
             if kind == "date":
                 real = exp.Not(
                     this=exp.Is(

@@ -90,9 +90,7 @@ class DuckDBRelation(SqlRelation):
         if self._database:
             return PhysicalTable(self._found_table())
         if any(character in self._path.name for character in "*?[]{}"):
-            raise SourceError(
-                f"'{self._path}': DuckDB reads *, ?, [ and {{ in a file name as a pattern; rename the file"
-            )
+            raise SourceError(f"'{self._path}': DuckDB reads *, ?, [ and {{ in a file name as a pattern; rename the file")
         path = str(self._path.resolve())
         if self._path.suffix.lower() in (".parquet", ".pq"):
             return PhysicalTable((path,), "read_parquet", columns=self._parquet_names(path))
@@ -125,9 +123,7 @@ class DuckDBRelation(SqlRelation):
         if self._table is None:
             if len(found) == 1:
                 return next(iter(found.values()))
-            raise SourceError(
-                f"'{self._path}' has {len(found)} tables; name one with table=: {_listed(found)}"
-            )
+            raise SourceError(f"'{self._path}' has {len(found)} tables; name one with table=: {_listed(found)}")
         if self._table not in found:
             raise SourceError(f"'{self._path}' has no table '{self._table}'; it has: {_listed(found)}")
         return found[self._table]
@@ -174,11 +170,7 @@ class DuckDBRelation(SqlRelation):
 
         with tempfile.TemporaryDirectory(prefix="sfumato-spill-") as spill:
             try:
-                connection = (
-                    duckdb.connect(str(self._path), read_only=True)
-                    if self._database
-                    else duckdb.connect(":memory:")
-                )
+                connection = duckdb.connect(str(self._path), read_only=True) if self._database else duckdb.connect(":memory:")
             except duckdb.Error as error:
                 raise SourceError(
                     f"'{self._path}' cannot be opened as a DuckDB database ({type(error).__name__}). "
@@ -206,10 +198,7 @@ def list_tables(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[str, .
         "AND table_schema NOT IN ('information_schema', 'pg_catalog') "
         "ORDER BY ALL"
     ).fetchall()
-    return {
-        (name if schema == "main" else f"{schema}.{name}"): (catalog, schema, name)
-        for catalog, schema, name in rows
-    }
+    return {(name if schema == "main" else f"{schema}.{name}"): (catalog, schema, name) for catalog, schema, name in rows}
 
 
 def kind_of_sql_type(given: str) -> Kind:

@@ -17,9 +17,7 @@ from sfumato.core.errors import Unsupported
 
 #: What a column holds, whatever engine carries it. `instant` is a moment in time, `datetime` a reading of
 #: a clock, `wide` an integer of up to 38 digits (a sum of integers).
-Kind: TypeAlias = OneOf[
-    "string", "integer", "number", "boolean", "date", "datetime", "instant", "time", "binary", "wide"
-]
+Kind: TypeAlias = OneOf["string", "integer", "number", "boolean", "date", "datetime", "instant", "time", "binary", "wide"]
 Value: TypeAlias = None | bool | int | float | str | datetime.date | datetime.datetime
 
 NUMERIC: frozenset[Kind] = frozenset({"integer", "number", "wide"})
@@ -271,9 +269,7 @@ def kind_of_value(value: Value) -> Kind:
     raise Unsupported("a missing constant needs a kind")
 
 
-def _choose(
-    branches: tuple[tuple[Expression, Expression], ...], otherwise: Expression, columns: Mapping[str, Kind]
-) -> Kind:
+def _choose(branches: tuple[tuple[Expression, Expression], ...], otherwise: Expression, columns: Mapping[str, Kind]) -> Kind:
     kinds = {kind_of(otherwise, columns)}
     for condition, value in branches:
         _expect(kind_of(condition, columns), {"boolean"}, "Choose")

@@ -79,9 +79,7 @@ class MemoryRelation:
     def __init__(self, table: pa.Table) -> None:
         names = table.column_names
         twice = sorted({name for name in names if names.count(name) > 1})
-        all_at_once(
-            SchemaError, "table", (f"the column name '{name}' occurs more than once" for name in twice)
-        )
+        all_at_once(SchemaError, "table", (f"the column name '{name}' occurs more than once" for name in twice))
         self._rows: int = table.num_rows
         self._given: dict[str, pa.ChunkedArray] = dict(zip(names, table.columns, strict=True))
         self._canonical: dict[str, pa.ChunkedArray] = {}
@@ -122,15 +120,11 @@ class MemoryRelation:
                 raise MissingColumn(f"there is no column '{name}' in the table")
             column = self.column(name)
             if kind_of_type(column.type) is None:
-                raise Unsupported(
-                    f"column '{name}' has the type {column.type}, whose values cannot be grouped"
-                )
+                raise Unsupported(f"column '{name}' has the type {column.type}, whose values cannot be grouped")
             self._coded[name] = encode(column)
         return self._coded[name]
 
-    def group(
-        self, columns: Sequence[str], *, unit: str | None = None, weight: str | None = None
-    ) -> pa.Table:
+    def group(self, columns: Sequence[str], *, unit: str | None = None, weight: str | None = None) -> pa.Table:
         """The distinct tuples of `columns` in the order of their first row, see `Relation.group`."""
         needed = dict.fromkeys([*columns, *(extra for extra in (unit, weight) if extra is not None)])
         faults = (f"there is no column '{name}' in the table" for name in needed if name not in self._given)
@@ -270,9 +264,7 @@ def encode(column: pa.ChunkedArray) -> Coded:
     array = one_array(column)
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
-        return Coded(
-            array.dictionary, _filled(array.indices, len(array.dictionary)), array.indices.null_count > 0
-        )
+        return Coded(array.dictionary, _filled(array.indices, len(array.dictionary)), array.indices.null_count > 0)
     values = array.dictionary
     codes = _filled(array.indices, len(values))
     distinct = values.dictionary_encode()
@@ -308,9 +300,7 @@ def _same_keys(one: pa.Table, other: pa.Table) -> bool:
     if one.column_names != other.column_names or one.num_rows != other.num_rows:
         return False
     # Selecting columns keeps their buffers, so that the common case is seen without looking at values.
-    return all(
-        _address(a) == _address(b) for a, b in zip(one.columns, other.columns, strict=True)
-    ) or one.equals(other)
+    return all(_address(a) == _address(b) for a, b in zip(one.columns, other.columns, strict=True)) or one.equals(other)
 
 
 def _address(column: pa.ChunkedArray) -> list[int]:

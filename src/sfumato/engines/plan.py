@@ -194,9 +194,7 @@ def aggregate_kind(aggregate: Aggregate, below: Mapping[str, Kind]) -> Kind:
             raise Unsupported(f"a {kind} cannot be summed")
         return "number" if kind == "number" else "wide"
     if kind == "boolean":
-        raise Unsupported(
-            f"'{aggregate.function}' of a boolean is not the same on all engines; count instead"
-        )
+        raise Unsupported(f"'{aggregate.function}' of a boolean is not the same on all engines; count instead")
     return kind
 
 
@@ -289,9 +287,7 @@ def _own_faults(plan: Plan, known: list[dict[str, Kind]]) -> Iterator[str]:
             if not keys and not aggregates:
                 yield "a grouping has neither keys nor aggregates"
         case PerUnitAggregate(_, unit, keys, aggregates):
-            yield from _twice(
-                [*dict.fromkeys([unit, *keys]), *(a.name for a in aggregates)], "a per-unit aggregate"
-            )
+            yield from _twice([*dict.fromkeys([unit, *keys]), *(a.name for a in aggregates)], "a per-unit aggregate")
         case Number(_, name, _, _):
             yield from _twice([*known[0], name], "a numbering")
         case Bound(_, _, limit, _):

@@ -134,17 +134,13 @@ class PostgresRelation(SqlRelation):
         from sfumato.engines.memory import MemoryRelation
 
         needed = list(dict.fromkeys([*recoding.keys.column_names, *keep]))
-        rows = pa.Table.from_batches(
-            self.batches(needed), schema=pa.schema([self.schema().field(n) for n in needed])
-        )
+        rows = pa.Table.from_batches(self.batches(needed), schema=pa.schema([self.schema().field(n) for n in needed]))
         return MemoryRelation(rows).recode(recoding, keep)
 
     def run(self, plan: Plan, uploads: Mapping[str, pa.Table] | None = None) -> pa.Table:
         """The answer to a plan over `rows` and uploaded tables."""
         batches = list(self._answer(plan, uploads or {}))
-        return (
-            pa.Table.from_batches(batches[1:], schema=batches[0].schema) if len(batches) > 1 else batches[0]
-        )
+        return pa.Table.from_batches(batches[1:], schema=batches[0].schema) if len(batches) > 1 else batches[0]
 
     def stream(self, plan: Plan) -> Iterator[pa.RecordBatch]:
         """The answer to a plan over `rows`, a batch at a time."""

@@ -95,9 +95,7 @@ def plain_errors(where: str) -> Iterator[None]:
         yield
     except psycopg.Error as error:
         code = f", SQLSTATE {error.sqlstate}" if error.sqlstate else ""
-        raise Refused(
-            f"{where}: PostgreSQL refused the question ({type(error).__name__}{code})", error.sqlstate
-        ) from None
+        raise Refused(f"{where}: PostgreSQL refused the question ({type(error).__name__}{code})", error.sqlstate) from None
 
 
 def upload(connection: psycopg.Connection[Any], name: str, table: pa.Table) -> PhysicalTable:
@@ -149,9 +147,7 @@ def copy_in(connection: psycopg.Connection[Any], path: tuple[str, ...], table: p
     plain = decoded_table(table)
     for place, (name, column) in enumerate(zip(plain.column_names, plain.columns, strict=True)):
         if pa.types.is_binary(column.type):
-            hexadecimal = pa.chunked_array(
-                [[None if v is None else "\\x" + v.hex() for v in column.to_pylist()]], pa.string()
-            )
+            hexadecimal = pa.chunked_array([[None if v is None else "\\x" + v.hex() for v in column.to_pylist()]], pa.string())
             plain = plain.set_column(place, name, hexadecimal)
     statement = sql.SQL("COPY {} FROM STDIN (FORMAT csv)").format(sql.Identifier(*path))
     options = pa_csv.WriteOptions(include_header=False)
@@ -175,11 +171,7 @@ def copied_out(connection: psycopg.Connection[Any], query: CompiledQuery) -> Ite
     statement = f"COPY ({whole.sql(dialect='postgres')}) TO STDOUT (FORMAT csv)"
     names = list(query.physical_names())
     travels = {
-        name: _TRAVELS[kind][1]
-        if kind in _TRAVELS
-        else pa.string()
-        if kind == "string"
-        else ARROW_TYPES[kind]
+        name: _TRAVELS[kind][1] if kind in _TRAVELS else pa.string() if kind == "string" else ARROW_TYPES[kind]
         for name, kind in zip(names, query.columns.values(), strict=True)
     }
     with connection.cursor() as cursor, cursor.copy(statement.encode()) as copy:
@@ -206,14 +198,10 @@ def received(batch: pa.RecordBatch, query: CompiledQuery) -> pa.Table:
     columns = []
     for column, kind in zip(batch.columns, query.columns.values(), strict=True):
         if kind == "binary":
-            columns.append(
-                pa.array([None if v is None else bytes.fromhex(v) for v in column.to_pylist()], pa.binary())
-            )
+            columns.append(pa.array([None if v is None else bytes.fromhex(v) for v in column.to_pylist()], pa.binary()))
         elif kind in _TRAVELS:
             target = ARROW_TYPES[kind]
-            columns.append(
-                column.cast(target) if kind != "instant" else pc.cast(column, pa.timestamp("us")).cast(target)
-            )
+            columns.append(column.cast(target) if kind != "instant" else pc.cast(column, pa.timestamp("us")).cast(target))
         else:
             columns.append(column)
     table = pa.table(columns, names=[f"c{i}" for i in range(len(columns))])

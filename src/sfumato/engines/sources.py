@@ -61,16 +61,11 @@ def _schema(given: SchemaLike | None) -> Schema | None:
     return Schema.parse(given) if isinstance(given, Mapping) else Schema.load(given)
 
 
-def _open(
-    source: Any, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]
-) -> Microdata:
+def _open(source: Any, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]) -> Microdata:
     if is_postgres_url(source):
         return _postgres(source, schema, table, engine, options)
     if isinstance(source, str) and "://" in source:
-        raise SourceError(
-            f"addresses of the kind '{source.split('://')[0]}://' are not supported; "
-            "use postgresql:// or a file"
-        )
+        raise SourceError(f"addresses of the kind '{source.split('://')[0]}://' are not supported; use postgresql:// or a file")
     if engine == "spark" or _is_spark_frame(source):
         return _spark(source, schema, table, engine, options)
     if engine == "postgres":
@@ -80,9 +75,7 @@ def _open(
     return _frame(source, schema, table, engine, options)
 
 
-def _postgres(
-    url: str, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]
-) -> Microdata:
+def _postgres(url: str, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]) -> Microdata:
     from sfumato.engines.postgres import PostgresRelation
 
     if engine not in (None, "postgres", "memory"):
@@ -95,9 +88,7 @@ def _postgres(
     return _described(relation, f"{redacted(url)}, table {table}", table)
 
 
-def _spark(
-    source: Any, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]
-) -> Microdata:
+def _spark(source: Any, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]) -> Microdata:
     from sfumato.engines.spark import SparkRelation
 
     if engine not in (None, "spark", "memory"):
@@ -111,9 +102,7 @@ def _spark(
     return _described(relation, f"Spark table {name}" if isinstance(source, str) else "Spark DataFrame", name)
 
 
-def _file(
-    path: Path, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]
-) -> Microdata:
+def _file(path: Path, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]) -> Microdata:
     from sfumato.data.readers import read_file
     from sfumato.engines.duckdb import DuckDBRelation, is_database
     from sfumato.engines.memory import MemoryRelation
@@ -121,14 +110,10 @@ def _file(
     database = path.suffix.lower() in _DATABASE_FILES or is_database(path)
     if database or engine == "duckdb":
         if not database and path.suffix.lower() not in _LAZY_FILES:
-            raise SourceError(
-                f"DuckDB does not read '{path}' in place; leave engine out to read it into memory"
-            )
+            raise SourceError(f"DuckDB does not read '{path}' in place; leave engine out to read it into memory")
         if not database and table is not None:
             raise SourceError(f"'{path}' is one table; table= is for databases")
-        _no_other(
-            options, ("threads", "memory_limit") if database else ("threads", "memory_limit", "separator")
-        )
+        _no_other(options, ("threads", "memory_limit") if database else ("threads", "memory_limit", "separator"))
         declared = None if engine == "memory" else schema
         relation = DuckDBRelation(path, table, types=_types(declared), missing=_missing(declared), **options)
         named = f"{path.name}, table {table}" if table else path.name
@@ -137,14 +122,10 @@ def _file(
         raise SourceError(f"'{path}' is one table; table= is for databases")
     _no_other(options, ("separator", "encoding", "decimal", "strip", "sheet", "as_text"))
     result = read_file(path, schema, **options)
-    return _held(
-        MemoryRelation(result.table), result.columns, path.name, path.name.split(".")[0], result.notes
-    )
+    return _held(MemoryRelation(result.table), result.columns, path.name, path.name.split(".")[0], result.notes)
 
 
-def _frame(
-    source: Any, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]
-) -> Microdata:
+def _frame(source: Any, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]) -> Microdata:
     from sfumato.data.readers import from_frame
     from sfumato.engines.memory import MemoryRelation
 
@@ -152,9 +133,7 @@ def _frame(
         raise SourceError(f"a table in memory cannot be read with engine='{engine}'")
     _no_other(options, ("as_text",))
     result = from_frame(source, schema, **options)
-    return _held(
-        MemoryRelation(result.table), result.columns, "table in memory", table or "unnamed", result.notes
-    )
+    return _held(MemoryRelation(result.table), result.columns, "table in memory", table or "unnamed", result.notes)
 
 
 def _in_memory(data: Microdata, schema: Schema | None) -> Microdata:
@@ -163,14 +142,10 @@ def _in_memory(data: Microdata, schema: Schema | None) -> Microdata:
     from sfumato.engines.memory import MemoryRelation
 
     result = from_frame(data.table(), schema)
-    return _held(
-        MemoryRelation(result.table), result.columns, data.description, data.schema.dataset, result.notes
-    )
+    return _held(MemoryRelation(result.table), result.columns, data.description, data.schema.dataset, result.notes)
 
 
-def _held(
-    relation: Relation, columns: Mapping[str, Column], description: str, dataset: str, notes: tuple[str, ...]
-) -> Microdata:
+def _held(relation: Relation, columns: Mapping[str, Column], description: str, dataset: str, notes: tuple[str, ...]) -> Microdata:
     return Microdata(relation, Schema(dataset=_dataset(dataset), columns=dict(columns)), description, notes)
 
 
@@ -178,9 +153,7 @@ def _described(relation: Relation, description: str, dataset: str) -> Microdata:
     """A table on an engine, every column plain and of the type it is stored with."""
     from sfumato.engines.canonical import kind_of_type
 
-    columns = {
-        field.name: Column(type=_declared_type(kind_of_type(field.type))) for field in relation.schema()
-    }
+    columns = {field.name: Column(type=_declared_type(kind_of_type(field.type))) for field in relation.schema()}
     return Microdata(relation, Schema(dataset=_dataset(dataset), columns=columns), description)
 
 
@@ -219,7 +192,4 @@ def _no_other(options: Mapping[str, Any], allowed: Sequence[str]) -> None:
 
 def _is_spark_frame(source: object) -> bool:
     # By name, so that nobody without Spark pays for its import.
-    return any(
-        kind.__module__.startswith("pyspark.") and kind.__name__ == "DataFrame"
-        for kind in type(source).__mro__
-    )
+    return any(kind.__module__.startswith("pyspark.") and kind.__name__ == "DataFrame" for kind in type(source).__mro__)

@@ -63,9 +63,7 @@ class SparkRelation(SqlRelation):
         self._missing = missing
         names = self._frame.columns
         twice = sorted({name for name in names if names.count(name) > 1})
-        all_at_once(
-            SchemaError, "DataFrame", (f"the column name '{name}' occurs more than once" for name in twice)
-        )
+        all_at_once(SchemaError, "DataFrame", (f"the column name '{name}' occurs more than once" for name in twice))
 
     def __repr__(self) -> str:
         return f"SparkRelation({len(self._frame.columns)} columns)"
@@ -141,10 +139,7 @@ def spark_schema(table: pa.Table) -> str:
     """The types of `for_spark(table)` in Spark's words."""
     from sfumato.engines.compile_expression import sql_type
 
-    return ", ".join(
-        f"s{i} {sql_type(field.kind, 'spark').sql(dialect='spark')}"
-        for i, field in enumerate(table_fields(table))
-    )
+    return ", ".join(f"s{i} {sql_type(field.kind, 'spark').sql(dialect='spark')}" for i, field in enumerate(table_fields(table)))
 
 
 def _canonical(answer: pa.Table, query: CompiledQuery) -> pa.Table:

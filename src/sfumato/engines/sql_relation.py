@@ -70,14 +70,10 @@ class SqlRelation(ABC):
         answer = self.run(Group(rows, (), (Aggregate("rows", "count"),)))
         return int(answer.column(0)[0].as_py())
 
-    def group(
-        self, columns: Sequence[str], *, unit: str | None = None, weight: str | None = None
-    ) -> pa.Table:
+    def group(self, columns: Sequence[str], *, unit: str | None = None, weight: str | None = None) -> pa.Table:
         """The distinct tuples of `columns`, see `Relation.group`; the order of the rows is the engine's."""
         self._require([*columns, *(extra for extra in (unit, weight) if extra is not None)])
-        return class_queries.grouped_table(
-            self.run(class_queries.group_plan(self.fields, columns, unit, weight))
-        )
+        return class_queries.grouped_table(self.run(class_queries.group_plan(self.fields, columns, unit, weight)))
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """All rows, a batch at a time."""
@@ -98,11 +94,7 @@ class SqlRelation(ABC):
         return class_queries.released_table(recoding, keep, klass, carried)
 
     def _require(self, names: Sequence[str]) -> None:
-        faults = (
-            f"there is no column '{name}' in the table"
-            for name in dict.fromkeys(names)
-            if name not in self.fields
-        )
+        faults = (f"there is no column '{name}' in the table" for name in dict.fromkeys(names) if name not in self.fields)
         all_at_once(MissingColumn, "table", faults)
 
 

@@ -24,9 +24,7 @@ DEFAULT_TABLE = "release"
 _LONGEST_POSTGRES_NAME = 63
 
 
-def write_table(
-    table: pa.Table, destination: str | Path, *, table_name: str | None = None, overwrite: bool = False
-) -> None:
+def write_table(table: pa.Table, destination: str | Path, *, table_name: str | None = None, overwrite: bool = False) -> None:
     """Write `table` to a DuckDB file (path) or a PostgreSQL database (URL).
 
     An existing table of that name is refused unless `overwrite` is set. `table_name` defaults to "release";
@@ -55,9 +53,7 @@ def _check_names(everything: list[str], columns: list[str], *, fold_case: bool) 
         if not name or "\x00" in name:
             faults.append("a name is empty or contains the character NUL")
         if not fold_case and len(name.encode()) > _LONGEST_POSTGRES_NAME and name in columns:
-            faults.append(
-                f"the column name '{name}' is longer than PostgreSQL keeps ({_LONGEST_POSTGRES_NAME} bytes)"
-            )
+            faults.append(f"the column name '{name}' is longer than PostgreSQL keeps ({_LONGEST_POSTGRES_NAME} bytes)")
     seen: dict[str, str] = {}
     for name in columns:
         key = name.lower() if fold_case else name
@@ -94,9 +90,7 @@ def _write_duckdb(table: pa.Table, path: Path, name: str, overwrite: bool) -> No
                 leftover.unlink(missing_ok=True)
 
 
-def _fill_duckdb(
-    connection: duckdb.DuckDBPyConnection, table: pa.Table, name: str, overwrite: bool, where: str
-) -> None:
+def _fill_duckdb(connection: duckdb.DuckDBPyConnection, table: pa.Table, name: str, overwrite: bool, where: str) -> None:
     from sqlglot import exp
 
     from sfumato.engines.compile_expression import identifier
@@ -104,13 +98,9 @@ def _fill_duckdb(
 
     connection.execute("SET python_enable_replacements = false")
     if name.lower() in {known.lower() for known in list_tables(connection)} and not overwrite:
-        raise SourceError(
-            f"'{where}' already has a table '{name}'; choose another table_name or pass overwrite=True"
-        )
+        raise SourceError(f"'{where}' already has a table '{name}'; choose another table_name or pass overwrite=True")
     connection.register("sfumato_rows", table.rename_columns([f"u{i}" for i in range(table.num_columns)]))
-    shown = [
-        exp.alias_(exp.column(f"u{i}"), label, quoted=True) for i, label in enumerate(table.column_names)
-    ]
+    shown = [exp.alias_(exp.column(f"u{i}"), label, quoted=True) for i, label in enumerate(table.column_names)]
     made = exp.Create(
         this=exp.Table(this=identifier(name)),
         kind="TABLE",
@@ -137,9 +127,7 @@ def _write_postgres(table: pa.Table, url: str, name: str, overwrite: bool) -> No
     all_at_once(Unsupported, "values", faults)
     with connect(url) as connection, connection.transaction():
         outer, _, inner = name.partition(".")
-        known = connection.execute(
-            "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", [outer]
-        ).fetchone()
+        known = connection.execute("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", [outer]).fetchone()
         path = (outer, inner) if inner and known else (name,)
         existing = connection.execute(
             "SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
@@ -147,10 +135,7 @@ def _write_postgres(table: pa.Table, url: str, name: str, overwrite: bool) -> No
             [path[-1], path[0] if len(path) > 1 else None],
         ).fetchone()
         if existing and not overwrite:
-            raise SourceError(
-                f"{redacted(url)} already has a table '{name}'; "
-                "choose another table_name or pass overwrite=True"
-            )
+            raise SourceError(f"{redacted(url)} already has a table '{name}'; choose another table_name or pass overwrite=True")
         if existing:
             connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(*path)))
         create_table(connection, path, table_fields(table), table.column_names, text="")
@@ -159,7 +144,5 @@ def _write_postgres(table: pa.Table, url: str, name: str, overwrite: bool) -> No
 
 def _has_nul(column: pa.ChunkedArray) -> bool:
     return any(
-        bool(pc.any(pc.match_substring(chunk.dictionary, "\x00")).as_py())
-        for chunk in column.chunks
-        if len(chunk.dictionary)
+        bool(pc.any(pc.match_substring(chunk.dictionary, "\x00")).as_py()) for chunk in column.chunks if len(chunk.dictionary)
     )

@@ -1,6 +1,7 @@
 """Class checks on histograms: does a class keep a promise, and if not, how many of its records must go at least?
 
-Every check returns one number per class: 0 when the class keeps the promise; otherwise a lower bound on the number of its records that
+Every check returns one number per class: 0 when the class keeps the promise; otherwise a lower bound on the number
+of its records that
 any finer partition must suppress. The bound rests on monotonicity: parts of a class that keep the promise also keep it
 together, so the kept records of a failing class form a sub-multiset that keeps it; the largest such sub-multiset is
 found in closed form or by bisection. It lets a search cut whole regions of a lattice by score.
@@ -156,7 +157,8 @@ def _recursive_numpy(totals: Int, start: int, width: int, c: float, least: int) 
 
 @kernel("int64[::1](int64[:,::1], int64, int64, float64, int64)", twin=_recursive_numpy)
 def recursive(totals: Int, start: int, width: int, c: float, least: int) -> Int:
-    """The largest count is not below c times the tail. A part has no larger tail, so every count must shrink below c times this one."""
+    """The largest count is not below c times the tail. A part has no larger tail, so every count must shrink below c
+    times this one."""
     need = np.zeros(totals.shape[0], dtype=np.int64)
     ranked = np.empty(width, dtype=np.int64)
     for row in range(totals.shape[0]):
@@ -195,7 +197,7 @@ def _closeness_numpy(totals: Int, start: int, width: int, group_of: Int, shares:
     records = counts.sum(axis=1)
 
     def distance(rows: NDArray[np.bool_], kept: Real) -> Real:
-        return np.maximum(shares - grouped[rows] / kept[:, None], 0.0).sum(axis=1) / levels
+        return np.asarray(np.maximum(shares - grouped[rows] / kept[:, None], 0.0).sum(axis=1) / levels)
 
     need = np.zeros(totals.shape[0], dtype=np.int64)
     some = records > 0
@@ -269,7 +271,7 @@ def _ordered_numpy(totals: Int, start: int, width: int, shares: Real, t: float) 
     def distance(rows: NDArray[np.bool_], kept: Real) -> Real:
         left = reference - below[rows] / kept[:, None]
         right = (1.0 - reference) - (records[rows][:, None] - below[rows]) / kept[:, None]
-        return (np.maximum(left, 0.0) + np.maximum(right, 0.0)).sum(axis=1) / max(width - 1, 1)
+        return np.asarray((np.maximum(left, 0.0) + np.maximum(right, 0.0)).sum(axis=1) / max(width - 1, 1))
 
     need = np.zeros(totals.shape[0], dtype=np.int64)
     some = records > 0

@@ -63,9 +63,7 @@ def available() -> bool:
     """True when `warm` has compiled exactly these sources for this interpreter and machine."""
     global _ready
     if _ready is None:
-        _ready = os.environ.get("SFUMATO_KERNELS") != "numpy" and any(
-            _read(folder) == _identity() for folder in _folders()
-        )
+        _ready = os.environ.get("SFUMATO_KERNELS") != "numpy" and any(_read(folder) == _identity() for folder in _folders())
     return _ready
 
 

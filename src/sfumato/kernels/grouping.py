@@ -19,7 +19,7 @@ Int = NDArray[np.int64]
 def group_columns(columns: Sequence[NDArray[np.int32]], cardinalities: Sequence[int]) -> tuple[Int, Int]:
     """Group numbers per row, counted by first appearance, and the first row of each group.
 
-    `columns[c]` holds codes in [0, cardinalities[c]). Without columns all rows are one group; without rows there is none.
+    `columns[c]` holds codes in [0, cardinalities[c]). Without rows there is no group.
     """
     if not columns:
         raise ValueError("grouping needs at least one column")

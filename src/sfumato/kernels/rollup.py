@@ -1,6 +1,7 @@
 """Roll-ups: the classes of a more general node from the classes of a less general one.
 
-A class is a packed 64-bit key with one bit field per attribute, a count of records and units, people in the population, and a histogram of sensitive
+A class is a packed 64-bit key with one bit field per attribute, a count of records and units, people in the
+population, and a histogram of sensitive
 values. Generalising one attribute changes one field (`key ^ change[field]`); equal keys are then added up.
 """
 
@@ -91,7 +92,8 @@ def _small_classes_numpy(
 def small_classes(
     keys: Int, totals: Int, units: int, k: int, shifts: Int, masks: Int, starts: Int, losses: Real
 ) -> tuple[int, int, float]:
-    """Classes with fewer than k units (column `units`): their records, the number of the other classes, and what suppressing them adds to the loss."""
+    """Classes with fewer than k units (column `units`): their records, the number of the other classes, and what
+    suppressing them adds to the loss."""
     suppressed = 0
     kept = 0
     penalty = 0.0

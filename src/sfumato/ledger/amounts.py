@@ -48,9 +48,7 @@ class LossAmount:
         for name in ("epsilon", "delta", "rho"):
             value = getattr(self, name)
             if (value is not None) != (name in _PARTS[self.kind]):
-                raise ParameterError(
-                    f"a loss of kind '{self.kind}' has exactly {' and '.join(_PARTS[self.kind])}"
-                )
+                raise ParameterError(f"a loss of kind '{self.kind}' has exactly {' and '.join(_PARTS[self.kind])}")
             if value is None:
                 continue
             if not isinstance(value, Fraction):
@@ -133,13 +131,9 @@ class LossAmount:
         parts = {part: combine(getattr(self, part), getattr(other, part)) for part in _PARTS[self.kind]}
         if "delta" in parts:
             parts["delta"] = min(parts["delta"], Fraction(1))
-        if any(
-            v.denominator.bit_length() > TOTAL_BITS or v.numerator.bit_length() > TOTAL_BITS
-            for v in parts.values()
-        ):
+        if any(v.denominator.bit_length() > TOTAL_BITS or v.numerator.bit_length() > TOTAL_BITS for v in parts.values()):
             raise BudgetRefused(
-                "the amounts spent so far have no common fraction of reasonable size. "
-                "Ask with a decimal amount, such as 0.05."
+                "the amounts spent so far have no common fraction of reasonable size. Ask with a decimal amount, such as 0.05."
             )
         return LossAmount(self.kind, **parts)
 

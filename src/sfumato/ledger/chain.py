@@ -52,12 +52,8 @@ class Entry:
 
     def computed_hash(self) -> str:
         """The hash these fields must have. The payload enters as text, so any language can check it."""
-        fields = {
-            name: value for name, value in self.__dict__.items() if name not in ("hash", "payload_text")
-        }
-        return hashlib.sha256(
-            canonical({"format": FORMAT, "payload": self.payload_text, **fields})
-        ).hexdigest()
+        fields = {name: value for name, value in self.__dict__.items() if name not in ("hash", "payload_text")}
+        return hashlib.sha256(canonical({"format": FORMAT, "payload": self.payload_text, **fields})).hexdigest()
 
     def sealed(self) -> Entry:
         """The same entry with its hash."""
@@ -108,9 +104,7 @@ def payload_text(payload: Mapping[str, Any]) -> str:
         faithful = canonical(json.loads(text)).decode() == text
     except (TypeError, ValueError, RecursionError):
         # The cause is not chained: its message may print the value.
-        raise InputError(
-            "the payload of a ledger entry must be plain data: text, finite numbers, lists, mappings"
-        ) from None
+        raise InputError("the payload of a ledger entry must be plain data: text, finite numbers, lists, mappings") from None
     if not faithful:
         raise InputError("the payload of a ledger entry has keys that are no text")
     if len(text.encode()) > PAYLOAD_LIMIT:
@@ -122,7 +116,4 @@ def checked_name(text: str, what: str) -> None:
     """A dataset id, analyst or token: short, printable, exact."""
     usable = isinstance(text, str) and 0 < len(text) <= NAME_LIMIT
     if not usable or not text.isprintable() or text != text.strip():
-        raise InputError(
-            f"the {what} of a ledger entry must be 1 to {NAME_LIMIT} printable characters without outer "
-            "spaces"
-        )
+        raise InputError(f"the {what} of a ledger entry must be 1 to {NAME_LIMIT} printable characters without outer spaces")

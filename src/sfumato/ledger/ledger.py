@@ -78,9 +78,7 @@ class Ledger:
     def __enter__(self) -> Ledger:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     def close(self) -> None:
@@ -137,8 +135,7 @@ class Ledger:
             account = tables.account(dataset, analyst)
             if account is None:
                 raise BudgetRefused(
-                    f"no budget was granted to '{analyst}' on dataset '{dataset}'. The owner grants it with: "
-                    "sfumato ledger grant"
+                    f"no budget was granted to '{analyst}' on dataset '{dataset}'. The owner grants it with: sfumato ledger grant"
                 )
             charged = account.charged(loss)
             payload = {"loss": loss.to_mapping(), "question": question_digest}
@@ -187,9 +184,7 @@ class Ledger:
             account = tables.account(spend.dataset, spend.analyst)
             if account is None or spend.state != "reserved":
                 raise LedgerError("this reservation is not open any more")
-            entry = self._append(
-                tables, "rollback", spend.dataset, {"reservation": spend.token}, analyst=spend.analyst
-            )
+            entry = self._append(tables, "rollback", spend.dataset, {"reservation": spend.token}, analyst=spend.analyst)
             tables.replace_account(account, account.refunded(spend.loss))
             tables.close_spend(spend.token, "rolled back", entry.sequence)
         self._refundable.discard(reservation.token)
@@ -233,9 +228,7 @@ class Ledger:
         with self._store.reading() as tables:
             report = verify(tables, anchors)
         if report.ok and not self._store.sound():
-            return replace(
-                report, ok=False, finding="the chain is intact, but the file is damaged: restore a copy"
-            )
+            return replace(report, ok=False, finding="the chain is intact, but the file is damaged: restore a copy")
         return report
 
     def _enter_once(self, kind: EntryKind, dataset: str, payload: Mapping[str, Any], token: str) -> Entry:
@@ -249,9 +242,7 @@ class Ledger:
                 dataset,
                 chain.payload_text(payload),
             ):
-                raise LedgerError(
-                    "this token already names another entry of the ledger. Use a new token for a new entry."
-                )
+                raise LedgerError("this token already names another entry of the ledger. Use a new token for a new entry.")
             return found
 
     def _append(
@@ -300,7 +291,5 @@ def _answer(tables: Tables, spend: Spend | None) -> Answer | None:
         return None
     entry = tables.by_sequence(spend.closed_by)
     if entry is None or entry.kind != "commit":
-        raise LedgerError(
-            "a stored answer is missing from the chain: the ledger was edited or damaged. Run verify."
-        )
+        raise LedgerError("a stored answer is missing from the chain: the ledger was edited or damaged. Run verify.")
     return Answer(entry.payload["answer"], entry.hash, entry.time)

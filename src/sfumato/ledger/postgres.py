@@ -112,9 +112,7 @@ class PostgresStore:
         import psycopg
 
         with self._explained():
-            connection = psycopg.connect(
-                self._url, autocommit=True, connect_timeout=10, application_name="sfumato ledger"
-            )
+            connection = psycopg.connect(self._url, autocommit=True, connect_timeout=10, application_name="sfumato ledger")
             wait = max(1, int(self._patience * 1000))  # zero would mean for ever
             connection.execute("SELECT set_config('lock_timeout', %s, false)", (f"{wait}ms",))
             connection.execute("SET synchronous_commit = on")
@@ -152,9 +150,7 @@ class PostgresStore:
             return False
         found = Tables(self).meta("format")
         if found != FORMAT:
-            raise LedgerError(
-                f"the ledger in {self.description} has another format; this version reads {FORMAT}."
-            )
+            raise LedgerError(f"the ledger in {self.description} has another format; this version reads {FORMAT}.")
         return True
 
     @contextmanager

@@ -47,9 +47,7 @@ _REASONS = {
 class SqliteStore:
     """One connection to the file, shared by the threads of this process and reopened after a fork."""
 
-    def __init__(
-        self, path: str | os.PathLike[str], *, read_only: bool = False, patience: float = PATIENCE
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False, patience: float = PATIENCE) -> None:
         self._path = Path(path)
         self._read_only = read_only
         self._patience = patience
@@ -144,9 +142,7 @@ class SqliteStore:
         if not self._read_only:
             return "mode=rw"
         # On a medium that cannot be written, SQLite must be told that nobody else writes either.
-        alone = (
-            not os.access(self._path.absolute().parent, os.W_OK) and not Path(f"{self._path}-wal").exists()
-        )
+        alone = not os.access(self._path.absolute().parent, os.W_OK) and not Path(f"{self._path}-wal").exists()
         return "mode=ro&immutable=1" if alone else "mode=ro"
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -184,9 +180,7 @@ class SqliteStore:
             return True
         with closing(connection.execute("SELECT count(*) FROM sqlite_master")) as cursor:
             if application or cursor.fetchone()[0]:
-                raise LedgerError(
-                    f"{self.description} is an SQLite file but not a ledger. Name another file."
-                )
+                raise LedgerError(f"{self.description} is an SQLite file but not a ledger. Name another file.")
         return False
 
     def _switch_to_write_ahead_log(self, connection: sqlite3.Connection) -> None:
@@ -199,10 +193,7 @@ class SqliteStore:
                 connection.execute("PRAGMA journal_mode = WAL")
                 return
             except sqlite3.OperationalError as error:
-                if (
-                    not _reason_name(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
-                    or time.monotonic() > end
-                ):
+                if not _reason_name(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or time.monotonic() > end:
                     raise
                 time.sleep(0.01)
 
@@ -219,9 +210,7 @@ class SqliteStore:
             yield
         except sqlite3.Error as error:
             name = _reason_name(error)
-            reason = next(
-                (text for start, text in _REASONS.items() if name.startswith(start)), f"SQLite reports {name}"
-            )
+            reason = next((text for start, text in _REASONS.items() if name.startswith(start)), f"SQLite reports {name}")
             raise LedgerError(f"the ledger {self.description} cannot be used: {reason}.") from None
         except UnicodeDecodeError:  # SQLite quotes a damaged schema in its message, which then is no text
             reason = _REASONS["SQLITE_CORRUPT"]

@@ -80,9 +80,7 @@ class Tables:
         """A fact about the ledger: its `format` or `identity`."""
         rows = self._run("SELECT value FROM {t}meta WHERE name = ?", (name,))
         if not rows:
-            raise LedgerError(
-                "the ledger has no identity: its table of facts was emptied. Restore it from a copy."
-            )
+            raise LedgerError("the ledger has no identity: its table of facts was emptied. Restore it from a copy.")
         return str(rows[0][0])
 
     def last(self) -> Entry | None:
@@ -104,13 +102,9 @@ class Tables:
     def entries(self, dataset: str | None = None, kind: str | None = None) -> Iterator[Entry]:
         """Entries in order, a page at a time, all or of one dataset and kind."""
         after = -(2**62)
-        wanted = "".join(
-            f" AND {name} = ?" for name, v in (("dataset", dataset), ("kind", kind)) if v is not None
-        )
+        wanted = "".join(f" AND {name} = ?" for name, v in (("dataset", dataset), ("kind", kind)) if v is not None)
         given = [value for value in (dataset, kind) if value is not None]
-        statement = (
-            f"SELECT {_ENTRY} FROM {{t}}entries WHERE sequence > ?{wanted} ORDER BY sequence LIMIT {PAGE}"  # noqa: S608
-        )
+        statement = f"SELECT {_ENTRY} FROM {{t}}entries WHERE sequence > ?{wanted} ORDER BY sequence LIMIT {PAGE}"  # noqa: S608
         while True:
             rows = self._run(statement, (after, *given))
             yield from (Entry(*row) for row in rows)
@@ -137,22 +131,17 @@ class Tables:
 
     def account(self, dataset: str, analyst: str) -> Account | None:
         """One account."""
-        rows = self._run(
-            "SELECT granted, spent FROM {t}accounts WHERE dataset = ? AND analyst = ?", (dataset, analyst)
-        )
+        rows = self._run("SELECT granted, spent FROM {t}accounts WHERE dataset = ? AND analyst = ?", (dataset, analyst))
         return Account(dataset, analyst, _amount(rows[0][0]), _amount(rows[0][1])) if rows else None
 
     def replace_account(self, before: Account | None, after: Account) -> None:
         """The conditional update: takes effect only if the account still is what was decided upon."""
         given = (_text(after.granted), _text(after.spent), after.dataset, after.analyst)
         if before is None:
-            changed = self._run(
-                "INSERT INTO {t}accounts (granted, spent, dataset, analyst) VALUES (?, ?, ?, ?)", given
-            )
+            changed = self._run("INSERT INTO {t}accounts (granted, spent, dataset, analyst) VALUES (?, ?, ?, ?)", given)
         else:
             changed = self._run(
-                "UPDATE {t}accounts SET granted = ?, spent = ?"
-                " WHERE dataset = ? AND analyst = ? AND granted = ? AND spent = ?",
+                "UPDATE {t}accounts SET granted = ?, spent = ? WHERE dataset = ? AND analyst = ? AND granted = ? AND spent = ?",
                 (*given, _text(before.granted), _text(before.spent)),
             )
         if changed != [(1,)]:
@@ -214,6 +203,4 @@ def _amount(text: str) -> LossAmount:
     try:
         return LossAmount.from_mapping(json.loads(text))
     except Exception:
-        raise LedgerError(
-            "an amount in the ledger cannot be read: the file was edited or damaged. Run verify."
-        ) from None
+        raise LedgerError("an amount in the ledger cannot be read: the file was edited or damaged. Run verify.") from None

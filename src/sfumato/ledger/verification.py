@@ -101,9 +101,7 @@ def _follows(entry: Entry, head: Head) -> None:
     if not all(isinstance(text, str) for text in texts) or entry.kind not in KINDS:
         raise _Damage(place, f"entry {place} cannot be read: it was not written by a ledger")
     if entry.computed_hash() != entry.hash:
-        raise _Damage(
-            place, f"entry {place} was modified: its content does not have the hash that was written with it"
-        )
+        raise _Damage(place, f"entry {place} was modified: its content does not have the hash that was written with it")
     if entry.previous != head.hash:
         raise _Damage(
             place,
@@ -158,6 +156,4 @@ def _anchored(tables: Tables, anchor: Head | str, head: Head) -> None:
         )
     found = tables.by_sequence(noted.sequence) if noted.sequence else None
     if (found.hash if found else genesis(head.ledger)) != noted.hash:
-        raise _Damage(
-            noted.sequence, f"the chain was rewritten: entry {noted.sequence} is not the one noted elsewhere"
-        )
+        raise _Damage(noted.sequence, f"the chain was rewritten: entry {noted.sequence} is not the one noted elsewhere")

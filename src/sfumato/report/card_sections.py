@@ -35,9 +35,7 @@ _HEADLINES = {
 
 def owner_warning() -> Html:
     """The first thing on the owner's copy."""
-    return element(
-        "p", "This copy shows numbers and figures made from the original. Do not publish it.", class_="owner"
-    )
+    return element("p", "This copy shows numbers and figures made from the original. Do not publish it.", class_="owner")
 
 
 def verdict(content: CardContent) -> Html:
@@ -64,9 +62,7 @@ def numbers(content: CardContent, audience: Audience) -> Html | None:
         shown.append((percentage(highest), "highest risk of a record"))
     for score in content.scores_for(audience):
         if score.measure in ("loss", "granularity"):
-            shown.append(
-                (percentage(score.value), "detail lost" if score.measure == "loss" else "detail kept")
-            )
+            shown.append((percentage(score.value), "detail lost" if score.measure == "loss" else "detail kept"))
             break
     if not shown:
         return None
@@ -84,8 +80,7 @@ def guarantees(content: CardContent) -> Html:
         "What is guaranteed",
         element(
             "p",
-            "Each line was measured on the written files by a program that shares no code with the one that "
-            "made them.",
+            "Each line was measured on the written files by a program that shares no code with the one that made them.",
         ),
         table(
             "Guarantees of this release",
@@ -109,8 +104,7 @@ def making(content: CardContent, audience: Audience) -> Html:
         "How it was made",
         element(
             "p",
-            f"Method: {certificate.method.get('name', 'not named')}. Nothing about it is secret but keys "
-            f"and random draws.",
+            f"Method: {certificate.method.get('name', 'not named')}. Nothing about it is secret but keys and random draws.",
         ),
         definitions([*rows, ("randomness", certificate.randomness)]),
         _mapping_table("Generalisation of each attribute", ("Attribute", "Level"), levels),
@@ -126,9 +120,7 @@ def usefulness(content: CardContent, audience: Audience) -> Html:
     return _section(
         "How useful it is",
         table("Scores", ("Measure", "Value", "Better", "What it means"), rows),
-        element(
-            "p", "No score is published: scores that were computed from the original stay with the owner."
-        )
+        element("p", "No score is published: scores that were computed from the original stay with the owner.")
         if not rows
         else None,
         _figure(content, "loss_per_attribute"),
@@ -178,10 +170,7 @@ def composition(content: CardContent) -> Html:
 def principles(points: Sequence[Item]) -> Html:
     """Privacy by design, point by point."""
     style = {"passed": "good", "attention": "warn", "not applicable": "plain"}
-    rows = [
-        (point.principle, _state(point.state, style[point.state]), sentence(point.because))
-        for point in points
-    ]
+    rows = [(point.principle, _state(point.state, style[point.state]), sentence(point.because)) for point in points]
     return _section(
         "Privacy by design",
         element("p", "An open point is not a fault of the release, but it is said."),
@@ -233,9 +222,7 @@ def evidence(content: CardContent) -> Html:
 
 def colophon(content: CardContent) -> Html:
     """The last line."""
-    return element(
-        "p", f"Certificate format {content.certificate.format}. This page loads nothing and runs no script."
-    )
+    return element("p", f"Certificate format {content.certificate.format}. This page loads nothing and runs no script.")
 
 
 def _section(title: str, *children: Child) -> Html:
@@ -273,14 +260,8 @@ def _score_row(score: Score) -> tuple[Child, ...]:
 def _attack_row(attack: AttackResult | Mapping[str, Any]) -> tuple[Child, ...]:
     fields = attack if isinstance(attack, Mapping) else attack.__dict__
     low, high = (list(fields.get("interval") or ()) + [None, None])[:2]
-    between = (
-        f"95 % interval {percentage(low)} to {percentage(high)}"
-        if low is not None and high is not None
-        else ""
-    )
-    success = joined(
-        [percentage(fields.get("success")), element("span", between, class_="note") if between else None]
-    )
+    between = f"95 % interval {percentage(low)} to {percentage(high)}" if low is not None and high is not None else ""
+    success = joined([percentage(fields.get("success")), element("span", between, class_="note") if between else None])
     return (
         plain_name(str(fields.get("attack", "attack"))),
         success,

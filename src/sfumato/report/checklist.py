@@ -21,9 +21,7 @@ QUESTIONS = {
     "retention": "Is there a date on which originals, key files and intermediate files are destroyed?",
     "informed": "Do the people in the data know about this use, and whom to ask?",
     "objection": "Can a person's objection, correction or erasure reach the next release?",
-    "responsible": (
-        "Is somebody named as responsible, and is access to the originals limited to those who need it?"
-    ),
+    "responsible": ("Is somebody named as responsible, and is access to the originals limited to those who need it?"),
     "custody": "Are printouts, screens and copies on laptops covered by a rule that people know?",
 }
 
@@ -73,9 +71,7 @@ def _default(certificate: Certificate) -> Item:
     learnt = sorted(
         str(name)
         for name, entry in columns.items()
-        if isinstance(entry, dict)
-        and entry.get("source") == "data"
-        and (entry.get("bounds") or entry.get("domain"))
+        if isinstance(entry, dict) and entry.get("source") == "data" and (entry.get("bounds") or entry.get("domain"))
     )
     worries = []
     if not certificate.private:
@@ -86,9 +82,7 @@ def _default(certificate: Certificate) -> Item:
         worries.append(f"bounds or domains were read from the data: {', '.join(learnt)}")
     if roles and "quasi" not in roles.values():
         worries.append("no column is a quasi-identifier")
-    return _item(
-        "2. Private by default", worries, "identifiers are left out, undescribed columns are not published"
-    )
+    return _item("2. Private by default", worries, "identifiers are left out, undescribed columns are not published")
 
 
 def _design(content: CardContent, certificate: Certificate) -> Item:
@@ -116,9 +110,7 @@ def _both(content: CardContent) -> Item:
 def _life_cycle(content: CardContent, certificate: Certificate) -> Item:
     worries = []
     if certificate.ledger == "not entered":
-        worries.append(
-            "the release is not entered in a ledger, so later releases cannot take it into account"
-        )
+        worries.append("the release is not entered in a ledger, so later releases cannot take it into account")
     if not content.signed:
         worries.append("the certificate is not signed")
     worries += _open_questions(content, ("retention",))
@@ -152,9 +144,7 @@ def _open_questions(content: CardContent, questions: Iterable[str]) -> list[str]
         if answer is None:
             still.append(f"open: {QUESTIONS[question]}")
         elif not answer.given:
-            still.append(
-                f"answered with no: {QUESTIONS[question]}" + (f" ({answer.note})" if answer.note else "")
-            )
+            still.append(f"answered with no: {QUESTIONS[question]}" + (f" ({answer.note})" if answer.note else ""))
     return still
 
 

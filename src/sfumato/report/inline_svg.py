@@ -13,9 +13,7 @@ from xml.etree import ElementTree
 from sfumato.core.errors import InputError
 from sfumato.report.markup import Html
 
-_ELEMENTS = frozenset(
-    "svg g path use defs clipPath rect circle ellipse line polyline polygon text tspan title desc".split()
-)
+_ELEMENTS = frozenset("svg g path use defs clipPath rect circle ellipse line polyline polygon text tspan title desc".split())
 _ATTRIBUTES = frozenset(
     "id d x y x1 x2 y1 y2 cx cy r rx ry width height points viewBox transform style class fill fill-opacity "
     "stroke "
@@ -30,9 +28,7 @@ _REACHES_OUT = re.compile(r"url\(\s*['\"]?(?!#)|@import|expression\s*\(|javascri
 def inline_svg(source: str, name: str) -> Html:
     """The figure, ready to stand in a page."""
     if "<!" in source or "<?" in source:
-        raise InputError(
-            f"figure '{name}' holds a declaration or a comment; a card takes plain SVG elements only"
-        )
+        raise InputError(f"figure '{name}' holds a declaration or a comment; a card takes plain SVG elements only")
     try:
         root = ElementTree.fromstring(source)  # noqa: S314  (no declarations, so no entities)
     except ElementTree.ParseError:
@@ -43,10 +39,6 @@ def inline_svg(source: str, name: str) -> Html:
         if node.tag.removeprefix(_NAMESPACE) not in _ELEMENTS:
             raise InputError(f"figure '{name}' holds an element that a card does not take")
         for key, value in node.attrib.items():
-            if (
-                key not in _ATTRIBUTES
-                or _REACHES_OUT.search(value)
-                or (key == "href" and not value.startswith("#"))
-            ):
+            if key not in _ATTRIBUTES or _REACHES_OUT.search(value) or (key == "href" and not value.startswith("#")):
                 raise InputError(f"figure '{name}' holds an attribute that a card does not take")
     return Html(source)

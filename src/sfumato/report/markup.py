@@ -47,17 +47,11 @@ def element(name: str, *children: Child, **attributes: str | None) -> Html:
 def joined(children: Iterable[Child], separator: str = "") -> Html:
     """Several pieces one after the other; plain text is escaped."""
     return Html(
-        html(separator).join(
-            child.source if isinstance(child, Html) else html(child)
-            for child in children
-            if child is not None
-        )
+        html(separator).join(child.source if isinstance(child, Html) else html(child) for child in children if child is not None)
     )
 
 
-def table(
-    caption: str, head: Sequence[str], rows: Iterable[Sequence[Child]], *, row_headers: bool = True
-) -> Html:
+def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Child]], *, row_headers: bool = True) -> Html:
     """A table with a caption; the first cell of a row is its header. Empty without rows."""
     body = []
     for row in rows:

@@ -33,15 +33,11 @@ RISK = {
 }
 
 FIGURES = {
-    "class_sizes": (
-        "How many classes of which size the release has. A class is a group of records that look alike."
-    ),
+    "class_sizes": ("How many classes of which size the release has. A class is a group of records that look alike."),
     "distributions": "What each column looked like in the original, and what the release tells about it.",
     "ledger_timeline": "Releases in the ledger; those about the same data set add up.",
     "loss_per_attribute": "How much detail each quasi-identifier gave up.",
-    "risk_profile": (
-        "How many records carry which risk of being picked out, one over the size of their class."
-    ),
+    "risk_profile": ("How many records carry which risk of being picked out, one over the size of their class."),
     "tradeoff": "Every transformation that was looked at: risk against loss, the chosen one marked.",
 }
 
@@ -71,8 +67,7 @@ LIMITS: tuple[tuple[frozenset[str], str], ...] = (
     ),
     (
         frozenset(),
-        "Another release about the same people can undo the protection of both. Enter every release in the "
-        "ledger.",
+        "Another release about the same people can undo the protection of both. Enter every release in the ledger.",
     ),
     (frozenset(), "Columns with the role plain are published as they are."),
     (

@@ -57,8 +57,7 @@ class Fingerprint:
         self._key = key if isinstance(key, bytes) else key.derive("fingerprint")
         self._names = list(columns)
         self._columns = [
-            _Column(self._derived(f"column {self._names[:place].count(name)} {name}"))
-            for place, name in enumerate(self._names)
+            _Column(self._derived(f"column {self._names[:place].count(name)} {name}")) for place, name in enumerate(self._names)
         ]
         mixing = self._derived("row")
         self._row_keys = (int.from_bytes(mixing[:8], "little"), int.from_bytes(mixing[8:16], "little"))
@@ -245,9 +244,7 @@ class FileDigest:
     bytes: int
 
 
-def sha256_file(
-    path: str | os.PathLike[str], *, limit: int | None = None, follow_links: bool = True
-) -> FileDigest:
+def sha256_file(path: str | os.PathLike[str], *, limit: int | None = None, follow_links: bool = True) -> FileDigest:
     """Digest a plain file without reading it into memory; refused when it is longer than `limit` bytes."""
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
     name = os.path.basename(os.fspath(path))

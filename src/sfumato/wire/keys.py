@@ -47,9 +47,7 @@ class OwnerKey:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> OwnerKey:
         """Read a key file; refused when others may read it."""
-        header, _, digits = (
-            read_private(path, limit=200).decode("ascii", errors="replace").strip().partition(" ")
-        )
+        header, _, digits = read_private(path, limit=200).decode("ascii", errors="replace").strip().partition(" ")
         try:
             if header != _HEADER:
                 raise ValueError

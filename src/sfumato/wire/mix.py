@@ -97,13 +97,9 @@ class Mix:
     else.
     """
 
-    def __init__(
-        self, position: int, mixes: int, threshold: int, body_bytes: int, randomness: Randomness | None = None
-    ) -> None:
+    def __init__(self, position: int, mixes: int, threshold: int, body_bytes: int, randomness: Randomness | None = None) -> None:
         if threshold < 2 or not 0 <= position < mixes or body_bytes < 1:
-            raise ParameterError(
-                "a mix needs a batch of at least 2, a place in its cascade and room for a message"
-            )
+            raise ParameterError("a mix needs a batch of at least 2, a place in its cascade and room for a message")
         self._randomness = randomness or SystemRandomness()
         self._key = SealingKey.generate(self._randomness)
         self._position = position
@@ -147,9 +143,7 @@ class Mix:
     def flush(self) -> MixView:
         """Send the batch out in a secret order; refused as long as it is smaller than the threshold."""
         if not self.ready:
-            raise InputError(
-                f"only {self.waiting} of {self._threshold} packets are there; a smaller batch would hide less"
-            )
+            raise InputError(f"only {self.waiting} of {self._threshold} packets are there; a smaller batch would hide less")
         order = tuple(int(place) for place in permutation(self._randomness, self.waiting))
         departed = tuple(self._padded(self._pool[place][1]) for place in order)
         view = MixView(self._position, tuple(packet for packet, _ in self._pool), departed, order)
@@ -184,9 +178,7 @@ class Cascade:
     [b'no', b'yes']
     """
 
-    def __init__(
-        self, mixes: int = 3, threshold: int = 8, body_bytes: int = 256, randomness: Randomness | None = None
-    ) -> None:
+    def __init__(self, mixes: int = 3, threshold: int = 8, body_bytes: int = 256, randomness: Randomness | None = None) -> None:
         if mixes < 1:
             raise ParameterError("a cascade has at least one mix")
         self._mixes = [Mix(position, mixes, threshold, body_bytes, randomness) for position in range(mixes)]

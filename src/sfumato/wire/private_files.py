@@ -30,9 +30,7 @@ def write_private(path: str | os.PathLike[str], content: bytes, *, replace: bool
             _move_without_replacing(temporary, target, content)
         _sync_folder(target.parent)
     except FileExistsError:
-        raise InputError(
-            f"{target} exists already and is not overwritten. Name another file, or move that one away."
-        ) from None
+        raise InputError(f"{target} exists already and is not overwritten. Name another file, or move that one away.") from None
     except OSError as error:
         raise SourceError(f"{target} cannot be written: {error.strerror}") from None
     finally:

@@ -52,9 +52,7 @@ class SealingKey:
             raise InputError("not a usable public key for sealing") from None
 
 
-def seal(
-    public: bytes, message: bytes, *, context: bytes = b"", randomness: Randomness | None = None
-) -> bytes:
+def seal(public: bytes, message: bytes, *, context: bytes = b"", randomness: Randomness | None = None) -> bytes:
     """Seal a message to a public key; it opens only under the same context. `OVERHEAD` bytes longer than the
     message.
     """
@@ -73,9 +71,7 @@ def open_sealed(key: SealingKey, sealed: bytes, *, context: bytes = b"") -> byte
         return _cipher(secret, ciphertext, encrypt=False)
     except (InvalidTag, InputError, ValueError):
         # One message for every cause: the difference would help whoever tries altered messages.
-        raise InputError(
-            "the sealed message cannot be opened: wrong key, or it was changed on the way"
-        ) from None
+        raise InputError("the sealed message cannot be opened: wrong key, or it was changed on the way") from None
 
 
 def _one_time_key(shared: bytes, fresh: bytes, recipient: bytes, context: bytes) -> bytes:

@@ -54,9 +54,7 @@ class VerifyingKey:
                 raise ValueError
             return cls(base64.b64decode(text[len(_TEXT) :].strip(), validate=True))
         except (ValueError, binascii.Error, InputError):
-            raise InputError(
-                "not a public key; it looks like ed25519:… and is printed when the key is made"
-            ) from None
+            raise InputError("not a public key; it looks like ed25519:… and is printed when the key is made") from None
 
     def pem(self) -> str:
         """The key for other programs, in PEM."""

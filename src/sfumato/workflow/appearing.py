@@ -64,26 +64,18 @@ def check_place(target: Path, *, overwrite: bool = False) -> None:
     if target.is_symlink() or not target.is_dir():
         raise InputError(f"'{target}' exists and is not a folder. Choose another place for the release.")
     if not overwrite:
-        raise InputError(
-            f"'{target}' exists already. Choose another folder, or pass overwrite=True (--overwrite) to replace it."
-        )
+        raise InputError(f"'{target}' exists already. Choose another folder, or pass overwrite=True (--overwrite) to replace it.")
     if any(target.iterdir()) and not (target / MARK).is_file():
-        raise InputError(
-            f"'{target}' is not empty and holds no release, so it is not replaced. Choose another folder."
-        )
+        raise InputError(f"'{target}' is not empty and holds no release, so it is not replaced. Choose another folder.")
 
 
 def _put_in_place(hidden: Path, target: Path, overwrite: bool) -> None:
     if not os.path.lexists(target):
         try:
-            os.rename(
-                hidden, target
-            )  # onto an empty folder that appeared meanwhile this succeeds too: nothing is lost
+            os.rename(hidden, target)  # onto an empty folder that appeared meanwhile this succeeds too: nothing is lost
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-                raise InputError(
-                    f"'{target}' appeared while the release was being written; it is left alone."
-                ) from None
+                raise InputError(f"'{target}' appeared while the release was being written; it is left alone.") from None
             raise
     else:
         check_place(target, overwrite=overwrite)

@@ -66,18 +66,8 @@ def _run(name: str, view: View, people: pa.Table | None, earlier: Sequence[str |
     if name == "Intersection":
         from sfumato.attacks import OtherReleases
 
-        if people is None and any(view.schema.columns[n].hierarchy and not _by_file(view, n) for n in view.schema.quasi):
-            raise InputError(
-                "this release shows intervals or masked values: what they have in common with those of another release can "
-                "only be told with raw values. Pass a register of people with --with."
-            )
         return attack.run(view, OtherReleases(tuple(_view(other, people) for other in earlier), people))
     return attack.run(view)
-
-
-def _by_file(view: View, name: str) -> bool:
-    spec = view.schema.columns[name].hierarchy
-    return spec is not None and spec.file is not None
 
 
 def _fitting(view: View, names: Sequence[str]) -> list[str]:

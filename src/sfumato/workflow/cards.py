@@ -23,9 +23,7 @@ MOST_DISTINCT = 2_000
 _WORDS = (int, float, str, bool)
 
 
-def card_of(
-    release: Release, audience: Audience, *, certificate: Certificate | None = None, signature: str = ""
-) -> str:
+def card_of(release: Release, audience: Audience, *, certificate: Certificate | None = None, signature: str = "") -> str:
     """The card as one HTML page; `certificate` replaces the release's own where files were added to it."""
     sizes = _class_sizes(release)
     content = CardContent(
@@ -74,18 +72,14 @@ def _figures(release: Release, sizes: NDArray[np.int64], audience: Audience) -> 
     from sfumato.report.figures.loss_per_attribute import loss_per_attribute
     from sfumato.report.figures.risk_profile import risk_profile
 
-    promised = [
-        int(guarantee.threshold) for guarantee in release.guarantees if guarantee.name == "KAnonymity"
-    ]
+    promised = [int(guarantee.threshold) for guarantee in release.guarantees if guarantee.name == "KAnonymity"]
     figures = {
         "class_sizes": class_sizes(sizes, k=promised[0] if promised else None),
         "risk_profile": risk_profile(sizes),
     }
     if audience == "public":
         return figures
-    figures["loss_per_attribute"] = loss_per_attribute(
-        release.owner.loss_per_attribute, levels=_levels(release)
-    )
+    figures["loss_per_attribute"] = loss_per_attribute(release.owner.loss_per_attribute, levels=_levels(release))
     looked_at = release.details.get("map")
     if isinstance(looked_at, Mapping) and len(looked_at.get("risk", ())) > 0:
         figures["tradeoff"] = _tradeoff(looked_at)

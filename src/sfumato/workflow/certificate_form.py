@@ -75,19 +75,12 @@ def read_certificate(content: Any) -> Certificate:
     try:
         CertificateForm.model_validate(content)
     except ValidationError as error:
-        faults = [
-            f"{'.'.join(str(part)[:60] for part in fault['loc'])}: {fault['msg']}"
-            for fault in error.errors()[:20]
-        ]
+        faults = [f"{'.'.join(str(part)[:60] for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()[:20]]
         listed = "; ".join(quoted(fault) for fault in faults)
-        raise VerificationFailed(
-            f"the certificate does not have the form of a certificate: {listed}"
-        ) from None
+        raise VerificationFailed(f"the certificate does not have the form of a certificate: {listed}") from None
     odd = [quoted(name) for name in content["files"] if not is_plain_name(name)]
     if odd:
-        raise VerificationFailed(
-            f"the certificate names files that are not plain names: {', '.join(odd[:5])}"
-        )
+        raise VerificationFailed(f"the certificate names files that are not plain names: {', '.join(odd[:5])}")
     return Certificate.from_mapping(content)
 
 
@@ -98,17 +91,13 @@ def read_schema(certificate: Certificate) -> Schema:
         raise VerificationFailed("the certificate's schema has unknown parts")
     for column in columns.values():
         if not isinstance(column, dict) or set(column) & {"bounds", "missing", "pseudonym"}:
-            raise VerificationFailed(
-                "the certificate's schema says things about a column that no release says"
-            )
+            raise VerificationFailed("the certificate's schema says things about a column that no release says")
         if not _harmless(column.get("hierarchy"), column.get("role"), certificate):
             raise VerificationFailed("the certificate's schema has a hierarchy that no release has")
     try:
         return Schema.parse(certificate.schema)
     except Exception as error:  # whatever a stranger wrote, the answer is a verdict and not a crash
-        raise VerificationFailed(
-            f"the certificate's schema cannot be read ({type(error).__name__})"
-        ) from None
+        raise VerificationFailed(f"the certificate's schema cannot be read ({type(error).__name__})") from None
 
 
 def _harmless(hierarchy: Any, role: Any, certificate: Certificate) -> bool:
@@ -118,10 +107,7 @@ def _harmless(hierarchy: Any, role: Any, certificate: Certificate) -> bool:
     if not isinstance(hierarchy, dict):
         return False
     if "file" in hierarchy:
-        return (
-            not set(hierarchy) - {"file", "separator", "missing"}
-            and str(hierarchy["file"]) in certificate.files
-        )
+        return not set(hierarchy) - {"file", "separator", "missing"} and str(hierarchy["file"]) in certificate.files
     width = hierarchy.get("width", 1)
     alphabet = hierarchy.get("alphabet", 1)
     return (

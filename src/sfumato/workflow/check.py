@@ -84,9 +84,7 @@ class Check:
         key = guarantee if isinstance(guarantee, str) else guarantee.key
         chosen = [found for found in self.measurements if found.guarantee_key == key]
         if not chosen:
-            raise ParameterError(
-                f"'{key}' was not checked; checked were {', '.join(self.measured) or 'no guarantees'}"
-            )
+            raise ParameterError(f"'{key}' was not checked; checked were {', '.join(self.measured) or 'no guarantees'}")
         found = chosen[0]
         classes = self._examined.classes(found.quasi)
         order = found.failing[np.argsort(classes.sizes[found.failing], kind="stable")][:limit]
@@ -164,9 +162,7 @@ def _listed(guarantees: ClassGuarantee | Iterable[ClassGuarantee] | None) -> tup
     asked = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees or ())
     wrong = [type(entry).__name__ for entry in asked if not isinstance(entry, ClassGuarantee)]
     if wrong:
-        raise ParameterError(
-            f"check: {', '.join(wrong)} is no guarantee of a table. Pass for instance [sf.KAnonymity(5)]."
-        )
+        raise ParameterError(f"check: {', '.join(wrong)} is no guarantee of a table. Pass for instance [sf.KAnonymity(5)].")
     return asked
 
 
@@ -175,8 +171,7 @@ def _schema(schema: Schema | str | Path | Mapping[str, Any] | None, table: Any) 
         if isinstance(table, Microdata):
             return table.schema
         raise InputError(
-            "check needs a schema: which columns are quasi-identifiers, which sensitive? `sfumato "
-            "inspect DATA` writes one."
+            "check needs a schema: which columns are quasi-identifiers, which sensitive? `sfumato inspect DATA` writes one."
         )
     if isinstance(schema, Schema):
         return schema
@@ -274,10 +269,7 @@ def _sizes(examined: ExaminedTable, found: Measurement) -> str:
     import numpy as np
 
     sizes, counts = np.unique(examined.classes(found.quasi).sizes[found.failing], return_counts=True)
-    listed = [
-        f"{count:,} of size {size:,}"
-        for size, count in zip(sizes[:5].tolist(), counts[:5].tolist(), strict=True)
-    ]
+    listed = [f"{count:,} of size {size:,}" for size, count in zip(sizes[:5].tolist(), counts[:5].tolist(), strict=True)]
     return ", ".join(listed) + (", …" if sizes.size > 5 else "")
 
 

@@ -1,6 +1,7 @@
 """What a written table shows: every guarantee measured by the plain verifier and turned into a claim.
 
-The claims of a certificate come from here and from nowhere else; a guarantee that does not hold on what was read back is an error.
+The claims of a certificate come from here and from nowhere else; a guarantee that does not hold on what was read
+back is an error.
 """
 
 from __future__ import annotations

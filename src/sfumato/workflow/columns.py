@@ -35,9 +35,7 @@ class ColumnPlan:
         return (*self.keep, *extra)
 
 
-def plan_columns(
-    data: Microdata, guarantees: Sequence[ClassGuarantee], *, population: bool = False
-) -> ColumnPlan:
+def plan_columns(data: Microdata, guarantees: Sequence[ClassGuarantee], *, population: bool = False) -> ColumnPlan:
     """Check the request against the schema and decide what is kept; every fault is reported at once."""
     present = data.column_names
     schema = data.schema
@@ -66,9 +64,7 @@ def plan_columns(
 def check_size(records: int, guarantees: Sequence[ClassGuarantee]) -> None:
     """Refuse an empty table and a k that no class of this table can have."""
     if records == 0:
-        raise InputError(
-            "the table has no records, so there is nothing to protect. Check the source and its filters."
-        )
+        raise InputError("the table has no records, so there is nothing to protect. Check the source and its filters.")
     for guarantee in guarantees:
         k = getattr(guarantee, "k", None)
         if k is not None and k > records and not guarantee.needs_population:
@@ -121,9 +117,7 @@ def _is_kept(column: Column) -> bool:
 def _schema_faults(schema: Schema, unlisted: Sequence[str]) -> list[str]:
     faults = []
     if not schema.quasi:
-        faults.append(
-            'no column has the role "quasi". Say which columns an outsider could know about a person'
-        )
+        faults.append('no column has the role "quasi". Say which columns an outsider could know about a person')
     if unlisted and schema.unlisted == "refuse":
         listed = ", ".join(f"'{name}'" for name in unlisted[:10]) + (" …" if len(unlisted) > 10 else "")
         faults.append(
@@ -139,9 +133,7 @@ def _guarantee_faults(schema: Schema, guarantees: Sequence[ClassGuarantee]) -> l
         name = guarantee.sensitive
         if name is not None and name not in schema.columns:
             known = ", ".join(schema.sensitive) or "none"
-            faults.append(
-                f"{guarantee.key} names a column that the schema does not describe (sensitive columns: {known})"
-            )
+            faults.append(f"{guarantee.key} names a column that the schema does not describe (sensitive columns: {known})")
         elif name is not None and schema.columns[name].role != "sensitive":
             faults.append(
                 f"{guarantee.key} needs '{name}' to be sensitive, but its role is "

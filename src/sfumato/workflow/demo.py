@@ -32,9 +32,7 @@ attacks = ["Homogeneity", "Skewness"]
 """
 
 
-def demo(
-    folder: str | Path, *, rows: int = 50_000, progress: Progress = silent
-) -> tuple[dict[str, Any], list[str]]:
+def demo(folder: str | Path, *, rows: int = 50_000, progress: Progress = silent) -> tuple[dict[str, Any], list[str]]:
     """Run it; returns the summary as data and in words."""
     from sfumato.data.sample import write_sample
     from sfumato.workflow.recipe import Recipe
@@ -48,9 +46,7 @@ def demo(
         write_sample(place, rows=rows)
         (place / "recipe.toml").write_text(RECIPE, encoding="utf-8")
     except OSError as error:
-        raise InputError(
-            f"the demonstration cannot be written to '{place}': {error.strerror or type(error).__name__}"
-        ) from error
+        raise InputError(f"the demonstration cannot be written to '{place}': {error.strerror or type(error).__name__}") from error
     recipe = Recipe.load(place / "recipe.toml")
     release = recipe.run(progress)
     target = place / "release"
@@ -66,6 +62,4 @@ def _refuse_foreign(place: Path) -> None:
     if place.exists() and not place.is_dir():
         raise InputError(f"'{place}' exists and is not a folder. Name another place: sfumato demo FOLDER")
     if place.is_dir() and any(place.iterdir()) and not (place / "recipe.toml").is_file():
-        raise InputError(
-            f"'{place}' is not empty and holds no earlier demonstration. Name another place: sfumato demo FOLDER"
-        )
+        raise InputError(f"'{place}' is not empty and holds no earlier demonstration. Name another place: sfumato demo FOLDER")

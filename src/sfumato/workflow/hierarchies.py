@@ -15,9 +15,7 @@ from sfumato.data.values import texts
 EXAMPLES = 4
 
 
-def preview(
-    source: str | Path, *, column: str | None = None, data: Any = None
-) -> dict[str, list[dict[str, Any]]]:
+def preview(source: str | Path, *, column: str | None = None, data: Any = None) -> dict[str, list[dict[str, Any]]]:
     """The levels of a hierarchy file, or of every quasi-identifier of a schema.
 
     With `data` the hierarchies are built over, and checked against, the values that occur there. What is shown are

@@ -29,9 +29,7 @@ def inspect(
 
     target = Path(schema_out) if schema_out is not None else None
     if target is not None and target.exists() and not overwrite:
-        raise InputError(
-            f"'{target}' exists already. Edit it, name another file, or ask for it to be overwritten."
-        )
+        raise InputError(f"'{target}' exists already. Edit it, name another file, or ask for it to be overwritten.")
     data = read(source, table=table, **options)
     profile = profile_table(data)
     if target is not None:

@@ -90,9 +90,7 @@ def protect(
         owner_schema=plan.schema,
         guarantees=wanted,
         method=dict(outcome.method),
-        references=References(
-            people, register, fingerprint(people, owner_key), fingerprint(register, owner_key)
-        ),
+        references=References(people, register, fingerprint(people, owner_key), fingerprint(register, owner_key)),
         randomness=randomness,
         transparency=_transparency(outcome, plan, people.schema),
         also=also,
@@ -119,12 +117,8 @@ def _certified(
     released = draft.as_released(published.table)
     original = draft.references.original
     scores = scores_of(original, released, checks, outcome.result.loss(table.weights), progress)
-    results = attack_all(
-        View(released, draft.schema, published.certificate.to_mapping()), checks.attacks, progress
-    )
-    certificate = dataclasses.replace(
-        published.certificate, attacks=tuple(plain_result(result) for result in results)
-    )
+    results = attack_all(View(released, draft.schema, published.certificate.to_mapping()), checks.attacks, progress)
+    certificate = dataclasses.replace(published.certificate, attacks=tuple(plain_result(result) for result in results))
     details = {name: value for name, value in outcome.details.items() if name not in _NOT_KEPT}
     return Release(
         data=published.table,

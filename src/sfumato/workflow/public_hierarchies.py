@@ -1,4 +1,5 @@
-"""Which hierarchies go with a release: those that were declared, as parameters or files, so that texts can be read and claims measured.
+"""Which hierarchies go with a release: those that were declared, as parameters or files, so that texts can be read
+and claims measured.
 
 What was learnt from the data stays with the owner: a tree over the values that occurred would list the values of suppressed
 people too. The exceptions are trees that a claim cannot be measured without.
@@ -44,9 +45,7 @@ def schema_with_hierarchies(
         if spec is not None and (spec.file is not None or spec.tree is not None):
             tree = _declared(name, spec, owner.folder)
         elif spec is not None and column.role == "quasi" and _by_parameters(spec):
-            columns[name] = column.model_copy(
-                update={"hierarchy": spec.model_copy(update={"missing": "refuse"})}
-            )
+            columns[name] = column.model_copy(update={"hierarchy": spec.model_copy(update={"missing": "refuse"})})
         elif name in measured and name in trees:
             tree = _of_released_values(trees[name], table, name)
         elif with_population and column.role == "quasi" and spec is not None and spec.frequency is not None:
@@ -64,9 +63,7 @@ def _declared(name: str, spec: HierarchySpec, folder: str | None) -> Hierarchy:
     """The tree as the owner wrote it, without any leaf that was added because it occurred in the data."""
     if spec.file is not None:
         path = Path(spec.file)
-        return hierarchy_builders.load(
-            path if folder is None else Path(folder) / path, separator=spec.separator
-        )
+        return hierarchy_builders.load(path if folder is None else Path(folder) / path, separator=spec.separator)
     return hierarchy_builders.from_tree(spec.tree or {}, name=name)
 
 

@@ -54,9 +54,7 @@ class Draft:
     also: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: MappingProxyType({}))
     notices: tuple[str, ...] = ()
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=lambda: MappingProxyType({}), repr=False)
-    ranges: Mapping[str, Mapping[str, ShownValue]] = field(
-        default_factory=lambda: MappingProxyType({}), repr=False
-    )
+    ranges: Mapping[str, Mapping[str, ShownValue]] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     records: int = 0
 
     def as_released(self, table: pa.Table) -> ReleasedTable:

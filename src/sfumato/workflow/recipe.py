@@ -69,9 +69,7 @@ class Recipe(_Frozen):
         try:
             content = tomllib.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise RecipeError(
-                f"there is no recipe file '{file}'. docs/recipes.md shows one to start from."
-            ) from None
+            raise RecipeError(f"there is no recipe file '{file}'. docs/recipes.md shows one to start from.") from None
         except (OSError, UnicodeDecodeError) as error:
             raise RecipeError(f"cannot read the recipe file '{file}': {type(error).__name__}") from error
         except tomllib.TOMLDecodeError as error:
@@ -84,10 +82,7 @@ class Recipe(_Frozen):
         try:
             recipe = cls.model_validate({**content, "folder": str(folder) if folder else None})
         except ValidationError as error:
-            faults = [
-                f"{'.'.join(str(part) for part in fault['loc']) or 'recipe'}: {fault['msg']}"
-                for fault in error.errors()
-            ]
+            faults = [f"{'.'.join(str(part) for part in fault['loc']) or 'recipe'}: {fault['msg']}" for fault in error.errors()]
             all_at_once(RecipeError, name, faults)
             raise
         recipe._check_names(name)
@@ -166,14 +161,11 @@ class Recipe(_Frozen):
         from sfumato.workflow import named
 
         wanted: list[tuple[str, Callable[[], object]]] = [
-            (f"guarantee {position}", partial(named.guarantee, entry))
-            for position, entry in enumerate(self.guarantee, 1)
+            (f"guarantee {position}", partial(named.guarantee, entry)) for position, entry in enumerate(self.guarantee, 1)
         ]
         wanted.append(("method", self.search))
         wanted += [("checks.attacks", partial(named.attack, entry)) for entry in self.checks.attacks]
-        wanted += [
-            ("checks", partial(named.measure, key)) for key in (*self.checks.utility, *self.checks.risk)
-        ]
+        wanted += [("checks", partial(named.measure, key)) for key in (*self.checks.utility, *self.checks.risk)]
         faults = [fault for where, make in wanted for fault in _fault(make, where)]
         all_at_once(RecipeError, heading, faults)
 

@@ -59,9 +59,7 @@ class Release:
     owner: OwnerSide = field(default_factory=OwnerSide, repr=False)
 
     def __repr__(self) -> str:
-        found = ", ".join(
-            f"{name} = {value:.6g}" for name, value in self.certificate.measured.items() if value is not None
-        )
+        found = ", ".join(f"{name} = {value:.6g}" for name, value in self.certificate.measured.items() if value is not None)
         return f"Release('{self.certificate.dataset}', {self.data.num_rows:,} rows, {found})"
 
     def __len__(self) -> int:
@@ -107,6 +105,4 @@ class Release:
         """
         from sfumato.workflow.saving import save_release
 
-        return save_release(
-            self, Path(folder), format, overwrite=overwrite, sign=None if sign is None else Path(sign)
-        )
+        return save_release(self, Path(folder), format, overwrite=overwrite, sign=None if sign is None else Path(sign))

@@ -1,6 +1,7 @@
 """Saving a release: `public/` to give away, `owner/` to keep, in a folder that appears whole or not at all.
 
-The data file is written in the format asked for, read back and verified before anything else is written. What was computed from the
+The data file is written in the format asked for, read back and verified before anything else is written. What was
+computed from the
 original goes to `owner/` only.
 """
 
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
     from sfumato.workflow.release import Format, Release
 
 
-def save_release(
-    release: Release, folder: Path, format: Format, *, overwrite: bool, sign: Path | None
-) -> Path:  # noqa: A002
+def save_release(release: Release, folder: Path, format: Format, *, overwrite: bool, sign: Path | None) -> Path:  # noqa: A002
     """Write the folder; returns its path."""
     if format not in ("parquet", "csv"):
         raise ParameterError("a release is saved as 'parquet' or 'csv'")
@@ -49,9 +48,7 @@ def _write_public(release: Release, public: Path, format: Format, key: SigningKe
     table = read_back(public / name, release.schema, release.data)
     also = {claim.guarantee: claim.also_measured for claim in release.certificate.claims}
     claims = claims_of(table, owner.schema, release.guarantees, owner.references, also=also)
-    schema = schema_with_hierarchies(
-        release.schema, owner.schema, table, release.guarantees, owner.hierarchies, public
-    )
+    schema = schema_with_hierarchies(release.schema, owner.schema, table, release.guarantees, owner.hierarchies, public)
     notices = [] if format == "parquet" else spreadsheet_notices(release.data)
     certificate = dataclasses.replace(
         release.certificate,
@@ -85,15 +82,12 @@ def _write_owner(release: Release, owner: Path, certificate: Certificate, key: S
     from sfumato.workflow.cards import card_of, plain_details
 
     scores = [
-        {**dataclasses.asdict(dataclasses.replace(score, parts={})), "parts": dict(score.parts)}
-        for score in release.owner.scores
+        {**dataclasses.asdict(dataclasses.replace(score, parts={})), "parts": dict(score.parts)} for score in release.owner.scores
     ]
     page = card_of(release, "owner", certificate=certificate, signature=_signed(key))
     written = {
         "card.html": page.encode(),
-        "scores.json": _pretty(
-            {"scores": scores, "loss_per_attribute": dict(release.owner.loss_per_attribute)}
-        ),
+        "scores.json": _pretty({"scores": scores, "loss_per_attribute": dict(release.owner.loss_per_attribute)}),
         "details.json": _pretty(plain_details(release.details)),
         "schema.toml": release.owner.schema.to_toml().encode(),
         "recipe.toml": _recipe(release),

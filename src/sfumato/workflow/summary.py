@@ -45,9 +45,7 @@ def summary_lines(release: Release, folder: str | Path | None = None) -> list[st
         lines.append(f"attacked  {result['attack']}: {result['finding']}")
     others = ", ".join(f"{name} {value:.4g}" for name, value in release.scores.items() if name != "loss")
     kept = 1 - release.scores["loss"]
-    lines.append(
-        f"useful    granularity {kept:.4f} (1 keeps every detail)" + (f"; {others}" if others else "")
-    )
+    lines.append(f"useful    granularity {kept:.4f} (1 keeps every detail)" + (f"; {others}" if others else ""))
     if certificate.composition.get("earlier_releases"):
         lines.append(f"earlier   {certificate.composition['finding']}")
     lines += [f"notice    {notice}" for notice in certificate.notices]
@@ -55,9 +53,7 @@ def summary_lines(release: Release, folder: str | Path | None = None) -> list[st
 
 
 def _places(release: Release, folder: str | Path | None) -> list[str]:
-    lines = [
-        f"ledger    entry {release.certificate.ledger[:16]}…" if release.entered else "ledger    not entered"
-    ]
+    lines = [f"ledger    entry {release.certificate.ledger[:16]}…" if release.entered else "ledger    not entered"]
     if folder is not None:
         place = Path(folder)
         lines += [

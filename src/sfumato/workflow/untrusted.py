@@ -104,9 +104,7 @@ def untrusted(folder: Path) -> Iterator[UntrustedFolder]:
                 if len(names) > MAX_FILES:
                     raise VerificationFailed(f"the folder holds more than {MAX_FILES} files")
                 if not _PLAIN_NAME.fullmatch(entry.name):
-                    raise VerificationFailed(
-                        f"the folder holds a file with an unusual name: {quoted(entry.name)}"
-                    )
+                    raise VerificationFailed(f"the folder holds a file with an unusual name: {quoted(entry.name)}")
                 if not entry.is_file(follow_symlinks=False):
                     raise VerificationFailed(f"{quoted(entry.name)} is not a plain file")
         yield UntrustedFolder(descriptor, tuple(sorted(names)))

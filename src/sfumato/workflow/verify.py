@@ -58,9 +58,7 @@ class Verification:
         """The findings, one line each."""
         marks = {True: "passed", False: "FAILED", None: "not checked"}
         lines = [f"{marks[finding.passed]:<12}{finding.check}: {finding.text}" for finding in self.findings]
-        verdict = (
-            "the release keeps what it claims" if self.holds else "the release does NOT keep what it claims"
-        )
+        verdict = "the release keeps what it claims" if self.holds else "the release does NOT keep what it claims"
         return "\n".join([*lines, verdict])
 
     def to_mapping(self) -> dict[str, Any]:
@@ -146,14 +144,10 @@ def _check_files(public: UntrustedFolder, certificate: Certificate, private: Pat
     listed = set(certificate.files)
     extra = sorted(set(public.names) - listed - {CERTIFICATE, SIGNATURE})
     if extra:
-        raise VerificationFailed(
-            f"the folder holds files the certificate does not name: {', '.join(map(quoted, extra[:5]))}"
-        )
+        raise VerificationFailed(f"the folder holds files the certificate does not name: {', '.join(map(quoted, extra[:5]))}")
     absent = sorted(listed - set(public.names))
     if absent:
-        raise VerificationFailed(
-            f"files of the certificate are missing: {', '.join(map(quoted, absent[:5]))}"
-        )
+        raise VerificationFailed(f"files of the certificate are missing: {', '.join(map(quoted, absent[:5]))}")
     for name in sorted(listed):
         limit = untrusted.MAX_DATA_BYTES if name in DATA_FILES else untrusted.MAX_TEXT_BYTES
         told = certificate.files[name]
@@ -161,9 +155,7 @@ def _check_files(public: UntrustedFolder, certificate: Certificate, private: Pat
             raise VerificationFailed(f"the file {quoted(name)} is said to be larger than {limit:,} bytes")
         copied = public.copy(name, private, limit)
         if copied.length != told["bytes"] or copied.sha256 != told["sha256"]:
-            raise VerificationFailed(
-                f"the file {quoted(name)} is not the one that was certified: its digest differs"
-            )
+            raise VerificationFailed(f"the file {quoted(name)} is not the one that was certified: its digest differs")
     return Finding("files", True, f"{len(listed)} files have the digests that were certified")
 
 
@@ -208,25 +200,19 @@ def _refuse_bomb(path: Path) -> None:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(
-            path, thrift_string_size_limit=50_000_000, thrift_container_size_limit=1_000_000
-        ) as file:
+        with pq.ParquetFile(path, thrift_string_size_limit=50_000_000, thrift_container_size_limit=1_000_000) as file:
             told = file.metadata
             odd = [field for field in file.schema_arrow if not _is_plain_type(field.type)]
             groups = [told.row_group(i) for i in range(told.num_row_groups)]
             decoded = sum(max(group.total_byte_size, group.num_rows * group.num_columns) for group in groups)
             rows = sum(group.num_rows for group in groups)
     except (OSError, pa.ArrowException, ValueError, OverflowError) as error:
-        raise VerificationFailed(
-            f"the data file is not a complete Parquet file ({type(error).__name__})"
-        ) from None
+        raise VerificationFailed(f"the data file is not a complete Parquet file ({type(error).__name__})") from None
     if odd:
         raise VerificationFailed("the data file has columns of a kind that no release has")
     limit = min(untrusted.MAX_DECODED_BYTES, 2_000 * path.stat().st_size + 100_000_000)
     if decoded > limit or rows != told.num_rows or rows < 0:
-        raise VerificationFailed(
-            "the data file claims to unpack into far more than its size allows; it was not unpacked"
-        )
+        raise VerificationFailed("the data file claims to unpack into far more than its size allows; it was not unpacked")
 
 
 def _is_plain_type(kind: pa.DataType) -> bool:
@@ -266,11 +252,7 @@ def _check_claim(claim: Claim, schema: Schema, table: pa.Table, references: Any)
             return Finding(name, False, "the claim's words do not say what its parameters mean")
         if guarantee.needs_population and references.population is None:
             return Finding(name, None, "compares with a population; pass it to check this claim")
-        if (
-            claim.evidence == "output+reference"
-            and not guarantee.needs_population
-            and references.original is None
-        ):
+        if claim.evidence == "output+reference" and not guarantee.needs_population and references.original is None:
             return Finding(name, None, "compares with the original table; pass it to check this claim")
         measured = measure_all(table, schema, [guarantee], references)[0]
     except SfumatoError as error:
@@ -281,9 +263,7 @@ def _check_claim(claim: Claim, schema: Schema, table: pa.Table, references: Any)
     if not measured.holds:
         return Finding(name, False, f"{claim.promised}; measured {measured.value:.6g}, which breaks it")
     if not _same(claim.measured, measured.value):
-        return Finding(
-            name, False, f"the certificate states another number than the {measured.value:.6g} measured here"
-        )
+        return Finding(name, False, f"the certificate states another number than the {measured.value:.6g} measured here")
     return Finding(name, True, f"{claim.promised}; measured {measured.value:.6g}")
 
 

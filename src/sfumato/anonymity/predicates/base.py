@@ -1,6 +1,7 @@
 """The totals of classes, and a check on them.
 
-Totals are one row of integers per class: records, units, people of the population, then the histograms of the sensitive attributes side by
+Totals are one row of integers per class: records, units, people of the population, then the histograms of the
+sensitive attributes side by
 side. A check returns 0 for a class that keeps the promise; a positive number is a lower bound on the records that any finer
 partition of the class must suppress; `NO_BOUND` marks a failing class about whose parts nothing is known.
 """
@@ -21,7 +22,8 @@ NO_BOUND = -1
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the columns of the totals are: records are column 0; `units` may be the same column; `population` may be absent (-1)."""
+    """Where the columns of the totals are: records are column 0; `units` may be the same column; `population` may be
+    absent (-1)."""
 
     units: int
     population: int
@@ -31,7 +33,8 @@ class Layout:
 
 
 class Check(Protocol):
-    """Needed suppressions per class; `shares` replaces the reference distribution where the guarantee follows the released rows."""
+    """Needed suppressions per class; `shares` replaces the reference distribution where the guarantee follows the
+    released rows."""
 
     def __call__(self, totals: Int) -> Int: ...
 

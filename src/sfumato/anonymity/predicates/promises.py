@@ -73,7 +73,7 @@ class Promises:
 
     def holds(self, totals: Int) -> NDArray[np.bool_]:
         """Which classes keep all promises; a reference that follows the released rows is taken over these classes."""
-        return self.needs(totals) == 0
+        return np.asarray(self.needs(totals) == 0)
 
     def settled(self, kept: Int) -> Promises:
         """The same promises with the reference fixed to the rows that are kept (totals summed over them)."""
@@ -109,7 +109,10 @@ def promises_of(guarantees: Sequence[ClassGuarantee], table: ClassTable) -> Prom
             k = max(k, guarantee.k)
         maker = _MAKERS.get(type(guarantee))
         if maker is None:
-            raise Unsupported(f"{guarantee.name} cannot be reached by a search over classes; the searches know {', '.join(sorted(t.__name__ for t in _MAKERS))}")
+            raise Unsupported(
+                f"{guarantee.name} cannot be reached by a search over classes; the searches know "
+                f"{', '.join(sorted(kind.__name__ for kind in _MAKERS))}"
+            )
         check = maker(guarantee, table, layout)
         if check is None:
             continue
@@ -139,11 +142,15 @@ def _presence(guarantee: DeltaPresence, table: ClassTable, layout: Layout) -> Ch
 
 def _population(layout: Layout) -> int:
     if layout.population < 0:
-        raise Unsupported("k-map and δ-presence compare with a population: pass population= (a table with the same quasi-identifiers)")
+        raise Unsupported(
+            "k-map and δ-presence compare with a population: pass population= (a table with the same quasi-identifiers)"
+        )
     return layout.population
 
 
-def _diversity(guarantee: DistinctLDiversity | EntropyLDiversity | RecursiveLDiversity, table: ClassTable, layout: Layout) -> Check:
+def _diversity(
+    guarantee: DistinctLDiversity | EntropyLDiversity | RecursiveLDiversity, table: ClassTable, layout: Layout
+) -> Check:
     attribute = table.sensitive[table.sensitive_index(guarantee.attribute)]
     start, width = layout.starts[attribute.name], layout.widths[attribute.name]
     protected = protected_mask(attribute, guarantee.protected_values)
@@ -158,8 +165,8 @@ def _closeness(guarantee: TCloseness, table: ClassTable, layout: Layout) -> Chec
     attribute = table.sensitive[table.sensitive_index(guarantee.attribute)]
     if guarantee.distance == "ordered" and not attribute.hierarchy.ordered:
         raise Unsupported(
-            f"TCloseness with distance='ordered' needs an order of '{attribute.name}': give it a numeric or date type, or list its values "
-            "in `order` in the schema"
+            f"TCloseness with distance='ordered' needs an order of '{attribute.name}': give it a numeric or date type, "
+            "or list its values in `order` in the schema"
         )
     return Closeness(
         guarantee.distance,

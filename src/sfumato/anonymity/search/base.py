@@ -1,6 +1,7 @@
 """What all searches share: the problem in codes, and the outcome.
 
-A search is a frozen dataclass of parameters; `run` encodes the data once, searches on codes and returns a recoding with the guarantees it
+A search is a frozen dataclass of parameters; `run` encodes the data once, searches on codes and returns a recoding
+with the guarantees it
 claims. It never writes and never certifies.
 """
 
@@ -89,7 +90,9 @@ def pose(data: Microdata, guarantees: Sequence[ClassGuarantee], population: Micr
         if not isinstance(guarantee, ClassGuarantee):
             raise ParameterError(f"{type(guarantee).__name__} is not a guarantee of a published table")
         if guarantee.needs_population and population is None:
-            raise InputError(f"{guarantee.name} compares with a population: pass population= (a table with the same quasi-identifiers)")
+            raise InputError(
+                f"{guarantee.name} compares with a population: pass population= (a table with the same quasi-identifiers)"
+            )
     chosen = _known_to_adversary(data, asked)
     sensitive = tuple(dict.fromkeys(g.sensitive for g in asked if g.sensitive is not None))
     table = encode(chosen, sensitive=sensitive, population=population)
@@ -99,12 +102,15 @@ def pose(data: Microdata, guarantees: Sequence[ClassGuarantee], population: Micr
     people = int(table.units.sum())
     if largest > people:
         what = "records" if table.units is table.counts else "different units"
-        raise Infeasible(f"k = {largest} cannot be reached: the table has only {people:,} {what}. Choose a k of at most {people:,}.")
+        raise Infeasible(
+            f"k = {largest} cannot be reached: the table has only {people:,} {what}. Choose a k of at most {people:,}."
+        )
     return Problem(table, promises_of(asked, table), asked)
 
 
 def _known_to_adversary(data: Microdata, guarantees: tuple[ClassGuarantee, ...]) -> Microdata:
-    """Restrict the quasi-identifiers when every guarantee assumes the same narrower knowledge; otherwise keep all, which is stronger."""
+    """Restrict the quasi-identifiers when every guarantee assumes the same narrower knowledge; otherwise keep all,
+    which is stronger."""
     known = {g.knowledge.attributes if isinstance(g, KAnonymity) and g.knowledge is not None else None for g in guarantees}
     if len(known) != 1 or (attributes := known.pop()) is None:
         return data

@@ -1,6 +1,7 @@
 """Branch and bound over boxes of a lattice: for lattices too large to hold, and for searches with a time limit.
 
-A box is the set of nodes between a lowest and a highest corner. No node in it costs less than the loss of the lowest corner without
+A box is the set of nodes between a lowest and a highest corner. No node in it costs less than the loss of the lowest
+corner without
 suppression plus what suppression adds at the highest corner; if the highest corner must suppress too much, so must all. The box
 with the smallest bound is split first, so the bound of the next box minus the best loss found is the gap at any time.
 """
@@ -78,7 +79,9 @@ def _dive(bottom: Levels, top: Levels, parts: list, check) -> None:  # type: ign
     while moved:
         moved = False
         steps = sorted(
-            (float(part[level - 1] - part[level]), a) for a, (part, level) in enumerate(zip(parts, node, strict=True)) if level > 0
+            (float(part[level - 1] - part[level]), a)
+            for a, (part, level) in enumerate(zip(parts, node, strict=True))
+            if level > 0
         )
         for _, a in steps:
             lower = (*node[:a], node[a] - 1, *node[a + 1 :])

@@ -1,6 +1,7 @@
 """From an assignment of records to classes to what each class shows.
 
-Every class shows the lowest node above all its values, never higher than needed. Classes that come to show the same values are one class
+Every class shows the lowest node above all its values, never higher than needed. Classes that come to show the same
+values are one class
 in the release; they are merged and checked once more, and suppressed if a guarantee that does not survive merging fails.
 """
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymity.search.base import Problem
+from sfumato.data.class_table import ClassTable
 from sfumato.data.recoding import SUPPRESSED, Recoding, Shown
 from sfumato.kernels.grouping import group_columns
 from sfumato.kernels.rollup import add_up
@@ -38,8 +40,16 @@ def tight_levels(problem: Problem, members: Int, klass: Int, classes: int) -> In
     return levels
 
 
+def canonical_cells(table: ClassTable) -> Int:
+    """The cells that hold records, ordered by their codes, so that the order of rows does not matter."""
+    keys = [*table.sensitive_codes[::-1], *table.codes[::-1][:, table.tuple_of_cell]]
+    order = np.lexsort(keys) if keys else np.zeros(0, dtype=np.int64)
+    return order[table.cell_counts[order] > 0].astype(np.int64)
+
+
 def show(problem: Problem, cell: Int, first: Int, count: Int, klass: Int, ranges: NDArray[np.bool_] | None = None) -> Recoding:
-    """The recoding of entries (cells or parts of cells) assigned to classes; `ranges[a]` shows attribute a as a range of its order."""
+    """The recoding of entries (cells or parts of cells) assigned to classes; `ranges[a]` shows attribute a as a
+    range of its order."""
     table = problem.table
     kept = np.flatnonzero(klass != SUPPRESSED)
     order = kept[np.argsort(klass[kept], kind="stable")]
@@ -122,7 +132,8 @@ def _drop_failing(problem: Problem, recoding: Recoding) -> Recoding:
 
 
 def entry_totals(problem: Problem, cell: Int, count: Int) -> Int:
-    """Totals of entries: records, units (as many as records), population (of the whole tuple, once per tuple), one-hot histograms."""
+    """Totals of entries: records, units (as many as records), population (of the whole tuple, once per tuple),
+    one-hot histograms."""
     table, layout = problem.table, problem.promises.layout
     totals = np.zeros((cell.size, layout.columns), dtype=np.int64)
     totals[:, 0] = count

@@ -1,6 +1,7 @@
 """k-member clustering: grow classes record by record, always adding the record whose joining costs least.
 
-The distance of a record from a cluster is the loss of the class that would contain both. Leftovers join the cluster that suffers least.
+The distance of a record from a cluster is the loss of the class that would contain both. Leftovers join the cluster
+that suffers least.
 Byun, Kamra, Bertino, Li, "Efficient k-anonymization using clustering techniques", DASFAA 2007.
 """
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymity.search.base import Problem, Search, refuse
-from sfumato.anonymity.search.classes import entry_totals, show
+from sfumato.anonymity.search.classes import canonical_cells, entry_totals, show
 from sfumato.core.errors import Unsupported
 from sfumato.core.params import require
 from sfumato.core.progress import Progress
@@ -26,7 +27,8 @@ Int = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class KMember(Search):
-    """Clusters of at least k records that keep all promises, built greedily by loss; every class shows its lowest common ancestors.
+    """Clusters of at least k records that keep all promises, built greedily by loss; every class shows its lowest
+    common ancestors.
 
     Its time grows with the square of the number of records; `max_records` refuses tables for which that would take hours.
     """
@@ -40,11 +42,14 @@ class KMember(Search):
         table = problem.table
         if table.records > self.max_records:
             raise Unsupported(
-                f"KMember compares every record with every other; {table.records:,} records are more than max_records = {self.max_records:,}. "
+                f"KMember compares every record with every other; {table.records:,} records are more than "
+                f"max_records = {self.max_records:,}. "
                 "Use LocalRecoding or Mondrian, or raise max_records."
             )
         if problem.promises.layout.units or problem.promises.layout.population > 0:
-            raise Unsupported("KMember separates equal records, so it cannot count units or compare with a population; use LocalRecoding")
+            raise Unsupported(
+                "KMember separates equal records, so it cannot count units or compare with a population; use LocalRecoding"
+            )
         if any(not tree.has_root for tree in table.hierarchies):
             raise Unsupported("KMember needs hierarchies with a common root: every pair of values must have a common ancestor")
         growth = _Growth(problem)
@@ -74,9 +79,7 @@ class _Growth:
         table = problem.table
         self.problem = problem
         self.promises = problem.promises
-        keys = [*table.sensitive_codes[::-1], *table.codes[::-1][:, table.tuple_of_cell]]
-        self.cells = np.lexsort(keys) if keys else np.zeros(0, dtype=np.int64)
-        self.cells = self.cells[table.cell_counts[self.cells] > 0]
+        self.cells = canonical_cells(table)
         self.codes = np.ascontiguousarray(table.codes[:, table.tuple_of_cell[self.cells]])
         self.left = table.cell_counts[self.cells].copy()
         self.single = entry_totals(problem, self.cells, np.ones(self.cells.size, dtype=np.int64))
@@ -127,7 +130,8 @@ class _Growth:
         return bool(self.promises.holds(totals[None, :])[0])
 
     def place_leftovers(self) -> int:
-        """Each leftover record joins the cluster that loses least by it and still keeps the promises; returns how many found none."""
+        """Each leftover record joins the cluster that loses least by it and still keeps the promises; returns how
+        many found none."""
         homeless: list[int] = []
         for entry in [entry for cluster in self.unplaced for entry in cluster.cells]:
             costs = []

@@ -1,9 +1,12 @@
 """Full-domain recoding: the provably best level vector of the generalisation lattice, with a record-suppression limit.
 
-The loss without suppression is separable, so it is known for every node at once; what suppression adds to it can only grow towards less
-general nodes. A checked node therefore bounds all nodes below it, and sweeping from general to specific ("border sweep") proves the optimum after
+The loss without suppression is separable, so it is known for every node at once; what suppression adds to it can
+only grow towards less
+general nodes. A checked node therefore bounds all nodes below it, and sweeping from general to specific ("border
+sweep") proves the optimum after
 checking a small part of the lattice. Lattices past `max_nodes` are searched box by box, best bound first, with a reported gap.
-Samarati, IEEE TKDE 13(6), 2001; LeFevre, DeWitt, Ramakrishnan, "Incognito", SIGMOD 2005; Kohlmayer, Prasser et al., "Flash", PASSAT 2012.
+Samarati, IEEE TKDE 13(6), 2001; LeFevre, DeWitt, Ramakrishnan, "Incognito", SIGMOD 2005; Kohlmayer, Prasser et al.,
+"Flash", PASSAT 2012.
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ from sfumato.kernels.grouping import group_keys
 
 @dataclass(frozen=True)
 class Lattice(Search):
-    """One hierarchy level per quasi-identifier for the whole table; records of classes that fail are suppressed, at most `suppression` of all.
+    """One hierarchy level per quasi-identifier for the whole table; records of classes that fail are suppressed, at
+    most `suppression` of all.
 
     The release has the smallest loss of all level vectors (`details["optimal"]`); past `max_nodes` lattice nodes or with
     a `time_limit` in seconds the best found, with the largest possible distance from the optimum in `details["gap"]`.
@@ -81,7 +85,5 @@ def recode_at(problem: Problem, tables: NodeTables, levels: tuple[int, ...]) -> 
     kept = ~failing[position]
     class_number = np.where(kept, np.cumsum(kept) - 1, SUPPRESSED)
     shown_keys = present[kept]
-    shown = tuple(
-        problem.table.shown_at(a, nodes) for a, nodes in enumerate(tables.node_ids(levels, shown_keys))
-    )
+    shown = tuple(problem.table.shown_at(a, nodes) for a, nodes in enumerate(tables.node_ids(levels, shown_keys)))
     return by_tuple(problem, class_number[numbers], shown, int(kept.sum()))

@@ -1,6 +1,7 @@
 """Local recoding by repeated optimal search: every part of the table gets the levels that suit it.
 
-The best level vector with free suppression is found; its classes are kept and the suppressed records are searched again, until none are left.
+The best level vector with free suppression is found; its classes are kept and the suppressed records are searched
+again, until none are left.
 A refinement then splits classes wherever all parts still keep the promises. The same value may be generalised differently in
 different classes, which loses far less than one level vector for all.
 Prasser, Kohlmayer, Kuhn, "The importance of context: risk-based de-identification of biomedical data", 2016 (iterated search).
@@ -31,7 +32,8 @@ MAX_NODES = 1_000_000
 
 @dataclass(frozen=True)
 class LocalRecoding(Search):
-    """The default method: classes with their own levels, as little loss as possible, at most `suppression` of the records suppressed.
+    """The default method: classes with their own levels, as little loss as possible, at most `suppression` of the
+    records suppressed.
 
     `step` is the smallest share of the records that a round of the search must settle: smaller steps lose less and take
     longer. `refine` splits classes afterwards.
@@ -57,14 +59,15 @@ class LocalRecoding(Search):
             class_of, rounds = self._start_general(problem, totals, limit, progress), 0
         if self.refine:
             kept = totals[class_of >= 0].sum(axis=0)
-            class_of = specialise(
-                problem, problem.promises.settled(kept), totals, class_of, partial=True, progress=progress
-            )
+            class_of = specialise(problem, problem.promises.settled(kept), totals, class_of, partial=True, progress=progress)
         klass = class_of[problem.table.tuple_of_cell]
         cells = np.arange(klass.size, dtype=np.int64)
         recoding = show(problem, cells, np.zeros_like(cells), problem.table.cell_counts, klass)
         if recoding.suppressed > limit:
-            raise refuse(problem, f"more than {self.suppression:.2%} of the records would have to be suppressed. Allow more or ask for less.")
+            raise refuse(
+                problem,
+                f"more than {self.suppression:.2%} of the records would have to be suppressed. Allow more or ask for less.",
+            )
         return recoding, {"rounds": rounds, "optimal": False}
 
     def _rounds(self, problem: Problem, totals: Int, progress: Progress) -> tuple[Int, int]:
@@ -108,8 +111,8 @@ class LocalRecoding(Search):
         if found.levels is None:
             raise refuse(
                 problem,
-                f"no recoding reaches this with at most {self.suppression:.2%} of the records suppressed. Allow more suppression, ask for "
-                "less, or give the hierarchies a common root.",
+                f"no recoding reaches this with at most {self.suppression:.2%} of the records suppressed. "
+                "Allow more suppression, ask for less, or give the hierarchies a common root.",
             )
         node_keys, _, failing = tables.failing_keys(found.levels)
         by_key = np.argsort(node_keys)
@@ -119,4 +122,3 @@ class LocalRecoding(Search):
     @staticmethod
     def _suppressed(problem: Problem, class_of: Int) -> int:
         return int(problem.table.counts[class_of == SUPPRESSED].sum())
-

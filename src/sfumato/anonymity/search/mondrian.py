@@ -1,6 +1,7 @@
 """Mondrian: multidimensional partitioning for k-anonymity and other class guarantees.
 
-Cut the most spread-out attribute at its median (or over the children of its common ancestor) as long as all parts keep the promises.
+Cut the most spread-out attribute at its median (or over the children of its common ancestor) as long as all parts
+keep the promises.
 LeFevre, DeWitt, Ramakrishnan, "Mondrian multidimensional k-anonymity", ICDE 2006.
 """
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.anonymity.predicates.promises import Promises
 from sfumato.anonymity.search.base import Problem, Search, refuse
-from sfumato.anonymity.search.classes import entry_totals, show
+from sfumato.anonymity.search.classes import canonical_cells, entry_totals, show
 from sfumato.core.errors import Unsupported
 from sfumato.core.progress import Progress
 from sfumato.data.recoding import Recoding
@@ -39,7 +40,8 @@ class _Part:
 class Mondrian(Search):
     """Partition the space of quasi-identifiers; every region is a class. No record is suppressed.
 
-    Attributes with an order (numbers, dates, a declared order) are cut at the median and shown as ranges; the others are cut over the
+    Attributes with an order (numbers, dates, a declared order) are cut at the median and shown as ranges; the others
+    are cut over the
     children of their common ancestor and shown as that ancestor. `relaxed` lets records that lie on the cut go to either side,
     which cuts more often; without it (`strict`) regions do not overlap.
     """
@@ -50,9 +52,10 @@ class Mondrian(Search):
         table = problem.table
         if self.relaxed and (problem.promises.layout.units or problem.promises.layout.population > 0):
             raise Unsupported(
-                "Mondrian(relaxed=True) separates equal records, so it cannot count units or compare with a population; use relaxed=False"
+                "Mondrian(relaxed=True) separates equal records, so it cannot count units or compare with a population; "
+                "use relaxed=False"
             )
-        cells = np.flatnonzero(table.cell_counts > 0)
+        cells = canonical_cells(table)
         whole = _Part(cells, np.zeros(cells.size, dtype=np.int64), table.cell_counts[cells])
         promises = problem.promises
         total = self._totals(problem, whole)

@@ -1,6 +1,7 @@
 """The classes of any lattice node, rolled up from the classes of less general nodes.
 
-The classes of a node are kept as packed keys with totals. Attributes are generalised in a fixed order, so all nodes that agree on the first
+The classes of a node are kept as packed keys with totals. Attributes are generalised in a fixed order, so all nodes
+that agree on the first
 attributes share the tables of that prefix; tables are made on demand and the least recently used are dropped.
 """
 
@@ -65,8 +66,8 @@ class NodeTables:
         widths = [max((len(levels[0][0]) - 1).bit_length(), 1) for levels in self.level_codes]
         if sum(widths) > 62:
             raise Unsupported(
-                f"{len(widths)} quasi-identifiers with that many different values need {sum(widths)} bits per combination; the lattice "
-                "search has 62. Use LocalRecoding after coarser hierarchies, Mondrian or TopDown, or drop attributes."
+                f"{len(widths)} quasi-identifiers with that many different values need {sum(widths)} bits per combination; "
+                "the lattice search has 62. Use LocalRecoding after coarser hierarchies, Mondrian or TopDown, or drop attributes."
             )
         self.shifts = np.cumsum([0, *widths[:-1]]).astype(np.int64) if widths else np.zeros(0, np.int64)
         self.masks = np.array([(1 << width) - 1 for width in widths], dtype=np.int64)

@@ -1,6 +1,7 @@
 """Specialising classes: split a class over the children of one shown value as long as every part keeps the promises.
 
-The engine of top-down specialisation and of the refinement after a local recoding. All classes are tried at once, attribute by attribute;
+The engine of top-down specialisation and of the refinement after a local recoding. All classes are tried at once,
+attribute by attribute;
 each takes the split it prefers, and only classes that split are tried again.
 """
 
@@ -25,7 +26,8 @@ Heuristic = Literal["loss", "fewest_children"]
 
 @dataclass
 class _Split:
-    """A possible split of the active classes over one attribute: the part of every tuple, the score of every class (-inf: impossible)."""
+    """A possible split of the active classes over one attribute: the part of every tuple, the score of every class
+    (-inf: impossible)."""
 
     part: Int  # per member: 0 when it stays in the class, otherwise 1 + number of its sub-class
     score: NDArray[np.float64]
@@ -101,7 +103,7 @@ def _all_splits(
         allowed = can[first]
         good = promises.holds(sub_totals) & allowed
         records = member_totals[:, 0]
-        stays, possible = _decide(promises, sub_totals, sub_class, good, classes, partial)
+        stays, possible = _decide(promises, sub_totals, sub_class, child[first], good, classes, partial)
         goes = ~stays[subs] & possible[numbers] & can
         saved = np.bincount(numbers, weights=gain * records * goes, minlength=classes)
         if heuristic == "fewest_children":
@@ -113,7 +115,13 @@ def _all_splits(
 
 
 def _decide(
-    promises: Promises, sub_totals: Int, sub_class: Int, good: NDArray[np.bool_], classes: int, partial: bool
+    promises: Promises,
+    sub_totals: Int,
+    sub_class: Int,
+    sub_node: Int,
+    good: NDArray[np.bool_],
+    classes: int,
+    partial: bool,
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which sub-classes stay behind, and which classes can be split at all."""
     bad_count = np.bincount(sub_class[~good], minlength=classes)
@@ -133,7 +141,8 @@ def _decide(
     open_classes = behind[~rest_good[behind] & (good_count[behind] > 1)]
     if open_classes.size:
         candidates = np.flatnonzero(good & np.isin(sub_class, open_classes))
-        ranked = candidates[np.lexsort((sub_totals[candidates, 0], sub_class[candidates]))]
+        # equal sizes are told apart by their node, so that the order of rows does not matter
+        ranked = candidates[np.lexsort((sub_node[candidates], sub_totals[candidates, 0], sub_class[candidates]))]
         smallest = ranked[np.unique(sub_class[ranked], return_index=True)[1]]
         wider = rest[sub_class[smallest]] + sub_totals[smallest]
         fine = promises.holds(np.ascontiguousarray(wider))

@@ -37,7 +37,9 @@ class TopDown(Search):
         totals = problem.promises.totals()
         whole = totals.sum(axis=0, keepdims=True)
         if not problem.promises.holds(whole).all():
-            raise refuse(problem, "not even the table as one single class keeps this, so no specialisation of it can. Ask for less.")
+            raise refuse(
+                problem, "not even the table as one single class keeps this, so no specialisation of it can. Ask for less."
+            )
         start = np.zeros(problem.table.tuples, dtype=np.int64)
         class_of = specialise(
             problem,

@@ -26,7 +26,9 @@ class DistinctLDiversity(ClassGuarantee):
     protects: ClassVar[str] = "attribute disclosure"
 
     def __post_init__(self) -> None:
-        require(isinstance(self.l, int) and self.l >= 1, f"DistinctLDiversity: l must be a whole number of at least 1, not {self.l}")
+        require(
+            isinstance(self.l, int) and self.l >= 1, f"DistinctLDiversity: l must be a whole number of at least 1, not {self.l}"
+        )
 
     @property
     def threshold(self) -> float:
@@ -76,7 +78,9 @@ class RecursiveLDiversity(ClassGuarantee):
 
     def __post_init__(self) -> None:
         require(self.c > 0, f"RecursiveLDiversity: c must be above 0, not {self.c}")
-        require(isinstance(self.l, int) and self.l >= 1, f"RecursiveLDiversity: l must be a whole number of at least 1, not {self.l}")
+        require(
+            isinstance(self.l, int) and self.l >= 1, f"RecursiveLDiversity: l must be a whole number of at least 1, not {self.l}"
+        )
 
     @property
     def threshold(self) -> float:

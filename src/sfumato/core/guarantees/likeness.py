@@ -17,7 +17,8 @@ from sfumato.core.params import require
 class BetaLikeness(ClassGuarantee):
     """No value's share in a class exceeds its overall share q by more than the factor 1 + β.
 
-    Basic: (p - q)/q ≤ β for every value with p > q. `enhanced`: (p - q)/q ≤ min(β, -ln q), which also keeps frequent values uncertain.
+    Basic: (p - q)/q ≤ β for every value with p > q. `enhanced`: (p - q)/q ≤ min(β, -ln q), which also keeps frequent
+    values uncertain.
     """
 
     beta: float

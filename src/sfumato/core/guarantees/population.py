@@ -74,4 +74,6 @@ class DeltaPresence(ClassGuarantee):
         return True
 
     def claim(self) -> str:
-        return f"the chance that a person of the population is in the release lies between {self.minimum:.4g} and {self.maximum:.4g}"
+        return (
+            f"the chance that a person of the population is in the release lies between {self.minimum:.4g} and {self.maximum:.4g}"
+        )

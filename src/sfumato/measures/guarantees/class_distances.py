@@ -47,9 +47,7 @@ def hierarchical(compared: Compared, tree: Hierarchy) -> Fractions:
         expected = np.zeros(int(node_of_value.max(initial=0)) + 1, dtype=np.int64)
         np.add.at(expected, node_of_value, compared.expected)
         everything = np.ones(expected.size, dtype=np.bool_)
-        numerator = numerator + _differences(
-            histogram.regrouped(node_of_value), expected, compared.total, everything, bound
-        )
+        numerator = numerator + _differences(histogram.regrouped(node_of_value), expected, compared.total, everything, bound)
     return numerator, 2 * max(height, 1) * whole(histogram.sizes, bound) * compared.total
 
 
@@ -90,9 +88,7 @@ def ordered(compared: Compared, ranks: Integers) -> Fractions:
     return sums, whole(histogram.sizes, bound) * total * max(values - 1, 1)
 
 
-def value_ranks(
-    values: tuple[str | None, ...], column: Column, attribute: str, folder: str | None
-) -> Integers:
+def value_ranks(values: tuple[str | None, ...], column: Column, attribute: str, folder: str | None) -> Integers:
     """The position of each value in the attribute's order: declared, numeric, by date, or that of its
     hierarchy's leaves.
 
@@ -106,10 +102,7 @@ def value_ranks(
         declared = {value: i for i, value in enumerate(column.order)}
         keys = [(value is None, declared.get(value or "", len(declared))) for value in values]
     elif numbers is not None:
-        keys = [
-            (value is None, number if value is not None else 0.0)
-            for value, number in zip(values, numbers, strict=True)
-        ]
+        keys = [(value is None, number if value is not None else 0.0) for value, number in zip(values, numbers, strict=True)]
     elif column.type in ("date", "datetime") or len(values) <= 2:
         keys = [(value is None, value or "") for value in values]
     else:
@@ -135,9 +128,7 @@ def attribute_tree(
     return hierarchy_builders.build(attribute, column, values, known, folder)
 
 
-def _differences(
-    histogram: Histogram, expected: Integers, total: int, mask: NDArray[np.bool_], bound: int
-) -> NDArray[Any]:
+def _differences(histogram: Histogram, expected: Integers, total: int, mask: NDArray[np.bool_], bound: int) -> NDArray[Any]:
     """Σ |count · total - expected · size| over the masked values, per class: values that do not occur
     add expected · size.
     """

@@ -155,9 +155,7 @@ class Classes:
             counts = dense[occurring].astype(np.int64)
         else:
             occurring, counts = np.unique(key, return_counts=True)
-        return Histogram(
-            column.values, occurring // width, occurring % width, counts.astype(np.int64), self.sizes
-        )
+        return Histogram(column.values, occurring // width, occurring % width, counts.astype(np.int64), self.sizes)
 
 
 def combined(columns: Iterable[CodedColumn], rows: int) -> tuple[Integers, int]:

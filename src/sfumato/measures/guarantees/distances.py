@@ -48,9 +48,7 @@ def emd_ordered(p: ArrayLike, q: ArrayLike, *, normalised: bool = True) -> float
     return raw / (left.size - 1) if normalised and left.size > 1 else raw
 
 
-def emd_hierarchical(
-    p: ArrayLike, q: ArrayLike, tree: Hierarchy, leaves: Sequence[str | None] | None = None
-) -> float:
+def emd_hierarchical(p: ArrayLike, q: ArrayLike, tree: Hierarchy, leaves: Sequence[str | None] | None = None) -> float:
     """Earth mover's distance over a hierarchy: two leaves are as far apart as their lowest common
     ancestor is high.
 
@@ -104,9 +102,7 @@ def levels_below_root(tree: Hierarchy) -> tuple[list[NDArray[np.int32]], int]:
 
 def _pair(p: ArrayLike, q: ArrayLike) -> tuple[NDArray[np.float64], NDArray[Any]]:
     left, right = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
-    require(
-        left.ndim == 1 and left.shape == right.shape and left.size > 0, "P and Q must list the same values"
-    )
+    require(left.ndim == 1 and left.shape == right.shape and left.size > 0, "P and Q must list the same values")
     require(bool(np.all(left >= 0) and np.all(right >= 0)), "a distribution has no negative shares")
     both = abs(float(left.sum()) - 1) < _SUM_SLACK and abs(float(right.sum()) - 1) < _SUM_SLACK
     require(both, "the shares of a distribution add up to 1")

@@ -111,9 +111,7 @@ class ExaminedTable:
         if isinstance(self.original, ReferenceDistribution):
             return self.original.attribute(attribute)
         if attribute not in self._references:
-            self._references[attribute] = ReferenceDistribution.of(self.original, [attribute]).attribute(
-                attribute
-            )
+            self._references[attribute] = ReferenceDistribution.of(self.original, [attribute]).attribute(attribute)
         return self._references[attribute]
 
     def references(self) -> tuple[Reference, ...]:
@@ -169,6 +167,4 @@ def _extent(classes: Classes, broken: Integers) -> str:
     if not broken.size:
         return f"All {len(classes):,} classes keep it."
     records = int(classes.sizes[broken].sum())
-    return (
-        f"{broken.size:,} of {len(classes):,} classes ({records:,} of {classes.records:,} records) break it."
-    )
+    return f"{broken.size:,} of {len(classes):,} classes ({records:,} of {classes.records:,} records) break it."

@@ -28,9 +28,7 @@ def measure_k_anonymity(examined: ExaminedTable, guarantee: KAnonymity) -> Measu
     known = guarantee.knowledge.attributes if guarantee.knowledge is not None else None
     classes = examined.classes(known)
     k = smallest_class(classes)
-    explanation = (
-        f"The smallest class has {shown_number(k)} {_counted(examined)}; {guarantee.k:,} are promised."
-    )
+    explanation = f"The smallest class has {shown_number(k)} {_counted(examined)}; {guarantee.k:,} are promised."
     return conclude(guarantee, classes, k, classes.units < guarantee.k, explanation)
 
 
@@ -49,9 +47,7 @@ def measure_alpha_k_anonymity(examined: ExaminedTable, guarantee: AlphaKAnonymit
         f"{_counted(examined)}, "
         f"{guarantee.k:,} are promised."
     )
-    return conclude(
-        guarantee, classes, alpha, too_frequent | (classes.units < guarantee.k), explanation, also={"k": k}
-    )
+    return conclude(guarantee, classes, alpha, too_frequent | (classes.units < guarantee.k), explanation, also={"k": k})
 
 
 def smallest_class(classes: Classes) -> float:

@@ -24,9 +24,7 @@ Failing = NDArray[np.bool_]
 
 def measure_beta_likeness(examined: ExaminedTable, guarantee: BetaLikeness) -> Measurement:
     """The largest relative gain of a value; infinite when the enhanced bound cannot be kept."""
-    found = {
-        which: _beta(examined, guarantee, which) for which in {guarantee.reference, *examined.references()}
-    }
+    found = {which: _beta(examined, guarantee, which) for which in {guarantee.reference, *examined.references()}}
     value, failing = found[guarantee.reference]
     kind = "enhanced " if guarantee.enhanced else ""
     explanation = (
@@ -77,9 +75,7 @@ def class_deltas(compared: Compared) -> NDArray[np.float64]:
     histogram = compared.histogram
     chosen = compared.mask
     with np.errstate(divide="ignore"):
-        logs = np.log(histogram.count / compared.class_size) - np.log(
-            compared.expected[histogram.value] / max(compared.total, 1)
-        )
+        logs = np.log(histogram.count / compared.class_size) - np.log(compared.expected[histogram.value] / max(compared.total, 1))
     deltas = histogram.largest(np.where(chosen[histogram.value], np.abs(logs), 0.0))
     expected = chosen & (compared.expected > 0)
     present = histogram.per_class(expected[histogram.value].astype(np.int64))

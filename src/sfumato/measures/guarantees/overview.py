@@ -97,9 +97,7 @@ def overview(examined: ExaminedTable, sensitive: Sequence[str] | None = None) ->
         class_size_mean=float(sizes.mean()) if sizes.size else 0.0,
         class_size_median=float(np.median(sizes)) if sizes.size else 0.0,
         class_size_largest=int(sizes.max()) if sizes.size else 0,
-        attributes=MappingProxyType(
-            {name: _attribute(examined, name) for name in (present if sensitive is None else sensitive)}
-        ),
+        attributes=MappingProxyType({name: _attribute(examined, name) for name in (present if sensitive is None else sensitive)}),
     )
 
 

@@ -38,8 +38,7 @@ def measure_k_map(examined: ExaminedTable, guarantee: KMap) -> Measurement:
     people, _ = matches(examined, guarantee, classes)
     fewest = int(people.min()) if people.size else smallest(people)
     explanation = (
-        f"The class with the fewest matches in the population has {shown_number(fewest)} people; "
-        f"{guarantee.k:,} are promised."
+        f"The class with the fewest matches in the population has {shown_number(fewest)} people; {guarantee.k:,} are promised."
     )
     return conclude(guarantee, classes, fewest, people < guarantee.k, explanation)
 
@@ -69,9 +68,7 @@ def measure_delta_presence(examined: ExaminedTable, guarantee: DeltaPresence) ->
 def matches(examined: ExaminedTable, guarantee: ClassGuarantee, classes: Classes) -> tuple[Integers, int]:
     """People of the population per released class, and how many people match no class."""
     if examined.population is None:
-        raise InputError(
-            f"{guarantee.name} compares with a population table, which was not given. Pass population=."
-        )
+        raise InputError(f"{guarantee.name} compares with a population table, which was not given. Pass population=.")
     require_columns(examined.population, classes.quasi)
     rows = examined.population.num_rows
     bits, texts_of_class = [], []

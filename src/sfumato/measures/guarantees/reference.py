@@ -40,8 +40,7 @@ class ReferenceDistribution:
         """The counts of one attribute."""
         if name not in self.counts:
             raise MissingColumn(
-                f"the reference distribution has no attribute '{name}'; it has "
-                f"{', '.join(self.counts) or 'none'}"
+                f"the reference distribution has no attribute '{name}'; it has {', '.join(self.counts) or 'none'}"
             )
         return self.counts[name]
 
@@ -49,10 +48,7 @@ class ReferenceDistribution:
         """Plain data, ready for JSON: values as pairs, because a missing value cannot be a key there."""
         return {
             "records": self.records,
-            "counts": {
-                name: [[value, count] for value, count in values.items()]
-                for name, values in self.counts.items()
-            },
+            "counts": {name: [[value, count] for value, count in values.items()] for name, values in self.counts.items()},
         }
 
     @classmethod
@@ -66,8 +62,7 @@ class ReferenceDistribution:
             records = int(given["records"])
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError(
-                "this is not a reference distribution: it needs 'records' and, per attribute, pairs of "
-                "value and count"
+                "this is not a reference distribution: it needs 'records' and, per attribute, pairs of value and count"
             ) from None
         if records < 0 or any(count < 0 for values in counts.values() for count in values.values()):
             raise InputError("a reference distribution has no negative counts")

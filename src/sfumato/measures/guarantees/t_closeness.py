@@ -28,9 +28,7 @@ def measure_t_closeness(examined: ExaminedTable, guarantee: TCloseness) -> Measu
     """t of the table for the guarantee's distance and reference; both references beside it where both
     are known.
     """
-    found = {
-        which: _largest(examined, guarantee, which) for which in {guarantee.reference, *examined.references()}
-    }
+    found = {which: _largest(examined, guarantee, which) for which in {guarantee.reference, *examined.references()}}
     value, failing = found[guarantee.reference]
     rows = "original" if guarantee.reference == "input" else "released"
     explanation = (
@@ -83,9 +81,7 @@ def _counted(compared: Compared, distance: Distance) -> Failing:
     return compared.concerned
 
 
-def _fractions(
-    examined: ExaminedTable, compared: Compared, attribute: str, distance: Distance
-) -> class_distances.Fractions:
+def _fractions(examined: ExaminedTable, compared: Compared, attribute: str, distance: Distance) -> class_distances.Fractions:
     column, folder = examined.described(attribute), examined.schema.folder
     if distance in ("equal", "variational"):
         return class_distances.equal(compared)

@@ -56,9 +56,7 @@ def below(numerator: NDArray[Any], denominator: NDArray[Any], threshold: float) 
     return _decide(numerator, denominator, threshold, strict=True)
 
 
-def _decide(
-    numerator: NDArray[Any], denominator: NDArray[Any], threshold: float, *, strict: bool
-) -> Verdicts:
+def _decide(numerator: NDArray[Any], denominator: NDArray[Any], threshold: float, *, strict: bool) -> Verdicts:
     approximate = ratios(numerator, denominator)
     if math.isinf(threshold):
         return np.isfinite(approximate) if strict else np.ones(approximate.shape, dtype=np.bool_)

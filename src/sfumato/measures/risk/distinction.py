@@ -61,9 +61,7 @@ class AttributeDistinction(Measure):
         together = separation(released.table, names)
         parts = {" + ".join(entry.columns): entry.separation for entry in listed}
         meaning = "share of pairs of records that differ in their quasi-identifiers"
-        return Score(
-            self.key, together.separation, "lower", meaning, MappingProxyType(parts), uses_original=False
-        )
+        return Score(self.key, together.separation, "lower", meaning, MappingProxyType(parts), uses_original=False)
 
 
 def separations(table: pa.Table, names: tuple[str, ...], columns: int = 2) -> list[Separating]:

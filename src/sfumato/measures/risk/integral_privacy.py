@@ -106,8 +106,7 @@ class IntegralPrivacy(Generic[Record]):
             return
         if sum(comb(len(others), size) for size in free) > MAX_SUBSETS:
             raise Unsupported(
-                f"the population has more than {MAX_SUBSETS:,} subsets of these sizes. Pass samples= "
-                "to draw some of them."
+                f"the population has more than {MAX_SUBSETS:,} subsets of these sizes. Pass samples= to draw some of them."
             )
         for size in free:
             for chosen in combinations(others, size):
@@ -126,9 +125,7 @@ def rounded_mean(digits: int = 6) -> Callable[[list[float]], Hashable]:
     return lambda records: round(sum(records) / len(records), digits)
 
 
-def tree_structure(
-    depth: int = 3, digits: int = 0
-) -> Callable[[list[tuple[tuple[float, ...], Hashable]]], Hashable]:
+def tree_structure(depth: int = 3, digits: int = 0) -> Callable[[list[tuple[tuple[float, ...], Hashable]]], Hashable]:
     """The algorithm "decision tree", compared by structure: the attribute and rounded threshold of every
     node, the answer of every leaf.
 

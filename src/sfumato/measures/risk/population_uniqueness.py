@@ -74,10 +74,7 @@ class PopulationUniqueness(Measure):
             return np.full(records, 1.0 / self.sampling_fraction)
         weights = survey_weights(released)
         if weights is None:
-            raise InputError(
-                "population uniqueness needs survey weights (a column with role 'weight') or "
-                "sampling_fraction="
-            )
+            raise InputError("population uniqueness needs survey weights (a column with role 'weight') or sampling_fraction=")
         return weights
 
 

@@ -29,9 +29,7 @@ from sfumato.measures.utility.shown import quasi_of
 def classes_of(released: ReleasedTable) -> Classes:
     """The classes of a release, with units where its schema names them."""
     unit = released.schema.unit
-    return Classes.of(
-        released.table, quasi_of(released), unit=unit if unit in released.table.column_names else None
-    )
+    return Classes.of(released.table, quasi_of(released), unit=unit if unit in released.table.column_names else None)
 
 
 @dataclass(frozen=True)
@@ -50,9 +48,7 @@ class ProsecutorRisk(Measure):
     def score(self, original: Any, released: ReleasedTable) -> Score:
         """Risk of the worst record."""
         classes = classes_of(released)
-        meaning = (
-            "chance of picking the right record of the worst-off person, who is known to be in the release"
-        )
+        meaning = "chance of picking the right record of the worst-off person, who is known to be in the release"
         return _score(self.key, 1.0 / np.maximum(classes.units, 1), classes, self.threshold, meaning)
 
 
@@ -139,8 +135,7 @@ def people_behind(released: ReleasedTable, classes: Classes, population: Any) ->
     weights = survey_weights(released)
     if weights is None:
         raise InputError(
-            "the journalist's risk needs a population table (population=) or survey weights (a column "
-            "with role 'weight')"
+            "the journalist's risk needs a population table (population=) or survey weights (a column with role 'weight')"
         )
     return np.bincount(classes.of_row, weights=weights, minlength=len(classes)).astype(np.float64)
 
@@ -164,9 +159,7 @@ def _score(key: str, risk: NDArray[np.float64], classes: Classes, threshold: flo
     records = classes.records
     parts = {
         "mean": float((risk * classes.sizes).sum() / records) if records else 0.0,
-        f"share above {threshold:g}": float(classes.sizes[risk > threshold + 1e-12].sum() / records)
-        if records
-        else 0.0,
+        f"share above {threshold:g}": float(classes.sizes[risk > threshold + 1e-12].sum() / records) if records else 0.0,
     }
     worst = float(risk.max()) if risk.size else 0.0
     return Score(key, worst, "lower", meaning, MappingProxyType(parts), uses_original=False)

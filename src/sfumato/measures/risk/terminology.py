@@ -71,9 +71,7 @@ class Property(Enum):
     UNLINKABILITY_WITH_RECEIVER = "whether the item and a subject as its receiver are related"
     UNLINKABILITY_OF_ITEMS = "whether two items are related"
     UNDETECTABILITY = "whether the item exists, for those not involved in it"
-    UNOBSERVABILITY = (
-        "whether the item exists, for those not involved, and who is involved, even for those who are"
-    )
+    UNOBSERVABILITY = "whether the item exists, for those not involved, and who is involved, even for those who are"
 
 
 class Disclosure(Enum):
@@ -90,16 +88,12 @@ IMPLIES: dict[Property, frozenset[Property]] = {
     Property.UNLINKABILITY_WITH_RECEIVER: frozenset({Property.RECEIVER_ANONYMITY}),
     Property.SENDER_ANONYMITY: frozenset({Property.RELATIONSHIP_ANONYMITY}),
     Property.RECEIVER_ANONYMITY: frozenset({Property.RELATIONSHIP_ANONYMITY}),
-    Property.UNOBSERVABILITY: frozenset(
-        {Property.UNDETECTABILITY, Property.SENDER_ANONYMITY, Property.RECEIVER_ANONYMITY}
-    ),
+    Property.UNOBSERVABILITY: frozenset({Property.UNDETECTABILITY, Property.SENDER_ANONYMITY, Property.RECEIVER_ANONYMITY}),
 }
 
 #: What each kind of disclosure rules out.
 EXCLUDES: dict[Disclosure, frozenset[Property]] = {
-    Disclosure.IDENTITY: frozenset(
-        {Property.SENDER_ANONYMITY, Property.UNLINKABILITY_WITH_SENDER, Property.UNOBSERVABILITY}
-    ),
+    Disclosure.IDENTITY: frozenset({Property.SENDER_ANONYMITY, Property.UNLINKABILITY_WITH_SENDER, Property.UNOBSERVABILITY}),
     Disclosure.ATTRIBUTE: frozenset(),
     Disclosure.MEMBERSHIP: frozenset({Property.UNDETECTABILITY, Property.UNOBSERVABILITY}),
 }

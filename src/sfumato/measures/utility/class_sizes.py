@@ -52,9 +52,7 @@ class AverageClassSize(Measure):
         """Records per class, or that as a multiple of k."""
         classes = _classes(released)
         value = classes.records / len(classes) / (self.k or 1) if len(classes) else 0.0
-        meaning = (
-            "records per class" if self.k is None else f"records per class as a multiple of k = {self.k}"
-        )
+        meaning = "records per class" if self.k is None else f"records per class as a multiple of k = {self.k}"
         return Score(self.key, value, "lower", meaning, uses_original=False)
 
 

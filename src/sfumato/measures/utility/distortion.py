@@ -73,8 +73,7 @@ def _mean_height(column: ShownColumn, source: OriginalColumn) -> float:
     """Edges from a record's value to the root, on average over the original records."""
     tree = column.tree
     heights = [
-        float(tree.steps[-1, tree.index[value]]) if value in tree.index else float(tree.height)
-        for value in source.coded.values
+        float(tree.steps[-1, tree.index[value]]) if value in tree.index else float(tree.height) for value in source.coded.values
     ]
     total = int(source.counts.sum())
     return float(np.dot(heights, source.counts)) / total if total else 0.0

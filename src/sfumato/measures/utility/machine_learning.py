@@ -64,9 +64,7 @@ class MachineLearningLoss(Measure):
         columns = tuple(column for column in shown_columns(original, released) if column.name != self.target)
         require_leaves(columns)
         if not columns or min(rows.num_rows, released.table.num_rows) < 10:
-            raise Unsupported(
-                "the machine-learning loss needs a feature besides the target and at least 10 records"
-            )
+            raise Unsupported("the machine-learning loss needs a feature besides the target and at least 10 records")
         raw = np.hstack([_describe_original(column, rows) for column in columns])
         shown = np.hstack([_describe_released(column) for column in columns])
         labels, shown_labels = _labels(rows, self.target), _labels(released.table, self.target)
@@ -90,9 +88,7 @@ class MachineLearningLoss(Measure):
         meaning = f"accuracy lost when predicting '{self.target}' with a model trained on the release"
         return Score(self.key, before[0] - after[0], "lower", meaning, MappingProxyType(parts))
 
-    def _fit(
-        self, features: Floats, labels: NDArray[Any], tests: Floats, truth: NDArray[Any]
-    ) -> tuple[float, float]:
+    def _fit(self, features: Floats, labels: NDArray[Any], tests: Floats, truth: NDArray[Any]) -> tuple[float, float]:
         """Accuracy, and area under the curve (averaged over the values against the rest; 0.5 where it is
         not defined).
         """

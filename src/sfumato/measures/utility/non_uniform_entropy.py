@@ -36,9 +36,7 @@ class NonUniformEntropy(Measure):
         most = 0.0
         for column, joint in zip(columns, joint_counts(columns, rows), strict=True):
             source = OriginalColumn.of(rows, column.name)
-            below = np.array(
-                [source.below(meaning) @ source.counts for meaning in column.meanings], dtype=np.float64
-            )
+            below = np.array([source.below(meaning) @ source.counts for meaning in column.meanings], dtype=np.float64)
             bits = float((joint * _bits(below[:, None], source.counts[None, :])).sum())
             all_bits = float((source.counts * _bits(np.float64(source.counts.sum()), source.counts)).sum())
             records = int(source.counts.sum())

@@ -136,18 +136,14 @@ class QueryError(Measure):
             "relative": np.abs(true - estimated) / np.maximum(true, self.sanity),
         }
 
-    def estimates(
-        self, queries: Sequence[CountQuery], original: pa.Table, released: ReleasedTable
-    ) -> NDArray[np.float64]:
+    def estimates(self, queries: Sequence[CountQuery], original: pa.Table, released: ReleasedTable) -> NDArray[np.float64]:
         """The answers that the release gives."""
         shown = shown_columns(original, released)
         columns = {column.name: column for column in shown}
         asked = {name for query in queries for name in query.accepts}
         unknown = sorted(asked - set(columns))
         if unknown:
-            raise MissingColumn(
-                f"queries ask about {', '.join(unknown)}, which are no quasi-identifiers of the release"
-            )
+            raise MissingColumn(f"queries ask about {', '.join(unknown)}, which are no quasi-identifiers of the release")
         require_leaves(tuple(column for column in shown if column.name in asked))
         classes = Classes.of(released.table, tuple(columns))
         spreads = {name: _Spread.of(columns[name], original, self._domain(name)) for name in asked}
@@ -188,9 +184,7 @@ class _Spread:
         return np.minimum(hits / self.sizes, 1.0)
 
 
-def _some_values(
-    source: randomness.Randomness, column: OriginalColumn, share: float
-) -> frozenset[str | None]:
+def _some_values(source: randomness.Randomness, column: OriginalColumn, share: float) -> frozenset[str | None]:
     """Values holding about this share of the records: neighbours where the values are numbers, any set
     otherwise.
     """

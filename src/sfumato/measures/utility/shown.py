@@ -99,9 +99,7 @@ def shown_columns(original: Any, released: ReleasedTable) -> tuple[ShownColumn, 
     columns = []
     for name in names:
         coded = CodedColumn.of(released.table.column(name))
-        columns.append(
-            ShownColumn(name, coded, _meanings(coded, known[name], trees[name], name), trees[name])
-        )
+        columns.append(ShownColumn(name, coded, _meanings(coded, known[name], trees[name], name), trees[name]))
     return tuple(columns)
 
 
@@ -143,14 +141,10 @@ def _aligned(columns: tuple[ShownColumn, ...], before: list[OriginalColumn]) -> 
 def _tree(original: Any, released: ReleasedTable, name: str) -> Hierarchy:
     source = OriginalColumn.of(rows_of(original), name)
     column = released.schema.columns[name]
-    return hierarchy_builders.build(
-        name, column, source.coded.values, source.counts.tolist(), released.schema.folder
-    )
+    return hierarchy_builders.build(name, column, source.coded.values, source.counts.tolist(), released.schema.folder)
 
 
-def _meanings(
-    coded: CodedColumn, known: Mapping[str | None, ShownValue], tree: Hierarchy, name: str
-) -> tuple[ShownValue, ...]:
+def _meanings(coded: CodedColumn, known: Mapping[str | None, ShownValue], tree: Hierarchy, name: str) -> tuple[ShownValue, ...]:
     meanings, unknown = [], 0
     for text in coded.values:
         meaning = known.get(text) or _outside_the_tree(text, tree)
@@ -192,9 +186,7 @@ def require_leaves(columns: tuple[ShownColumn, ...]) -> None:
 def _outside_the_tree(text: str | None, tree: Hierarchy) -> ShownValue | None:
     """A suppressed cell is the root; an interval stands for the leaves inside it."""
     if text == ROOT:
-        return ShownValue(
-            1.0 if tree.total > 1 else 0.0, tree.total, frozenset(tree.leaves), int(tree.steps.max())
-        )
+        return ShownValue(1.0 if tree.total > 1 else 0.0, tree.total, frozenset(tree.leaves), int(tree.steps.max()))
     if text is None or interval_of(text) is None:
         return None
     inside = np.flatnonzero(covered(text, tree.leaves, None))

@@ -29,9 +29,7 @@ def class_sizes(sizes: Sequence[int] | NDArray[np.int64], *, k: int | None = Non
         for place, i in enumerate(range(first, len(names))):
             bar = axes.bar(place, classes[i], width=0.86, color=ACCENT)[0]
             bar.set_gid(f"bar-{i}")
-            drawn.tooltips[f"bar-{i}"] = (
-                f"{classes[i]:,} classes of {names[i]} records, {records[i]:,} records together"
-            )
+            drawn.tooltips[f"bar-{i}"] = f"{classes[i]:,} classes of {names[i]} records, {records[i]:,} records together"
             if classes[i]:
                 axes.annotate(
                     f"{classes[i]:,}",
@@ -89,9 +87,5 @@ def _range(low: int, high: int) -> str:
 def _short(number: int) -> str:
     for unit, letter in ((1_000_000, "M"), (1000, "k")):
         if number >= unit:
-            return (
-                f"{number / unit:.3g}".rstrip("0").rstrip(".") + letter
-                if number % unit
-                else f"{number // unit}{letter}"
-            )
+            return f"{number / unit:.3g}".rstrip("0").rstrip(".") + letter if number % unit else f"{number // unit}{letter}"
     return str(number)

@@ -71,9 +71,7 @@ def distributions(columns: Sequence[Distribution]) -> str:
     shown = list(columns)[:MOST_COLUMNS]
     across = 1 if len(shown) == 1 else 2
     rows = max(math.ceil(len(shown) / across), 1)
-    heights = [
-        max((_height(one) for one in shown[r * across : (r + 1) * across]), default=1.0) for r in range(rows)
-    ]
+    heights = [max((_height(one) for one in shown[r * across : (r + 1) * across]), default=1.0) for r in range(rows)]
     with board(7.2 if across == 1 else 8.0, sum(heights) + 0.4) as drawn:
         grid = drawn.figure.subplots(rows, across, squeeze=False, height_ratios=heights)
         for place, panel in enumerate(grid.reshape(-1)):

@@ -64,9 +64,7 @@ _STYLE: dict[Any, Any] = {
 }
 _SVG = "{http://www.w3.org/2000/svg}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
-_ALLOWED = frozenset(
-    "svg g path use defs clipPath rect circle line polyline polygon text tspan title desc".split()
-)
+_ALLOWED = frozenset("svg g path use defs clipPath rect circle line polyline polygon text tspan title desc".split())
 
 
 @dataclass

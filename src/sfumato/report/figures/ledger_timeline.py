@@ -39,9 +39,7 @@ def ledger_timeline(entries: Sequence[Entry]) -> str:
             mark.set_gid(f"release-{i}")
             which = " (this release)" if entry.current else ""
             promise = f": {visible(entry.promise)}" if entry.promise else ""
-            drawn.tooltips[f"release-{i}"] = [
-                f"{visible(entry.dataset)}, {visible(entry.created)}{promise}{which}"
-            ]
+            drawn.tooltips[f"release-{i}"] = [f"{visible(entry.dataset)}, {visible(entry.created)}{promise}{which}"]
             if entry.current:
                 axes.annotate(
                     "this release",

@@ -41,6 +41,4 @@ def loss_per_attribute(losses: Mapping[str, float], *, levels: Mapping[str, str]
         for side in ("left", "bottom"):
             axes.spines[side].set_visible(False)
         summary = ", ".join(f"{visible(name)} {loss * 100:.0f} %" for name, loss in ordered)
-        return finished(
-            drawn, "loss-per-attribute", "Loss of detail per attribute", summary or "No attribute."
-        )
+        return finished(drawn, "loss-per-attribute", "Loss of detail per attribute", summary or "No attribute.")

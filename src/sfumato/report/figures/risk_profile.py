@@ -30,8 +30,7 @@ def risk_profile(sizes: Sequence[int] | NDArray[np.int64]) -> str:
             bar = axes.bar(place, count / total, width=0.86, color=ACCENT)[0]
             bar.set_gid(f"bar-{place}")
             drawn.tooltips[f"bar-{place}"] = (
-                f"{int(count):,} records ({count / total * 100:.1f} %) with a risk above {low} and up to "
-                f"{_NAMES[place]}"
+                f"{int(count):,} records ({count / total * 100:.1f} %) with a risk above {low} and up to {_NAMES[place]}"
             )
             if count:
                 axes.annotate(
@@ -66,9 +65,7 @@ def risk_profile(sizes: Sequence[int] | NDArray[np.int64]) -> str:
                 fontsize=11,
                 color=SECOND,
             )
-        return finished(
-            drawn, "risk-profile", "Risk of being picked out", f"Share of records by risk: {text}."
-        )
+        return finished(drawn, "risk-profile", "Risk of being picked out", f"Share of records by risk: {text}.")
 
 
 def _percent(rate: float) -> str:

@@ -48,9 +48,7 @@ def tradeoff(nodes: Nodes) -> str:
     """Risk from left (none) to right, loss from bottom (none) to top; the frontier is what cannot be
     bettered."""
     risk, loss, gone = (np.asarray(x, dtype=np.float64) for x in (nodes.risk, nodes.loss, nodes.suppressed))
-    require(
-        risk.size == loss.size == gone.size, "tradeoff: risk, loss and suppressed must have the same length"
-    )
+    require(risk.size == loss.size == gone.size, "tradeoff: risk, loss and suppressed must have the same length")
     front = frontier(risk, loss)
     special = np.zeros(risk.size, dtype=np.bool_)
     special[front] = True
@@ -67,11 +65,7 @@ def tradeoff(nodes: Nodes) -> str:
             _mark_chosen(drawn, axes, nodes, risk, loss, gone, nodes.chosen)
         _finish_axes(axes, nodes.risk_label, risk)
         merged = " Marks of several nodes are merged." if np.count_nonzero(~special) > MOST_MARKS else ""
-        chosen = (
-            ""
-            if nodes.chosen is None
-            else " " + _describe(nodes, risk, loss, gone, nodes.chosen) + " was chosen."
-        )
+        chosen = "" if nodes.chosen is None else " " + _describe(nodes, risk, loss, gone, nodes.chosen) + " was chosen."
         return finished(
             drawn,
             "tradeoff",
@@ -104,19 +98,14 @@ def _cloud(
         texts = [_describe(nodes, risk, loss, gone, i) for i in rest.tolist()]
     else:
         across = _steps(np.log(np.maximum(risk[rest], 1e-9)) if logarithmic(risk) else risk[rest])
-        inverse, counts = np.unique(
-            across * SPOTS + _steps(loss[rest]), return_inverse=True, return_counts=True
-        )[1:]
+        inverse, counts = np.unique(across * SPOTS + _steps(loss[rest]), return_inverse=True, return_counts=True)[1:]
         inverse = inverse.reshape(-1)
         x = np.bincount(inverse, weights=risk[rest]) / counts
         y = np.bincount(inverse, weights=loss[rest]) / counts
         for low, high, area in ((1, 2, 10), (2, 10, 22), (10, 100, 42), (100, np.inf, 75)):
             some = np.flatnonzero((counts >= low) & (counts < high))
             if some.size:
-                texts = [
-                    f"{_nodes(int(counts[i]))} near risk {_percent(x[i])}, loss {_percent(y[i])}"
-                    for i in some.tolist()
-                ]
+                texts = [f"{_nodes(int(counts[i]))} near risk {_percent(x[i])}, loss {_percent(y[i])}" for i in some.tolist()]
                 _scatter(drawn, axes, f"spots-{low}", x[some], y[some], area, texts)
         return
     _scatter(drawn, axes, "nodes", risk[rest], loss[rest], 16, texts)
@@ -149,9 +138,7 @@ def _mark_chosen(
     gone: NDArray[np.float64],
     chosen: int,
 ) -> None:
-    mark = axes.scatter(
-        [risk[chosen]], [loss[chosen]], s=120, facecolor="none", edgecolor=SECOND, linewidth=2.2, zorder=4
-    )
+    mark = axes.scatter([risk[chosen]], [loss[chosen]], s=120, facecolor="none", edgecolor=SECOND, linewidth=2.2, zorder=4)
     mark.set_gid("chosen")
     drawn.tooltips["chosen"] = [_describe(nodes, risk, loss, gone, chosen)]
     spread = np.log(np.maximum(risk, 1e-9)) if logarithmic(risk) else risk
@@ -208,9 +195,7 @@ def _steps(values: NDArray[np.float64]) -> NDArray[np.int64]:
     return steps
 
 
-def _describe(
-    nodes: Nodes, risk: NDArray[np.float64], loss: NDArray[np.float64], gone: NDArray[np.float64], i: int
-) -> str:
+def _describe(nodes: Nodes, risk: NDArray[np.float64], loss: NDArray[np.float64], gone: NDArray[np.float64], i: int) -> str:
     name = f"{visible(nodes.names[i])}: " if nodes.names is not None else ""
     shares = f"risk {_percent(risk[i])}, loss {_percent(loss[i])}"
     return f"{name}{shares}, {_percent(gone[i])} of the records suppressed"

@@ -1,0 +1,87 @@
+"""Every Python example in the README and the documentation runs, page by page, from top to bottom, in an empty folder."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import warnings
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
+
+
+def blocks(page: Path) -> list[tuple[int, str]]:
+    text = page.read_text("utf-8")
+    return [(text.count("\n", 0, found.start()) + 2, found[1]) for found in BLOCK.finditer(text)]
+
+
+def named(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def at_hand() -> dict[str, object]:
+    """What pages about releases assume: the people, a release of them and the view of an earlier one."""
+    import sfumato as sf
+
+    people = sf.read("people.csv", schema="people.toml")
+    made = [sf.protect(people, [sf.KAnonymity(k)], sf.Lattice(suppression=0.05)) for k in (5, 10)]
+    return {"people": people, "release": made[0], "earlier": made[1].view()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder with the files that pages assume somebody has: adult.csv with its schema."""
+    from sfumato.data.sample import write_sample
+
+    data, schema = write_sample(tmp_path, rows=2_000)
+    text = schema.read_text("utf-8")
+    head, occupation, tail = text.partition("[columns.occupation]")
+    (tmp_path / "adult.csv").write_bytes(data.read_bytes())
+    (tmp_path / "adult.toml").write_text(head + occupation + tail.replace('role = "quasi"', 'role = "sensitive"', 1), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=named)
+def test_the_examples_of_a_page_run(page: Path, folder: Path) -> None:
+    names = {"__name__": "__page__", **at_hand()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        for line, source in blocks(page):
+            exec(compile("\n" * (line - 1) + source, named(page), "exec"), names)  # noqa: S102
+
+
+def test_the_readme_shows_what_was_promised() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    (_, source), *_ = blocks(ROOT / "README.md")
+    assert len([line for line in source.splitlines() if line.strip()]) <= 20
+    commands = re.search(r"## Command line\n\n```\n(.*?)```", text, re.DOTALL)
+    assert commands is not None and len(commands[1].strip().splitlines()) == 5
+    for part in ("make demo", "make test", "docs/catalogue.md", ".svg)"):
+        assert part in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_lead_somewhere(page: Path) -> None:
+    dead = [link for link in LINK.findall(page.read_text("utf-8")) if not (page.parent / link).exists()]
+    assert not dead, dead
+
+
+@pytest.mark.slow
+def test_the_example_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(ROOT / "examples" / "publish_a_table.py"), run_name="__main__")
+    assert (tmp_path / "out" / "public" / "certificate.json").is_file()
+
+
+def test_the_figures_can_be_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = runpy.run_path(str(ROOT / "examples" / "draw_figures.py"))
+    drawn = (ROOT / "docs" / "figures" / "tradeoff.svg").read_text("utf-8")
+    assert drawn.startswith("<svg") or "<svg" in drawn[:500]
+    assert "<script" not in drawn and callable(module["main"])
