@@ -145,12 +145,18 @@ def test_options_of_protect_reach_the_release(place: Path, capsys: pytest.Captur
                 "--attack", "Homogeneity", "--utility", "discernibility", "--output", "o"),
         capsys,
     )  # fmt: skip
-    assert [claim["guarantee"] for claim in told["measured"]] == ["KAnonymity", "TCloseness(disease)", "EntropyLDiversity(disease)"]
+    assert [claim["guarantee"] for claim in told["measured"]] == [
+        "KAnonymity",
+        "TCloseness(disease)",
+        "EntropyLDiversity(disease)",
+    ]
     assert told["private"] is False and told["ledger"] == "not entered"
     assert set(told["scores"]) == {"loss", "discernibility"} and told["attacks"][0]["attack"] == "Homogeneity"
 
 
-def test_debugging_shows_places_and_no_values(place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_debugging_shows_places_and_no_values(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SFUMATO_DEBUG", "1")
     assert run(["verify", "nothing"]) == 2
     assert "raised at:" in capsys.readouterr().err

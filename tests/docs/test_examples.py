@@ -1,4 +1,6 @@
-"""Every Python example in the README and the documentation runs, page by page, from top to bottom, in an empty folder."""
+"""Every Python example in the README and the documentation runs, page by page, from top to bottom, in an
+empty folder.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ def test_the_examples_of_a_page_run(page: Path, folder: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)
         for line, source in blocks(page):
-            exec(compile("\n" * (line - 1) + source, named(page), "exec"), names)  # noqa: S102
+            exec(compile("\n" * (line - 1) + source, named(page), "exec"), names)
 
 
 def test_the_readme_shows_what_was_promised() -> None:

@@ -115,7 +115,8 @@ def test_one_clear_error_without_a_value(
     told = io.StringIO()
     while error is not None:
         told.write("".join(traceback.format_exception_only(error)) + repr(error))
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)  # type: ignore[assignment]
+        # type: ignore[assignment]
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     shown = capsys.readouterr()
     for text in (told.getvalue(), caplog.text, shown.out, shown.err):
         assert CANARY not in text
@@ -144,12 +145,18 @@ def test_nothing_that_is_printed_carries_a_value(tmp_path: Path) -> None:
         assert CANARY not in repr(value), type(value)
 
 
-def test_commands_show_no_value_either(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_show_no_value_either(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SFUMATO_DEBUG", "1")
     monkeypatch.chdir(tmp_path)
     path = csv_file(tmp_path, header() + line(age=CANARY) * 9 + f"{CANARY},{CANARY}\n")
     (tmp_path / "s.toml").write_text(schema().to_toml())
-    for arguments in (["protect", str(path), "--schema", "s.toml", "--k", "2"], ["check", str(path), "--schema", "s.toml"], ["inspect", str(path)]):
+    for arguments in (
+        ["protect", str(path), "--schema", "s.toml", "--k", "2"],
+        ["check", str(path), "--schema", "s.toml"],
+        ["inspect", str(path)],
+    ):
         assert command(arguments) == 2
         shown = capsys.readouterr()
         assert CANARY not in shown.out + shown.err
@@ -161,9 +168,13 @@ def test_markup_and_escape_sequences_reach_neither_card_nor_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nasty = "<script>alert(1)</script>\x1b]0;owned\x07\u202e"
-    odd = pa.table({f"zip{nasty}": ["1"] * 6, f"ill{nasty}": [nasty, "x", "y"] * 2, "plain": ["<img src=x onerror=alert(1)>"] * 6})
+    odd = pa.table(
+        {f"zip{nasty}": ["1"] * 6, f"ill{nasty}": [nasty, "x", "y"] * 2, "plain": ["<img src=x onerror=alert(1)>"] * 6}
+    )
     described = sf.Schema.of(f"odd {nasty}", quasi=[f"zip{nasty}"], sensitive=[f"ill{nasty}"], plain=["plain"])
-    made = sf.protect(sf.read(odd, described), [sf.KAnonymity(2), sf.DistinctLDiversity(2, f"ill{nasty}")], SEARCH, attacks=["Homogeneity"])
+    made = sf.protect(
+        sf.read(odd, described), [sf.KAnonymity(2), sf.DistinctLDiversity(2, f"ill{nasty}")], SEARCH, attacks=["Homogeneity"]
+    )
     made.save(tmp_path / "out")
     for card in (made.card(), made.card("owner")):
         for text in ("<script>alert", "<img src=x", "\x1b", "\u202e", "\x07"):

@@ -106,7 +106,8 @@ def test_a_process_killed_while_saving_leaves_a_whole_release_or_none(tmp_path: 
         there = whole_or_absent(folder / "out")
         assert there or not overwrite
         seen.add(there)
-        # Somebody else can save to the same place afterwards, and the leftovers of the killed process are removed.
+        # Somebody else can save to the same place afterwards, and the leftovers of the killed process are
+        # removed.
         release().save(folder / "out", overwrite=True)
         assert {path.name for path in folder.iterdir()} - {"warm", "owner.key"} == {"out"}
     assert seen  # the last ones usually finished, the first ones did not
@@ -116,7 +117,18 @@ def test_a_process_killed_while_saving_leaves_a_whole_release_or_none(tmp_path: 
 @pytest.mark.e2e
 def test_ctrl_c_ends_with_130_and_nothing_half_written(tmp_path: Path) -> None:
     files(tmp_path, rows=60_000)
-    arguments = ["protect", "people.csv", "--schema", "people.toml", "--k", "5", "--output", "out", "--method", "Lattice, suppression=0.05"]
+    arguments = [
+        "protect",
+        "people.csv",
+        "--schema",
+        "people.toml",
+        "--k",
+        "5",
+        "--output",
+        "out",
+        "--method",
+        "Lattice, suppression=0.05",
+    ]
     codes = set()
     for delay in (0.3, 0.8, 1.2, 1.6):
         process = start(["-c", "from sfumato.cli.main import main; main()", *arguments, "--overwrite"], tmp_path)

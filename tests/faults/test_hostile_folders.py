@@ -212,7 +212,9 @@ def test_a_claim_that_the_data_do_not_keep_is_found(public: Path) -> None:
 
 def test_data_that_were_exchanged_together_with_the_digest_are_measured(public: Path) -> None:
     table = pq.read_table(public / "data.parquet")
-    pq.write_table(pa.concat_tables([table.slice(0, 1), table.slice(1).slice(0, table.num_rows - 1)]).slice(0, 2), public / "data.parquet")
+    pq.write_table(
+        pa.concat_tables([table.slice(0, 1), table.slice(1).slice(0, table.num_rows - 1)]).slice(0, 2), public / "data.parquet"
+    )
     restate(public, "data.parquet")
     change(public, lambda c: c["files"]["data.parquet"].update(rows=2))
     assert "breaks it" in refused(public)

@@ -162,6 +162,8 @@ def test_the_verdict_says_what_holds() -> None:
             "2.",
             "read from the data: age",
         ),
+        ({"schema": {}}, "2.", "not described"),
+        ({"schema": {"columns": {"n": {"role": "identifier", "pseudonym": True}}}}, "2.", "can be followed: n"),
         ({"method": {}}, "3.", "not named"),
         ({"ledger": "not entered"}, "5.", "not entered in a ledger"),
         ({"versions": {}}, "6.", "versions are not named"),

@@ -57,7 +57,9 @@ def test_dictionaries_and_chunks_do_not_matter(records: list[tuple[object, ...]]
 
 
 def test_numbers_and_text_have_one_type() -> None:
-    given_types = pa.table({"small": pa.array([2, 1], pa.int16()), "large": pa.array(["b", "a"], pa.large_string()), "day": [date(2024, 1, 2)] * 2})
+    given_types = pa.table(
+        {"small": pa.array([2, 1], pa.int16()), "large": pa.array(["b", "a"], pa.large_string()), "day": [date(2024, 1, 2)] * 2}
+    )
     found = canonical(given_types).schema
     assert found.field("small").type == pa.int64()
     assert found.field("large").type == pa.dictionary(pa.int32(), pa.string())

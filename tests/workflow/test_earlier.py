@@ -66,7 +66,10 @@ def test_two_safe_releases_can_single_people_out_together(tmp_path: Path) -> Non
 def test_other_datasets_are_left_alone(tmp_path: Path) -> None:
     release(ledger=tmp_path / "ledger.db")
     other = sf.read(table(), schema().replace(dataset="another clinic"))
-    assert sf.protect(other, sf.KAnonymity(5), SEARCH, ledger=tmp_path / "ledger.db").certificate.composition["earlier_releases"] == 0
+    assert (
+        sf.protect(other, sf.KAnonymity(5), SEARCH, ledger=tmp_path / "ledger.db").certificate.composition["earlier_releases"]
+        == 0
+    )
 
 
 def test_an_earlier_release_whose_rows_are_gone_is_reported(tmp_path: Path) -> None:

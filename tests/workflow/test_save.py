@@ -47,7 +47,7 @@ def test_what_was_computed_from_the_original_stays_with_the_owner(tmp_path: Path
 
 
 @pytest.mark.parametrize("format", ["parquet", "csv"])
-def test_a_saved_release_verifies(tmp_path: Path, format: str) -> None:  # noqa: A002
+def test_a_saved_release_verifies(tmp_path: Path, format: str) -> None:
     made = sf.protect(people(), [sf.KAnonymity(5), sf.DistinctLDiversity(2, "disease")], SEARCH)
     made.save(tmp_path / "out", format=format)  # type: ignore[arg-type]
     found = sf.verify(tmp_path / "out")

@@ -1,1 +1,3 @@
-"""The commands: thin over the library, one exit code per kind of ending, nothing but JSON on standard output with --json."""
+"""The commands: thin over the library, one exit code per kind of ending, nothing but JSON on standard output
+with --json.
+"""

@@ -1,7 +1,8 @@
-"""The `sfumato` command: 0 done, 1 guarantee not met or claim disproved, 2 usage or input, 3 budget refused, 130 stopped.
+"""The `sfumato` command: 0 done, 1 guarantee not met or claim disproved, 2 usage or input, 3 budget refused,
+130 stopped.
 
-Commands are registered without importing what they run, so that `sfumato --help` stays quick. Errors are one clean message;
-SFUMATO_DEBUG=1 shows where they came from, without the values they were about.
+Commands are registered without importing what they run, so that `sfumato --help` stays quick. Errors are
+one clean message; SFUMATO_DEBUG=1 shows where they came from, without the values they were about.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _failed(error: BaseException, text: str, code: int, as_json: bool) -> int:
     if as_json:
-        print(json.dumps({"error": text, "kind": type(error).__name__, "exit_code": code}, ensure_ascii=True))  # noqa: T201
+        sys.stdout.write(json.dumps({"error": text, "kind": type(error).__name__, "exit_code": code}, ensure_ascii=True) + "\n")
     else:
         complain(f"error: {text}" if code != 130 else text)
     if os.environ.get("SFUMATO_DEBUG") == "1":

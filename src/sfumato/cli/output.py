@@ -1,5 +1,6 @@
-"""What the commands print: results to standard output, progress and complaints to standard error, all of it harmless
-to a terminal."""
+"""What the commands print: results to standard output, progress and complaints to standard error, all of it
+harmless to a terminal.
+"""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def protect(
     guarantee: Guarantees = None,
     method: Annotated[str | None, typer.Option("--method", "-m", help="A search, as 'Lattice, suppression=0.05'.")] = None,
     output: Annotated[str | None, typer.Option("--output", "-o", help="The folder of the release.")] = None,
-    format: Annotated[str | None, typer.Option("--format", help="parquet or csv.")] = None,  # noqa: A002
+    format: Annotated[str | None, typer.Option("--format", help="parquet or csv.")] = None,
     population: Population = None,
     table: Annotated[str | None, typer.Option("--table", help="The table of the database.")] = None,
     attack: Annotated[list[str] | None, typer.Option("--attack", help="An attack to run on it.")] = None,
@@ -221,7 +221,8 @@ def _inline(text: str) -> dict[str, Any]:
         found = tomllib.loads(f"given = {{ {rest} }}")["given"]
     except tomllib.TOMLDecodeError:
         raise ParameterError(
-            f"cannot read '{name.strip()[:40]}, …': write the name, then parameters as in TOML, for instance 'Lattice, suppression=0.05'"
+            f"cannot read '{name.strip()[:40]}, …': write the name, then parameters as in TOML, "
+            "for instance 'Lattice, suppression=0.05'"
         ) from None
     return {"name": name.strip(), **found}
 

@@ -34,6 +34,9 @@ class Claim:
     evidence: Evidence
     protects: str
     also_measured: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    adversary: str = ""  # what the attacker is assumed to know
+    unit: str = "record"  # whose presence is protected: a record, or the unit column's people
+    neighbours: str | None = None  # the neighbour relation, where the guarantee has one
     reference: str | None = None
     argument: str | None = None
     ledger_entry: str | None = None

@@ -75,20 +75,16 @@ def numbers(content: CardContent, audience: Audience) -> Html | None:
 
 def guarantees(content: CardContent) -> Html:
     """Promised, measured, held, and how anybody can tell."""
-    rows = [_claim_row(claim) for claim in content.certificate.claims]
+    claims = content.certificate.claims
+    if not claims:
+        return _section("What is guaranteed", element("p", "Nothing is promised about this release."))
+    processes = any(claim.evidence == "process" for claim in claims)
+    said = "Promises about the files were measured on the written files, not taken from the method that made them."
+    head = ("Promise", "Measured", "Holds", "Against whom", "How to check it")
     return _section(
         "What is guaranteed",
-        element(
-            "p",
-            "Each line was measured on the written files by a program that shares no code with the one that made them.",
-        ),
-        table(
-            "Guarantees of this release",
-            ("Promise", "Measured", "Holds", "Against whom", "How to check it"),
-            rows,
-        )
-        if rows
-        else element("p", "Nothing is promised about this release."),
+        element("p", said + (" Promises about the process rest on an argument." if processes else "")),
+        table("Guarantees of this release", head, [_claim_row(claim) for claim in claims]),
     )
 
 

@@ -80,9 +80,14 @@ def _default(certificate: Certificate) -> Item:
         worries.append("columns that the schema does not describe were published as they are")
     if learnt:
         worries.append(f"bounds or domains were read from the data: {', '.join(learnt)}")
-    if roles and "quasi" not in roles.values():
+    if not roles:
+        worries.append("the columns and their roles are not described")
+    elif "quasi" not in roles.values():
         worries.append("no column is a quasi-identifier")
-    return _item("2. Private by default", worries, "identifiers are left out, undescribed columns are not published")
+    followed = sorted(str(n) for n, entry in columns.items() if isinstance(entry, dict) and entry.get("pseudonym"))
+    if followed:
+        worries.append(f"pseudonyms are published and can be followed: {', '.join(followed)}")
+    return _item("2. Private by default", worries, "the schema leaves out identifiers and undescribed columns")
 
 
 def _design(content: CardContent, certificate: Certificate) -> Item:

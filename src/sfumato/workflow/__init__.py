@@ -1,1 +1,3 @@
-"""From a request to a release: recipes, the verbs `protect` and `verify`, and `publish`, the only maker of releases."""
+"""From a request to a release: recipes, the verbs `protect` and `verify`, and `publish`, the only maker of
+releases.
+"""

@@ -1,7 +1,8 @@
 """Folders and files that appear whole or not at all.
 
-Everything is written into a hidden sibling, flushed to the disk, and put in its place by one rename. A failure removes the
-sibling; a killed process leaves at most that hidden sibling, which the next writer of the same place removes.
+Everything is written into a hidden sibling, flushed to the disk, and put in its place by one rename. A
+failure removes the sibling; a killed process leaves at most that hidden sibling, which the next writer of
+the same place removes.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _HERE = -100  # AT_FDCWD
 def appearing_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A folder to write into, which becomes `folder` when the block ends without an error.
 
-    An existing folder is refused; with `overwrite` it is replaced in one step, if it is empty or holds a release,
-    so that a mistyped path never deletes somebody's work.
+    An existing folder is refused; with `overwrite` it is replaced in one step, if it is empty or holds a
+    release, so that a mistyped path never deletes somebody's work.
     """
     target = Path(os.path.abspath(folder))
     check_place(target, overwrite=overwrite)
@@ -72,7 +73,8 @@ def check_place(target: Path, *, overwrite: bool = False) -> None:
 def _put_in_place(hidden: Path, target: Path, overwrite: bool) -> None:
     if not os.path.lexists(target):
         try:
-            os.rename(hidden, target)  # onto an empty folder that appeared meanwhile this succeeds too: nothing is lost
+            # onto an empty folder that appeared meanwhile this succeeds too: nothing is lost
+            os.rename(hidden, target)
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise InputError(f"'{target}' appeared while the release was being written; it is left alone.") from None
@@ -84,7 +86,9 @@ def _put_in_place(hidden: Path, target: Path, overwrite: bool) -> None:
 
 
 def _exchange(new: Path, old: Path) -> None:
-    """Swap two folders in one step where the system can; the old content is then at `new` and removed by the caller."""
+    """Swap two folders in one step where the system can; the old content is then at `new` and removed by the
+    caller.
+    """
     if sys.platform == "linux":
         library = ctypes.CDLL(None, use_errno=True)
         swap = getattr(library, "renameat2", None)

@@ -29,8 +29,9 @@ def attack_folder(
 ) -> list[dict[str, Any]]:
     """Run the attacks on a release folder.
 
-    Without more, those that need the release alone; with a `register` of people also linkage, with `earlier` releases
-    also their intersection. `only` names the attacks to run. Results are counts and rates, never values.
+    Without more, those that need the release alone; with a `register` of people also linkage, with
+    `earlier` releases also their intersection. `only` names the attacks to run. Results are counts and
+    rates, never values.
     """
     from sfumato.attacks import ON_THE_RELEASE_ALONE
 
@@ -76,7 +77,9 @@ def _fitting(view: View, names: Sequence[str]) -> list[str]:
 
 
 def _view(folder: str | Path, people: pa.Table | None) -> View:
-    """The release with what its texts stand for: its published hierarchies over the values the attacker knows."""
+    """The release with what its texts stand for: its published hierarchies over the values the attacker
+    knows.
+    """
     from sfumato.data import hierarchy_builders
 
     try:
@@ -93,7 +96,9 @@ def _view(folder: str | Path, people: pa.Table | None) -> View:
 
 
 def _known_values(name: str, column: Column, table: pa.Table, people: pa.Table | None) -> list[str | None] | None:
-    """The values a hierarchy is built over: those of the register, or the leaves of a file alone; None where it takes more."""
+    """The values a hierarchy is built over: those of the register, or the leaves of a file alone; None where
+    it takes more.
+    """
     if column.hierarchy is None:
         return None
     if column.role == "sensitive":

@@ -1,8 +1,9 @@
-"""One form for a released table, whichever engine made it: one type per kind of value, rows in the order of their content.
+"""One form for a released table, whichever engine made it: one type per kind of value, rows in the order of
+their content.
 
-Text is dictionary-encoded with a sorted dictionary, whole numbers have 64 bits, and rows are sorted by all columns from left to
-right, so that the place of a row tells nothing about its place in the source. Each column is ranked, the ranks are packed
-into as few 64-bit keys as possible, and one sort orders the rows.
+Text is dictionary-encoded with a sorted dictionary, whole numbers have 64 bits, and rows are sorted by all
+columns from left to right, so that the place of a row tells nothing about its place in the source. Each
+column is ranked, the ranks are packed into as few 64-bit keys as possible, and one sort orders the rows.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ _LARGEST_KEY = 2**62
 
 @dataclass(frozen=True, eq=False)
 class _Ranked:
-    """A column as ranks into its sorted distinct values; the rank after the last stands for a missing value."""
+    """A column as ranks into its sorted distinct values; the rank after the last stands for a missing
+    value.
+    """
 
     ranks: NDArray[np.int32]
     values: pa.Array
@@ -54,7 +57,8 @@ def _rank(column: pa.ChunkedArray) -> _Ranked:
         codes = pc.fill_null(codes, missing_code)
     positions = codes.to_numpy(zero_copy_only=False)
     used = np.bincount(positions, minlength=missing_code + 1) > 0
-    # The same value may stand twice in a dictionary, a missing value may be an entry, and entries may be unused.
+    # The same value may stand twice in a dictionary, a missing value may be an entry, and entries may be
+    # unused.
     distinct = pc.unique(values.filter(pa.array(used[:missing_code]))).drop_null()
     ordered = distinct.take(pc.array_sort_indices(distinct))
     found = pc.fill_null(pc.index_in(values, value_set=ordered), len(ordered)).to_numpy(zero_copy_only=False)
@@ -96,7 +100,8 @@ def _sorted_ranks(columns: list[_Ranked]) -> Iterator[NDArray[np.int32]]:
     """The ranks of every column after the rows were sorted by all columns."""
     keys = _packed(columns)
     if len(keys) <= 1:
-        # All columns fit into one key: equal keys are equal rows, so the sorted keys themselves say what each row holds.
+        # All columns fit into one key: equal keys are equal rows, so the sorted keys themselves say what
+        # each row holds.
         yield from _unpacked(np.sort(keys[0]) if keys else None, columns)
         return
     order = np.lexsort(keys[::-1])

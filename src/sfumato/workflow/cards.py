@@ -1,4 +1,6 @@
-"""The content of a release's cards: what was measured, said and drawn, each part for the readers who may see it."""
+"""The content of a release's cards: what was measured, said and drawn, each part for the readers who may
+see it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The form a foreign certificate must have before anything in it is believed: every field, its type and its bounds."""
+"""The form a foreign certificate must have before anything in it is believed: every field, its type and its
+bounds.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +42,12 @@ class ClaimForm(_Strict):
     evidence: Literal["output", "output+reference", "process"]
     protects: _Text
     also_measured: dict[str, int | float | Literal["infinite", "-infinite"] | None]
+    adversary: _Text
+    unit: _Text
+    neighbours: _Text | None
+    adversary: _Text
+    unit: _Text
+    neighbours: _Text | None
     reference: _Text | None
     argument: _Text | None
     ledger_entry: _Text | None
@@ -67,7 +75,9 @@ class CertificateForm(_Strict):
 
 
 def read_certificate(content: Any) -> Certificate:
-    """A certificate from parsed JSON; everything that is wrong with its form is reported at once, without its values."""
+    """A certificate from parsed JSON; everything that is wrong with its form is reported at once, without its
+    values.
+    """
     if not isinstance(content, dict):
         raise VerificationFailed("the certificate is not a JSON object")
     if content.get("format") != FORMAT:
@@ -101,7 +111,9 @@ def read_schema(certificate: Certificate) -> Schema:
 
 
 def _harmless(hierarchy: Any, role: Any, certificate: Certificate) -> bool:
-    """A hierarchy is one of the certificate's own files or, of a quasi-identifier, described by a few small parameters."""
+    """A hierarchy is one of the certificate's own files or, of a quasi-identifier, described by a few small
+    parameters.
+    """
     if hierarchy is None:
         return True
     if not isinstance(hierarchy, dict):

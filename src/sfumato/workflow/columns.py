@@ -1,7 +1,7 @@
 """What happens to each column of a table that is to be published.
 
-Roles decide: identifiers are dropped or replaced by keyed pseudonyms, quasi-identifiers are recoded by the search, the rest is
-kept. A request that cannot be carried out is refused with all its faults at once.
+Roles decide: identifiers are dropped or replaced by keyed pseudonyms, quasi-identifiers are recoded by the
+search, the rest is kept. A request that cannot be carried out is refused with all its faults at once.
 """
 
 from __future__ import annotations

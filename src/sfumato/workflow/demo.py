@@ -1,6 +1,8 @@
-"""The demonstration: generate a table of people, protect it with k-anonymity and l-diversity, and say what came out.
+"""The demonstration: generate a table of people, protect it with k-anonymity and l-diversity, and say what
+came out.
 
-Everything it makes is in one folder: the generated table with its schema, the recipe, the release and the ledger.
+Everything it makes is in one folder: the generated table with its schema, the recipe, the release and the
+ledger.
 """
 
 from __future__ import annotations

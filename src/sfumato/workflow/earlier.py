@@ -1,8 +1,9 @@
-"""Earlier releases of the same dataset: k-anonymity does not compose, so each new release is intersected with the old ones.
+"""Earlier releases of the same dataset: k-anonymity does not compose, so each new release is intersected with
+the old ones.
 
-The published rows of every release are kept beside the ledger, readable by the owner alone; the comparison sees what an
-outsider who collected all releases would see.
-Ganta, Kasiviswanathan, Smith, "Composition attacks and auxiliary information in data privacy", KDD 2008.
+The published rows of every release are kept beside the ledger, readable by the owner alone; the comparison
+sees what an outsider who collected all releases would see. Ganta, Kasiviswanathan, Smith, "Composition
+attacks and auxiliary information in data privacy", KDD 2008.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def opened(ledger: Ledger | str | Path | None) -> Iterator[Ledger | None]:
 
 
 def store_of(ledger: Ledger) -> Path | None:
-    """The folder that keeps the published rows of the ledger's releases; None for a ledger that is no file."""
+    """The folder that keeps the published rows of the ledger's releases; None for a ledger that is no
+    file.
+    """
     place = Path(ledger.description)
     return Path(f"{place}.releases") if place.is_file() else None
 

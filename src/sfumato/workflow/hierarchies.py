@@ -1,4 +1,6 @@
-"""A look at hierarchies before they are used: every level with how many values are left and a few examples."""
+"""A look at hierarchies before they are used: every level with how many values are left and a few
+examples.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ EXAMPLES = 4
 def preview(source: str | Path, *, column: str | None = None, data: Any = None) -> dict[str, list[dict[str, Any]]]:
     """The levels of a hierarchy file, or of every quasi-identifier of a schema.
 
-    With `data` the hierarchies are built over, and checked against, the values that occur there. What is shown are
-    values of hierarchies, for the owner who edits them.
+    With `data` the hierarchies are built over, and checked against, the values that occur there. What is
+    shown are values of hierarchies, for the owner who edits them.
     """
     if Path(source).suffix.lower() == ".csv":
         return {Path(source).name: levels_of(hierarchy_builders.load(source))}

@@ -1,6 +1,7 @@
 """The owner's key at work: the keyed fingerprint of an input, and pseudonyms in place of names.
 
-The key never enters a release folder. A seeded run makes its key from the seed, so that a demonstration can be repeated.
+The key never enters a release folder. A seeded run makes its key from the seed, so that a demonstration can
+be repeated.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def replace_names(rows: pa.Table, columns: Sequence[str], key: OwnerKey) -> pa.T
 
     for name in columns:
         position = rows.column_names.index(name)
-        # The scope is the column's name: tables that name people by the same column can be joined by their pseudonyms.
+        # The scope is the column's name: tables that name people by the same column can be joined by their
+        # pseudonyms.
         rows = rows.set_column(position, name, Pseudonyms(key, scope=name).apply(rows.column(name)))
     return rows

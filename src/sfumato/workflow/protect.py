@@ -1,6 +1,7 @@
 """`protect`: from a table about people to a release that keeps the guarantees asked for.
 
-Check the request, search for a recoding, let the engine apply it, bring the rows into one form and order, and publish.
+Check the request, search for a recoding, let the engine apply it, bring the rows into one form and order,
+and publish.
 """
 
 from __future__ import annotations
@@ -61,11 +62,12 @@ def protect(
 ) -> Release:
     """Protect a table and certify what was reached.
 
-    `data` is microdata, or anything `read` takes together with `schema`. `method` is a table search; the default is
-    local recoding. `population` is the table that k-map and δ-presence compare with. `ledger` enters the release in a
-    ledger (a file, a URL or an open one) and compares it with earlier releases of the same dataset. `utility` and
-    `risk` name measures, `attacks` adversaries to run against the result. `seed` makes the run repeatable and the
-    release a demonstration. `key` is the owner's key, or its file, for fingerprint and pseudonyms.
+    `data` is microdata, or anything `read` takes together with `schema`. `method` is a table search; the
+    default is local recoding. `population` is the table that k-map and δ-presence compare with. `ledger`
+    enters the release in a ledger (a file, a URL or an open one) and compares it with earlier releases of
+    the same dataset. `utility` and `risk` name measures, `attacks` adversaries to run against the result.
+    `seed` makes the run repeatable and the release a demonstration. `key` is the owner's key, or its file,
+    for fingerprint and pseudonyms.
     """
     people = _microdata(data, schema)
     wanted = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees)
@@ -149,7 +151,9 @@ def _apply(
     guarantees: Sequence[ClassGuarantee],
     key: Any,
 ) -> tuple[pa.Table, dict[str, dict[str, float]]]:
-    """The rows after the recoding, without names, in the form and order of a release; and the different units per class."""
+    """The rows after the recoding, without names, in the form and order of a release; and the different units
+    per class.
+    """
     recoding_table = outcome.details["table"].decode(outcome.result)
     rows = people.relation.recode(recoding_table, plan.delivered)
     also: dict[str, dict[str, float]] = {}
@@ -170,7 +174,9 @@ def _trees(codes: ClassTable) -> dict[str, Hierarchy]:
 def _units_behind(
     rows: pa.Table, people: Microdata, plan: ColumnPlan, guarantees: Sequence[ClassGuarantee]
 ) -> dict[str, dict[str, float]]:
-    """Measure what counts different people before the column that names them is dropped; outsiders cannot repeat this."""
+    """Measure what counts different people before the column that names them is dropped; outsiders cannot
+    repeat this.
+    """
     described = people.schema.replace(
         columns={name: column for name, column in people.schema.columns.items() if name in rows.column_names}
     )
@@ -184,7 +190,9 @@ def _units_behind(
 
 
 def _transparency(outcome: Outcome[Recoding], plan: ColumnPlan, schema: Schema) -> dict[str, Any]:
-    """What an honest reader needs to interpret the data and an attacker may know without harm (Kerckhoffs)."""
+    """What an honest reader needs to interpret the data and an attacker may know without harm
+    (Kerckhoffs).
+    """
     told: dict[str, Any] = {
         "adversary": "knows the quasi-identifiers of a person and that the person is in the table",
         "quasi_identifiers": list(plan.quasi),

@@ -1,8 +1,8 @@
-"""Which hierarchies go with a release: those that were declared, as parameters or files, so that texts can be read
-and claims measured.
+"""Which hierarchies go with a release: those that were declared, as parameters or files, so that texts can be
+read and claims measured.
 
-What was learnt from the data stays with the owner: a tree over the values that occurred would list the values of suppressed
-people too. The exceptions are trees that a claim cannot be measured without.
+What was learnt from the data stays with the owner: a tree over the values that occurred would list the
+values of suppressed people too. The exceptions are trees that a claim cannot be measured without.
 """
 
 from __future__ import annotations

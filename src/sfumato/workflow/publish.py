@@ -1,7 +1,7 @@
 """Publishing: written, read back, verified, entered in the ledger, compared with earlier releases, certified.
 
-The only place where a release is made. What reached the guarantees does not certify them: the written file is read back and
-measured by the plain verifier, and a violation leaves nothing behind.
+The only place where a release is made. What reached the guarantees does not certify them: the written file
+is read back and measured by the plain verifier, and a violation leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 class Draft:
     """A protected table that nobody has verified yet.
 
-    `schema` describes what is published, `owner_schema` the same columns with their hierarchies, which some distances
-    need. `also` holds numbers that cannot be measured on the released columns (different units behind a class), by guarantee.
+    `schema` describes what is published, `owner_schema` the same columns with their hierarchies, which some
+    distances need. `also` holds numbers that cannot be measured on the released columns (different units
+    behind a class), by guarantee.
     """
 
     table: pa.Table = field(repr=False)
@@ -71,7 +72,9 @@ class Published:
 
 
 def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = silent) -> Published:
-    """Turn a draft into rows with a certificate; raises `VerificationFailed` and leaves nothing when they do not keep it."""
+    """Turn a draft into rows with a certificate; raises `VerificationFailed` and leaves nothing when they do
+    not keep it.
+    """
     from sfumato.workflow.earlier import compare_with_earlier, keep_for_later
 
     with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
@@ -87,7 +90,8 @@ def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = 
             return Published(table, certificate)
         progress("entering in the ledger", 0, 1)
         payload = _ledger_payload(certificate, entry)
-        # The same release entered twice (a repeated run) is one entry: its token is the digest of what is entered.
+        # The same release entered twice (a repeated run) is one entry: its token is the digest of what is
+        # entered.
         token = f"release-{hashlib.sha256(canonical(payload)).hexdigest()}"
         entered = ledger.enter_release(draft.schema.dataset, payload, token=token)
         keep_for_later(ledger, path, str(entry["sha256"]))

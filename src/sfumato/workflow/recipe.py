@@ -1,7 +1,7 @@
 """A recipe: one TOML file that names data, schema, guarantees, method, checks and output.
 
-The library, the command line and every later face run the same object. Paths are relative to the recipe's folder; all faults
-are reported at once; names are looked up in the public table.
+The library, the command line and every later face run the same object. Paths are relative to the recipe's
+folder; all faults are reported at once; names are looked up in the public table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class _Frozen(BaseModel):
 
 
 class Checks(_Frozen):
-    """What is measured besides the guarantees: attacks by name (or name and parameters), utility and risk measures by key."""
+    """What is measured besides the guarantees: attacks by name (or name and parameters), utility and risk
+    measures by key.
+    """
 
     attacks: tuple[str | dict[str, Any], ...] = ()
     utility: tuple[str, ...] = ("loss",)
@@ -41,9 +43,10 @@ class Checks(_Frozen):
 class Recipe(_Frozen):
     """Everything that is needed to make a release again.
 
-    `ledger = false` leaves the release out of any ledger; otherwise it is entered in the file named (by default one
-    beside the recipe) or the database behind a URL. `seed` makes the run repeatable and the release a demonstration.
-    `sign` names the file of a signing key, `key` that of the owner's key for fingerprints and pseudonyms.
+    `ledger = false` leaves the release out of any ledger; otherwise it is entered in the file named (by
+    default one beside the recipe) or the database behind a URL. `seed` makes the run repeatable and the
+    release a demonstration. `sign` names the file of a signing key, `key` that of the owner's key for
+    fingerprints and pseudonyms.
     """
 
     data: str = Field(min_length=1)
@@ -136,6 +139,11 @@ class Recipe(_Frozen):
             release.save(output, format=self.format, overwrite=self.overwrite, sign=sign)
             progress("saving", 1, 1)
         return release
+
+    def with_changes(self, changes: Mapping[str, Any]) -> Recipe:
+        """The same recipe with some keys changed, checked again as a whole."""
+        content = self.model_dump(by_alias=True, exclude_none=True, exclude_defaults=True)
+        return self.parse({**content, **changes}, folder=None if self.folder is None else Path(self.folder))
 
     def ledger_place(self) -> str | None:
         """The ledger's file or URL; None when the recipe says `ledger = false`."""

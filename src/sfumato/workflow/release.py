@@ -45,9 +45,9 @@ class OwnerSide:
 class Release:
     """A table that was written, read back, verified and certified.
 
-    `data` is an Arrow table; `scores` maps each measure to its number (`loss` is always there); `details` says how the
-    search went (`levels`, `suppressed`, `classes`, …). `scores` and `details` are the owner's: `save` keeps them out
-    of the public folder where they were computed from the original.
+    `data` is an Arrow table; `scores` maps each measure to its number (`loss` is always there); `details`
+    says how the search went (`levels`, `suppressed`, `classes`, …). `scores` and `details` are the owner's:
+    `save` keeps them out of the public folder where they were computed from the original.
     """
 
     data: pa.Table = field(repr=False)
@@ -93,15 +93,16 @@ class Release:
     def save(
         self,
         folder: str | Path,
-        format: Format = "parquet",  # noqa: A002
+        format: Format = "parquet",
         *,
         overwrite: bool = False,
         sign: Path | str | None = None,
     ) -> Path:
-        """Write `public/` (to give away) and `owner/` (to keep) into a new folder, which appears whole or not at all.
+        """Write `public/` (to give away) and `owner/` (to keep) into a new folder, which appears whole or not
+        at all.
 
-        The data file is read back and verified again in the format it is written in. `sign` names the file of a
-        signing key; then `public/signature.json` holds the owner's signature over the certificate.
+        The data file is read back and verified again in the format it is written in. `sign` names the file
+        of a signing key; then `public/signature.json` holds the owner's signature over the certificate.
         """
         from sfumato.workflow.saving import save_release
 

@@ -1,8 +1,7 @@
 """Saving a release: `public/` to give away, `owner/` to keep, in a folder that appears whole or not at all.
 
-The data file is written in the format asked for, read back and verified before anything else is written. What was
-computed from the
-original goes to `owner/` only.
+The data file is written in the format asked for, read back and verified before anything else is written.
+What was computed from the original goes to `owner/` only.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from sfumato.workflow.release import Format, Release
 
 
-def save_release(release: Release, folder: Path, format: Format, *, overwrite: bool, sign: Path | None) -> Path:  # noqa: A002
+def save_release(release: Release, folder: Path, format: Format, *, overwrite: bool, sign: Path | None) -> Path:
     """Write the folder; returns its path."""
     if format not in ("parquet", "csv"):
         raise ParameterError("a release is saved as 'parquet' or 'csv'")
@@ -38,7 +37,7 @@ def save_release(release: Release, folder: Path, format: Format, *, overwrite: b
     return folder
 
 
-def _write_public(release: Release, public: Path, format: Format, key: SigningKey | None) -> Certificate:  # noqa: A002
+def _write_public(release: Release, public: Path, format: Format, key: SigningKey | None) -> Certificate:
     from sfumato.data.writers import spreadsheet_notices
     from sfumato.workflow.cards import card_of
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,9 @@ class Checks:
 def scores_of(
     original: Microdata | None, released: ReleasedTable, checks: Checks, loss: float, progress: Progress
 ) -> tuple[Score, ...]:
-    """The scores asked for; the loss is always among them and is exact, because the recoding states it per class."""
+    """The scores asked for; the loss is always among them and is exact, because the recoding states it per
+    class.
+    """
     scores = [
         Score(
             "loss",
@@ -71,15 +74,28 @@ def plain_result(result: AttackResult) -> Mapping[str, Any]:
 
 
 def shown_ranges(table: ClassTable, recoding: Recoding) -> dict[str, dict[str, ShownValue]]:
-    """What the shown values stand for that are no hierarchy nodes (ranges made by partitioning), by column and text."""
+    """What the shown values stand for that are no hierarchy nodes (ranges made by partitioning), by
+    column and text.
+    """
     found: dict[str, dict[str, ShownValue]] = {}
     for name, tree, shown in zip(table.quasi, table.hierarchies, recoding.shown, strict=True):
         known = set(tree.labels)
         extra = {
-            label: ShownValue(float(shown.loss[i]), float(shown.sizes[i]), frozenset())
+            label: ShownValue(float(shown.loss[i]), float(shown.sizes[i]), frozenset(), bounds=_bounds(label))
             for i, label in enumerate(shown.labels)
             if label is not None and label not in known
         }
         if extra:
             found[name] = extra
     return found
+
+
+def _bounds(label: str) -> tuple[float, float] | None:
+    """The half-open numeric extent of a range: `[28, 36)` ends before 36, `[1.5, 2.5]` just after 2.5."""
+    from sfumato.measures.guarantees.cover import interval_of
+
+    span = interval_of(label)
+    if span is None:
+        return None
+    low, high, _, with_high = span
+    return low, math.nextafter(high, math.inf) if with_high else high

@@ -15,13 +15,17 @@ CONTEXT = "certificate"
 
 
 def sign_certificate(certificate: dict[str, Any], key: SigningKey) -> dict[str, str]:
-    """What `signature.json` holds: the public key and the signature over the certificate's canonical bytes."""
+    """What `signature.json` holds: the public key and the signature over the certificate's canonical
+    bytes.
+    """
     signature = key.sign(canonical(certificate), context=CONTEXT)
     return {"public_key": str(key.public), "signature": base64.b64encode(signature).decode()}
 
 
 def check_signature(told: Any, certificate: Any, expected: str | Path | None) -> tuple[bool, str]:
-    """Whether the signature is by the expected key, or at least by the key it brings along, and how to say so."""
+    """Whether the signature is by the expected key, or at least by the key it brings along, and how to
+    say so.
+    """
     try:
         brought = VerifyingKey.parse(told["public_key"])
         signature = base64.b64decode(told["signature"], validate=True)

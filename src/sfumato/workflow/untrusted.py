@@ -1,7 +1,7 @@
 """Reading a folder that somebody else wrote: plain files with plain names, bounded in size, never a link.
 
-Every file is opened relative to the folder's own descriptor and without following links, so that no name leads outside; what is
-hashed is copied to a private place first, so that what was hashed is what is read.
+Every file is opened relative to the folder's own descriptor and without following links, so that no name
+leads outside; what is hashed is copied to a private place first, so that what was hashed is what is read.
 """
 
 from __future__ import annotations

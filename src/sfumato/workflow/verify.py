@@ -1,7 +1,8 @@
 """`verify`: check a release from its files alone, whoever wrote them.
 
-Digests, form, signature, and every guarantee whose evidence is in the files is measured again; claims that need a second file are
-measured when it is given. A hostile folder gets a verdict, never a crash, and nothing outside it is read.
+Digests, form, signature, and every guarantee whose evidence is in the files is measured again; claims that
+need a second file are measured when it is given. A hostile folder gets a verdict, never a crash, and
+nothing outside it is read.
 """
 
 from __future__ import annotations
@@ -76,8 +77,9 @@ def verify(
 ) -> Verification:
     """Check the release in `folder` (the one with `public/` in it, or the public folder itself).
 
-    `original` and `population` are tables or files for claims that compare with them. `public_key` names the file of the
-    key you expect the signature from; without it a signature is checked against the key it brings along.
+    `original` and `population` are tables or files for claims that compare with them. `public_key` names
+    the file of the key you expect the signature from; without it a signature is checked against the key it
+    brings along.
     """
     place = Path(folder)
     if not place.is_dir():
@@ -108,7 +110,9 @@ def verify(
 
 @dataclass(frozen=True, eq=False)
 class OpenRelease:
-    """A saved release as an outsider sees it; the schema finds its hierarchy files while the release is open."""
+    """A saved release as an outsider sees it; the schema finds its hierarchy files while the release is
+    open.
+    """
 
     table: pa.Table = field(repr=False)
     schema: Schema = field(repr=False)
@@ -140,7 +144,9 @@ def _public_folder(place: Path) -> Iterator[UntrustedFolder]:
 
 
 def _check_files(public: UntrustedFolder, certificate: Certificate, private: Path) -> Finding:
-    """Every file of the certificate is there with its digest, and no other; those that are measured are copied out."""
+    """Every file of the certificate is there with its digest, and no other; those that are measured are
+    copied out.
+    """
     listed = set(certificate.files)
     extra = sorted(set(public.names) - listed - {CERTIFICATE, SIGNATURE})
     if extra:
@@ -216,7 +222,9 @@ def _refuse_bomb(path: Path) -> None:
 
 
 def _is_plain_type(kind: pa.DataType) -> bool:
-    """Text (read as codes, however long it is), numbers, booleans and dates; bytes and nested values would be unpacked."""
+    """Text (read as codes, however long it is), numbers, booleans and dates; bytes and nested values would be
+    unpacked.
+    """
     import pyarrow as pa
 
     types = pa.types
@@ -274,7 +282,9 @@ def _same(stated: Any, measured: float) -> bool:
 
 
 def _reference(given: Any, schema: Schema) -> Any:
-    """A reference table as microdata; files and tables are read with the release's roles where they have its columns."""
+    """A reference table as microdata; files and tables are read with the release's roles where they have its
+    columns.
+    """
     from sfumato.data.microdata import Microdata
     from sfumato.engines.sources import read
 

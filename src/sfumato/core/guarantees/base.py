@@ -71,6 +71,11 @@ class ClassGuarantee(ABC):
         """True when it compares with a population table."""
         return False
 
+    @property
+    def adversary(self) -> str:
+        """Against whom it protects: what the attacker is assumed to know and not to know."""
+        return "knows the quasi-identifiers of a person and that the person is in the table, and has no other information"
+
     @abstractmethod
     def claim(self) -> str:
         """The promise in plain words."""

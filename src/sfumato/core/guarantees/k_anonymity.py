@@ -36,6 +36,12 @@ class KAnonymity(ClassGuarantee):
     def threshold(self) -> float:
         return self.k
 
+    @property
+    def adversary(self) -> str:
+        if self.knowledge is None or self.knowledge.attributes is None:
+            return super().adversary
+        return f"knows {', '.join(self.knowledge.attributes)} of a person and that the person is in the table, and nothing else"
+
     def claim(self) -> str:
         return f"every combination of quasi-identifiers is shared by at least {self.k} records"
 

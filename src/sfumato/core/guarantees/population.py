@@ -38,6 +38,10 @@ class KMap(ClassGuarantee):
     def needs_population(self) -> bool:
         return True
 
+    @property
+    def adversary(self) -> str:
+        return "knows the quasi-identifiers of the people of the population, but not who of them is in the table"
+
     def claim(self) -> str:
         return f"every released class matches at least {self.k} people of the population"
 
