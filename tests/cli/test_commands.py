@@ -239,3 +239,17 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     (other / "thesis.txt").write_text("x")
     assert run(["demo", str(other)]) == 2
     assert [path.name for path in other.iterdir()] == ["thesis.txt"]
+
+
+def test_options_beside_a_recipe_are_checked_and_mean_this_folder(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project = place / "project"
+    files(project)
+    (project / "recipe.toml").write_text(
+        'data = "people.csv"\nschema = "people.toml"\noutput = "out"\n'
+        '[[guarantee]]\nname = "KAnonymity"\nk = 5\n[method]\nname = "Lattice"\nsuppression = 0.05\n'
+    )
+    assert run(["protect", "project/recipe.toml", "--format", "xls"]) == 2
+    assert not (project / "sfumato-ledger.db").exists()
+    assert run(["protect", "project/recipe.toml", "--output", "here", "--ledger", "here.db", "--seed", "7"]) == 0
+    assert (place / "here" / "public").is_dir() and (place / "here.db").is_file()
+    assert not (project / "out").exists()

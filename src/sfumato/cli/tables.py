@@ -105,7 +105,7 @@ def protect(
         "population": population,
         "table": table,
         "ledger": False if no_ledger else ledger,
-        "seed": seed,
+        "seed": int(seed) if seed is not None and seed.isdecimal() else seed,
         "sign": sign,
         "overwrite": overwrite or None,
         "checks": _checks(attack, utility),
@@ -179,14 +179,19 @@ def _recipe(source: str, given: dict[str, Any]) -> Recipe:
         if extra:
             named = ", ".join(f"--{name}" for name in sorted(extra))
             raise ParameterError(f"a recipe says this itself: leave out {named}, or edit the recipe.")
-        absolute = {name: str(Path(value).absolute()) for name, value in given.items() if name in ("output", "sign")}
-        return loaded.model_copy(update={**given, **absolute})
+        return loaded.with_changes({name: _from_here(name, value) for name, value in given.items()})
     missing = [
         option for option, name in (("--schema", "schema"), ("--k, --l, --t or --guarantee", "guarantee")) if name not in given
     ]
     if missing:
         raise ParameterError(f"protecting a table needs {' and '.join(missing)}; or name a recipe (a .toml file).")
     return Recipe.parse({"data": source, "output": "out", "ledger": LEDGER, **given}, folder=Path.cwd(), name="command line")
+
+
+def _from_here(name: str, value: Any) -> Any:
+    """Paths on the command line are relative to where it is typed, those in a recipe to the recipe."""
+    is_path = name in ("output", "sign", "ledger") and isinstance(value, str) and "://" not in value
+    return str(Path(value).absolute()) if is_path else value
 
 
 def _promises(

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import hashlib
 import os
+import platform
 import re
 import secrets
 import shutil
@@ -37,7 +39,7 @@ def appearing_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]
     target = Path(os.path.abspath(folder))
     check_place(target, overwrite=overwrite)
     _sweep(target)
-    hidden = target.parent / f".{target.name}.partial-{os.getpid()}-{secrets.token_hex(4)}"
+    hidden = target.parent / f".{target.name}.partial-{_machine()}-{os.getpid()}-{secrets.token_hex(4)}"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         hidden.mkdir(mode=0o700)
@@ -106,7 +108,7 @@ def _exchange(new: Path, old: Path) -> None:
 
 def _sweep(target: Path) -> None:
     """Remove what a killed process left behind: hidden siblings whose process is gone."""
-    pattern = re.compile(re.escape(f".{target.name}.partial-") + r"(\d+)-[0-9a-f]{8}(\.old)?")
+    pattern = re.compile(re.escape(f".{target.name}.partial-{_machine()}-") + r"(\d+)-[0-9a-f]{8}(\.old)?")
     try:
         names = os.listdir(target.parent)
     except OSError:
@@ -115,6 +117,11 @@ def _sweep(target: Path) -> None:
         matched = pattern.fullmatch(name)
         if matched and not _is_running(int(matched[1])):
             shutil.rmtree(target.parent / name, ignore_errors=True)
+
+
+def _machine() -> str:
+    """A short name of this machine: process numbers of another one on the same disk mean nothing here."""
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 
 
 def _is_running(process: int) -> bool:

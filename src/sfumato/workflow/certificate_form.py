@@ -45,9 +45,6 @@ class ClaimForm(_Strict):
     adversary: _Text
     unit: _Text
     neighbours: _Text | None
-    adversary: _Text
-    unit: _Text
-    neighbours: _Text | None
     reference: _Text | None
     argument: _Text | None
     ledger_entry: _Text | None

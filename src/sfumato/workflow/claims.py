@@ -105,22 +105,10 @@ def claims_of(
             adversary=guarantee.adversary,
             unit=f"different '{schema.unit}'" if schema.unit else "record",
             also_measured={**dict(found.also), **more.get(guarantee.key, {})},
-            adversary=_adversary(guarantee, schema),
-            unit="record" if schema.unit is None else f"person named by the column '{schema.unit}'",
             reference=references.digest_for(guarantee),
         )
         for guarantee, found in pairs
     )
-
-
-def _adversary(guarantee: ClassGuarantee, schema: Schema) -> str:
-    """What the attacker is assumed to know, in words."""
-    knowledge = getattr(guarantee, "knowledge", None)
-    known = schema.quasi if knowledge is None or knowledge.attributes is None else knowledge.attributes
-    names = ", ".join(known)
-    if guarantee.needs_population:
-        return f"knows the quasi-identifiers ({names}) of everybody in the population, not who is in the table"
-    return f"knows the quasi-identifiers ({names}) of a person, and that the person is in the table"
 
 
 def _counts(grouped: pa.Table, name: str) -> dict[str | None, int]:

@@ -107,3 +107,12 @@ class Release:
         from sfumato.workflow.saving import save_release
 
         return save_release(self, Path(folder), format, overwrite=overwrite, sign=None if sign is None else Path(sign))
+
+    def write(self, destination: str | Path, *, table_name: str | None = None, overwrite: bool = False) -> None:
+        """Write the rows alone into a DuckDB file or, given a URL, a PostgreSQL database, and read them back.
+
+        The certificate stays where `save` put it; what is in the database must be exactly the rows it is about.
+        """
+        from sfumato.workflow.saving import write_rows
+
+        write_rows(self, destination, table_name, overwrite=overwrite)

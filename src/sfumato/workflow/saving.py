@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import Certificate
-from sfumato.core.errors import ParameterError
+from sfumato.core.errors import ParameterError, VerificationFailed
 from sfumato.workflow.appearing import appearing_folder, write_bytes
 from sfumato.workflow.claims import claims_of
 from sfumato.workflow.public_hierarchies import schema_with_hierarchies
@@ -35,6 +35,22 @@ def save_release(release: Release, folder: Path, format: Format, *, overwrite: b
         owner.mkdir(mode=0o700)
         _write_owner(release, owner, certificate, key)
     return folder
+
+
+def write_rows(release: Release, destination: str | Path, table_name: str | None, *, overwrite: bool) -> None:
+    """Write the rows into a database, read them back and compare them with what was verified."""
+    from sfumato.engines.sources import read
+    from sfumato.engines.write import DEFAULT_TABLE, write_table
+    from sfumato.workflow.canonical import canonical
+
+    name = table_name or DEFAULT_TABLE
+    write_table(release.data, destination, table_name=name, overwrite=overwrite)
+    back = read(destination, table=name, engine="memory").table()
+    if not canonical(back.select(release.data.column_names)).equals(canonical(release.data)):
+        raise VerificationFailed(
+            f"the table '{name}' in the database does not hold the rows of the release: the database changed values or "
+            "types. Do not publish it; drop the table and use a file instead."
+        )
 
 
 def _write_public(release: Release, public: Path, format: Format, key: SigningKey | None) -> Certificate:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import Certificate, Claim
 from sfumato.core.errors import SfumatoError, SourceError, VerificationFailed
-from sfumato.data.schema import Schema
+from sfumato.data.schema import Column, Schema
 from sfumato.workflow import named, untrusted
 from sfumato.workflow.certificate_form import read_certificate, read_schema
 from sfumato.workflow.untrusted import UntrustedFolder, quoted
@@ -240,7 +240,7 @@ def _check_claims(
     from sfumato.workflow.claims import References
 
     described = schema.replace(folder=str(private))
-    references = References(_reference(original, described), _reference(population, described))
+    references = References(_original(original, schema), _population(population))
     return [_check_claim(claim, described, table, references) for claim in certificate.claims]
 
 
@@ -281,13 +281,19 @@ def _same(stated: Any, measured: float) -> bool:
     return isinstance(stated, (int, float)) and math.isclose(stated, measured, rel_tol=1e-9, abs_tol=1e-9)
 
 
-def _reference(given: Any, schema: Schema) -> Any:
-    """A reference table as microdata; files and tables are read with the release's roles where they have its
-    columns.
-    """
+def _original(given: Any, schema: Schema) -> Any:
+    """The original as microdata; a file or frame is read with the types that the release's sensitive columns have."""
     from sfumato.data.microdata import Microdata
     from sfumato.engines.sources import read
 
     if given is None or isinstance(given, Microdata):
         return given
-    return read(given)
+    types = {name: Column(type=schema.columns[name].type) for name in schema.sensitive}
+    return read(given, Schema(dataset=schema.dataset, columns=types))
+
+
+def _population(given: Any) -> Any:
+    from sfumato.data.microdata import Microdata
+    from sfumato.engines.sources import read
+
+    return given if given is None or isinstance(given, Microdata) else read(given)

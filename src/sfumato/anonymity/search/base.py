@@ -69,13 +69,14 @@ class Search(ABC):
 
     def outcome(self, problem: Problem, recoding: Recoding, details: Mapping[str, Any]) -> Outcome[Recoding]:
         """Wrap a recoding with what every caller wants to know about it."""
+        table = details.get("table", problem.table)
         shared = {
-            "loss": recoding.loss(problem.table.weights),
-            "loss_per_attribute": dict(zip(problem.table.quasi, recoding.loss_per_attribute().tolist(), strict=True)),
+            "loss": recoding.loss(table.weights),
+            "loss_per_attribute": dict(zip(table.quasi, recoding.loss_per_attribute().tolist(), strict=True)),
             "records": recoding.records,
             "suppressed": recoding.suppressed,
             "classes": int((recoding.class_sizes() > 0).sum()),
-            "table": problem.table,
+            "table": table,
         }
         method = {"name": type(self).__name__, **parameters(self)}
         return Outcome(recoding, problem.guarantees, method, {**shared, **details})

@@ -96,10 +96,15 @@ def _range_label(low: str | None, high: str | None) -> str | None:
         return low
     if low is None or high is None:
         return "*"
-    try:
+    if all(_is_whole(text) for text in (low, high)):
         return f"[{int(low)}, {int(high) + 1})"
-    except ValueError:
-        return f"[{low}, {high}]"
+    return f"[{low}, {high}]"
+
+
+def _is_whole(text: str) -> bool:
+    """A whole number written as usual; a code with leading zeros is none."""
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and (digits == "0" or digits[0] != "0")
 
 
 def _merge(problem: Problem, recoding: Recoding) -> Recoding:

@@ -1,0 +1,1 @@
+"""How fast the house is: `python -m benchmarks.run` (make bench) and `python -m benchmarks.peers` (make bench-peers)."""

@@ -1,0 +1,199 @@
+"""A million and ten million rows: the search after one GROUP BY, and the whole way from Parquet to a verified release.
+
+The peer of the whole way is DuckDB on one thread, which reads, groups and writes the same file; the two take turns.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import adult
+from benchmarks.harness import Case
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sfumato.data.microdata import Microdata
+
+MILLION = 1_000_000
+
+
+class GroupedOnce:
+    """A relation that has answered its one GROUP BY already: what a search does afterwards."""
+
+    engine = "memory"
+
+    def __init__(self, people: Microdata) -> None:
+        self._schema = people.relation.schema()
+        self._rows = people.relation.count()
+        self._grouped = people.relation.group(list(people.schema.quasi))
+
+    def schema(self) -> pa.Schema:
+        """Column names and types."""
+        return self._schema
+
+    def count(self) -> int:
+        """The number of rows."""
+        return self._rows
+
+    def group(self, columns: Sequence[str], *, unit: str | None = None, weight: str | None = None) -> pa.Table:
+        """The answer."""
+        return self._grouped
+
+
+def cases(folder: Path) -> Iterator[Case]:
+    """The cases at a million rows; files go to `folder`."""
+    source = adult.recombined(MILLION, folder / "million.parquet")
+    yield _search(source)
+    yield _whole_way(source, folder)
+    yield _to_memory(source, folder)
+
+
+def _search(source: Path) -> Case:
+    import sfumato as sf
+    from sfumato.data.microdata import Microdata
+
+    def prepare() -> Microdata:
+        people = sf.read(source, adult.schema())
+        grouped = Microdata(GroupedOnce(people), people.schema)  # type: ignore[arg-type]
+        grouped.hierarchies.update(trees)
+        return grouped
+
+    first = sf.read(source, adult.schema())
+    sf.Lattice(suppression=1.0).run(first, [sf.KAnonymity(5)])
+    trees = dict(first.hierarchies)
+    return Case(
+        "million rows, search k=5, 5% suppression, after one GROUP BY",
+        lambda people: sf.Lattice(suppression=0.05).run(people, [sf.KAnonymity(5)]),
+        unit="s",
+        limit=0.25,
+        prepare=prepare,
+        check=lambda outcome: None if outcome.details["optimal"] else "not proven optimal",
+        remark=lambda outcome: f"loss {outcome.details['loss']:.6f}, {outcome.details['evaluated']:,} nodes evaluated",
+    )
+
+
+def _protect(source: Path, key: Path) -> Any:
+    import sfumato as sf
+
+    people = sf.read(source, adult.schema())
+    return sf.protect(people, [sf.KAnonymity(5)], sf.Lattice(suppression=0.05), utility=("loss",), key=key)
+
+
+def _broken(release: Any) -> str | None:
+    return None if release.certificate.measured["KAnonymity"] >= 5 and release.details["optimal"] else "not certified"
+
+
+def _whole_way(source: Path, folder: Path) -> Case:
+    out = folder / "release"
+
+    def ours(_: Any) -> Any:
+        release = _protect(source, folder / "owner.key")
+        release.save(out)
+        return release
+
+    return Case(
+        "million rows, read, protect and save: Parquet to Parquet",
+        ours,
+        unit="s",
+        peer=duckdb_way(source, folder / "duckdb.parquet"),
+        bar=6.0,
+        prepare=lambda: shutil.rmtree(out, ignore_errors=True),
+        check=_broken,
+        repeats=5,
+        note="peer: DuckDB reads, groups and writes the file. Verified twice (protect, save), both cards drawn",
+    )
+
+
+def _to_memory(source: Path, folder: Path) -> Case:
+    return Case(
+        "million rows, read and protect: Parquet to verified Parquet",
+        lambda _: _protect(source, folder / "owner.key"),
+        unit="s",
+        peer=duckdb_way(source, folder / "duckdb.parquet"),
+        bar=6.0,
+        check=_broken,
+        repeats=5,
+        note="peer: DuckDB as above. Written, read back and verified once, kept in memory",
+    )
+
+
+def duckdb_way(source: Path, target: Path) -> Callable[[], None]:
+    """Read, group and write the file with DuckDB on one thread."""
+    import duckdb
+
+    columns = ", ".join(f'"{name}"' for name in adult.COLUMNS)
+
+    def run() -> None:
+        with duckdb.connect(config={"threads": 1}) as connection:
+            connection.execute(
+                f"CREATE TABLE grouped AS SELECT {columns}, count(*) FROM read_parquet('{source}') GROUP BY {columns}"
+            )
+            connection.execute(f"COPY (FROM read_parquet('{source}')) TO '{target}' (FORMAT parquet)")
+
+    return run
+
+
+def long_cases(folder: Path) -> Iterator[Case]:
+    """Ten million rows, in a process of their own."""
+    source = adult.recombined(10 * MILLION, folder / "ten-million.parquet")
+    told: dict[str, Any] = {}
+
+    def ours(_: Any) -> float:
+        shutil.rmtree(folder / "ten", ignore_errors=True)
+        command = [sys.executable, "-m", "benchmarks.large", str(source), str(folder)]
+        told.update(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+        return float(told["peak_mb"])
+
+    yield Case(
+        "ten million rows, read, protect and save: peak memory",
+        ours,
+        unit="MB",
+        limit=4000.0,
+        reports=True,
+        check=lambda _: None if told["k"] >= 5 else "not certified",
+        remark=lambda _: f"{told['rows']:,} rows released; {told['cpu_s']:.1f} s of CPU, {told['protect_s']:.1f} s without save",
+        repeats=1,
+        note="largest resident set of a process of its own",
+    )
+
+
+def peak_mb() -> float:
+    """The largest resident set of this process in 10^6 bytes."""
+    try:
+        # what getrusage says would include the process that started this one
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e6
+    except (OSError, IndexError):
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
+
+
+def _ten_million(source: Path, folder: Path) -> None:
+    import time
+
+    from benchmarks.harness import one_thread
+
+    one_thread()
+    release = _protect(source, folder / "owner.key")
+    protected = time.process_time()
+    release.save(folder / "ten")
+    told = {
+        "peak_mb": peak_mb(),
+        "cpu_s": time.process_time(),
+        "protect_s": protected,
+        "rows": len(release),
+        "k": release.certificate.measured["KAnonymity"],
+    }
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    _ten_million(Path(sys.argv[1]), Path(sys.argv[2]))
