@@ -37,7 +37,8 @@ class Case:
     """One measurement.
 
     `ours` is timed on what `prepare` returns, which is not. With `reports` it is not timed: it returns the
-    number, in `unit`. `peer` is timed beside us, or is the number published for it. The ratio is ours to
+    number, in `unit`. `peer` is timed beside us (with `peer_reports` it returns its own number, having warmed
+    up by itself), or is the number published for it. The ratio is ours to
     `limit` where there is one and ours to `peer` otherwise; the case is met when it is at most `bar` and
     `check` finds no fault with any result. `stretch` is a number we would like to reach and are not held to.
     `remark` adds to the note what is worth knowing about a result.
@@ -53,6 +54,7 @@ class Case:
     check: Callable[[Any], str | None] = lambda result: None
     remark: Callable[[Any], str] = lambda result: ""
     reports: bool = False
+    peer_reports: bool = False
     repeats: int = REPEATS
     stretch: float | None = None
     note: str = ""
@@ -102,11 +104,14 @@ def measure(case: Case, *, repeats: int | None = None) -> Result:
                 spent, result = _once(case)
                 fault = case.check(result)
                 faults += [fault] if fault else []
-                ours.append(spent)
+                ours += [spent] if turn else []
+            elif beside is not None and case.peer_reports:
+                theirs += [float(beside())] if turn else []
             elif beside is not None:
-                theirs.append(_cpu(beside)[0] * PER_SECOND[case.unit])
-    peer = statistics.median(theirs[1:]) if theirs else case.peer if isinstance(case.peer, (int, float)) else None
-    return judge(case, statistics.median(ours[1:]), peer, times, list(dict.fromkeys(faults)), case.remark(result))
+                spent = _cpu(beside)[0] * PER_SECOND[case.unit]
+                theirs += [spent] if turn else []
+    peer = statistics.median(theirs) if theirs else case.peer if isinstance(case.peer, (int, float)) else None
+    return judge(case, statistics.median(ours), peer, times, list(dict.fromkeys(faults)), case.remark(result))
 
 
 def judge(case: Case, ours: float, peer: float | None, repeats: int, faults: Sequence[str] = (), remark: str = "") -> Result:

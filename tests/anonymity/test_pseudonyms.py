@@ -29,11 +29,7 @@ def test_the_same_person_has_the_same_pseudonym_in_every_table() -> None:
 
 
 def test_scopes_and_keys_give_unrelated_pseudonyms() -> None:
-    names = {
-        Pseudonyms(key, scope=scope).of("Ada")
-        for key in (KEY, OTHER)
-        for scope in ("patient", "doctor", "patientA")
-    }
+    names = {Pseudonyms(key, scope=scope).of("Ada") for key in (KEY, OTHER) for scope in ("patient", "doctor", "patientA")}
     assert len(names) == 6
     assert Pseudonyms(KEY, scope="a").of("bc") != Pseudonyms(KEY, scope="ab").of("c")
 
@@ -75,9 +71,7 @@ def test_length_is_an_option() -> None:
             Pseudonyms(KEY, scope="patient", length=wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"scope": ""}, {"scope": None}, {"key": b"x" * 32}, {"unicode_form": "NFD"}]
-)
+@pytest.mark.parametrize("wrong", [{"scope": ""}, {"scope": None}, {"key": b"x" * 32}, {"unicode_form": "NFD"}])
 def test_wrong_parameters_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ParameterError):
         Pseudonyms(**{"key": KEY, "scope": "patient", **wrong})  # type: ignore[arg-type]
@@ -136,9 +130,7 @@ def test_a_map_is_never_kept_with_a_release(tmp_path: Path, inside: str) -> None
     kept.save(tmp_path / "map.json")
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{}", "[]", '{"format": "x", "scope": "s", "identifiers": {}}', '{"identifiers": [1]}']
-)
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"format": "x", "scope": "s", "identifiers": {}}', '{"identifiers": [1]}'])
 def test_a_damaged_map_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "map.json").write_text(content)
     (tmp_path / "map.json").chmod(0o600)
@@ -163,9 +155,7 @@ def test_a_plain_join_finds_people_in_a_pseudonymised_table() -> None:
 
     register = hospital.select(["name", "age", "zip"]).rename_columns(["citizen", "age", "zip"])
     joined = register.join(released, keys=["age", "zip"], join_type="inner").to_pylist()
-    matches = {
-        row["citizen"]: [r["disease"] for r in joined if r["citizen"] == row["citizen"]] for row in joined
-    }
+    matches = {row["citizen"]: [r["disease"] for r in joined if r["citizen"] == row["citizen"]] for row in joined}
     found = {citizen: diseases[0] for citizen, diseases in matches.items() if len(diseases) == 1}
 
     assert found == {"Alice": "flu", "Bob": "AIDS", "Carl": "cancer"}

@@ -28,30 +28,20 @@ class Row(NamedTuple):
 
 def rows() -> list[Row]:
     lines = CATALOGUE.read_text("utf-8").splitlines()
-    cells = [
-        [cell.strip() for cell in line.strip().strip("|").split("|")]
-        for line in lines
-        if line.startswith("| ")
-    ]
-    return [
-        Row(*cell) for cell in cells if len(cell) == len(Row._fields) and re.fullmatch(r"[A-Z]+-\d+", cell[0])
-    ]
+    cells = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines if line.startswith("| ")]
+    return [Row(*cell) for cell in cells if len(cell) == len(Row._fields) and re.fullmatch(r"[A-Z]+-\d+", cell[0])]
 
 
 def named(text: str) -> list[str]:
     """The places in a cell: separated by commas or line breaks, in backquotes or as links or bare."""
     places = re.split(r",|;|<br ?/?>", text)
-    return [
-        re.sub(r"^\[([^\]]*)\]\(.*\)$", r"\1", place.strip()).strip("`") for place in places if place.strip()
-    ]
+    return [re.sub(r"^\[([^\]]*)\]\(.*\)$", r"\1", place.strip()).strip("`") for place in places if place.strip()]
 
 
 def exists(place: str) -> bool:
     """A file or folder of the repository, or an importable dotted name below sfumato."""
     if "/" in place or place.endswith((".md", ".py", ".toml")) or place in {"Makefile", "LICENSE"}:
-        return any(
-            (root / place.split("#")[0]).exists() for root in (ROOT, ROOT / "docs", ROOT / "src" / "sfumato")
-        )
+        return any((root / place.split("#")[0]).exists() for root in (ROOT, ROOT / "docs", ROOT / "src" / "sfumato"))
     parts = re.sub(r"^sf\.", "sfumato.", place).removesuffix("()").split(".")
     if parts[0] != "sfumato":
         parts = ["sfumato", *parts]
@@ -111,9 +101,7 @@ def test_every_place_exists() -> None:
 
 
 def test_every_test_exists() -> None:
-    missing = {
-        row.id: bad for row in rows() if (bad := [place for place in named(row.test) if not is_a_test(place)])
-    }
+    missing = {row.id: bad for row in rows() if (bad := [place for place in named(row.test) if not is_a_test(place)])}
     assert not missing, missing
 
 
@@ -122,8 +110,7 @@ def test_every_reference_of_what_is_built_is_written_out() -> None:
     unknown = {
         row.id: bad
         for row in rows()
-        if row.where != NOT_BUILT
-        and (bad := [name for name in re.split(r"; ", row.reference) if name not in known])
+        if row.where != NOT_BUILT and (bad := [name for name in re.split(r"; ", row.reference) if name not in known])
     }
     assert not unknown, unknown
 

@@ -65,11 +65,7 @@ def test_no_contract_has_exemptions() -> None:
 
 def test_the_layers_are_those_of_the_architecture_page() -> None:
     page = ROOT / "ARCHITECTURE.md"
-    drawn = (
-        re.search(r"```\n(cli \| web\n.*?)```", page.read_text("utf-8"), re.DOTALL)
-        if page.is_file()
-        else None
-    )
+    drawn = re.search(r"```\n(cli \| web\n.*?)```", page.read_text("utf-8"), re.DOTALL) if page.is_file() else None
     if drawn is None:
         return
     layers = next(c for c in configuration()["contracts"] if c["type"] == "layers")["layers"]  # type: ignore[attr-defined]
@@ -77,16 +73,12 @@ def test_the_layers_are_those_of_the_architecture_page() -> None:
 
 
 def test_a_sound_house_passes(tmp_path: Path) -> None:
-    answer = lint(
-        small_house(tmp_path, {"core.errors": "", "cli.main": "import rich\nfrom sfumato.core import errors"})
-    )
+    answer = lint(small_house(tmp_path, {"core.errors": "", "cli.main": "import rich\nfrom sfumato.core import errors"}))
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
 def test_an_upward_import_inside_a_function_is_caught(tmp_path: Path) -> None:
-    answer = lint(
-        small_house(tmp_path, {"core.errors": "def f():\n    from sfumato.cli import main", "cli.main": ""})
-    )
+    answer = lint(small_house(tmp_path, {"core.errors": "def f():\n    from sfumato.cli import main", "cli.main": ""}))
     assert answer.returncode == 1
     assert "sfumato.core.errors -> sfumato.cli.main" in answer.stdout
 

@@ -16,9 +16,7 @@ MEDIAN = 150
 def line_counts() -> dict[str, int]:
     """Non-blank lines of every module but the packages' `__init__`."""
     return {
-        path.relative_to(SOURCE).as_posix(): sum(
-            1 for line in path.read_text("utf-8").splitlines() if line.strip()
-        )
+        path.relative_to(SOURCE).as_posix(): sum(1 for line in path.read_text("utf-8").splitlines() if line.strip())
         for path in sorted(SOURCE.rglob("*.py"))
         if path.name != "__init__.py"
     }

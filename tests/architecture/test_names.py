@@ -21,10 +21,7 @@ def modules() -> list[Path]:
 
 def test_no_module_is_a_bag() -> None:
     bags = [
-        path.as_posix()
-        for path in modules()
-        for part in (*path.parts[:-1], path.stem)
-        if BAGS & set(part.strip("_").split("_"))
+        path.as_posix() for path in modules() for part in (*path.parts[:-1], path.stem) if BAGS & set(part.strip("_").split("_"))
     ]
     assert not bags, f"name these after what they hold: {bags}"
 

@@ -13,16 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 # Assembled from pieces, so that this file does not match itself.
 PATTERNS = {
     "the path of this checkout": re.escape(str(ROOT)) + r"(?![\w-])",
-    "somebody's home folder": r"(?<![\w.])/(?:"
-    + "|".join(("ro" + "ot", "ho" + "me/[a-z]+", "Us" + "ers/[A-Za-z]+"))
-    + r")/",
+    "somebody's home folder": r"(?<![\w.])/(?:" + "|".join(("ro" + "ot", "ho" + "me/[a-z]+", "Us" + "ers/[A-Za-z]+")) + r")/",
     "a folder of a local package index": r"file:/" + r"//",
-    "a package index": r"(?:index|extra-index)"
-    + r"-url|find"
-    + r"-links|/sim"
-    + r"ple/|py"
-    + r"pi\.org|pythonho"
-    + r"sted",
+    "a package index": r"(?:index|extra-index)" + r"-url|find" + r"-links|/sim" + r"ple/|py" + r"pi\.org|pythonho" + r"sted",
     "a merge mark": r"^(?:<{7}|>{7}) ",
 }
 TEXT_LIMIT = 2_000_000

@@ -87,7 +87,7 @@ def test_json_is_all_there_is_on_standard_output(place: Path, capsys: pytest.Cap
         (["protect", "people.csv", "--schema", "people.toml", "-g", "Unknown, k=2"], 2),
         (["protect", "people.csv", "--schema", "people.toml", "-g", "KAnonymity, k=="], 2),
         (["check", "people.csv", "--schema", "people.toml", "--k", "5"], 1),
-        (["check", "people.csv"], 2),
+        (["check", "nothing.csv"], 2),
         (["verify", "nothing"], 2),
         (["attack", "nothing"], 2),
         (["ledger", "show", "--ledger", "nothing.db"], 2),

@@ -80,9 +80,7 @@ def test_weighted_loss_of_a_record_with_a_kept_cell(workclass: Hierarchy, age: H
 
 @pytest.mark.golden("G-ANO-08")
 def test_loss_of_two_records_is_the_sum_of_exact_losses(workclass: Hierarchy, age: Hierarchy) -> None:
-    total = record_loss(workclass, age, "Government", "[30, 35)") + record_loss(
-        workclass, age, "Private", "[30, 40)"
-    )
+    total = record_loss(workclass, age, "Government", "[30, 35)") + record_loss(workclass, age, "Private", "[30, 40)")
     assert total == pytest.approx(0.749206, abs=5e-7)
 
 
@@ -119,9 +117,7 @@ def test_saving_and_loading_gives_the_same_tree(tmp_path: Path, workclass: Hiera
 
 @pytest.mark.data
 def test_the_nine_adult_hierarchies_load(data_dir: Path) -> None:
-    heights = {
-        file.stem: builders.load(file).height for file in (data_dir / "adult").glob("adult_hierarchy_*.csv")
-    }
+    heights = {file.stem: builders.load(file).height for file in (data_dir / "adult").glob("adult_hierarchy_*.csv")}
     assert len(heights) == 9
     assert heights["adult_hierarchy_age"] == 4
     levels = 1
@@ -222,9 +218,7 @@ def test_masks_of_different_lengths_stay_a_tree() -> None:
 
 
 def test_dates_generalise_to_units() -> None:
-    tree = builders.from_dates(
-        ["2024-02-29", "2023-12-31"], ("month", "quarter", "year", "decade", "century")
-    )
+    tree = builders.from_dates(["2024-02-29", "2023-12-31"], ("month", "quarter", "year", "decade", "century"))
     assert tree.rows()[1] == ["2024-02-29", "2024-02", "2024-Q1", "2024", "2020s", "2000–2099", "*"]
     assert tree.leaves == ("2023-12-31", "2024-02-29")
 
@@ -266,9 +260,7 @@ def test_missing_root_takes_unknown_values_right_below_the_root(workclass: Hiera
 
 
 def test_a_missing_value_is_a_leaf_of_its_own() -> None:
-    tree = builders.build(
-        "age", Column(role="quasi", hierarchy=HierarchySpec(intervals=(5,))), ["31", None, "33"]
-    )
+    tree = builders.build("age", Column(role="quasi", hierarchy=HierarchySpec(intervals=(5,))), ["31", None, "33"])
     assert None in tree.index
     assert tree.generalise(None, 1) is None
     assert tree.generalise(None, 2) == "*"
@@ -310,9 +302,7 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
 
 # --- laws ---------------------------------------------------------------------------------------------------
 
-integers = st.lists(st.integers(-500, 500), min_size=1, max_size=30, unique=True).map(
-    lambda xs: [str(x) for x in xs]
-)
+integers = st.lists(st.integers(-500, 500), min_size=1, max_size=30, unique=True).map(lambda xs: [str(x) for x in xs])
 codes = st.lists(st.text("0123456789", min_size=1, max_size=5), min_size=1, max_size=20, unique=True)
 days = st.lists(st.dates(), min_size=1, max_size=20, unique=True).map(lambda xs: [x.isoformat() for x in xs])
 trees = st.one_of(

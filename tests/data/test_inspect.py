@@ -64,7 +64,5 @@ def test_a_failure_writes_nothing(tmp_path: Path) -> None:
         (pd.DataFrame(), None, "table"),
     ],
 )
-def test_the_dataset_id_comes_from_the_name_and_never_from_a_url(
-    source: object, table: str | None, expected: str
-) -> None:
+def test_the_dataset_id_comes_from_the_name_and_never_from_a_url(source: object, table: str | None, expected: str) -> None:
     assert dataset_id(source, table) == expected

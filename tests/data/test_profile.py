@@ -94,9 +94,7 @@ def test_a_profile_never_prints_values() -> None:
 def test_a_mapping_is_plain_enough_for_json() -> None:
     import json
 
-    table = pa.table(
-        {"a": [1, None], "d": [datetime.date(2024, 1, 2), None], "t": [datetime.datetime(2024, 1, 2), None]}
-    )
+    table = pa.table({"a": [1, None], "d": [datetime.date(2024, 1, 2), None], "t": [datetime.datetime(2024, 1, 2), None]})
     content = json.loads(json.dumps(profile_table(table).to_mapping()))
     assert content["rows"] == 2
     assert content["columns"][1]["smallest"] == "2024-01-02"

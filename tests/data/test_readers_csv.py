@@ -54,9 +54,7 @@ def schema_for(**types: str) -> Schema:
         (["2024-01-01T10:30:00Z"], "datetime", [datetime.datetime(2024, 1, 1, 10, 30, tzinfo=datetime.UTC)]),
     ],
 )
-def test_canonical_values_get_their_type(
-    tmp_path: Path, cells: list[str], kind: str, values: list[object]
-) -> None:
+def test_canonical_values_get_their_type(tmp_path: Path, cells: list[str], kind: str, values: list[object]) -> None:
     result = column(tmp_path, *cells)
     assert result.columns["x"].type == kind
     assert result.table["x"].to_pylist() == values
@@ -105,9 +103,7 @@ def test_a_long_column_of_different_numbers_keeps_its_missing_cells(tmp_path: Pa
 def test_mixed_columns_are_said(tmp_path: Path) -> None:
     notes = column(tmp_path, "1", "2", "3", "many").notes
     assert any("'x' mixes numbers and text (1 of 4 values are no numbers)" in note for note in notes)
-    assert any(
-        "'x' has digits with leading zeros" in note for note in column(tmp_path, "01234", "10115").notes
-    )
+    assert any("'x' has digits with leading zeros" in note for note in column(tmp_path, "01234", "10115").notes)
 
 
 def test_a_missing_cell_is_empty_and_an_empty_text_is_quoted(tmp_path: Path) -> None:
@@ -129,11 +125,7 @@ def test_na_is_a_value_unless_declared(tmp_path: Path) -> None:
 
 def test_declared_types_win(tmp_path: Path) -> None:
     schema = schema_for(zip="string", age="number", born="datetime", left="date", ok="boolean", n="integer")
-    content = (
-        "zip,age,born,left,ok,n\n"
-        "1,1,2024-01-01,2024-01-01 00:00,yes,007\n"
-        "2,+2.5,2024-01-01T05:00,2024-01-02,NO,8.0\n"
-    )
+    content = "zip,age,born,left,ok,n\n1,1,2024-01-01,2024-01-01 00:00,yes,007\n2,+2.5,2024-01-01T05:00,2024-01-02,NO,8.0\n"
     table = read(tmp_path, content, schema).table
     assert table["zip"].to_pylist() == ["1", "2"]
     assert table["age"].to_pylist() == [1.0, 2.5]
@@ -172,9 +164,7 @@ def test_decimal_commas_and_spaces_on_request(tmp_path: Path) -> None:
 # --- separators, encodings, names ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("separator", "name"), [(",", "comma"), (";", "semicolon"), ("\t", "tab"), ("|", "bar")]
-)
+@pytest.mark.parametrize(("separator", "name"), [(",", "comma"), (";", "semicolon"), ("\t", "tab"), ("|", "bar")])
 def test_the_separator_is_found_and_said(tmp_path: Path, separator: str, name: str) -> None:
     rows = [["marital-status", "a b"], ["never, ever; or|not", "1"], ["x", "2"]]
     content = "".join(separator.join(f'"{cell}"' for cell in row) + "\n" for row in rows)
@@ -314,17 +304,13 @@ def test_a_file_without_permission(tmp_path: Path) -> None:
 
 @given(st.binary(max_size=200))
 @settings(max_examples=300)
-def test_any_bytes_give_a_table_or_one_of_our_errors(
-    tmp_path_factory: pytest.TempPathFactory, content: bytes
-) -> None:
+def test_any_bytes_give_a_table_or_one_of_our_errors(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     check_total(tmp_path_factory, content)
 
 
 @given(st.text('abc0123,;\t|"\r\n.-é \ufeff', max_size=120))
 @settings(max_examples=400)
-def test_any_text_gives_a_table_or_one_of_our_errors(
-    tmp_path_factory: pytest.TempPathFactory, content: str
-) -> None:
+def test_any_text_gives_a_table_or_one_of_our_errors(tmp_path_factory: pytest.TempPathFactory, content: str) -> None:
     check_total(tmp_path_factory, content.encode())
 
 

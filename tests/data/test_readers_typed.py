@@ -280,9 +280,7 @@ def test_stata_and_sas(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("ending", "package"), [("sav", "pyreadstat"), ("xlsx", "openpyxl")])
-def test_an_absent_extra_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, package: str
-) -> None:
+def test_an_absent_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, package: str) -> None:
     (tmp_path / f"p.{ending}").write_bytes(b"anything")
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtra, match=rf"needs the package '{package}'.*sfumato\[formats\]"):

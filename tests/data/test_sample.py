@@ -71,16 +71,10 @@ def test_people_are_like_people(people: pa.Table) -> None:
     frame = {name: np.asarray(people[name].to_pylist(), dtype=object) for name in people.column_names}
     age = frame["age"].astype(int)
     assert age.min() == 18 and age.max() <= 95
-    assert (
-        age[frame["marital-status"] == "widowed"].mean()
-        > age[frame["marital-status"] == "never married"].mean() + 20
-    )
+    assert age[frame["marital-status"] == "widowed"].mean() > age[frame["marital-status"] == "never married"].mean() + 20
     paid = np.array([value is not None for value in frame["income"]])
     pay = np.array([value or 0 for value in frame["income"]], dtype=float)
-    assert (
-        pay[paid & (frame["occupation"] == "physician")].mean()
-        > 2 * pay[paid & (frame["occupation"] == "cleaner")].mean()
-    )
+    assert pay[paid & (frame["occupation"] == "physician")].mean() > 2 * pay[paid & (frame["occupation"] == "cleaner")].mean()
     assert age[frame["education"] == "doctorate"].min() >= 28
     assert (frame["occupation"][age >= 70] == "retired").mean() > 0.8
     ill = age[frame["diagnosis"] == "heart disease"].mean()
@@ -104,6 +98,4 @@ def test_written_files_read_back_to_the_same_people(tmp_path: Path) -> None:
     table = read_file(data, schema).table
     assert table.to_pydict() == sample_table(500, seed=3).to_pydict()
     for name in schema.quasi:
-        hierarchy_builders.build(
-            name, schema.columns[name], texts(table[name].unique()), folder=schema.folder
-        )
+        hierarchy_builders.build(name, schema.columns[name], texts(table[name].unique()), folder=schema.folder)

@@ -118,9 +118,7 @@ def test_missing_columns_are_named_with_the_nearest_name() -> None:
     with pytest.raises(MissingColumn) as caught:
         schema.require_columns(["Age", "marital_status", "disease"])
     assert "column 'age'" in str(caught.value)
-    assert "column 'marital-status' is in the schema but not in the data (nearest: 'marital_status')" in str(
-        caught.value
-    )
+    assert "column 'marital-status' is in the schema but not in the data (nearest: 'marital_status')" in str(caught.value)
     assert "disease" not in str(caught.value)
 
 

@@ -85,14 +85,10 @@ def test_nan_is_a_missing_value(tmp_path: Path) -> None:
     assert read_file(tmp_path / "t.csv").table["a"].to_pylist() == [1.5, None]
 
 
-text_cells = st.none() | st.text(
-    st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=12
-)
+text_cells = st.none() | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=12)
 typed = st.one_of(
     st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), max_size=8).map(lambda v: pa.array(v, pa.int64())),
-    st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), max_size=8).map(
-        lambda v: pa.array(v, pa.float64())
-    ),
+    st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), max_size=8).map(lambda v: pa.array(v, pa.float64())),
     st.lists(st.none() | st.dates(), max_size=8).map(lambda v: pa.array(v, pa.date32())),
     st.lists(st.none() | st.datetimes(), max_size=8).map(lambda v: pa.array(v, pa.timestamp("us"))),
     st.lists(st.none() | st.booleans(), max_size=8).map(lambda v: pa.array(v, pa.bool_())),
@@ -105,9 +101,7 @@ def test_any_text_comes_back_unchanged(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str | None, str | None]], ending: str
 ) -> None:
     file = tmp_path_factory.getbasetemp() / f"text.{ending}"
-    table = pa.table(
-        {"a": pa.array([r[0] for r in rows], pa.string()), "b": pa.array([r[1] for r in rows], pa.string())}
-    )
+    table = pa.table({"a": pa.array([r[0] for r in rows], pa.string()), "b": pa.array([r[1] for r in rows], pa.string())})
     writers.write_file(table, file)
     options = {"separator": ","} if ending == "csv" else {}
     assert read_file(file, as_text=True, **options).table.to_pydict() == table.to_pydict()  # type: ignore[arg-type]
@@ -134,12 +128,8 @@ def test_values_that_no_row_shows_are_not_published(tmp_path: Path, ending: str)
     below = pa.Array.from_buffers(
         pa.int64(), 3, [pa.py_buffer(bytes([0b101])), pa.py_buffer(np.array([1, 0x6B6E6172, 3]).tobytes())]
     )
-    hidden = pc.if_else(
-        pa.array([True, False, True]), pa.array(["x", CANARY, "z"]), pa.scalar(None, pa.string())
-    )
-    table = pa.table({"d": unused, "s": sliced, "i": below, "h": hidden}).replace_schema_metadata(
-        {"owner": CANARY}
-    )
+    hidden = pc.if_else(pa.array([True, False, True]), pa.array(["x", CANARY, "z"]), pa.scalar(None, pa.string()))
+    table = pa.table({"d": unused, "s": sliced, "i": below, "h": hidden}).replace_schema_metadata({"owner": CANARY})
     writers.write_file(table, tmp_path / f"t.{ending}")
     content = (tmp_path / f"t.{ending}").read_bytes()
     assert CANARY.encode() not in content

@@ -115,7 +115,10 @@ def test_both_searches_find_the_least_loss_of_all_nodes(
 def test_base_loss_rises_and_penalty_falls_towards_general_nodes(
     given_rows: list[tuple[str, ...]], guarantees: tuple[Any, ...]
 ) -> None:
-    problem = pose(sf.read(table_of(given_rows), SCHEMA), [g for g in guarantees if getattr(g, "k", 1) <= len(given_rows)] or [sf.KAnonymity(1)])
+    problem = pose(
+        sf.read(table_of(given_rows), SCHEMA),
+        [g for g in guarantees if getattr(g, "k", 1) <= len(given_rows)] or [sf.KAnonymity(1)],
+    )
     promises = promises_of(problem.guarantees, problem.table)
     tables = NodeTables(problem.table, promises, promises.totals())
     assert all(np.all(np.diff(part) >= 0) for part in tables.base_losses())
@@ -140,7 +143,10 @@ def test_a_lattice_of_twelve_nodes() -> None:
     tables = NodeTables(problem.table, problem.promises, problem.promises.totals())
     nodes = list(product(*(range(height + 1) for height in tables.heights)))
     edges = [
-        (low, high) for low in nodes for high in nodes if sum(high) == sum(low) + 1 and all(a <= b for a, b in zip(low, high, strict=True))
+        (low, high)
+        for low in nodes
+        for high in nodes
+        if sum(high) == sum(low) + 1 and all(a <= b for a, b in zip(low, high, strict=True))
     ]
     assert tables.nodes == len(nodes) == 12
     assert len(edges) == 20

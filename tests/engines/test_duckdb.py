@@ -83,9 +83,7 @@ def test_the_only_table_need_not_be_named_and_several_are_listed(tmp_path: Path)
 
 
 def test_a_case_insensitive_collation_does_not_merge_values(tmp_path: Path) -> None:
-    path = database(
-        tmp_path / "d.duckdb", "CREATE TABLE t (s TEXT COLLATE NOCASE)", "INSERT INTO t VALUES ('a'), ('A')"
-    )
+    path = database(tmp_path / "d.duckdb", "CREATE TABLE t (s TEXT COLLATE NOCASE)", "INSERT INTO t VALUES ('a'), ('A')")
     assert DuckDBRelation(path).group(["s"]).num_rows == 2
 
 
@@ -103,9 +101,7 @@ def test_types_without_a_kind_are_read_as_text(tmp_path: Path) -> None:
 
 def test_errors_carry_no_value(tmp_path: Path) -> None:
     canary = 9_223_372_036_854_775_807 * 2
-    path = database(
-        tmp_path / "d.duckdb", f"CREATE TABLE t AS SELECT {canary}::HUGEINT AS h, 'canary-7291' AS s"
-    )
+    path = database(tmp_path / "d.duckdb", f"CREATE TABLE t AS SELECT {canary}::HUGEINT AS h, 'canary-7291' AS s")
     with pytest.raises(SourceError) as caught:
         DuckDBRelation(path).group(["h"])
     assert str(canary) not in str(caught.value)
@@ -123,12 +119,8 @@ def test_declared_types_and_missing_codes(tmp_path: Path) -> None:
         "CREATE TABLE t (zip INT, n TEXT)",
         "INSERT INTO t VALUES (1234, '7'), (-9, '?'), (5, NULL)",
     )
-    relation = DuckDBRelation(
-        path, types={"zip": "string", "n": "integer"}, missing={"zip": ["-9"], "n": ["?"]}
-    )
-    assert rows(pa.Table.from_batches(relation.batches())) == sorted(
-        [("1234", 7), (None, None), ("5", None)], key=repr
-    )
+    relation = DuckDBRelation(path, types={"zip": "string", "n": "integer"}, missing={"zip": ["-9"], "n": ["?"]})
+    assert rows(pa.Table.from_batches(relation.batches())) == sorted([("1234", 7), (None, None), ("5", None)], key=repr)
 
 
 def test_csv_stays_on_disk_with_careful_types(tmp_path: Path) -> None:

@@ -121,15 +121,11 @@ def test_dividing_cells_does_not_depend_on_row_order(table: pa.Table, data: st.D
 def test_every_unit_is_counted_once(table: pa.Table, columns: list[str]) -> None:
     grouped = MemoryRelation(table).group(columns, unit="unit")
     units = table.column("unit").to_pylist()
-    assert sum(grouped.column(UNITS).to_pylist()) == len({u for u in units if u is not None}) + units.count(
-        None
-    )
+    assert sum(grouped.column(UNITS).to_pylist()) == len({u for u in units if u is not None}) + units.count(None)
 
 
 def test_dictionaries_with_unused_repeated_or_missing_entries_are_cleaned() -> None:
-    column = pa.DictionaryArray.from_arrays(
-        pa.array([0, 1, 2, 3, None], pa.int8()), pa.array(["a", "b", "a", None, "unused"])
-    )
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3, None], pa.int8()), pa.array(["a", "b", "a", None, "unused"]))
     grouped = MemoryRelation(pa.table({"x": column})).group(["x"])
     assert rows(grouped) == [("a", 2), ("b", 1), (None, 2)]
     assert sorted(grouped.column("x").combine_chunks().dictionary.to_pylist()) == ["a", "b"]
@@ -143,9 +139,7 @@ def test_a_grouped_dictionary_holds_only_values_that_occur() -> None:
 def test_chunks_with_different_dictionaries_are_merged() -> None:
     parts = [pa.array(["b", "a"]).dictionary_encode(), pa.array(["a", "c", None]).dictionary_encode()]
     table = pa.table({"x": pa.chunked_array(parts)})
-    assert rows(MemoryRelation(table).group(["x"])) == sorted(
-        [("a", 2), ("b", 1), ("c", 1), (None, 1)], key=repr
-    )
+    assert rows(MemoryRelation(table).group(["x"])) == sorted([("a", 2), ("b", 1), ("c", 1), (None, 1)], key=repr)
 
 
 def test_codes_of_a_text_column_are_not_copied() -> None:

@@ -70,9 +70,7 @@ def test_conditions_treat_missing_values_as_stated(on_engine: OpenTable) -> None
     relation: Any = on_engine(TABLE)
 
     def kept(condition: e.Expression) -> list[Any]:
-        answer = relation.run(
-            p.Filter(p.Project(SCAN, (p.column("n"), p.column("city"), p.column("ok"))), condition)
-        )
+        answer = relation.run(p.Filter(p.Project(SCAN, (p.column("n"), p.column("city"), p.column("ok"))), condition))
         return sorted(answer.column("n").to_pylist(), key=repr)
 
     big = 2**62
@@ -82,9 +80,7 @@ def test_conditions_treat_missing_values_as_stated(on_engine: OpenTable) -> None
     assert kept(e.IsMissing(N)) == [None]
     assert kept(e.Compare("is", N, e.Literal(None, "integer"))) == [None]
     assert kept(e.Not(e.Compare("is", CITY, e.Literal("Rome")))) == sorted([big, -5, 7, 0], key=repr)
-    assert kept(e.Or((e.IsMissing(OK), e.And((OK, e.Compare("<", N, e.Literal(0))))))) == sorted(
-        [big, 0, -5], key=repr
-    )
+    assert kept(e.Or((e.IsMissing(OK), e.And((OK, e.Compare("<", N, e.Literal(0))))))) == sorted([big, 0, -5], key=repr)
     assert len(kept(e.And(()))) == 7
     assert kept(e.Or(())) == []
 
@@ -100,9 +96,7 @@ def test_casts_and_choices(on_engine: OpenTable) -> None:
     )
     answer = on_engine(TABLE).run(plan)  # type: ignore[attr-defined]
     expected = []
-    for income, n, ok, day in zip(
-        *(TABLE[name].to_pylist() for name in ("income", "n", "ok", "day")), strict=True
-    ):
+    for income, n, ok, day in zip(*(TABLE[name].to_pylist() for name in ("income", "n", "ok", "day")), strict=True):
         expected.append(
             (
                 None if n is None else str(n),
@@ -156,13 +150,9 @@ def test_bounded_contributions_with_declared_keys(on_engine: OpenTable) -> None:
             p.Named("cents", e.FixedPoint(e.Clamp(INCOME, 0.0, 5.0), 100, 1e6)),
         ),
     )
-    per_unit = p.PerUnitAggregate(
-        clamped, "unit", ("city",), (p.Aggregate("cents", "sum", e.Column("cents")),)
-    )
+    per_unit = p.PerUnitAggregate(clamped, "unit", ("city",), (p.Aggregate("cents", "sum", e.Column("cents")),))
     bounded = p.Bound(per_unit, ("unit",), 1, (p.Order(e.Column("city")),))
-    sums = p.Group(
-        bounded, ("city",), (p.Aggregate("sum", "sum", e.Column("cents")), p.Aggregate("units", "count"))
-    )
+    sums = p.Group(bounded, ("city",), (p.Aggregate("sum", "sum", e.Column("cents")), p.Aggregate("units", "count")))
     keys = p.Scan("keys", (p.Field("city", "string"),))
     filled = p.Project(
         p.Join(keys, sums, (("city", "city"),), "left"),
@@ -214,12 +204,8 @@ def test_the_sampling_order_is_the_same_digest_everywhere(on_engine: OpenTable) 
 
 
 def test_joins_match_missing_with_missing(on_engine: OpenTable) -> None:
-    public = pa.table(
-        {"place": ["Rome", None, "Lima"], "ok": [True, None, False], "country": ["IT", "??", "PE"]}
-    )
-    right = p.Scan(
-        "public", (p.Field("place", "string"), p.Field("ok", "boolean"), p.Field("country", "string"))
-    )
+    public = pa.table({"place": ["Rome", None, "Lima"], "ok": [True, None, False], "country": ["IT", "??", "PE"]})
+    right = p.Scan("public", (p.Field("place", "string"), p.Field("ok", "boolean"), p.Field("country", "string")))
     joined = p.Join(SCAN, right, (("city", "place"), ("ok", "ok")))
     answer = on_engine(TABLE).run(  # type: ignore[attr-defined]
         p.Project(joined, (p.column("unit"), p.column("country"))), {"public": public}
@@ -236,9 +222,7 @@ def faulty_plans() -> Iterator[Any]:
     yield pytest.param(projected(x=e.Cast(CITY, "integer")), SchemaError, "fails", id="failing-cast")
     yield pytest.param(projected(x=e.Clamp(INCOME, 2.0, 1.0)), SchemaError, "bounds", id="clamp")
     yield pytest.param(projected(x=e.Literal(math.nan)), SchemaError, "finite", id="nan")
-    yield pytest.param(
-        projected(x=e.FixedPoint(INCOME, 2**40, 2.0**30)), SchemaError, "2\\^62", id="fixed-point"
-    )
+    yield pytest.param(projected(x=e.FixedPoint(INCOME, 2**40, 2.0**30)), SchemaError, "2\\^62", id="fixed-point")
     yield pytest.param(
         projected(x=e.Arithmetic("*", e.Arithmetic("+", N, N), N)),
         SchemaError,
@@ -246,9 +230,7 @@ def faulty_plans() -> Iterator[Any]:
         id="overflowing-product",
     )
     yield pytest.param(p.Bound(SCAN, ("unit",), 0, ()), SchemaError, "at least one", id="bound")
-    yield pytest.param(
-        p.Group(SCAN, ("city",), (p.Aggregate("s", "sum", CITY),)), SchemaError, "summed", id="sum"
-    )
+    yield pytest.param(p.Group(SCAN, ("city",), (p.Aggregate("s", "sum", CITY),)), SchemaError, "summed", id="sum")
     yield pytest.param(p.Number(SCAN, "city", (), ()), SchemaError, "twice", id="number")
 
 

@@ -38,11 +38,7 @@ def test_no_password_in_errors_reprs_or_descriptions(url: str) -> None:
     ):
         with pytest.raises(SourceError) as caught:
             action()
-        shown = (
-            "".join(traceback.format_exception(caught.value, limit=0))
-            + str(caught.value)
-            + repr(caught.value)
-        )
+        shown = "".join(traceback.format_exception(caught.value, limit=0)) + str(caught.value) + repr(caught.value)
         assert PASSWORD not in shown
     with pytest.raises(SourceError, match="table=") as caught:
         read(url)
@@ -60,8 +56,7 @@ def test_questions_run_in_read_only_transactions(postgres_url: str) -> None:
     execute(
         postgres_url,
         "DROP TABLE IF EXISTS touched; CREATE TABLE touched (a INT)",
-        "CREATE OR REPLACE FUNCTION touch() RETURNS INT LANGUAGE sql VOLATILE "
-        "AS 'INSERT INTO touched VALUES (1) RETURNING a'",
+        "CREATE OR REPLACE FUNCTION touch() RETURNS INT LANGUAGE sql VOLATILE AS 'INSERT INTO touched VALUES (1) RETURNING a'",
         "CREATE OR REPLACE VIEW sneaky AS SELECT touch() AS a",
     )
     with pytest.raises(SourceError, match="25006"):
@@ -83,8 +78,7 @@ def test_types_of_postgres(postgres_url: str) -> None:
     )
     table = pa.Table.from_batches(PostgresRelation(postgres_url, "typed").batches())
     first, second = (
-        {n: c[i].as_py() for n, c in zip(table.column_names, table.columns, strict=True) if n != "d"}
-        for i in (0, 1)
+        {n: c[i].as_py() for n, c in zip(table.column_names, table.columns, strict=True) if n != "d"} for i in (0, 1)
     )
     assert {n: str(v) for n, v in first.items()} == {
         "i2": "1", "nu": "12.345", "f4": "1.5", "ch": "ab", "vc": "01234", "ts": "1969-12-31 23:59:59.500000",
@@ -122,8 +116,7 @@ def test_a_table_is_found_by_its_schema(postgres_url: str) -> None:
 def test_long_results_are_streamed(postgres_url: str) -> None:
     execute(
         postgres_url,
-        "DROP TABLE IF EXISTS long; CREATE TABLE long AS "
-        "SELECT g AS i, repeat('x', 200) AS s FROM generate_series(1, 100000) g",
+        "DROP TABLE IF EXISTS long; CREATE TABLE long AS SELECT g AS i, repeat('x', 200) AS s FROM generate_series(1, 100000) g",
     )
     batches = [batch.num_rows for batch in PostgresRelation(postgres_url, "long").batches()]
     assert sum(batches) == 100_000
@@ -161,14 +154,11 @@ def test_without_the_right_to_temporary_tables_the_rows_are_joined_here(postgres
         recoding = recoding_of(grouped, ["a"], ["a"], [0] * 3)
         with pytest.raises(SourceError, match="42501"):
             SqlRelation.recode(relation, recoding, ["a", "b"])
-        assert rows(relation.recode(recoding, ["a", "b"])) == rows(
-            MemoryRelation(table).recode(recoding, ["a", "b"])
-        )
+        assert rows(relation.recode(recoding, ["a", "b"])) == rows(MemoryRelation(table).recode(recoding, ["a", "b"]))
     finally:
         execute(
             postgres_url,
-            "DO $$ BEGIN EXECUTE 'GRANT TEMPORARY ON DATABASE ' || current_database() "
-            "|| ' TO PUBLIC'; END $$",
+            "DO $$ BEGIN EXECUTE 'GRANT TEMPORARY ON DATABASE ' || current_database() || ' TO PUBLIC'; END $$",
         )
 
 

@@ -29,10 +29,7 @@ def released(people: Microdata) -> Any:
     """Age at its top; classes by race, sex and marital status; those below 5 records suppressed."""
     table = encode(people)
     tops = [0, 0, 0, 1]
-    nodes = [
-        tree.node_of[level][codes]
-        for tree, level, codes in zip(table.hierarchies, tops, table.codes, strict=True)
-    ]
+    nodes = [tree.node_of[level][codes] for tree, level, codes in zip(table.hierarchies, tops, table.codes, strict=True)]
     distinct, tuple_class = np.unique(np.stack(nodes), axis=1, return_inverse=True)
     class_of_cell = tuple_class.reshape(-1)[table.tuple_of_cell]
     sizes = np.bincount(class_of_cell, weights=table.cell_counts)

@@ -101,11 +101,7 @@ def test_all_columns_that_the_data_lack_are_named(tmp_path: Path) -> None:
     for source in (write(tmp_path, "csv"), write(tmp_path, "duckdb"), TABLE):
         with pytest.raises(MissingColumn) as caught:
             read(source, schema)
-        assert (
-            "'Zip'" in str(caught.value)
-            and "'agge'" in str(caught.value)
-            and "nearest: 'age'" in str(caught.value)
-        )
+        assert "'Zip'" in str(caught.value) and "'agge'" in str(caught.value) and "nearest: 'age'" in str(caught.value)
 
 
 def test_database_tables(tmp_path: Path) -> None:

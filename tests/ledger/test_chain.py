@@ -142,22 +142,16 @@ def test_an_entry_that_cannot_have_happened_is_found(filled: Place) -> None:
     with filled.open() as ledger:
         last = ledger.entries()[-1]
     payload = json.dumps({"loss": LossAmount.pure(5).to_mapping(), "question": "q9"}, separators=(",", ":"))
-    forged = rehashed(
-        last, sequence=8, kind="reserve", analyst="ann", token="x", payload_text=payload, previous=last.hash
-    )
+    forged = rehashed(last, sequence=8, kind="reserve", analyst="ann", token="x", payload_text=payload, previous=last.hash)
     values = ", ".join(f"'{value}'" for value in list(forged.__dict__.values())[1:])
     assert damage_after(filled, f"INSERT INTO {{t}}entries VALUES (8, {values})") == 8
 
 
-@pytest.mark.parametrize(
-    "payload", ["[]", "7", "x", '{"loss":"x"}', '{"loss":{}}', '{"loss":{"kind":[]}}', "[" * 100_000]
-)
+@pytest.mark.parametrize("payload", ["[]", "7", "x", '{"loss":"x"}', '{"loss":{}}', '{"loss":{"kind":[]}}', "[" * 100_000])
 def test_payloads_that_are_nonsense_are_found(filled: Place, payload: str) -> None:
     with filled.open() as ledger:
         last = ledger.entries()[-1]
-    forged = rehashed(
-        last, sequence=8, kind="grant", analyst="ann", token="x", payload_text=payload, previous=last.hash
-    )
+    forged = rehashed(last, sequence=8, kind="grant", analyst="ann", token="x", payload_text=payload, previous=last.hash)
     values = ", ".join(f"'{value}'" for value in list(forged.__dict__.values())[1:])
     assert damage_after(filled, f"INSERT INTO {{t}}entries VALUES (8, {values})") == 8
 

@@ -162,9 +162,7 @@ def test_a_read_only_file_is_said_to_be_read_only() -> None:
         Ledger.open(path).close()
         path.chmod(0o444)
         Path(folder).chmod(0o555)
-        told = subprocess.run(
-            [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True
-        )
+        told = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
         Path(folder).chmod(0o755)
     assert "read-only" in told.stdout and "0 entries, chain" in told.stdout, told.stdout + told.stderr
 
@@ -197,9 +195,7 @@ def test_a_disk_that_stops_taking_bytes_enters_nothing(tmp_path: Path) -> None:
         "try: ledger.note('d', {'text': 'x' * 300_000}, token='too long')\n"
         "except LedgerError as error: print(error)\n"
     )
-    told = subprocess.run(
-        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True
-    )
+    told = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
     assert "Nothing was entered" in told.stdout, told.stderr
     with Ledger.open(path) as ledger:
         assert [entry.token for entry in ledger.entries()] == ["kept"] and ledger.verify().ok
@@ -256,9 +252,7 @@ def test_a_lost_connection_is_reported_and_made_again(postgres_url: str) -> None
     place = next(places)
     with place.open() as ledger, psycopg.connect(postgres_url, autocommit=True) as admin:
         ledger.note("d", {}, token="before")
-        admin.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sfumato ledger'"
-        )
+        admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sfumato ledger'")
         with pytest.raises(LedgerError, match="shut down|cannot be reached"):
             ledger.note("d", {}, token="during")
         assert ledger.note("d", {}, token="after").sequence == 2 and ledger.verify().ok

@@ -149,9 +149,7 @@ def test_two_who_ask_the_same_at_once_see_the_same_answer(ledger: Ledger) -> Non
     shown = ledger.commit(one, 5)
     assert ledger.commit(other, 6) == shown and ledger.commit(one, 7) == shown
     assert ledger.answer("d", "ann", "q") == shown
-    assert ledger.remaining("d", "ann") == LossAmount.pure("0.8"), (
-        "noise was drawn twice, so both are charged"
-    )
+    assert ledger.remaining("d", "ann") == LossAmount.pure("0.8"), "noise was drawn twice, so both are charged"
     assert ledger.verify().ok
 
 

@@ -108,9 +108,7 @@ def check_promises(ledger: Ledger, told: list[str]) -> None:
     reserved = {entry.payload["question"] for entry in ledger.entries(kind="reserve")}
     for verb, question, *entry in (line.split() for line in told):
         assert question in reserved, "a charge was lost"
-        if (
-            verb == "answered" and entry and len(entry[0]) == 64
-        ):  # the last line of a killed process may be cut
+        if verb == "answered" and entry and len(entry[0]) == 64:  # the last line of a killed process may be cut
             stored = ledger.answer("d", "ann", question)
             assert stored is not None and stored.entry == entry[0] and stored.value == {"value": question}
     answers = Counter(entry.payload["question"] for entry in ledger.entries(kind="commit"))

@@ -45,12 +45,7 @@ def generalised_hospital(rows: int = 12) -> pa.Table:
 
 def classes_table(counts: Sequence[dict[str, int]], column: str = "disease") -> pa.Table:
     """A table with one class per entry, holding that many records of each value."""
-    rows = [
-        (f"class {i}", value)
-        for i, entry in enumerate(counts)
-        for value, n in entry.items()
-        for _ in range(n)
-    ]
+    rows = [(f"class {i}", value) for i, entry in enumerate(counts) for value, n in entry.items() for _ in range(n)]
     return table(["group", column], rows)
 
 

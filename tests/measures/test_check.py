@@ -152,9 +152,7 @@ def test_frames_and_files_give_the_same_numbers(tmp_path: Path) -> None:
 
 def test_a_release_without_its_identifiers_is_checked_with_the_same_schema(tmp_path: Path) -> None:
     pytest.importorskip("sfumato.engines.sources")
-    schema = HOSPITAL_SCHEMA.replace(
-        columns={"name": sf.Column(role="identifier"), **HOSPITAL_SCHEMA.columns}
-    )
+    schema = HOSPITAL_SCHEMA.replace(columns={"name": sf.Column(role="identifier"), **HOSPITAL_SCHEMA.columns})
     csv = tmp_path / "release.csv"
     generalised_hospital().to_pandas().to_csv(csv, index=False)
     assert sf.check(csv, schema, [sf.KAnonymity(4)]).holds

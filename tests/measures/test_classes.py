@@ -37,10 +37,7 @@ def test_row_order_does_not_matter(rows: list[tuple[str | None, ...]], random: o
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     schema = sf.Schema.of(quasi=["x", "y"], sensitive=["z"])
     names = ["x", "y", "z"]
-    assert (
-        measure_all(table(names, rows), schema).to_mapping()
-        == measure_all(table(names, shuffled), schema).to_mapping()
-    )
+    assert measure_all(table(names, rows), schema).to_mapping() == measure_all(table(names, shuffled), schema).to_mapping()
 
 
 def test_a_number_and_its_text_are_the_same_value() -> None:

@@ -70,9 +70,7 @@ def test_distances_are_convex_in_the_class(p: list[int], r: list[int], q: list[i
 
 
 @given(several_classes, st.dictionaries(st.sampled_from(VALUES + "h"), st.integers(1, 9), min_size=1))
-def test_a_tables_distances_are_the_largest_of_its_classes(
-    classes: list[dict[str, int]], more: dict[str, int]
-) -> None:
+def test_a_tables_distances_are_the_largest_of_its_classes(classes: list[dict[str, int]], more: dict[str, int]) -> None:
     """Against a reference with values the table lacks: the plain functions and the exact ones agree."""
     released = classes_table(classes)
     totals = {value: sum(entry.get(value, 0) for entry in classes) for value in VALUES + "h"}

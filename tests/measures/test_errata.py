@@ -58,10 +58,7 @@ def test_e06_merging_classes_never_worsens_a_table_wide_guarantee(classes: list[
         sf.RecursiveLDiversity(1, 2, "disease"),
         sf.RecursiveLDiversity(1, 3, "disease"),
         sf.AlphaKAnonymity(1, 1, "disease"),
-        *(
-            sf.TCloseness(1, "disease", distance=d, reference="released")
-            for d in ("equal", "ordered", "hierarchical", "kl")
-        ),
+        *(sf.TCloseness(1, "disease", distance=d, reference="released") for d in ("equal", "ordered", "hierarchical", "kl")),
         sf.BetaLikeness(1, "disease", reference="released"),
     ]
     before = measure_each(classes_table(classes), schema, asked)
@@ -82,9 +79,7 @@ def test_e08_the_class_with_the_larger_distance_is_the_worse_one() -> None:
     first, second = (0.5, 0.5, 0, 0), (0, 0.5, 0.5, 0)
     assert emd_ordered(first, uniform) > emd_ordered(second, uniform)
     released = classes_table([{"1": 1, "2": 1}, {"2": 1, "3": 1}, {"1": 1, "3": 1, "4": 2}], "pay")
-    found = measure(
-        released, grouped_schema("pay"), sf.TCloseness(0.2, "pay", distance="ordered", reference="released")
-    )
+    found = measure(released, grouped_schema("pay"), sf.TCloseness(0.2, "pay", distance="ordered", reference="released"))
     assert 0 in found.failing.tolist()
     assert 1 not in found.failing.tolist()
 

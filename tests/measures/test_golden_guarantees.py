@@ -30,9 +30,7 @@ def test_twelve_patients_have_k_4_and_one_homogeneous_class() -> None:
     found = measure_all(generalised_hospital(), HOSPITAL_SCHEMA)
     histogram = ExaminedTable(generalised_hospital(), HOSPITAL_SCHEMA).histogram("disease")
     per_class: list[dict[str | None, int]] = [{}, {}, {}]
-    for c, v, n in zip(
-        histogram.klass.tolist(), histogram.value.tolist(), histogram.count.tolist(), strict=True
-    ):
+    for c, v, n in zip(histogram.klass.tolist(), histogram.value.tolist(), histogram.count.tolist(), strict=True):
         per_class[c][histogram.values[v]] = n
     assert found.k == 4
     assert per_class == [{"Heart": 2, "Flu": 2}, {"Cancer": 1, "Heart": 1, "Flu": 2}, {"Cancer": 4}]
@@ -105,9 +103,7 @@ def test_only_the_ordered_distance_tells_low_salaries_from_middle_ones() -> None
     assert emd_ordered(middle, q, normalised=False) == pytest.approx(0.5)
     assert emd_ordered(low, q) == pytest.approx(1 / 3)
     assert emd_ordered(middle, q) == pytest.approx(1 / 6)
-    released = classes_table(
-        [{"10000": 1, "20000": 1}, {"20000": 1, "30000": 1}, {"10000": 1, "30000": 1, "40000": 2}], "salary"
-    )
+    released = classes_table([{"10000": 1, "20000": 1}, {"20000": 1, "30000": 1}, {"10000": 1, "30000": 1, "40000": 2}], "salary")
     found = measure(
         released,
         grouped_schema("salary"),
@@ -208,7 +204,5 @@ def test_alpha_k_with_protected_cancer() -> None:
     assert alpha(0.25, ("Cancer",), rows=8)
     assert not alpha(0.249, ("Cancer",), rows=8)
     assert alpha(0.0001, ())
-    found = measure(
-        generalised_hospital(), HOSPITAL_SCHEMA, sf.AlphaKAnonymity(0.3, 4, "disease", ("Cancer",))
-    )
+    found = measure(generalised_hospital(), HOSPITAL_SCHEMA, sf.AlphaKAnonymity(0.3, 4, "disease", ("Cancer",)))
     assert (found.value, found.also["k"], found.failing.tolist()) == (1.0, 4, [2])

@@ -15,9 +15,7 @@ from sfumato.measures.utility.query_error import CountQuery, QueryError
 from tests.measures.tables import WORKCLASS, hospital, table
 
 WORK = hierarchy_builders.build("workclass", Column(hierarchy=WORKCLASS), ["Private"])
-AGE = Hierarchy.from_levels(
-    [[str(age), f"[{age // 5 * 5}, {age // 5 * 5 + 5})", "[30, 40)"] for age in range(30, 40)]
-)
+AGE = Hierarchy.from_levels([[str(age), f"[{age // 5 * 5}, {age // 5 * 5 + 5})", "[30, 40)"] for age in range(30, 40)])
 
 
 @pytest.mark.golden("G-ANO-01")
@@ -86,9 +84,7 @@ JOBS = Hierarchy.from_levels(
         ["Dancer", "Artist", "*"],
     ]
 )
-FIVE_YEARS = Hierarchy.from_levels(
-    [[str(age), f"[{age // 5 * 5},{age // 5 * 5 + 5})", "*"] for age in range(30, 40)]
-)
+FIVE_YEARS = Hierarchy.from_levels([[str(age), f"[{age // 5 * 5},{age // 5 * 5 + 5})", "*"] for age in range(30, 40)])
 SEX = Hierarchy.from_levels([["Male", "*"], ["Female", "*"]])
 
 

@@ -26,9 +26,7 @@ def test_beta_is_the_largest_relative_gain() -> None:
     guarantee = sf.BetaLikeness(0.5, "disease", reference="released")
     assert value(TWO, guarantee) == 0.5
     assert measure(classes_table(TWO), SCHEMA, guarantee).holds
-    assert not measure(
-        classes_table(TWO), SCHEMA, sf.BetaLikeness(0.49, "disease", reference="released")
-    ).holds
+    assert not measure(classes_table(TWO), SCHEMA, sf.BetaLikeness(0.49, "disease", reference="released")).holds
 
 
 def test_enhanced_beta_is_infinite_when_a_frequent_value_gains_more_than_its_logarithm() -> None:
@@ -80,9 +78,7 @@ def test_comparing_with_the_input_needs_the_input(guarantee: ClassGuarantee) -> 
 NOTHING: tuple[str, ...] = ()
 
 
-@given(
-    st.lists(st.dictionaries(st.sampled_from("abc"), st.integers(1, 5), min_size=1), min_size=1, max_size=4)
-)
+@given(st.lists(st.dictionaries(st.sampled_from("abc"), st.integers(1, 5), min_size=1), min_size=1, max_size=4))
 def test_protecting_nothing_holds_always(classes: list[dict[str, int]]) -> None:
     released = classes_table(classes)
     for guarantee in (
@@ -101,9 +97,7 @@ def test_protecting_nothing_holds_always(classes: list[dict[str, int]]) -> None:
         assert measure(released, SCHEMA, guarantee).holds, guarantee
 
 
-@given(
-    st.lists(st.dictionaries(st.sampled_from("abc"), st.integers(1, 5), min_size=1), min_size=1, max_size=4)
-)
+@given(st.lists(st.dictionaries(st.sampled_from("abc"), st.integers(1, 5), min_size=1), min_size=1, max_size=4))
 def test_protecting_every_value_is_protecting_all(classes: list[dict[str, int]]) -> None:
     released = classes_table(classes)
     every = ("a", "b", "c")

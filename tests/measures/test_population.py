@@ -70,9 +70,7 @@ def test_without_a_population_it_cannot_be_measured() -> None:
         measure(POPULATION, SCHEMA, sf.KMap(1))
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 49), st.sampled_from(["111", "112", "121"])), min_size=1, max_size=30)
-)
+@given(st.lists(st.tuples(st.integers(0, 49), st.sampled_from(["111", "112", "121"])), min_size=1, max_size=30))
 def test_k_map_of_a_full_domain_recoding_counts_the_recoded_population(people: list[tuple[int, str]]) -> None:
     population = pa.table({"age": [age for age, _ in people], "zip": [place for _, place in people]})
     recoded = [(f"[{age // 10 * 10}, {age // 10 * 10 + 10})", place[:2] + "*") for age, place in people]

@@ -44,9 +44,7 @@ def test_division_by_zero_is_above_everything() -> None:
     assert not below(np.array([1]), np.array([0]), 10.0**300)[0]
 
 
-@pytest.mark.parametrize(
-    ("share", "alpha", "holds"), [(3, 0.3, True), (3, 0.29999, False), (7, 0.7, True), (1, 0.1, True)]
-)
+@pytest.mark.parametrize(("share", "alpha", "holds"), [(3, 0.3, True), (3, 0.29999, False), (7, 0.7, True), (1, 0.1, True)])
 def test_alpha_ties(share: int, alpha: float, holds: bool) -> None:
     released = classes_table([{"a": share, **{f"v{i}": 1 for i in range(10 - share)}}])
     guarantee = sf.AlphaKAnonymity(alpha, 1, "disease", ("a",))

@@ -26,9 +26,7 @@ from sfumato.measures.utility.non_uniform_entropy import NonUniformEntropy
 from sfumato.measures.utility.query_error import CountQuery, QueryError, Workload
 from sfumato.measures.utility.transparency import recover_correlation, recover_variance
 
-AGES = Hierarchy.from_levels(
-    [[str(age), f"[{age // 10 * 10}, {age // 10 * 10 + 10})", "*"] for age in range(20, 60)]
-)
+AGES = Hierarchy.from_levels([[str(age), f"[{age // 10 * 10}, {age // 10 * 10 + 10})", "*"] for age in range(20, 60)])
 SEX = Hierarchy.from_levels([["f", "*"], ["m", "*"]])
 SCHEMA = sf.Schema.of(quasi=["age", "sex"], sensitive=["pay"])
 people = st.lists(st.tuples(st.integers(20, 59), st.sampled_from("fm")), min_size=4, max_size=40)
@@ -40,9 +38,7 @@ def original_of(rows: list[tuple[int, str]]) -> pa.Table:
 
 def recoded(rows: list[tuple[int, str]], level: int, drop: int = 0) -> ReleasedTable:
     kept = rows[drop:]
-    shown = pa.table(
-        {"age": [AGES.generalise(str(age), level) for age, _ in kept], "sex": [sex for _, sex in kept]}
-    )
+    shown = pa.table({"age": [AGES.generalise(str(age), level) for age, _ in kept], "sex": [sex for _, sex in kept]})
     return ReleasedTable(shown, SCHEMA, {"age": AGES, "sex": SEX}, records=len(rows))
 
 
@@ -71,9 +67,7 @@ def test_an_unchanged_table_loses_nothing(rows: list[tuple[int, str]]) -> None:
 def test_granularity_is_what_loss_leaves(rows: list[tuple[int, str]]) -> None:
     released = recoded(rows, 1, drop=1)
     original = original_of(rows)
-    assert Granularity().score(original, released).value == pytest.approx(
-        1 - Loss().score(original, released).value
-    )
+    assert Granularity().score(original, released).value == pytest.approx(1 - Loss().score(original, released).value)
 
 
 @given(people)
@@ -150,9 +144,7 @@ def test_distortion_climbs_only_real_edges_of_an_unbalanced_tree() -> None:
     original = pa.table({"work": ["State-gov", "Local-gov", "Private", "Private"]})
     top = ReleasedTable(pa.table({"work": ["*"] * 4}), schema, {"work": tree}, records=4)
     assert Distortion().score(original, top).value == 2 + 2 + 1 + 1
-    suppressed = ReleasedTable(
-        pa.table({"work": pa.array([], pa.string())}), schema, {"work": tree}, records=4
-    )
+    suppressed = ReleasedTable(pa.table({"work": pa.array([], pa.string())}), schema, {"work": tree}, records=4)
     assert Distortion().score(original, suppressed).value == 6
     middle = ReleasedTable(
         pa.table({"work": ["Government", "Government", "Private", "Private"]}),
@@ -167,15 +159,11 @@ def test_entropy_counts_the_bits_of_guessing_back() -> None:
     tree = Hierarchy.from_levels([["a", "ab", "*"], ["b", "ab", "*"], ["c", "c", "*"], ["d", "d", "*"]])
     schema = sf.Schema.of(quasi=["x"])
     original = pa.table({"x": ["a", "a", "b", "b", "c", "c", "d", "d"]})
-    released = ReleasedTable(
-        pa.table({"x": ["ab"] * 4 + ["c", "c", "d", "d"]}), schema, {"x": tree}, records=8
-    )
+    released = ReleasedTable(pa.table({"x": ["ab"] * 4 + ["c", "c", "d", "d"]}), schema, {"x": tree}, records=8)
     score = NonUniformEntropy().score(original, released)
     assert score.parts["x"] == pytest.approx(4.0)  # four cells, one bit each
     assert score.value == pytest.approx(4 / 16)  # of eight cells of two bits
-    shuffled = ReleasedTable(
-        pa.table({"x": ["c", "c", "d", "d"] + ["ab"] * 4}), schema, {"x": tree}, records=8
-    )
+    shuffled = ReleasedTable(pa.table({"x": ["c", "c", "d", "d"] + ["ab"] * 4}), schema, {"x": tree}, records=8)
     assert NonUniformEntropy().score(original, shuffled).value == pytest.approx(4 / 16)
 
 
@@ -201,9 +189,7 @@ def test_a_workload_is_repeatable_and_aims_at_its_selectivity() -> None:
 
 def test_a_query_nobody_matches_has_a_bounded_error() -> None:
     original = pa.table({"age": ["20", "21"], "sex": ["f", "f"]})
-    released = ReleasedTable(
-        pa.table({"age": ["[20, 30)"] * 2, "sex": ["f", "f"]}), SCHEMA, {"age": AGES, "sex": SEX}, records=2
-    )
+    released = ReleasedTable(pa.table({"age": ["[20, 30)"] * 2, "sex": ["f", "f"]}), SCHEMA, {"age": AGES, "sex": SEX}, records=2)
     nobody = CountQuery({"age": frozenset({"25"})})
     errors = QueryError().errors([nobody], original, released)
     assert errors["true"][0] == 0
@@ -265,9 +251,7 @@ def test_loss_of_a_known_recoding_of_adult(data_dir: Path) -> None:
 
     folder = data_dir / "adult"
     rows = pyarrow.csv.read_csv(folder / "adult.csv", parse_options=pyarrow.csv.ParseOptions(delimiter=";"))
-    trees = {
-        name: hierarchy_builders.load(folder / f"adult_hierarchy_{name}.csv") for name in rows.column_names
-    }
+    trees = {name: hierarchy_builders.load(folder / f"adult_hierarchy_{name}.csv") for name in rows.column_names}
     age = trees["age"]
     shown = [age.generalise(str(value), 1) for value in rows["age"].to_pylist()]
     released = ReleasedTable(

@@ -53,11 +53,7 @@ def test_encoding_and_chunking_do_not_matter(content: list, chunk: int) -> None:
     recoded = [pa.table({n: piece[n].dictionary_encode() for n in piece.column_names}) for piece in pieces]
     assert fingerprint(encoded, KEY) == expected
     if pieces:
-        assert (
-            fingerprint(pa.concat_tables(pieces), KEY)
-            == expected
-            == fingerprint(pa.concat_tables(recoded), KEY)
-        )
+        assert fingerprint(pa.concat_tables(pieces), KEY) == expected == fingerprint(pa.concat_tables(recoded), KEY)
     narrow = plain.set_column(1, "number", plain["number"].cast(pa.int8()))
     wide = narrow.set_column(0, "name", narrow["name"].cast(pa.large_string()))
     assert fingerprint(wide, KEY) == expected
@@ -111,9 +107,7 @@ def test_the_unit_of_a_time_does_not_matter() -> None:
     fine = pa.array([1, 2], pa.timestamp("ns"))
     assert fingerprint(pa.table({"x": fine}), KEY) != fingerprint(pa.table({"x": fine.take([0, 0])}), KEY)
     days = pa.array([datetime.date(1969, 7, 20)])
-    assert fingerprint(pa.table({"x": days}), KEY) == fingerprint(
-        pa.table({"x": days.cast(pa.date64())}), KEY
-    )
+    assert fingerprint(pa.table({"x": days}), KEY) == fingerprint(pa.table({"x": days.cast(pa.date64())}), KEY)
 
 
 def test_equal_numbers_are_equal() -> None:
@@ -123,13 +117,8 @@ def test_equal_numbers_are_equal() -> None:
 
 def test_a_frozen_fingerprint() -> None:
     """Fingerprints on certificates must stay comparable: this one may never change."""
-    content = pa.table(
-        {"name": ["Ada", None, "Ada"], "age": [36, 7, None], "weight": [1.5, float("nan"), -0.0]}
-    )
-    assert (
-        fingerprint(content, KEY)
-        == "sfumato-fingerprint-1:8b353fa9c0b07fba3f1b05b005846b9aed62859bc5827eed286c701ec7eb0751"
-    )
+    content = pa.table({"name": ["Ada", None, "Ada"], "age": [36, 7, None], "weight": [1.5, float("nan"), -0.0]})
+    assert fingerprint(content, KEY) == "sfumato-fingerprint-1:8b353fa9c0b07fba3f1b05b005846b9aed62859bc5827eed286c701ec7eb0751"
 
 
 def test_a_batch_with_other_columns_is_refused() -> None:
@@ -153,9 +142,7 @@ def test_a_million_rows_take_less_than_a_third_of_a_second() -> None:
     random = np.random.default_rng(1)
     domain = pa.array([f"value {number}" for number in range(60)])
     columns = {
-        f"c{number}": pa.DictionaryArray.from_arrays(
-            pa.array(random.integers(0, 60, 10**6, dtype=np.int32)), domain
-        )
+        f"c{number}": pa.DictionaryArray.from_arrays(pa.array(random.integers(0, 60, 10**6, dtype=np.int32)), domain)
         for number in range(9)
     }
     content = pa.table(columns)

@@ -26,9 +26,7 @@ def kind(request: pytest.FixtureRequest) -> type[OwnerKey] | type[SigningKey]:
     return request.param  # type: ignore[no-any-return]
 
 
-def test_a_saved_key_is_private_and_comes_back(
-    tmp_path: Path, kind: type[OwnerKey] | type[SigningKey]
-) -> None:
+def test_a_saved_key_is_private_and_comes_back(tmp_path: Path, kind: type[OwnerKey] | type[SigningKey]) -> None:
     previous = os.umask(0)
     try:
         key = kind.generate()
@@ -52,21 +50,15 @@ def test_a_key_is_never_overwritten(tmp_path: Path, kind: type[OwnerKey] | type[
 
 
 @pytest.mark.parametrize("loose", [0o640, 0o604, 0o620, 0o660, 0o777, 0o610])
-def test_a_key_that_others_may_use_is_refused(
-    tmp_path: Path, kind: type[OwnerKey] | type[SigningKey], loose: int
-) -> None:
+def test_a_key_that_others_may_use_is_refused(tmp_path: Path, kind: type[OwnerKey] | type[SigningKey], loose: int) -> None:
     kind.generate().save(tmp_path / "key")
     (tmp_path / "key").chmod(loose)
     with pytest.raises(InputError, match="chmod 600"):
         kind.load(tmp_path / "key")
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"\xff\xfe", b"sfumato-owner-key-1 00", b"x" * 100_000, b"-----BEGIN"]
-)
-def test_what_is_no_key_is_refused(
-    tmp_path: Path, kind: type[OwnerKey] | type[SigningKey], content: bytes
-) -> None:
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"sfumato-owner-key-1 00", b"x" * 100_000, b"-----BEGIN"])
+def test_what_is_no_key_is_refused(tmp_path: Path, kind: type[OwnerKey] | type[SigningKey], content: bytes) -> None:
     write_private(tmp_path / "key", content)
     with pytest.raises(SfumatoError) as caught:
         kind.load(tmp_path / "key")
@@ -129,10 +121,7 @@ def test_a_damaged_owner_key_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_processes_that_make_the_key_at_once_share_it(tmp_path: Path) -> None:
-    script = (
-        "import sys; from sfumato.wire.keys import load_or_create_owner_key as k; "
-        "print(k(sys.argv[1]).derive('x'))"
-    )
+    script = "import sys; from sfumato.wire.keys import load_or_create_owner_key as k; print(k(sys.argv[1]).derive('x'))"
     command = [sys.executable, "-c", script, str(tmp_path / "new" / "owner.key")]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     assert len({process.communicate(timeout=60)[0] for process in processes}) == 1

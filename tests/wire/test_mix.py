@@ -29,10 +29,7 @@ def delivered(cascade: Cascade, senders: str) -> Delivery:
 def test_every_message_arrives_once() -> None:
     delivery = delivered(Cascade(mixes=3, threshold=6), "abcdef")
     keys = {"ann": ANN, "ben": BEN}
-    texts = [
-        read_letter(keys[name], letter)
-        for name, letter in zip(delivery.observer.recipients, delivery.letters, strict=True)
-    ]
+    texts = [read_letter(keys[name], letter) for name, letter in zip(delivery.observer.recipients, delivery.letters, strict=True)]
     assert sorted(texts) == sorted(f"message {i} of {s}".encode() * (1 + i) for i, s in enumerate("abcdef"))
     assert Counter(delivery.observer.recipients) == {"ann": 3, "ben": 3}
 
@@ -41,13 +38,9 @@ def test_the_observer_sees_no_text_and_nothing_that_links_in_with_out() -> None:
     observer = delivered(Cascade(mixes=3, threshold=8), "abcdefgh").observer
     packets = [packet for link in observer.links for packet in link]
     assert all(b"message" not in packet for packet in packets)
-    assert all(
-        b"ann" not in packet and b"ben" not in packet for link in observer.links[:-1] for packet in link
-    )
+    assert all(b"ann" not in packet and b"ben" not in packet for link in observer.links[:-1] for packet in link)
     # No sixteen bytes of a packet occur anywhere in a packet of another link.
-    windows = [
-        {packet[at : at + 16] for packet in link for at in range(len(packet) - 15)} for link in observer.links
-    ]
+    windows = [{packet[at : at + 16] for packet in link for at in range(len(packet) - 15)} for link in observer.links]
     for (one, left), (other, right) in itertools.combinations(enumerate(windows), 2):
         names = {window for window in left & right if window.strip(b"\0") == b""}
         assert left & right == names, f"links {one} and {other} share bytes"
@@ -62,9 +55,7 @@ def test_all_packets_of_all_links_have_the_same_length() -> None:
 
 def test_each_mix_sees_its_own_packets_only() -> None:
     delivery = delivered(Cascade(mixes=3, threshold=4), "abcd")
-    for view, before, after in zip(
-        delivery.mixes, delivery.observer.links, delivery.observer.links[1:], strict=False
-    ):
+    for view, before, after in zip(delivery.mixes, delivery.observer.links, delivery.observer.links[1:], strict=False):
         assert view.arrived == before and view.departed == after
         assert set(vars(view)) == {"position", "arrived", "departed", "order"}
     for text in (repr(delivery), repr(delivery.mixes[0])):
@@ -163,8 +154,7 @@ def test_who_sends_more_is_likelier_and_own_packets_do_not_hide_others() -> None
 
 def test_rounds_narrow_the_belief_by_intersection() -> None:
     rounds = [
-        sender_belief(delivered(Cascade(mixes=1, threshold=4), senders).observer, 0)
-        for senders in ("abcd", "abef", "aghh")
+        sender_belief(delivered(Cascade(mixes=1, threshold=4), senders).observer, 0) for senders in ("abcd", "abef", "aghh")
     ]
     assert narrowed(rounds[:1]) == dict.fromkeys("abcd", 0.25)
     two = narrowed(rounds[:2])

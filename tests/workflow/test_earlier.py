@@ -43,7 +43,8 @@ def test_an_earlier_release_is_laid_over_the_new_one(tmp_path: Path) -> None:
     second = sf.protect(people(), sf.KAnonymity(4), sf.Lattice(suppression=0.2), ledger=tmp_path / "ledger.db")
     found = second.certificate.composition
     assert found["earlier_releases"] == found["compared"] == 1
-    assert found["details"]["people_are"] == "counted"
+    assert found["details"]["people_are"] == "estimated"  # the certificate is public: what an outsider finds
+    assert second.details["composition"]["people counted in the original"].startswith("1 earlier release")
     assert found["details"]["worst_remaining_group"] <= found["details"]["worst_group_alone"] or "as before" in found["finding"]
     assert "1 earlier release of this dataset" in found["finding"]
 

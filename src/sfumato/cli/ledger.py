@@ -19,12 +19,19 @@ DEFAULT = "sfumato-ledger.db"
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="The account of releases, grants and spends.", no_args_is_help=True)
+    group = typer.Typer(help="The account of releases, grants and spends; alone it lists the entries.")
+    group.callback(invoke_without_command=True)(_alone)
     group.command()(show)
     group.command()(releases)
     group.command()(verify)
     group.command()(grant)
     app.add_typer(group, name="ledger")
+
+
+def _alone(context: typer.Context, ledger: Place = DEFAULT, json: Json = False) -> None:
+    """The account of releases, grants and spends; without a command it lists the entries."""
+    if context.invoked_subcommand is None:
+        show(ledger, None, json)
 
 
 def show(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False) -> None:

@@ -43,14 +43,24 @@ def register(app: typer.Typer) -> None:
 def inspect(
     source: Annotated[str, typer.Argument(help="A file, or the URL of a database.")],
     table: Annotated[str | None, typer.Option("--table", help="The table of the database.")] = None,
-    schema_out: Annotated[str | None, typer.Option("--schema-out", "-o", help="Write a starting schema to this file.")] = None,
+    schema_out: Annotated[
+        str | None,
+        typer.Option("--schema-out", "-o", help="Where to write the starting schema; by default the source's name with .toml."),
+    ] = None,
+    no_schema: Annotated[bool, typer.Option("--no-schema", help="Write no schema.")] = False,
     json: Json = False,
 ) -> None:
     """Profile a table: what each column holds, who stands out, and a schema to start from."""
+    from sfumato.workflow.inspect import dataset_id
     from sfumato.workflow.inspect import inspect as run
 
+    kept = None
+    if schema_out is None and not no_schema:
+        schema_out = f"{dataset_id(source, table)}.toml"
+        if Path(schema_out).exists():
+            kept, schema_out = schema_out, None
     profile = run(source, schema_out=schema_out, table=table)
-    told = profile.to_mapping()
+    told = {**profile.to_mapping(), "schema_file": schema_out}
     rows = [
         (
             column["name"],
@@ -58,13 +68,16 @@ def inspect(
             f"{column['distinct']:,}",
             f"{column['unique_share']:.1%}",
             column["role"],
+            column["reason"],
         )
         for column in told["columns"]
     ]
     lines = [f"{told['rows']:,} records, {len(rows)} columns", ""]
-    lines += table_lines(("column", "type", "distinct", "unique", "suggested role"), rows)
+    lines += table_lines(("column", "type", "distinct", "unique", "suggested role", "because"), rows)
     lines += ["", *_standing_out(told)]
     lines += [f"note: {note}" for note in told.get("notes", ())]
+    if kept is not None:
+        lines += ["", f"'{kept}' exists already and was kept; name another file with --schema-out for a fresh one"]
     if schema_out is not None:
         lines += [
             "",
@@ -134,8 +147,6 @@ def check(
     from sfumato.workflow import named
     from sfumato.workflow.check import check as run
 
-    if schema is None:
-        raise ParameterError("check needs the roles of the columns: pass --schema (sfumato inspect writes one).")
     entries = _promises(k, l, t, guarantee)
     asked = named.guarantees(entries, "command line") if entries else None
     found = run(source, schema, asked, original=original, population=population)
@@ -245,4 +256,8 @@ def _standing_out(told: dict[str, Any]) -> list[str]:
     for combination in told.get("combinations", ())[:5]:
         names = ", ".join(combination["columns"])
         lines.append(f"{combination['unique_share']:.1%} of the records are alone in their combination of {names}")
+    telling = [(name, count) for name, count in told.get("contributions", {}).items() if count][:5]
+    if telling:
+        listed = ", ".join(f"{name} ({count:,})" for name, count in telling)
+        lines.append(f"columns that single people out most (records unique only because of them): {listed}")
     return lines

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from sfumato.core.errors import InputError, ParameterError, all_at_once
 
@@ -40,13 +40,32 @@ def build(cls: type[T], given: Mapping[str, Any]) -> T:
         if required and name not in given:
             faults.append(f"parameter '{name}' is missing")
     all_at_once(ParameterError, cls.__name__, faults)
-    arguments = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    arguments = {name: _argument(cls, name, value) for name, value in given.items()}
     try:
         return cls(**arguments)
     except InputError:
         raise
     except (TypeError, ValueError) as error:
         raise ParameterError(f"{cls.__name__}: {error}") from error
+
+
+def _argument(cls: type, name: str, value: Any) -> Any:
+    """A list becomes a tuple, and a mapping the dataclass that the field holds (`knowledge = {items = 2}`)."""
+    if isinstance(value, list):
+        return tuple(value)
+    if not isinstance(value, Mapping):
+        return value
+    try:
+        hint = get_type_hints(cls).get(name)
+    except NameError:  # a type that is imported for type checkers alone is none that a mapping describes
+        return value
+    held = [kind for kind in (hint, *get_args(hint)) if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
+    if len(held) != 1:
+        return value
+    stated = value.get("name", held[0].__name__)
+    if stated != held[0].__name__:
+        raise ParameterError(f"{cls.__name__}: parameter '{name}' holds a {held[0].__name__}, not a {str(stated)[:60]}")
+    return build(held[0], {key: entry for key, entry in value.items() if key != "name"})
 
 
 def require(condition: bool, message: str) -> None:

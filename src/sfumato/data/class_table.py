@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from sfumato.core.errors import MissingColumn, SchemaError, Unsupported, all_at_once
 from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.item_sets import ItemSets
 from sfumato.data.microdata import Microdata
 from sfumato.data.recoding import Recoding, RecodingTable, Shown
 from sfumato.data.relation import COUNT, UNITS, WEIGHT
-from sfumato.data.schema import Schema
+from sfumato.data.schema import Column, Schema
 from sfumato.data.values import texts
 from sfumato.kernels.grouping import group_columns
 
@@ -43,6 +44,7 @@ class SensitiveAttribute:
     values: tuple[str | None, ...] = field(repr=False)
     hierarchy: Hierarchy = field(repr=False)
     leaf_of: NDArray[np.int64] = field(repr=False)  # position of each value among the hierarchy's leaves
+    ordered: bool = False  # whether the values stand in an order that means something
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,7 @@ class ClassTable:
     sensitive_codes: Codes = field(repr=False)
     cell_counts: Counts = field(repr=False)
     keys: Any = field(repr=False)
+    set_valued: Mapping[str, ItemSets] = field(default_factory=dict, repr=False)  # quasi-identifiers whose values are sets
 
     @property
     def records(self) -> int:
@@ -184,7 +187,7 @@ def from_grouped(
         more = np.array([tree.index[value] for value in more_values], dtype=np.int32)
         coded.append(np.concatenate([lookup[codes], more[more_codes]]) if more_codes.size else lookup[codes])
         trees.append(tree)
-    attributes, sensitive_codes = _sensitive(grouped, schema, sensitive, known)
+    attributes, sensitive_codes = _sensitive(grouped, schema, sensitive, known, cell_counts)
     return _assemble(grouped, quasi, trees, coded, cell_counts, people, attributes, sensitive_codes, schema)
 
 
@@ -226,11 +229,16 @@ def _assemble(
         sensitive_codes=sensitive_codes,
         cell_counts=cell_counts,
         keys=grouped.select([*quasi, *(attribute.name for attribute in attributes)]),
+        set_valued={
+            name: ItemSets.of(name, schema.columns[name], tree.leaves, schema.folder)
+            for name, tree in zip(quasi, trees, strict=True)
+            if schema.columns[name].items is not None
+        },
     )
 
 
 def _sensitive(
-    grouped: pa.Table, schema: Schema, names: Sequence[str], known: Mapping[str, Hierarchy]
+    grouped: pa.Table, schema: Schema, names: Sequence[str], known: Mapping[str, Hierarchy], counts: Counts
 ) -> tuple[tuple[SensitiveAttribute, ...], Codes]:
     attributes, coded = [], []
     for name in names:
@@ -238,20 +246,29 @@ def _sensitive(
         column = schema.columns[name]
         tree = known.get(name)
         tree = (
-            hierarchy_builders.build(name, column, values, None, schema.folder)
+            hierarchy_builders.build(name, column, values, _value_counts(values, values, codes, counts), schema.folder)
             if tree is None
             else hierarchy_builders.cover(tree, values, name=name)
         )
-        order = sorted(range(len(values)), key=lambda i: tree.index[values[i]])
+        order, meant = _value_order(values, column, tree)
         rank = np.empty(len(values), dtype=np.int32)
         rank[order] = np.arange(len(values), dtype=np.int32)
         ordered = tuple(values[i] for i in order)
-        attributes.append(
-            SensitiveAttribute(name, ordered, tree, np.array([tree.index[value] for value in ordered], dtype=np.int64))
-        )
+        leaves = np.array([tree.index[value] for value in ordered], dtype=np.int64)
+        attributes.append(SensitiveAttribute(name, ordered, tree, leaves, meant))
         coded.append(rank[codes])
     stacked = np.stack(coded) if coded else np.zeros((0, grouped.num_rows), dtype=np.int32)
     return tuple(attributes), stacked.astype(np.int32)
+
+
+def _value_order(values: list[str | None], column: Column, tree: Hierarchy) -> tuple[list[int], bool]:
+    """The values in their declared, natural or leaf order, and whether it means something (two values need none)."""
+    if column.order is not None:
+        declared = {value: i for i, value in enumerate(column.order)}
+        return sorted(range(len(values)), key=lambda i: (values[i] is None, declared.get(values[i] or "", len(declared)))), True
+    if column.hierarchy is None and column.type in ("date", "datetime"):
+        return sorted(range(len(values)), key=lambda i: (values[i] is None, values[i] or "")), True
+    return sorted(range(len(values)), key=lambda i: tree.index[values[i]]), tree.ordered or len(values) <= 2
 
 
 def _dictionary(column: pa.ChunkedArray) -> tuple[list[str | None], Codes]:

@@ -32,8 +32,11 @@ def build(
     counts: Sequence[int] | None = None,
     folder: str | Path | None = None,
 ) -> Hierarchy:
-    """The hierarchy of a column over the values that occur in it; missing values become a leaf below the root."""
-    spec = column.hierarchy or HierarchySpec(flat=True)
+    """The hierarchy of a column over the values that occur in it; missing values become a leaf below the root.
+
+    The values of a set-valued column are whole sets, which are shown or not; what its schema describes are single items.
+    """
+    spec = column.hierarchy if column.hierarchy is not None and column.items is None else HierarchySpec(flat=True)
     known = _domain(column, values)
     if spec.file is not None:
         tree = load(_beside(folder, spec.file), separator=spec.separator)

@@ -63,6 +63,7 @@ class Column(_Frozen):
 
     `source` says where bounds and domain come from: `declared` by the owner or learnt from the `data`. `importance` weighs
     the column in the loss. `missing` lists codes that mean "no value". `order` lists the values of an ordered category.
+    `items` is the separator of a set-valued column, for instance `|`; its hierarchy is then one of single items.
     """
 
     role: Role = "plain"
@@ -77,6 +78,7 @@ class Column(_Frozen):
     label: str | None = None
     labels: dict[str, str] | None = None  # value labels of statistical packages
     pseudonym: bool = False  # of an identifier: replace by a keyed pseudonym instead of dropping it
+    items: str | None = Field(default=None, min_length=1, max_length=3)
 
     @model_validator(mode="before")
     @classmethod
@@ -93,7 +95,19 @@ class Column(_Frozen):
             raise ValueError("pseudonym = true is for identifiers and units")
         if self.bounds is not None and self.type in ("string", "boolean"):
             raise ValueError("bounds are for numbers and dates; use domain for values")
+        if self.items is not None:
+            self._check_items()
         return self
+
+    def _check_items(self) -> None:
+        if self.role not in ("quasi", "sensitive", "plain") or self.type != "string":
+            raise ValueError('items are for columns of type "string" with the role quasi, sensitive or plain')
+        if self.items != (self.items or "").strip():
+            raise ValueError("the separator of items cannot begin or end with white space")
+        if self.order is not None or self.domain is not None:
+            raise ValueError("order and domain describe single values; list the items of sets in a hierarchy")
+        if self.hierarchy is not None and self.hierarchy.frequency is not None:
+            raise ValueError("items cannot be grouped by frequency; give a file, a tree or a mask of single items")
 
 
 class Schema(_Frozen):
@@ -156,6 +170,11 @@ class Schema(_Frozen):
     def quasi(self) -> tuple[str, ...]:
         """The quasi-identifiers."""
         return self.with_role("quasi")
+
+    @property
+    def set_valued(self) -> tuple[str, ...]:
+        """The quasi-identifiers whose values are sets of items."""
+        return tuple(name for name in self.quasi if self.columns[name].items is not None)
 
     @property
     def sensitive(self) -> tuple[str, ...]:

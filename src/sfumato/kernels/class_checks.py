@@ -22,6 +22,8 @@ Int = NDArray[np.int64]
 Real = NDArray[np.float64]
 SLACK = 1e-12
 _STEPS = 6  # bisection steps of a bound; each halves its slack
+#: c · tail is rounded; a tie must fail, so the product is lowered by more than its rounding error
+_BELOW = 1.0 - 2.0**-51
 
 
 def _too_few_numpy(totals: Int, column: int, k: int) -> Int:
@@ -82,7 +84,9 @@ def _entropy_numpy(totals: Int, start: int, width: int, least: float) -> Int:
 
 def _plain_entropies(counts: Real) -> Real:
     share = counts / np.maximum(counts.sum(axis=1), 1e-300)[:, None]
-    terms = share * np.log(np.where(share > 0, share, 1.0))
+    # vectorised logarithms differ in the last bit, which decides ties
+    different, place = np.unique(np.where(share > 0, share, 1.0), return_inverse=True)
+    terms = share * np.array([math.log(value) for value in different])[place].reshape(share.shape)
     return np.asarray(-sum((terms[:, value] for value in range(terms.shape[1])), np.zeros(terms.shape[0])))
 
 
@@ -148,7 +152,8 @@ def _recursive_numpy(totals: Int, start: int, width: int, c: float, least: int) 
     counts = totals[:, start : start + width]
     ranked = -np.sort(-counts, axis=1)
     tail = ranked[:, least - 1 :].sum(axis=1) if least <= width else np.zeros(counts.shape[0], dtype=np.int64)
-    failing = (totals[:, 0] > 0) & ~(ranked[:, 0] < c * tail) if width else totals[:, 0] > 0
+    limit = c * tail * _BELOW
+    failing = (totals[:, 0] > 0) & ~(ranked[:, 0] < limit) if width else totals[:, 0] > 0
     cap = np.ceil(c * tail) - 1.0
     excess = np.maximum(counts - cap[:, None], 0).sum(axis=1)
     gone = np.where(tail > 0, np.maximum(excess, 1), totals[:, 0])
@@ -174,7 +179,7 @@ def recursive(totals: Int, start: int, width: int, c: float, least: int) -> Int:
         tail = 0
         for column in range(least - 1, width):
             tail += ranked[column]
-        if tail > 0 and ranked[0] < c * tail:
+        if tail > 0 and ranked[0] < c * tail * _BELOW:
             continue
         if tail == 0:
             need[row] = totals[row, 0]
@@ -338,10 +343,11 @@ def _shares_numpy(totals: Int, start: int, width: int, low: Real, high: Real, st
     else:
         broken = (share < low - SLACK) | (share > high + SLACK)
     failing = (records > 0) & broken.any(axis=1)
-    room = np.where(high < 1.0, 1.0 - high, 1.0)
-    excess = np.where(high < 1.0, (counts - high * records[:, None]) / room, 0.0).max(axis=1, initial=0.0)
-    positive = np.where(low > 0.0, low, 1.0)
-    short = np.where(low > 0.0, records[:, None] - counts / positive, 0.0).max(axis=1, initial=0.0)
+    most, fewest = high + SLACK, low - SLACK
+    room = np.where(most < 1.0, 1.0 - most, 1.0)
+    excess = np.where(most < 1.0, (counts - most * records[:, None]) / room, 0.0).max(axis=1, initial=0.0)
+    positive = np.where(fewest > 0.0, fewest, 1.0)
+    short = np.where(fewest > 0.0, records[:, None] - counts / positive, 0.0).max(axis=1, initial=0.0)
     gone = np.maximum(np.ceil(np.maximum(excess, short) - 1e-6), 1.0)
     return np.where(failing, gone, 0.0).astype(np.int64)
 
@@ -367,10 +373,12 @@ def shares_outside(totals: Int, start: int, width: int, low: Real, high: Real, s
                     failing = True
             elif share < low[value] - SLACK or share > high[value] + SLACK:
                 failing = True
-            if high[value] < 1.0:
-                gone = max(gone, (count - high[value] * records) / (1.0 - high[value]))
-            if low[value] > 0.0:
-                gone = max(gone, records - count / low[value])
+            most = high[value] + SLACK
+            fewest = low[value] - SLACK
+            if most < 1.0:
+                gone = max(gone, (count - most * records) / (1.0 - most))
+            if fewest > 0.0:
+                gone = max(gone, records - count / fewest)
         if failing:
             need[row] = max(1, math.ceil(gone - 1e-6))
     return need

@@ -18,8 +18,8 @@ def _cheapest_numpy(codes: Int32, left: Int, tables: Real, starts: Int, widths: 
         offset = starts[attribute] + nodes[attribute] * widths[attribute]
         cost += tables[offset + codes[attribute]]
     cost[left == 0] = np.inf
-    best = int(np.argmin(cost))
-    return best, float(cost[best])
+    best = int(np.argmin(cost)) if np.any(left) else -1
+    return best, float(cost[best]) if best >= 0 else np.inf
 
 
 @kernel(
@@ -53,7 +53,7 @@ def _farthest_numpy(codes: Int32, left: Int, tables: Real, starts: Int, widths: 
     for attribute in range(codes.shape[0]):
         cost += tables[starts[attribute] + nodes[attribute] * widths[attribute] + codes[attribute]]
     cost[left == 0] = -1.0
-    return int(np.argmax(cost))
+    return int(np.argmax(cost)) if np.any(left) else -1
 
 
 @kernel("int64(int32[:,::1], int64[::1], float64[::1], int64[::1], int64[::1], int64[::1])", twin=_farthest_numpy)

@@ -20,6 +20,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.measures.guarantees.examined import ExaminedTable, Measurement
 from sfumato.measures.guarantees.overview import TableMeasures
+from sfumato.workflow.check_words import measured_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,8 +58,12 @@ class Check:
         return {measurement.guarantee_key: measurement.value for measurement in self.measurements}
 
     def explain(self) -> str:
-        """In plain words: what each guarantee means, what was measured and how much of the table fails."""
+        """In plain words: what each guarantee means, what was measured and how much of the table fails; without
+        guarantees, what every number means that was measured.
+        """
         lines = [_summary(self.measures)]
+        if not self.guarantees:
+            lines += ["", *measured_lines(self.measures)]
         for guarantee, found in zip(self.guarantees, self.measurements, strict=True):
             verdict = "holds" if found.holds else "does NOT hold"
             lines += [
@@ -140,9 +145,10 @@ def check(
 
     if suppressed not in ("class", "drop"):
         raise ParameterError("check: suppressed must be 'class' or 'drop'")
-    roles = _schema(schema, table)
     rows = _released(table)
+    roles, guessed = _schema(schema, table, rows)
     rows, notices = _suppressed_rows(rows, roles, suppressed)
+    notices = [*guessed, *notices]
     reference = _reference(original, roles)
     asked = _listed(guarantees)
     if reference is None:
@@ -166,16 +172,39 @@ def _listed(guarantees: ClassGuarantee | Iterable[ClassGuarantee] | None) -> tup
     return asked
 
 
-def _schema(schema: Schema | str | Path | Mapping[str, Any] | None, table: Any) -> Schema:
+def _schema(schema: Schema | str | Path | Mapping[str, Any] | None, table: Any, rows: pa.Table) -> tuple[Schema, list[str]]:
+    """The roles: as given, from a `schema.toml` beside the file, or guessed from names and values, which is said."""
     if schema is None:
         if isinstance(table, Microdata):
-            return table.schema
+            return table.schema, []
+        beside = Path(table).parent / "schema.toml" if isinstance(table, (str, Path)) and "://" not in str(table) else None
+        if beside is not None and beside.is_file():
+            return Schema.load(beside), []
+        if beside is not None:
+            return _guessed(rows)
         raise InputError(
             "check needs a schema: which columns are quasi-identifiers, which sensitive? `sfumato inspect DATA` writes one."
         )
     if isinstance(schema, Schema):
-        return schema
-    return Schema.load(schema) if isinstance(schema, (str, Path)) else Schema.parse(schema)
+        return schema, []
+    return (Schema.load(schema) if isinstance(schema, (str, Path)) else Schema.parse(schema)), []
+
+
+def _guessed(rows: pa.Table) -> tuple[Schema, list[str]]:
+    from sfumato.data.profile import profile_table
+
+    roles = {column.name: column.role for column in profile_table(rows).columns}
+    quasi = [name for name, role in roles.items() if role == "quasi"]
+    sensitive = [name for name, role in roles.items() if role == "sensitive"]
+    if not quasi:
+        raise InputError(
+            "check found no column that looks like a quasi-identifier. Pass a schema; `sfumato inspect DATA` writes one."
+        )
+    told = (
+        f"the roles were guessed from names and values: quasi-identifiers {', '.join(quasi)}; "
+        f"sensitive {', '.join(sensitive) or 'none'}. Pass a schema to say it yourself."
+    )
+    return Schema.of(quasi=quasi, sensitive=sensitive), [told]
 
 
 def _released(given: Any) -> pa.Table:

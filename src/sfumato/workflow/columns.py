@@ -90,6 +90,7 @@ def released_schema(schema: Schema, table: pa.Table) -> Schema:
             order=told.order if sensitive else None,
             domain=told.domain if sensitive and told.source == "declared" else None,
             label=told.label,
+            items=told.items,
         )
     return Schema(dataset=schema.dataset, columns=columns)
 

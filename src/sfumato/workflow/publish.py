@@ -69,6 +69,7 @@ class Published:
 
     table: pa.Table = field(repr=False)
     certificate: Certificate
+    composition: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)  # the owner's exact count
 
 
 def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = silent) -> Published:
@@ -96,9 +97,13 @@ def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = 
         entered = ledger.enter_release(draft.schema.dataset, payload, token=token)
         keep_for_later(ledger, path, str(entry["sha256"]))
     view = View(draft.as_released(table), draft.schema, certificate.to_mapping(), "this release")
-    found = compare_with_earlier(ledger, view, entered, str(entry["sha256"]), draft.references.original)
+    # The certificate is public: it says what an outsider finds who holds the releases and not the original.
+    found = compare_with_earlier(ledger, view, entered, str(entry["sha256"]))
+    exact: dict[str, Any] = {}
+    if found["earlier_releases"]:
+        exact = compare_with_earlier(ledger, view, entered, str(entry["sha256"]), draft.references.original)
     progress("entering in the ledger", 1, 1)
-    return Published(table, dataclasses.replace(certificate, ledger=entered.hash, composition=found))
+    return Published(table, dataclasses.replace(certificate, ledger=entered.hash, composition=found), exact)
 
 
 def write_and_describe(table: pa.Table, path: Path) -> dict[str, Any]:

@@ -39,11 +39,11 @@ class Check(Protocol):
     def __call__(self, totals: Int) -> Int: ...
 
 
-def layout_of(table: ClassTable, sensitive: tuple[str, ...]) -> Layout:
+def layout_of(table: ClassTable, sensitive: tuple[str, ...], *, count_units: bool = True) -> Layout:
     """The layout for the sensitive attributes that the guarantees name."""
     column = 1
     units = 0
-    if table.units is not table.counts:
+    if count_units and table.units is not table.counts:
         units, column = column, column + 1
     population = -1
     if table.population.any():

@@ -71,10 +71,13 @@ class Closeness:
 
 
 def hierarchy_levels(attribute: SensitiveAttribute) -> Int:
-    """The group of every value on each level below the root, groups of all levels numbered apart."""
+    """The group of every value on each level below the root, groups of all levels numbered apart.
+
+    A hierarchy without a common root is read as if one stood above it.
+    """
     tree = attribute.hierarchy
     rows, offset = [], 0
-    for level in range(max(tree.height, 1)):
+    for level in range(max(tree.height, 1) if tree.has_root else tree.height + 1):
         _, numbers = np.unique(tree.node_of[level, attribute.leaf_of], return_inverse=True)
         rows.append(numbers.reshape(-1).astype(np.int64) + offset)
         offset += int(numbers.max(initial=-1)) + 1
@@ -105,23 +108,24 @@ class Shares:
 
 
 def beta_limits(beta: float, enhanced: bool) -> Callable[[Real], tuple[Real, Real]]:
-    """β-likeness: p ≤ q (1 + β), or q (1 + min(β, -ln q)) when enhanced."""
+    """β-likeness: p ≤ q (1 + β), or q (1 + min(β, -ln q)) when enhanced; the slack is one of the gain (p - q)/q, not of p."""
 
     def limits(shares: Real) -> tuple[Real, Real]:
         gain = np.full_like(shares, beta)
         if enhanced:
             gain = np.minimum(beta, -np.log(np.where(shares > 0, shares, 1e-300)))
-        return np.full_like(shares, -1.0), shares * (1.0 + gain)
+        return np.full_like(shares, -1.0), shares * (1.0 + gain + TOLERANCE) - class_checks.SLACK
 
     return limits
 
 
 def delta_limits(delta: float) -> Callable[[Real], tuple[Real, Real]]:
-    """δ-disclosure: q e^-δ < p < q e^δ for every value of the reference."""
+    """δ-disclosure: q e^-δ < p < q e^δ for every value of the reference; a tie breaks it, also one hidden by rounding."""
+    low, high = np.exp(-delta) * (1.0 + TOLERANCE), np.exp(delta) * (1.0 - TOLERANCE)
 
     def limits(shares: Real) -> tuple[Real, Real]:
         present = shares > 0
-        return np.where(present, shares * np.exp(-delta), -1.0), np.where(present, shares * np.exp(delta), 2.0)
+        return np.where(present, shares * low, -1.0), np.where(present, shares * high, 2.0)
 
     return limits
 

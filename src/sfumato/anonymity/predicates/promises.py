@@ -102,11 +102,11 @@ class Promises:
 def promises_of(guarantees: Sequence[ClassGuarantee], table: ClassTable) -> Promises:
     """Turn guarantees into checks on this table's totals."""
     named = tuple(dict.fromkeys(g.sensitive for g in guarantees if g.sensitive is not None))
-    layout = layout_of(table, named)
-    k, fixed, moving = 1, [], []
+    k = max((g.k for g in guarantees if isinstance(g, (KAnonymity, AlphaKAnonymity))), default=1)
+    # every class has one unit; the sum over tuples, which counts a unit in one of them, might not see it
+    layout = layout_of(table, named, count_units=k > 1)
+    fixed, moving = [], []
     for guarantee in guarantees:
-        if isinstance(guarantee, (KAnonymity, AlphaKAnonymity)):
-            k = max(k, guarantee.k)
         maker = _MAKERS.get(type(guarantee))
         if maker is None:
             raise Unsupported(
@@ -163,7 +163,7 @@ def _diversity(
 
 def _closeness(guarantee: TCloseness, table: ClassTable, layout: Layout) -> Check:
     attribute = table.sensitive[table.sensitive_index(guarantee.attribute)]
-    if guarantee.distance == "ordered" and not attribute.hierarchy.ordered:
+    if guarantee.distance == "ordered" and not attribute.ordered:
         raise Unsupported(
             f"TCloseness with distance='ordered' needs an order of '{attribute.name}': give it a numeric or date type, "
             "or list its values in `order` in the schema"

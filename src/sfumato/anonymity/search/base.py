@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymity.predicates.promises import Promises, promises_of
-from sfumato.core.errors import Infeasible, InputError, ParameterError, SchemaError
+from sfumato.core.errors import Infeasible, InputError, ParameterError, SchemaError, Unsupported
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
 from sfumato.core.outcome import Outcome
@@ -48,6 +48,8 @@ class Search(ABC):
     truthful = True
     family = "data-driven"
     protects = "respondent"
+    #: Whether it can reckon with an adversary who knows some items of a set.
+    recodes_sets = False
 
     def run(
         self,
@@ -59,7 +61,7 @@ class Search(ABC):
         randomness: Randomness | None = None,
     ) -> Outcome[Recoding]:
         """Search on the data; `population` is the table that k-map and δ-presence compare with."""
-        problem = pose(data, guarantees, population)
+        problem = pose(data, guarantees, population, recodes_sets=self.recodes_sets)
         recoding, details = self.solve(problem, progress)
         return self.outcome(problem, recoding, details)
 
@@ -82,7 +84,9 @@ class Search(ABC):
         return Outcome(recoding, problem.guarantees, method, {**shared, **details})
 
 
-def pose(data: Microdata, guarantees: Sequence[ClassGuarantee], population: Microdata | None = None) -> Problem:
+def pose(
+    data: Microdata, guarantees: Sequence[ClassGuarantee], population: Microdata | None = None, *, recodes_sets: bool = False
+) -> Problem:
     """Check the request and encode the data once."""
     asked = tuple(guarantees)
     if not asked:
@@ -94,6 +98,11 @@ def pose(data: Microdata, guarantees: Sequence[ClassGuarantee], population: Micr
             raise InputError(
                 f"{guarantee.name} compares with a population: pass population= (a table with the same quasi-identifiers)"
             )
+    if data.schema.set_valued and not recodes_sets and any(isinstance(g, KAnonymity) and g.items for g in asked):
+        raise Unsupported(
+            f"this search shows or hides whole values, so it cannot use that an adversary knows only some items of "
+            f"{', '.join(data.schema.set_valued)}. Use Hybrid, or ask for KAnonymity without items."
+        )
     chosen = _known_to_adversary(data, asked)
     sensitive = tuple(dict.fromkeys(g.sensitive for g in asked if g.sensitive is not None))
     table = encode(chosen, sensitive=sensitive, population=population)

@@ -38,6 +38,8 @@ class CellSuppression(Search):
 
     def __post_init__(self) -> None:
         require(all(value > 0 for value in self.importance.values()), "CellSuppression: importance must be above 0")
+        require(0 <= self.suppression <= 1, f"CellSuppression: suppression is a share between 0 and 1, not {self.suppression}")
+        require(0 < self.step <= 1, f"CellSuppression: step is a share above 0 and at most 1, not {self.step}")
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
         unknown = [name for name in self.importance if name not in problem.table.quasi]

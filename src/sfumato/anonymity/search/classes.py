@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from sfumato.anonymity.search.base import Problem
 from sfumato.data.class_table import ClassTable
+from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.recoding import SUPPRESSED, Recoding, Shown
+from sfumato.data.values import as_numbers
 from sfumato.kernels.grouping import group_columns
 from sfumato.kernels.rollup import add_up
 
@@ -47,28 +49,63 @@ def canonical_cells(table: ClassTable) -> Int:
     return order[table.cell_counts[order] > 0].astype(np.int64)
 
 
-def show(problem: Problem, cell: Int, first: Int, count: Int, klass: Int, ranges: NDArray[np.bool_] | None = None) -> Recoding:
-    """The recoding of entries (cells or parts of cells) assigned to classes; `ranges[a]` shows attribute a as a
-    range of its order."""
+def show(
+    problem: Problem,
+    cell: Int,
+    first: Int,
+    count: Int,
+    klass: Int,
+    ranges: NDArray[np.bool_] | None = None,
+    class_of: Int | None = None,
+) -> Recoding:
+    """The recoding of entries (cells or parts of cells) assigned to classes.
+
+    `ranges[a]` shows attribute a as a range of its order. `class_of` is the class of every tuple: people of the population who
+    were counted in a class without a record of theirs must be covered by what it shows.
+    """
     table = problem.table
     kept = np.flatnonzero(klass != SUPPRESSED)
     order = kept[np.argsort(klass[kept], kind="stable")]
     if not order.size:
         empty = tuple(table.shown_at(a, np.zeros(0, np.int32)) for a in range(len(table.quasi)))
         return Recoding(cell, first, count, np.full(klass.size, SUPPRESSED), empty, 0)
-    numbers = np.unique(klass[order], return_inverse=True)[1].reshape(-1).astype(np.int64)
+    labels, inverse = np.unique(klass[order], return_inverse=True)
+    numbers = inverse.reshape(-1).astype(np.int64)
     classes = int(numbers[-1]) + 1
-    members = table.tuple_of_cell[cell[order]]
+    recorded = _renumber(klass, order, numbers)
+    members, others = table.tuple_of_cell[cell[order]], np.zeros(classes, dtype=np.int64)
+    if class_of is not None and problem.promises.layout.population > 0:
+        alone = np.flatnonzero((table.counts == 0) & np.isin(class_of, labels))
+        place = np.searchsorted(labels, class_of[alone])
+        np.add.at(others, place, table.population[alone])
+        members, numbers = np.concatenate([members, alone]), np.concatenate([numbers, place])
+        order = np.argsort(numbers, kind="stable")
+        members, numbers = members[order], numbers[order]
     levels = tight_levels(problem, members, numbers, classes)
     representative = members[np.searchsorted(numbers, np.arange(classes))]
     shown = []
-    for a, tree in enumerate(table.hierarchies):
-        if (ranges is not None and ranges[a]) or np.any(levels[a] < 0):
+    for a in range(len(table.quasi)):
+        if ranges is not None and ranges[a]:
             shown.append(_ranges(problem, a, members, numbers, classes))
         else:
-            nodes = tree.node_of[levels[a], table.codes[a, representative]]
-            shown.append(table.shown_at(a, nodes))
-    return _merge(problem, Recoding(cell, first, count, _renumber(klass, order, numbers), tuple(shown), classes))
+            shown.append(_nodes(problem, a, levels[a], table.codes[a, representative]))
+    return _merge(problem, Recoding(cell, first, count, recorded, tuple(shown), classes), others)
+
+
+def _nodes(problem: Problem, a: int, levels: Int, leaves: NDArray[np.int32]) -> Shown:
+    """Show the common ancestors; values that have none (level -1) become `*`."""
+    tree = problem.table.hierarchies[a]
+    rootless = levels < 0
+    shown = problem.table.shown_at(a, tree.node_of[np.maximum(levels, 0), leaves])
+    if not rootless.any():
+        return shown
+    return Shown(
+        (*shown.labels, ROOT),
+        np.append(shown.loss, 1.0),
+        np.append(shown.sizes, tree.total),
+        np.append(shown.leaf, False),
+        np.where(rootless, len(shown.labels), shown.of_class).astype(np.int32),
+    )
 
 
 def _renumber(klass: Int, order: Int, numbers: Int) -> Int:
@@ -78,24 +115,35 @@ def _renumber(klass: Int, order: Int, numbers: Int) -> Int:
 
 
 def _ranges(problem: Problem, a: int, members: Int, numbers: Int, classes: int) -> Shown:
-    """Show the range of values in the attribute's order: `[28, 36)` for whole numbers, `[1.5, 2.5]` for others."""
+    """Show the range of values in the attribute's order: `[28, 36)` for whole numbers, `[1.5, 2.5]` for other numbers,
+    `low … high` for a declared order; `*` where a missing value is among them."""
     tree = problem.table.hierarchies[a]
+    numeric = in_numeric_order(tree)
     codes = problem.table.codes[a, members]
     starts = np.searchsorted(numbers, np.arange(classes))
     low = np.minimum.reduceat(codes, starts)
     high = np.maximum.reduceat(codes, starts)
     pairs, of_class = np.unique(np.stack([low, high], axis=1), axis=0, return_inverse=True)
-    labels = [_range_label(tree.leaves[int(lo)], tree.leaves[int(hi)]) for lo, hi in pairs]
-    width = (pairs[:, 1] - pairs[:, 0]).astype(np.float64)
-    total = max(len(tree.leaves) - 1, 1)
-    return Shown(tuple(labels), width / total, width + 1.0, width == 0, of_class.reshape(-1).astype(np.int32))
+    labels = [_range_label(tree.leaves[int(lo)], tree.leaves[int(hi)], numeric) for lo, hi in pairs]
+    everything = np.array([label == ROOT for label in labels], dtype=np.bool_)
+    most = len(tree.leaves) - 1
+    width = np.where(everything, most, pairs[:, 1] - pairs[:, 0]).astype(np.float64)
+    return Shown(tuple(labels), width / max(most, 1), width + 1.0, width == 0, of_class.reshape(-1).astype(np.int32))
 
 
-def _range_label(low: str | None, high: str | None) -> str | None:
+def in_numeric_order(tree: Hierarchy) -> bool:
+    """True when the leaves are numbers from small to large, missing values aside."""
+    numbers = as_numbers([leaf for leaf in tree.leaves if leaf is not None])
+    return numbers is not None and numbers == sorted(numbers)
+
+
+def _range_label(low: str | None, high: str | None, numeric: bool) -> str | None:
     if low == high:
         return low
     if low is None or high is None:
-        return "*"
+        return ROOT
+    if not numeric:
+        return f"{low} … {high}"
     if all(_is_whole(text) for text in (low, high)):
         return f"[{int(low)}, {int(high) + 1})"
     return f"[{low}, {high}]"
@@ -107,8 +155,11 @@ def _is_whole(text: str) -> bool:
     return digits.isascii() and digits.isdigit() and (digits == "0" or digits[0] != "0")
 
 
-def _merge(problem: Problem, recoding: Recoding) -> Recoding:
-    """Merge classes that show the same texts; suppress merged classes that fail (possible only for non-monotone guarantees)."""
+def _merge(problem: Problem, recoding: Recoding, others: Int) -> Recoding:
+    """Merge classes that show the same texts; suppress merged classes that fail (possible only for non-monotone guarantees).
+
+    `others` are the people of the population in each class who share no combination with a record.
+    """
     texts = []
     for shown in recoding.shown:
         index: dict[str | None, int] = {}
@@ -121,12 +172,14 @@ def _merge(problem: Problem, recoding: Recoding) -> Recoding:
     merged = Recoding(recoding.cell, recoding.first, recoding.count, klass, shown_once, int(first.size))
     if problem.promises.monotone:
         return merged
-    return _drop_failing(problem, merged)
+    return _drop_failing(problem, merged, add_up(numbers, others[:, None], int(first.size))[:, 0])
 
 
-def _drop_failing(problem: Problem, recoding: Recoding) -> Recoding:
+def _drop_failing(problem: Problem, recoding: Recoding, others: Int) -> Recoding:
     kept = recoding.klass >= 0
     totals = add_up(recoding.klass[kept], entry_totals(problem, recoding.cell[kept], recoding.count[kept]), recoding.classes)
+    if problem.promises.layout.population > 0:
+        totals[:, problem.promises.layout.population] += others
     good = problem.promises.holds(totals)
     if good.all():
         return recoding

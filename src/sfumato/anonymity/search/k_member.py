@@ -78,7 +78,8 @@ class _Growth:
     def __init__(self, problem: Problem) -> None:
         table = problem.table
         self.problem = problem
-        self.promises = problem.promises
+        # clusters are compared with all records: hardly any will be suppressed
+        self.promises = problem.promises.settled(problem.promises.totals().sum(axis=0))
         self.cells = canonical_cells(table)
         self.codes = np.ascontiguousarray(table.codes[:, table.tuple_of_cell[self.cells]])
         self.left = table.cell_counts[self.cells].copy()

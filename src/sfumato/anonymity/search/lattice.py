@@ -49,11 +49,12 @@ class Lattice(Search):
         limit = problem.allowed(self.suppression)
         found = search(tables, limit, progress, max_nodes=self.max_nodes, time_limit=self.time_limit)
         if found.levels is None:
-            raise refuse(
-                problem,
-                f"no combination of hierarchy levels reaches this with at most {self.suppression:.2%} of the records suppressed. "
-                "Allow more suppression, ask for less, or give the hierarchies a common root.",
-            )
+            why = f"no combination of hierarchy levels reaches this with at most {self.suppression:.2%} of the records suppressed"
+            if found.gap > 0:
+                why = (
+                    f"within the time limit none of the {tables.nodes:,} combinations of levels was found to reach this"
+                )
+            raise refuse(problem, f"{why}. Allow more suppression, ask for less, or give the hierarchies a common root.")
         recoding = recode_at(problem, tables, found.levels)
         details = {
             "levels": dict(zip(problem.table.quasi, found.levels, strict=True)),

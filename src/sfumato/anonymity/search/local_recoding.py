@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.anonymity.search.base import Problem, Search, refuse
 from sfumato.anonymity.search.classes import show
 from sfumato.anonymity.search.lattice import search
-from sfumato.anonymity.search.node_tables import NodeTables
+from sfumato.anonymity.search.node_tables import NodeTables, fits
 from sfumato.anonymity.search.rounds import Round
 from sfumato.anonymity.search.specialise import specialise
 from sfumato.core.params import require
@@ -50,19 +50,20 @@ class LocalRecoding(Search):
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
         totals = problem.promises.totals()
         limit = problem.allowed(self.suppression)
-        possible = np.prod([tree.height + 1.0 for tree in problem.table.hierarchies]) <= MAX_NODES
-        rounds = 0
-        class_of = np.full(problem.table.tuples, SUPPRESSED, dtype=np.int64)
-        if possible and not problem.promises.no_suppression and not problem.promises.moving:
+        possible = np.prod([tree.height + 1.0 for tree in problem.table.hierarchies]) <= MAX_NODES and fits(problem.table)
+        strict = problem.promises.no_suppression
+        rounds, class_of = 0, None
+        if possible and not strict and not problem.promises.moving:
             class_of, rounds = self._rounds(problem, totals, progress)
-        if self._suppressed(problem, class_of) > limit:
+        if class_of is None or self._suppressed(problem, class_of) > limit:
             class_of, rounds = self._start_general(problem, totals, limit, progress), 0
         if self.refine:
-            kept = totals[class_of >= 0].sum(axis=0)
-            class_of = specialise(problem, problem.promises.settled(kept), totals, class_of, partial=True, progress=progress)
+            kept = problem.promises.settled(totals[class_of >= 0].sum(axis=0))
+            # what stays behind covers the people of the parts that went, too many for a smallest chance of presence
+            class_of = specialise(problem, kept, totals, class_of, partial=not strict, progress=progress)
         klass = class_of[problem.table.tuple_of_cell]
         cells = np.arange(klass.size, dtype=np.int64)
-        recoding = show(problem, cells, np.zeros_like(cells), problem.table.cell_counts, klass)
+        recoding = show(problem, cells, np.zeros_like(cells), problem.table.cell_counts, klass, class_of=class_of)
         if recoding.suppressed > limit:
             raise refuse(
                 problem,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.anonymity.predicates.promises import Promises
 from sfumato.anonymity.search.base import Problem, Search, refuse
-from sfumato.anonymity.search.classes import canonical_cells, entry_totals, show
+from sfumato.anonymity.search.classes import canonical_cells, entry_totals, in_numeric_order, show
 from sfumato.core.errors import Unsupported
 from sfumato.core.progress import Progress
 from sfumato.data.recoding import Recoding
@@ -55,12 +55,20 @@ class Mondrian(Search):
                 "Mondrian(relaxed=True) separates equal records, so it cannot count units or compare with a population; "
                 "use relaxed=False"
             )
+        if problem.promises.no_suppression:
+            raise Unsupported(
+                "Mondrian looks at regions with records alone, so it cannot promise everybody in the population a smallest "
+                "chance of presence; use Lattice, LocalRecoding or TopDown, or minimum = 0"
+            )
         cells = canonical_cells(table)
         whole = _Part(cells, np.zeros(cells.size, dtype=np.int64), table.cell_counts[cells])
         promises = problem.promises
         total = self._totals(problem, whole)
         if not promises.holds(total[None, :]).all():
-            raise refuse(problem, "not even the table as one single class keeps this, so no partition of it can. Ask for less.")
+            why = "not even the table as one single class keeps this, so no partition of it can. Ask for less."
+            if promises.layout.population > 0:
+                why += " Of the population Mondrian counts those who share a combination with a record; Lattice counts all."
+            raise refuse(problem, why)
         promises = promises.settled(total)
         finished: list[_Part] = []
         waiting = [whole]
@@ -74,7 +82,9 @@ class Mondrian(Search):
                 waiting.extend(cut)
         klass = np.repeat(np.arange(len(finished), dtype=np.int64), [part.cell.size for part in finished])
         cell, first, count = (np.concatenate([getattr(part, name) for part in finished]) for name in ("cell", "first", "count"))
-        ranges = np.array([tree.ordered for tree in table.hierarchies], dtype=np.bool_)
+        # whoever looks people up in a register can read ranges of numbers alone
+        readable = [promises.layout.population < 0 or in_numeric_order(tree) for tree in table.hierarchies]
+        ranges = np.array([tree.ordered for tree in table.hierarchies], dtype=np.bool_) & np.array(readable)
         return show(problem, cell, first, count, klass, ranges), {"optimal": False}
 
     def _cut(self, problem: Problem, promises: Promises, part: _Part) -> list[_Part] | None:
@@ -104,7 +114,7 @@ class Mondrian(Search):
                 spread.append(float(tree.loss[tree.common_ancestor(np.unique(codes[a]))]) if tree.has_root else 1.0)
         for a in sorted(range(len(spread)), key=lambda i: (-spread[i], i)):
             if low[a] == high[a]:
-                return
+                continue
             if table.hierarchies[a].ordered:
                 yield self._at_median(part, codes[a])
             else:

@@ -24,6 +24,7 @@ from sfumato.kernels.rollup import failing_classes, roll_up, small_classes
 Int = NDArray[np.int64]
 Real = NDArray[np.float64]
 CACHE_BYTES = 512 * 1024 * 1024
+KEY_BITS = 62
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,10 @@ class NodeTables:
 
     def _pack(self, codes: NDArray[np.int32], totals: Int) -> None:
         widths = [max((len(levels[0][0]) - 1).bit_length(), 1) for levels in self.level_codes]
-        if sum(widths) > 62:
+        if sum(widths) > KEY_BITS:
             raise Unsupported(
                 f"{len(widths)} quasi-identifiers with that many different values need {sum(widths)} bits per combination; "
-                "the lattice search has 62. Use LocalRecoding after coarser hierarchies, Mondrian or TopDown, or drop attributes."
+                f"the lattice search has {KEY_BITS}. Use LocalRecoding, Mondrian or TopDown, or drop attributes."
             )
         self.shifts = np.cumsum([0, *widths[:-1]]).astype(np.int64) if widths else np.zeros(0, np.int64)
         self.masks = np.array([(1 << width) - 1 for width in widths], dtype=np.int64)
@@ -200,6 +201,12 @@ class NodeTables:
             starts[a] = total
             total += part.size
         return starts, np.concatenate(parts)
+
+
+def fits(table: ClassTable) -> bool:
+    """Whether the combinations of a table can be packed into keys."""
+    different = [np.unique(codes).size for codes in table.codes]
+    return sum(max((count - 1).bit_length(), 1) for count in different) <= KEY_BITS
 
 
 def _strip(prefix: tuple[int, ...]) -> tuple[int, ...]:

@@ -46,10 +46,12 @@ class TopDown(Search):
             problem.promises.settled(whole[0]),
             totals,
             start,
-            partial=self.partial,
+            # what stays behind covers the people of the parts that went, too many for a smallest chance of presence
+            partial=self.partial and not problem.promises.no_suppression,
             heuristic=self.heuristic,
             progress=progress,
         )
         klass = class_of[problem.table.tuple_of_cell]
         cells = np.arange(klass.size, dtype=np.int64)
-        return show(problem, cells, np.zeros_like(cells), problem.table.cell_counts, klass), {"optimal": False}
+        recoding = show(problem, cells, np.zeros_like(cells), problem.table.cell_counts, klass, class_of=class_of)
+        return recoding, {"optimal": False}

@@ -11,6 +11,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from sfumato.core.params import require
+
 Evidence = Literal["output", "output+reference", "process"]
 Direction = Literal["at_least", "at_most", "below"]
 Reference = Literal["input", "released"]
@@ -23,10 +25,16 @@ TOLERANCE = 1e-12
 class Knowledge:
     """What the adversary is assumed to know about a person: by default the values of all quasi-identifiers.
 
-    `attributes` narrows it to some columns. Other shapes of data extend this (m items, a degree, places visited).
+    `attributes` narrows it to some columns. With `items` above 0 a set-valued quasi-identifier is known in part only: up to
+    so many items of each set, all of them different. Other shapes of data extend this (a degree, places visited).
     """
 
     attributes: tuple[str, ...] | None = None
+    items: int = 0
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.items, int) and not isinstance(self.items, bool)
+        require(whole and self.items >= 0, "Knowledge: items must be a whole number, 0 or above")
 
 
 class ClassGuarantee(ABC):

@@ -1,6 +1,7 @@
 """k-anonymity: nobody can be told from fewer than k - 1 others by the quasi-identifiers.
 
 Samarati, Sweeney, "Protecting privacy when disclosing information", 1998; Sweeney, IJUFKS 10(5), 2002.
+k^m-anonymity: Terrovitis, Mamoulis, Kalnis, "Privacy-preserving anonymization of set-valued data", PVLDB 1(1), 2008.
 (α,k)-anonymity: Wong, Li, Fu, Wang, "(α,k)-anonymity", KDD 2006.
 """
 
@@ -18,10 +19,14 @@ class KAnonymity(ClassGuarantee):
     """Every class has at least `k` records (different units where the schema names a unit column).
 
     Protects against identity disclosure by an adversary who knows the quasi-identifiers (or those in `knowledge`) of a
-    person in the table. It does not hide a sensitive value that a whole class shares.
+    person in the table. It does not hide a sensitive value that a whole class shares. With `Knowledge(items=m)` a
+    set-valued quasi-identifier is known in part: whoever knows the other quasi-identifiers and 1 to m items of each set still
+    finds at least `k` records or none (k-anonymity and k^m-anonymity in one class).
 
     >>> KAnonymity(5).claim()
     'every combination of quasi-identifiers is shared by at least 5 records'
+    >>> KAnonymity(5, Knowledge(items=2)).claim()
+    'every combination of quasi-identifiers and up to 2 items of each set is shared by no record or at least 5'
     """
 
     k: int
@@ -31,18 +36,33 @@ class KAnonymity(ClassGuarantee):
     def __post_init__(self) -> None:
         require(isinstance(self.k, int) and not isinstance(self.k, bool), "KAnonymity: k must be a whole number")
         require(self.k >= 1, f"KAnonymity: k must be at least 1, not {self.k}")
+        known = self.knowledge
+        require(known is None or isinstance(known, Knowledge), "KAnonymity: knowledge must be a Knowledge, or left out")
 
     @property
     def threshold(self) -> float:
         return self.k
 
     @property
+    def items(self) -> int:
+        """How many items of each set the adversary is assumed to know; 0 stands for the whole set."""
+        return self.knowledge.items if self.knowledge is not None else 0
+
+    @property
     def adversary(self) -> str:
-        if self.knowledge is None or self.knowledge.attributes is None:
+        if self.knowledge is None or self.knowledge == Knowledge():
             return super().adversary
-        return f"knows {', '.join(self.knowledge.attributes)} of a person and that the person is in the table, and nothing else"
+        attributes = self.knowledge.attributes
+        known = "the quasi-identifiers" if attributes is None else ", ".join(attributes)
+        part = f", of a set-valued one up to {self.items} items," if self.items else ""
+        return f"knows {known} of a person{part} and that the person is in the table, and nothing else"
 
     def claim(self) -> str:
+        if self.items:
+            return (
+                f"every combination of quasi-identifiers and up to {self.items} items of each set is shared by no record "
+                f"or at least {self.k}"
+            )
         return f"every combination of quasi-identifiers is shared by at least {self.k} records"
 
 

@@ -1,0 +1,55 @@
+"""What every measured number of a table means, in words: the part of a check that needs no promise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from sfumato.measures.guarantees.overview import AttributeMeasures, TableMeasures
+
+
+def measured_lines(found: TableMeasures) -> list[str]:
+    """One line per number: its name, its value, and what it says about the worst class."""
+    lines = [
+        _line(
+            "k-anonymity", found.k, "everybody shares the quasi-identifiers with at least this many records, their own included"
+        ),
+        _line(
+            "unique records",
+            found.uniques,
+            "records that are alone in their class: whoever knows the quasi-identifiers knows them",
+        ),
+        _line(
+            "highest risk",
+            1.0 / found.k if found.k else 1.0,
+            "the chance of picking the right record of a person known to be inside",
+        ),
+    ]
+    for name, attribute in found.attributes.items():
+        lines += ["", f"About '{name}' ({attribute.values} different values), in the worst class:", *_attribute(attribute)]
+    if not found.attributes:
+        lines += ["", "No column is described as sensitive, so nothing was measured about attribute disclosure."]
+    return lines
+
+
+def _attribute(found: AttributeMeasures) -> Iterator[str]:
+    yield _line("  distinct l", found.distinct_l, "different values that the class shows; 1 gives the value away")
+    yield _line("  entropy l", found.entropy_l, "as uncertain as this many equally likely values")
+    for l, c in found.recursive_c.items():  # noqa: E741
+        yield _line(f"  recursive c, l={l}", c, f"(c,{l})-diversity holds for every c above this")
+    yield _line("  α", found.alpha, "share of the most frequent value: how sure an attacker can be")
+    where = "the original" if found.reference == "input" else "the whole table"
+    for distance, t in found.t.items():
+        yield _line(f"  t, {distance}", t, f"distance from the distribution in {where}; 0 means the class tells nothing new")
+    yield _line("  β", found.beta, f"by how many times its share in {where} a value's share grows")
+    yield _line(
+        "  β, enhanced",
+        found.enhanced_beta,
+        "the same, also limited for frequent values; infinite when a class goes past that limit",
+    )
+    yield _line("  δ", found.delta, "largest change of the logarithm of a share; infinite when a class lacks a value")
+
+
+def _line(name: str, value: float, meaning: str) -> str:
+    number = "infinite" if math.isinf(value) else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    return f"{name:<20} {number:>10}   {meaning}"
