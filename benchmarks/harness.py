@@ -194,7 +194,9 @@ WIDTHS = (6, 58, 11, 7, 9, 7, 6)
 
 def line(cells: Sequence[str]) -> str:
     """One printed line; the note is as long as it is."""
-    shown = [cell.ljust(width) if i < 2 else cell.rjust(width) for i, (cell, width) in enumerate(zip(cells, WIDTHS, strict=False))]
+    shown = [
+        cell.ljust(width) if i < 2 else cell.rjust(width) for i, (cell, width) in enumerate(zip(cells, WIDTHS, strict=False))
+    ]
     return "  ".join([*shown, cells[-1]]).rstrip()
 
 

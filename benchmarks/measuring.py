@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks import adult
 from benchmarks.harness import Case
 
-_S = "occupation"
+SENSITIVE = "occupation"
 
 
 def guarantees() -> list[Any]:
@@ -17,27 +17,32 @@ def guarantees() -> list[Any]:
 
     return [
         sf.KAnonymity(2),
-        sf.AlphaKAnonymity(0.5, 2, _S),
-        sf.DistinctLDiversity(2, _S),
-        sf.EntropyLDiversity(2, _S),
-        sf.RecursiveLDiversity(2, 2, _S),
-        sf.BetaLikeness(1, _S, reference="released"),
-        sf.BetaLikeness(1, _S, enhanced=True, reference="released"),
-        sf.TCloseness(0.2, _S, reference="released"),
-        sf.DeltaDisclosure(1, _S, reference="released"),
+        sf.AlphaKAnonymity(0.5, 2, SENSITIVE),
+        sf.DistinctLDiversity(2, SENSITIVE),
+        sf.EntropyLDiversity(2, SENSITIVE),
+        sf.RecursiveLDiversity(2, 2, SENSITIVE),
+        sf.BetaLikeness(1, SENSITIVE, reference="released"),
+        sf.BetaLikeness(1, SENSITIVE, enhanced=True, reference="released"),
+        sf.TCloseness(0.2, SENSITIVE, reference="released"),
+        sf.DeltaDisclosure(1, SENSITIVE, reference="released"),
     ]
+
+
+def raw() -> tuple[Any, Any]:
+    """The rows as Arrow reads the CSV file, nothing encoded beforehand, and their roles."""
+    import pyarrow.csv
+
+    import sfumato as sf
+
+    rows = pyarrow.csv.read_csv(adult.folder() / "adult.csv", parse_options=pyarrow.csv.ParseOptions(delimiter=";"))
+    return rows, sf.Schema.of(quasi=[name for name in adult.COLUMNS if name != SENSITIVE], sensitive=[SENSITIVE])
 
 
 def cases() -> Iterator[Case]:
     """The whole set at once."""
-    import pyarrow.csv
-
-    import sfumato as sf
     from sfumato.measures.guarantees.measure import measure_each
 
-    # as a CSV file is read by Arrow: nothing is encoded beforehand
-    rows = pyarrow.csv.read_csv(adult.folder() / "adult.csv", parse_options=pyarrow.csv.ParseOptions(delimiter=";"))
-    described = sf.Schema.of(quasi=[name for name in adult.COLUMNS if name != _S], sensitive=[_S])
+    rows, described = raw()
     yield Case(
         "adult, the nine measures of pyCANON",
         lambda _: measure_each(rows, described, guarantees()),

@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, help=f"where to write the results (default: {RESULTS.name} beside this file)")
     chosen = parser.parse_args(arguments)
     one_thread()
-    _warm()
+    warm()
     wanted = re.compile(chosen.only or "", re.IGNORECASE)
     say = _silent if chosen.json else _print
     say(line(HEADER))
@@ -70,7 +70,8 @@ def _measured(case: Case, *, quick: bool) -> Result:
     return measure(case, repeats=_QUICK_REPEATS if quick else None)
 
 
-def _warm() -> None:
+def warm() -> None:
+    """Compile the kernels when the set-up has not."""
     from sfumato.kernels import compiled
 
     if not compiled.available():

@@ -5,8 +5,9 @@ The names below load on first use; recipes and commands look attacks up in this 
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from sfumato.core.lazy import from_table
 
 _TABLE: dict[str, str] = {
     "AnswerIntersection": "sfumato.attacks.answer_intersection",
@@ -50,9 +51,7 @@ __all__ = sorted(_TABLE)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _TABLE:
-        return getattr(importlib.import_module(_TABLE[name]), name)
-    raise AttributeError(f"module 'sfumato.attacks' has no attribute {name!r}")
+    return from_table(__name__, _TABLE, name)
 
 
 def __dir__() -> list[str]:

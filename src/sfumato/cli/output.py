@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.core.certificate import plain
 from sfumato.core.progress import Progress, silent
 
 Json = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON and nothing else.")]
@@ -39,7 +40,7 @@ def complain(text: str) -> None:
 def answer(value: Mapping[str, Any], lines: str | Iterable[str], as_json: bool) -> None:
     """Print a result as JSON or in words."""
     if as_json:
-        sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=True, allow_nan=False) + "\n")
+        sys.stdout.write(json.dumps(plain(value), indent=2, ensure_ascii=True, allow_nan=False) + "\n")
         sys.stdout.flush()
     else:
         say(lines)
@@ -86,17 +87,3 @@ def pacify() -> None:
 
 def _numeric(cell: str) -> bool:
     return bool(cell) and cell.rstrip("%").strip().replace(",", "").replace(".", "", 1).isdigit()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(name): _plain(entry) for name, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, float) and value in (float("inf"), float("-inf")):
-        return "infinite" if value > 0 else "-infinite"
-    if isinstance(value, float) and value != value:
-        return None
-    if hasattr(value, "item") and not isinstance(value, (str, bytes)):
-        return _plain(value.item())
-    return value

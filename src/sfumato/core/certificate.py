@@ -75,7 +75,7 @@ class Certificate:
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
-        return _plain({**self.__dict__, "claims": [claim.__dict__ for claim in self.claims]})  # type: ignore[no-any-return]
+        return plain({**self.__dict__, "claims": [claim.__dict__ for claim in self.claims]})  # type: ignore[no-any-return]
 
     def canonical(self) -> bytes:
         """The bytes a signature covers: JSON, sorted keys, no spaces, UTF-8."""
@@ -101,15 +101,16 @@ def canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """The value as JSON can hold it: mappings, lists, numbers and words; infinite numbers as a word, NaN as nothing."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
+        return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, (tuple, list)):
-        return [_plain(entry) for entry in value]
+        return [plain(entry) for entry in value]
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
         return "infinite" if value > 0 else "-infinite"
     if isinstance(value, float) and value != value:
         return None
     if hasattr(value, "item") and not isinstance(value, (str, bytes)):
-        return _plain(value.item())
+        return plain(value.item())
     return value

@@ -4,8 +4,9 @@ PostgreSQL.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from sfumato.core.lazy import from_table
 
 _TABLE: dict[str, str] = {
     "Account": "sfumato.ledger.accounts",
@@ -32,11 +33,7 @@ __all__ = sorted(_TABLE)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _TABLE:
-        value = getattr(importlib.import_module(_TABLE[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'sfumato.ledger' has no attribute {name!r}")
+    return from_table(__name__, _TABLE, name)
 
 
 def __dir__() -> list[str]:

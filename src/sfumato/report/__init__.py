@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from sfumato.core.lazy import from_table
 
 _TABLE: dict[str, str] = {
     "Answer": "sfumato.report.content",
@@ -16,6 +17,4 @@ __all__ = sorted(_TABLE)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _TABLE:
-        return getattr(importlib.import_module(_TABLE[name]), name)
-    raise AttributeError(f"module 'sfumato.report' has no attribute {name!r}")
+    return from_table(__name__, _TABLE, name)

@@ -51,9 +51,7 @@ class Lattice(Search):
         if found.levels is None:
             why = f"no combination of hierarchy levels reaches this with at most {self.suppression:.2%} of the records suppressed"
             if found.gap > 0:
-                why = (
-                    f"within the time limit none of the {tables.nodes:,} combinations of levels was found to reach this"
-                )
+                why = f"within the time limit none of the {tables.nodes:,} combinations of levels was found to reach this"
             raise refuse(problem, f"{why}. Allow more suppression, ask for less, or give the hierarchies a common root.")
         recoding = recode_at(problem, tables, found.levels)
         details = {

@@ -4,8 +4,9 @@ searches.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from sfumato.core.lazy import from_table
 
 _TABLE = {
     "Classes": "sfumato.measures.guarantees.classes",
@@ -22,6 +23,4 @@ __all__ = sorted(_TABLE)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _TABLE:
-        return getattr(importlib.import_module(_TABLE[name]), name)
-    raise AttributeError(f"module 'sfumato.measures.guarantees' has no attribute {name!r}")
+    return from_table(__name__, _TABLE, name)

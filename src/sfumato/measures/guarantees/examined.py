@@ -64,7 +64,7 @@ class ExaminedTable:
     def classes(self, quasi: Sequence[str] | None = None) -> Classes:
         """The classes by the schema's quasi-identifiers, or by the columns an adversary is said to know."""
         names = tuple(self.schema.quasi if quasi is None else quasi)
-        if not names:
+        if not names and quasi is None:
             raise SchemaError(
                 "no column has the role 'quasi', so there are no classes to measure. "
                 'Say which columns an outsider could know about a person (role = "quasi").'

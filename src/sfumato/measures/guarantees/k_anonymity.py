@@ -1,11 +1,15 @@
 """Measuring k-anonymity and (α,k)-anonymity.
 
-k is the size of the smallest class, in different units where the schema names a unit column; α is the
-largest share that a protected value has in a class. Sweeney, "k-anonymity: a model for protecting
-privacy", IJUFKS 10(5), 2002; Wong, Li, Fu, Wang, "(α,k)-anonymity", KDD 2006.
+k is the size of the smallest class, in different units where the schema names a unit column; where an
+adversary knows sets in part, it is the fewest records of a class that share some items; α is the largest
+share that a protected value has in a class. Sweeney, "k-anonymity: a model for protecting privacy", IJUFKS
+10(5), 2002; Terrovitis, Mamoulis, Kalnis, "Privacy-preserving anonymization of set-valued data", PVLDB
+1(1), 2008; Wong, Li, Fu, Wang, "(α,k)-anonymity", KDD 2006.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,6 +23,7 @@ from sfumato.measures.guarantees.examined import (
     shown_number,
     smallest,
 )
+from sfumato.measures.guarantees.known_items import fewest_sharing
 from sfumato.measures.guarantees.protected import protected_mask
 from sfumato.measures.guarantees.thresholds import at_most, ratios
 
@@ -26,10 +31,28 @@ from sfumato.measures.guarantees.thresholds import at_most, ratios
 def measure_k_anonymity(examined: ExaminedTable, guarantee: KAnonymity) -> Measurement:
     """k of the table, under the knowledge the guarantee assumes."""
     known = guarantee.knowledge.attributes if guarantee.knowledge is not None else None
+    columns = examined.schema.quasi if known is None else known
+    sets = [name for name in columns if examined.described(name).items is not None]
+    if guarantee.items and sets:
+        return _measure_with_items(examined, guarantee, columns, sets)
     classes = examined.classes(known)
     k = smallest_class(classes)
     explanation = f"The smallest class has {shown_number(k)} {_counted(examined)}; {guarantee.k:,} are promised."
     return conclude(guarantee, classes, k, classes.units < guarantee.k, explanation)
+
+
+def _measure_with_items(examined: ExaminedTable, guarantee: KAnonymity, known: Sequence[str], sets: Sequence[str]) -> Measurement:
+    """k under knowledge of all other columns and some items of each set."""
+    classes = examined.classes([name for name in known if name not in sets])
+    fewest = fewest_sharing(examined, classes, sets, guarantee.items)
+    k = smallest(fewest)
+    explanation = (
+        f"The rarest combination of quasi-identifiers and up to {guarantee.items} items of each set is shared by "
+        f"{shown_number(k)} {_counted(examined)}; {guarantee.k:,} are promised. "
+        f"Without any item the smallest class has {shown_number(smallest_class(classes))}."
+    )
+    also = {"smallest class without items": smallest_class(classes)}
+    return conclude(guarantee, classes, k, fewest < guarantee.k, explanation, also=also)
 
 
 def measure_alpha_k_anonymity(examined: ExaminedTable, guarantee: AlphaKAnonymity) -> Measurement:

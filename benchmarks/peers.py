@@ -1,0 +1,180 @@
+"""`make bench-peers`: the Python peers on the same input in the same run, taking turns with us; CPU seconds of both.
+
+pyCANON is in the environment of the tests; anjana and anonypy get environments of their own under `benchmarks/.peers`,
+because they pin other versions. A peer that cannot be installed or fails is reported and left out. Writes `peers.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import venv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks import adult, measuring
+from benchmarks.adult import NoData
+from benchmarks.harness import HEADER, Case, line, measure, one_thread, row, summary, write
+from benchmarks.run import warm
+
+PLACE = Path(__file__).with_name(".peers")
+RESULTS = Path(__file__).with_name("peers.json")
+ROWS = 30_162
+STOP_AFTER_S = 300.0
+#: The names by which pyCANON offers the measures of `measuring.guarantees`, in that order.
+PYCANON = (
+    "k_anonymity",
+    "alpha_k_anonymity",
+    "l_diversity",
+    "entropy_l_diversity",
+    "recursive_c_l_diversity",
+    "basic_beta_likeness",
+    "enhanced_beta_likeness",
+    "t_closeness",
+    "delta_disclosure",
+)
+
+
+#: What is installed for a peer.
+PACKAGES = {"anjana": ("anjana",), "anonypy": ("anonypy", "pandas>=2.2,<3")}  # anonypy does not say that it needs pandas
+
+
+class PeerMissing(Exception):
+    """A peer could not be installed, or did not finish."""
+
+
+class Peer:
+    """A task of a peer; each call is a process of its own that reports its CPU seconds."""
+
+    def __init__(self, python: str, task: str, rows: int, argument: str = "") -> None:
+        script = Path(__file__).with_name("peer_tasks.py")
+        self._command = [python, str(script), task, str(rows), str(adult.folder()), argument]
+        self.said: dict[str, Any] = {}
+
+    def __call__(self) -> float:
+        try:
+            done = subprocess.run(self._command, check=True, capture_output=True, text=True, timeout=STOP_AFTER_S)
+        except subprocess.TimeoutExpired:
+            raise PeerMissing(f"not finished after {STOP_AFTER_S:g} s") from None
+        except subprocess.CalledProcessError as error:
+            reason = (error.stderr.strip().splitlines() or ["no message"])[-1]
+            raise PeerMissing(f"failed: {reason}") from None
+        self.said = json.loads(done.stdout.splitlines()[-1])
+        return float(self.said["cpu_s"])
+
+    def remark(self, ours: str) -> str:
+        """What both found."""
+        theirs = ", ".join(f"{name} {value:,}" for name, value in self.said.items() if name != "cpu_s")
+        return f"peer: {theirs}; ours: {ours}"
+
+
+def environment(name: str) -> str:
+    """The interpreter of a peer's environment, made on first use."""
+    folder = PLACE / name
+    python = folder / "bin" / "python"
+    ready = folder / ".installed"
+    wanted = " ".join(PACKAGES[name])
+    if not ready.exists() or ready.read_text(encoding="utf-8") != wanted:
+        print(f"installing {name} …", file=sys.stderr)
+        venv.create(folder, with_pip=True, clear=True)
+        command = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check", *PACKAGES[name]]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            raise PeerMissing(f"{name} cannot be installed: {reason}")
+        ready.write_text(wanted, encoding="utf-8")
+    return str(python)
+
+
+def pycanon() -> Iterator[Case]:
+    """Each measure alone, with eight quasi-identifiers and occupation, on raw Adult."""
+    from sfumato.measures.guarantees.measure import measure as measure_one
+
+    rows, described = measuring.raw()
+    for name, guarantee in zip(PYCANON, measuring.guarantees(), strict=True):
+        yield Case(
+            f"pyCANON, {name}",
+            lambda _, guarantee=guarantee: measure_one(rows, described, guarantee),
+            unit="s",
+            peer=Peer(sys.executable, "pycanon", ROWS, name),
+            peer_reports=True,
+            repeats=3,
+        )
+
+
+def anjana() -> Iterator[Case]:
+    """k = 5 over nine quasi-identifiers; ours finds the optimum, theirs is greedy."""
+    import sfumato as sf
+
+    python = environment("anjana")
+    make = adult.fresh(adult.table())
+    for limit in (0, 5):
+        peer = Peer(python, "anjana", ROWS, str(limit))
+        yield Case(
+            f"anjana, k=5, {limit}% suppression",
+            lambda people, limit=limit: sf.Lattice(suppression=limit / 100).run(people, [sf.KAnonymity(5)]),
+            unit="s",
+            peer=peer,
+            peer_reports=True,
+            prepare=make,
+            remark=lambda outcome, peer=peer: peer.remark(_found(outcome)),
+            repeats=3,
+        )
+
+
+def anonypy() -> Iterator[Case]:
+    """Mondrian with k = 5 over eight quasi-identifiers, on the first rows of Adult: its time grows fast."""
+    import sfumato as sf
+
+    python = environment("anonypy")
+    for rows in (2_000, 5_000):
+        peer = Peer(python, "anonypy", rows)
+        yield Case(
+            f"anonypy, Mondrian k=5, {rows:,} rows",
+            lambda people: sf.Mondrian().run(people, [sf.KAnonymity(5)]),
+            unit="s",
+            peer=peer,
+            peer_reports=True,
+            prepare=adult.fresh(adult.table().slice(0, rows), sensitive=measuring.SENSITIVE),
+            remark=lambda outcome, peer=peer: peer.remark(_found(outcome)),
+            repeats=3,
+        )
+
+
+def _found(outcome: Any) -> str:
+    details = outcome.details
+    return f"rows {details['records'] - details['suppressed']:,}, classes {details['classes']:,}"
+
+
+PEERS: tuple[Callable[[], Iterator[Case]], ...] = (pycanon, anjana, anonypy)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description="Measure the peers beside us.")
+    parser.add_argument("--only", metavar="PATTERN", default="", help="cases whose name matches this regular expression")
+    chosen = parser.parse_args(arguments)
+    one_thread()
+    warm()
+    print(line(HEADER))
+    results = []
+    for group in PEERS:
+        try:
+            for case in group():
+                if re.search(chosen.only, case.name, re.IGNORECASE):
+                    results.append(measure(case))
+                    print(line(row(results[-1])), flush=True)
+        except (PeerMissing, NoData) as missing:
+            print(f"left out: {group.__name__}: {missing}", flush=True)
+    print(f"\n{summary(results)}")
+    if not chosen.only:
+        write(results, RESULTS)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,189 @@
+"""Random inputs for every kernel, and the form in which results of its two versions are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+COUNTS = st.one_of(
+    st.integers(0, 4),
+    st.sampled_from([0, 0, 1, 10, 1_000, 2**31, 2**31 + 1, 2**40]),
+)
+SHARES = st.sampled_from([0.05, 0.1, 0.2, 0.25, 1 / 3, 0.5, 0.9, 1.0])
+
+
+@st.composite
+def totals(draw: DrawFn, width: int) -> np.ndarray:
+    """Totals with one histogram: records, units, population, then the histogram whose sum is the records."""
+    rows = draw(st.integers(0, 6))
+    histogram = np.array(
+        draw(st.lists(st.lists(COUNTS, min_size=width, max_size=width), min_size=rows, max_size=rows)), dtype=np.int64
+    ).reshape(rows, width)
+    records = histogram.sum(axis=1, keepdims=True)
+    others = np.array(
+        draw(st.lists(st.lists(COUNTS, min_size=2, max_size=2), min_size=rows, max_size=rows)), dtype=np.int64
+    ).reshape(rows, 2)
+    return np.ascontiguousarray(np.hstack([records, others, histogram]))
+
+
+@st.composite
+def distribution(draw: DrawFn, width: int) -> np.ndarray:
+    weights = draw(st.lists(st.integers(0, 9), min_size=width, max_size=width))
+    weights = weights if sum(weights) else [1] * width
+    return np.array(weights, dtype=np.float64) / sum(weights)
+
+
+@st.composite
+def too_few(draw: DrawFn) -> tuple[Any, ...]:
+    return draw(totals(2)), draw(st.integers(0, 2)), draw(st.sampled_from([1, 2, 5, 2**33]))
+
+
+@st.composite
+def distinct(draw: DrawFn) -> tuple[Any, ...]:
+    width = draw(st.integers(1, 5))
+    return draw(totals(width)), 3, width, draw(st.integers(1, 6))
+
+
+@st.composite
+def entropy(draw: DrawFn) -> tuple[Any, ...]:
+    width = draw(st.integers(1, 5))
+    return draw(totals(width)), 3, width, draw(st.sampled_from([1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0]))
+
+
+@st.composite
+def recursive(draw: DrawFn) -> tuple[Any, ...]:
+    width = draw(st.integers(1, 5))
+    return draw(totals(width)), 3, width, draw(st.sampled_from([0.3, 0.7, 1.0, 1.1, 2.0, 4.0])), draw(st.integers(1, 6))
+
+
+@st.composite
+def closeness(draw: DrawFn) -> tuple[Any, ...]:
+    width = draw(st.integers(1, 5))
+    shares = draw(distribution(width))
+    rows = [np.arange(width)]
+    if draw(st.booleans()):
+        parents = np.sort(np.array(draw(st.lists(st.integers(0, 2), min_size=width, max_size=width))))
+        rows.append(width + np.unique(parents, return_inverse=True)[1])
+    groups = np.ascontiguousarray(np.stack(rows).astype(np.int64))
+    reference = np.zeros(int(groups.max()) + 1)
+    for level in groups:
+        np.add.at(reference, level, shares)
+    return draw(totals(width)), 3, width, groups, reference, draw(SHARES)
+
+
+@st.composite
+def ordered_closeness(draw: DrawFn) -> tuple[Any, ...]:
+    width = draw(st.integers(1, 5))
+    return draw(totals(width)), 3, width, draw(distribution(width)), draw(SHARES)
+
+
+@st.composite
+def shares_outside(draw: DrawFn) -> tuple[Any, ...]:
+    width = draw(st.integers(1, 5))
+    limits = st.lists(SHARES, min_size=width, max_size=width)
+    low = np.array(draw(st.one_of(limits, st.just([-1.0] * width))))
+    high = np.array(draw(st.one_of(limits, st.just([2.0] * width))))
+    return draw(totals(width)), 3, width, low / 4, high, draw(st.integers(0, 1))
+
+
+@st.composite
+def group_keys(draw: DrawFn) -> tuple[Any, ...]:
+    keys = st.one_of(st.integers(0, 5), st.integers(0, 2**62))
+    return (np.array(draw(st.lists(keys, max_size=40)), dtype=np.int64),)
+
+
+@st.composite
+def _packed(draw: DrawFn) -> tuple[Any, ...]:
+    """Packed keys of two attributes (3 and 2 bits), each with a table of losses."""
+    count = draw(st.integers(0, 12))
+    codes = st.lists(st.integers(0, 31), min_size=count, max_size=count, unique=True)
+    keys = np.array(draw(codes), dtype=np.int64)
+    shifts, masks = np.array([0, 3], dtype=np.int64), np.array([7, 3], dtype=np.int64)
+    losses = np.array(draw(st.lists(st.floats(0, 0.5), min_size=12, max_size=12)))
+    sizes = np.array(draw(st.lists(st.lists(COUNTS, min_size=2, max_size=2), min_size=count, max_size=count)), dtype=np.int64)
+    return keys, sizes.reshape(count, 2), shifts, masks, np.array([0, 8], dtype=np.int64), losses
+
+
+@st.composite
+def roll_up(draw: DrawFn) -> tuple[Any, ...]:
+    keys, sizes, *_ = draw(_packed())
+    parents = np.array(draw(st.lists(st.integers(0, 7), min_size=8, max_size=8)), dtype=np.int64)
+    return keys, sizes, 0, 7, parents ^ np.arange(8)
+
+
+@st.composite
+def class_losses(draw: DrawFn) -> tuple[Any, ...]:
+    keys, _, *rest = draw(_packed())
+    return keys, *rest
+
+
+@st.composite
+def small_classes(draw: DrawFn) -> tuple[Any, ...]:
+    keys, sizes, *rest = draw(_packed())
+    return keys, sizes, draw(st.integers(0, 1)), draw(st.sampled_from([1, 2, 5, 2**33])), *rest
+
+
+@st.composite
+def failing_classes(draw: DrawFn) -> tuple[Any, ...]:
+    keys, sizes, *rest = draw(_packed())
+    # a class without records never fails
+    need = np.array([draw(st.sampled_from([0, -1, 1, int(size)])) if size else 0 for size in sizes[:, 0]], dtype=np.int64)
+    return keys, sizes, need, *rest
+
+
+@st.composite
+def add_up(draw: DrawFn) -> tuple[Any, ...]:
+    _, sizes, *_ = draw(_packed())
+    groups = draw(st.integers(1, 5))
+    numbers = draw(st.lists(st.integers(0, groups - 1), min_size=len(sizes), max_size=len(sizes)))
+    return np.array(numbers, dtype=np.int64), sizes, groups
+
+
+@st.composite
+def nearest(draw: DrawFn) -> tuple[Any, ...]:
+    """Two attributes with 3 and 2 leaves; a cost for every pair of node and leaf."""
+    count = draw(st.integers(0, 8))
+    widths, nodes = [3, 2], [4, 3]
+    codes = np.array(
+        [draw(st.lists(st.integers(0, width - 1), min_size=count, max_size=count)) for width in widths], dtype=np.int32
+    ).reshape(2, count)
+    left = np.array(draw(st.lists(st.integers(0, 2), min_size=count, max_size=count)), dtype=np.int64)
+    cells = widths[0] * nodes[0] + widths[1] * nodes[1]
+    # few different costs, so that ties are common
+    tables = np.array(draw(st.lists(st.sampled_from([0.0, 0.25, 0.5]), min_size=cells, max_size=cells)))
+    at = np.array([draw(st.integers(0, n - 1)) for n in nodes], dtype=np.int64)
+    starts = np.array([0, widths[0] * nodes[0]], dtype=np.int64)
+    return codes, left, tables, starts, np.array(widths, dtype=np.int64), at
+
+
+INPUTS: dict[str, Callable[[], SearchStrategy[tuple[Any, ...]]]] = {
+    "add_up": add_up,
+    "cheapest": nearest,
+    "class_losses": class_losses,
+    "closeness": closeness,
+    "distinct": distinct,
+    "entropy": entropy,
+    "failing_classes": failing_classes,
+    "farthest": nearest,
+    "group_keys": group_keys,
+    "ordered_closeness": ordered_closeness,
+    "recursive": recursive,
+    "roll_up": roll_up,
+    "shares_outside": shares_outside,
+    "small_classes": small_classes,
+    "too_few": too_few,
+}
+
+
+def comparable(name: str, result: Any) -> list[Any]:
+    """Numbers in an order that does not depend on how a kernel walks over its input."""
+    if name == "roll_up":
+        keys, sums = result
+        order = np.argsort(keys)
+        return [keys[order].tolist(), sums[order].tolist()]
+    parts = result if isinstance(result, tuple) else (result,)
+    return [part.tolist() if isinstance(part, np.ndarray) else part for part in parts]
