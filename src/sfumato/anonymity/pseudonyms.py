@@ -1,10 +1,8 @@
-"""Pseudonyms: identifiers replaced by names that look random and are the same for the same person in every
-table.
+"""Pseudonyms: identifiers replaced by names that look random and are the same for the same person in every table.
 
-A pseudonym is HMAC-SHA256 of scope and identifier under the owner's key, in base 32: without the key nobody
-can compute it from a guessed identifier or go back; other scopes give unrelated pseudonyms, so that tables
-which must not be joined cannot be. It is no protection by itself: the other attributes still single people
-out, see `WARNING`.
+A pseudonym is HMAC-SHA256 of scope and identifier under the owner's key, in base 32: without the key nobody can
+compute it from a guessed identifier or go back; other scopes give unrelated pseudonyms, so that tables which must
+not be joined cannot be. It is no protection by itself: the other attributes still single people out, see `WARNING`.
 Pfitzmann, Hansen, "A terminology for talking about privacy by data minimization", 2010; RFC 2104.
 """
 
@@ -48,11 +46,10 @@ WARNING = (
 
 @dataclass(frozen=True)
 class Pseudonyms:
-    """Pseudonyms of one scope, a kind of identifier such as "patient"; equal scopes and keys give equal
-    pseudonyms.
+    """Pseudonyms of one scope, a kind of identifier such as "patient"; equal scopes and keys give equal pseudonyms.
 
-    `length` counts characters of 5 bits each (26 are 130 bits). `unicode_form="NFC"` takes composed and
-    decomposed spellings of a name for the same; otherwise identifiers are compared as they are.
+    `length` counts characters of 5 bits each (26 are 130 bits). `unicode_form="NFC"` takes composed and decomposed
+    spellings of a name for the same; otherwise identifiers are compared as they are.
 
     >>> patients = Pseudonyms(OwnerKey(bytes(32)), scope="patient")
     >>> patients.of("Ada") == patients.of("Ada") != Pseudonyms(OwnerKey(bytes(32)), scope="doctor").of("Ada")

@@ -1,7 +1,7 @@
 """The certificate of a release: what is claimed, what was measured, and on what evidence.
 
-A certificate is plain data (`to_mapping` / `from_mapping`) in a canonical JSON form, so that anybody can read it, re-check the
-claims whose evidence is in the files, and verify the owner's signature over exactly those bytes.
+A certificate is plain data (`to_mapping` / `from_mapping`) in a canonical JSON form, so that anybody can read it,
+re-check the claims whose evidence is in the files, and verify the owner's signature over exactly those bytes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ FORMAT = "sfumato-certificate-1"
 
 @dataclass(frozen=True)
 class Claim:
-    """One guarantee: what was promised, what was measured, whether it holds, and what one needs to check that again.
+    """One guarantee: what was promised, what was measured, whether it holds, and what one needs to check that
+    again.
 
-    `reference` names the digest of the second file where the evidence is `output+reference`; `argument` and `ledger_entry`
-    stand in for files where the evidence is a process.
+    `reference` names the digest of the second file where the evidence is `output+reference`; `argument` and
+    `ledger_entry` stand in for files where the evidence is a process.
     """
 
     guarantee: str

@@ -18,8 +18,8 @@
     ├── LedgerError             the ledger is damaged or cannot be reached
     └── Cancelled               stopped by the user
 
-A message says what, why and what to do. No message carries a record value; the exception is a
-schema or hierarchy that the data owner is editing, whose messages are marked by `owner_only`.
+A message says what, why and what to do. No message carries a record value; the exception is a schema or hierarchy
+that the data owner is editing, whose messages are marked by `owner_only`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What a room returns: a result, the guarantees it claims, and the details of how it was reached.
 
-Rooms never make releases: `workflow.publish` turns an outcome into one, after it has been measured by somebody else.
+Rooms never make releases: `workflow.publish` turns an outcome into one, after it has been measured by somebody
+else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Randomness as a byte source.
 
-The operating system's generator by default; an AES-CTR stream keyed by it where many bytes are needed; a seeded stream
-for tests and demonstrations, which marks every release it touches as a demonstration.
+The operating system's generator by default; an AES-CTR stream keyed by it where many bytes are needed; a seeded
+stream for tests and demonstrations, which marks every release it touches as a demonstration.
 """
 
 from __future__ import annotations

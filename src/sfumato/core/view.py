@@ -13,7 +13,8 @@ from typing import Any
 class View:
     """A published result with what its certificate says: everything an outsider has.
 
-    `result` is an Arrow table for a table release; `schema` gives the roles of its columns; `certificate` is the public part.
+    `result` is an Arrow table for a table release; `schema` gives the roles of its columns; `certificate` is the
+    public part.
     """
 
     result: Any
@@ -26,8 +27,9 @@ class View:
 class AttackResult:
     """How far an attack got, beside what blind guessing gets.
 
-    `success` and `baseline` are rates in [0, 1]; `interval` is a 95 % interval of the success rate; `targets` is how many
-    people were attacked; `finding` says in one sentence what it means; `details` holds counts, never record values.
+    `success` and `baseline` are rates in [0, 1]; `interval` is a 95 % interval of the success rate; `targets` is
+    how many people were attacked; `finding` says in one sentence what it means; `details` holds counts, never
+    record values.
     """
 
     attack: str

@@ -1,8 +1,8 @@
 """The class table: all that a search over classes needs, in codes.
 
 One `GROUP BY` of quasi-identifiers and sensitive values gives the cells; the cells give the distinct tuples of
-quasi-identifiers with their
-counts and, per tuple, a histogram of each sensitive attribute. Searches work on these arrays and never see a row.
+quasi-identifiers with their counts and, per tuple, a histogram of each sensitive attribute. Searches work on these
+arrays and never see a row.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class SensitiveAttribute:
 class ClassTable:
     """Distinct tuples of quasi-identifiers with counts and histograms, and the cells behind them.
 
-    `codes[a, t]` is the leaf of attribute a in tuple t; `counts[t]` its records; `units[t]` its units (equal to the records
-    without a unit column); `population[t]` its people in the population table (zeros without one); cell c belongs to
-    tuple `tuple_of_cell[c]` and has value `sensitive_codes[s, c]` of sensitive attribute s.
+    `codes[a, t]` is the leaf of attribute a in tuple t; `counts[t]` its records; `units[t]` its units (equal to the
+    records without a unit column); `population[t]` its people in the population table (zeros without one); cell c
+    belongs to tuple `tuple_of_cell[c]` and has value `sensitive_codes[s, c]` of sensitive attribute s.
     """
 
     quasi: tuple[str, ...]
@@ -230,8 +230,8 @@ def _assemble(
         cell_counts=cell_counts,
         keys=grouped.select([*quasi, *(attribute.name for attribute in attributes)]),
         set_valued={
-            name: ItemSets.of(name, schema.columns[name], tree.leaves, schema.folder)
-            for name, tree in zip(quasi, trees, strict=True)
+            name: ItemSets.of(name, schema.columns[name], (tree.leaves[i] for i in np.unique(codes)), schema.folder)
+            for name, tree, codes in zip(quasi, trees, coded, strict=True)
             if schema.columns[name].items is not None
         },
     )

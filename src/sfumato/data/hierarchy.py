@@ -1,10 +1,9 @@
 """Domain generalisation hierarchies: a rooted tree of values per column.
 
 Leaves are the values of the data, inner nodes their generalisations. The tree is kept as a matrix of node ids, one
-row per level and
-one column per leaf, which is what recoding needs; a branch that is shorter than the others repeats its node upward,
-so unbalanced trees
-are ordinary. Samarati, "Protecting respondents' identities in microdata release", IEEE TKDE 13(6), 2001.
+row per level and one column per leaf, which is what recoding needs; a branch that is shorter than the others
+repeats its node upward, so unbalanced trees are ordinary. Samarati, "Protecting respondents' identities in
+microdata release", IEEE TKDE 13(6), 2001.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ class Hierarchy:
     """A tree over `leaves`.
 
     `node_of[level, leaf]` is the node a leaf is generalised to; level 0 is the leaf itself. `labels[node]` is its
-    text (None for a missing value), `sizes[node]` how many values of the domain lie below it. `ordered` says whether
-    the leaves have a natural order (numbers, dates, a declared order), and then they are stored in it.
+    text (None for a missing value), `sizes[node]` how many values of the domain lie below it. `ordered` says
+    whether the leaves have a natural order (numbers, dates, a declared order), and then they are stored in it.
     """
 
     leaves: tuple[str | None, ...] = field(repr=False)

@@ -1,8 +1,7 @@
 """Hierarchies made from a description: files, nested trees, intervals, masks, dates, frequency groups.
 
 Each builder takes the description and the values that occur, and returns a tree that covers them. What a builder
-learns from the data
-(the frequencies) is marked `source = "data"`.
+learns from the data (the frequencies) is marked `source = "data"`.
 """
 
 from __future__ import annotations
@@ -34,7 +33,8 @@ def build(
 ) -> Hierarchy:
     """The hierarchy of a column over the values that occur in it; missing values become a leaf below the root.
 
-    The values of a set-valued column are whole sets, which are shown or not; what its schema describes are single items.
+    The values of a set-valued column are whole sets, which are shown or not; what its schema describes are single
+    items.
     """
     spec = column.hierarchy if column.hierarchy is not None and column.items is None else HierarchySpec(flat=True)
     known = _domain(column, values)

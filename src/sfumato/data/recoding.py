@@ -1,7 +1,7 @@
 """What a search decides: into which class every record goes, and which values that class shows.
 
-`Recoding` speaks in codes of the class table; `RecodingTable` is the same decision in values, ready to be joined with the
-rows by any engine.
+`Recoding` speaks in codes of the class table; `RecodingTable` is the same decision in values, ready to be joined
+with the rows by any engine.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ SUPPRESSED = -1
 class Shown:
     """The values a quasi-identifier may show in the release: text, loss and, per class, which one (`of_class`).
 
-    `labels[i]` is None for a missing value; `leaf[i]` is True when it is an original value; `sizes[i]` is the number of
-    domain values it stands for and `bounds[i]` its numeric extent where it is a range made by a partitioning.
+    `labels[i]` is None for a missing value; `leaf[i]` is True when it is an original value; `sizes[i]` is the
+    number of domain values it stands for and `bounds[i]` its numeric extent where it is a range made by a
+    partitioning.
     """
 
     labels: tuple[str | None, ...]
@@ -38,9 +39,9 @@ class Shown:
 class Recoding:
     """Cells of the class table assigned to classes.
 
-    A cell is a distinct combination of quasi-identifiers and sensitive values. Entry e assigns `count[e]` records of
-    cell `cell[e]`, starting with its record number `first[e]`, to class `klass[e]` or to `SUPPRESSED`. A method that never
-    separates equal records has exactly one entry per cell.
+    A cell is a distinct combination of quasi-identifiers and sensitive values. Entry e assigns `count[e]` records
+    of cell `cell[e]`, starting with its record number `first[e]`, to class `klass[e]` or to `SUPPRESSED`. A method
+    that never separates equal records has exactly one entry per cell.
     """
 
     cell: NDArray[np.int64]
@@ -97,7 +98,8 @@ class Recoding:
 
 @dataclass(frozen=True, eq=False)
 class RecodingTable:
-    """A recoding in values: `keys` are the cells as `Relation.group` returned them, `classes` the released values per class.
+    """A recoding in values: `keys` are the cells as `Relation.group` returned them, `classes` the released values
+    per class.
 
     Entry e: records `first[e] … first[e] + count[e] - 1` of key `key[e]` show class `klass[e]`; those with
     `SUPPRESSED` are dropped. `quasi` names the columns that are replaced.

@@ -1,7 +1,7 @@
 """What a dataset needs from the engine that holds its rows.
 
-A relation is a table somewhere: Arrow columns in this process, a DuckDB or PostgreSQL table, a Spark table. The searches see
-only the result of one `GROUP BY` (`group`); the release is produced by one join (`recode`).
+A relation is a table somewhere: Arrow columns in this process, a DuckDB or PostgreSQL table, a Spark table. The
+searches see only the result of one `GROUP BY` (`group`); the release is produced by one join (`recode`).
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ class Relation(Protocol):
         """The number of rows."""
 
     def group(self, columns: Sequence[str], *, unit: str | None = None, weight: str | None = None) -> pa.Table:
-        """The distinct tuples of `columns`, missing values as values, with the columns COUNT (int64), UNITS (int64: units
-        whose smallest tuple this is, so that summing over tuples counts each unit once) when `unit` is given, and WEIGHT
-        (float64: sum of weights) when `weight` is given."""
+        """The distinct tuples of `columns`, missing values as values, with the columns COUNT (int64), UNITS (int64:
+        units whose smallest tuple this is, so that summing over tuples counts each unit once) when `unit` is given,
+        and WEIGHT (float64: sum of weights) when `weight` is given.
+        """
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """All rows, a batch at a time."""

@@ -31,8 +31,8 @@ class ShownValue:
 class ReleasedTable:
     """The rows that were published.
 
-    `records` is how many records the original had, so that `records - table.num_rows` were suppressed. `ranges` describes
-    shown values that are no hierarchy node (ranges made by partitioning), by column and text.
+    `records` is how many records the original had, so that `records - table.num_rows` were suppressed. `ranges`
+    describes shown values that are no hierarchy node (ranges made by partitioning), by column and text.
     """
 
     table: pa.Table = field(repr=False)

@@ -28,7 +28,8 @@ class HierarchySpec(_Frozen):
 
     `file`: CSV, one leaf per row, one level per column. `tree`: nested tables, leaves as lists. `intervals`: nested
     widths, half-open, counted from `origin`. `mask`: replace characters from the `right` or `left`, one per level.
-    `dates`: units from fine to coarse. `frequency`: group sizes, most frequent values first. `flat`: the value or `*`.
+    `dates`: units from fine to coarse. `frequency`: group sizes, most frequent values first. `flat`: the value or
+    `*`.
     """
 
     file: str | None = None
@@ -61,9 +62,10 @@ class HierarchySpec(_Frozen):
 class Column(_Frozen):
     """One column: its `role`, `type`, what it may contain and how it generalises.
 
-    `source` says where bounds and domain come from: `declared` by the owner or learnt from the `data`. `importance` weighs
-    the column in the loss. `missing` lists codes that mean "no value". `order` lists the values of an ordered category.
-    `items` is the separator of a set-valued column, for instance `|`; its hierarchy is then one of single items.
+    `source` says where bounds and domain come from: `declared` by the owner or learnt from the `data`. `importance`
+    weighs the column in the loss. `missing` lists codes that mean "no value". `order` lists the values of an
+    ordered category. `items` is the separator of a set-valued column, for instance `|`; its hierarchy is then one
+    of single items.
     """
 
     role: Role = "plain"

@@ -1,7 +1,8 @@
 """One text form per value, so that data, hierarchies and files agree whatever type carried the value.
 
-Whole numbers print without a point (`39`, also when a float column carries them), dates in ISO form, booleans as `true` and
-`false`; text stays as it is, leading zeros included; a missing value is None and never the text "None" or "nan".
+Whole numbers print without a point (`39`, also when a float column carries them), dates in ISO form, booleans as
+`true` and `false`; text stays as it is, leading zeros included; a missing value is None and never the text "None"
+or "nan".
 """
 
 from __future__ import annotations

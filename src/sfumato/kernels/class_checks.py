@@ -1,10 +1,10 @@
 """Class checks on histograms: does a class keep a promise, and if not, how many of its records must go at least?
 
 Every check returns one number per class: 0 when the class keeps the promise; otherwise a lower bound on the number
-of its records that
-any finer partition must suppress. The bound rests on monotonicity: parts of a class that keep the promise also keep it
-together, so the kept records of a failing class form a sub-multiset that keeps it; the largest such sub-multiset is
-found in closed form or by bisection. It lets a search cut whole regions of a lattice by score.
+of its records that any finer partition must suppress. The bound rests on monotonicity: parts of a class that keep
+the promise also keep it together, so the kept records of a failing class form a sub-multiset that keeps it; the
+largest such sub-multiset is found in closed form or by bisection. It lets a search cut whole regions of a lattice
+by score.
 
 `totals` has one row per class; `start` and `width` select the histogram columns; column 0 holds the records.
 """
@@ -100,8 +100,8 @@ def _entropies(counts: Real) -> Real:
 def entropy(totals: Int, start: int, width: int, least: float) -> Int:
     """Entropy below ln(least). The most even part of a given size is the class with its counts cut at a level.
 
-    The comparison is the plain one of -Σ p ln p in floating point, without slack: a class that is uniform over exactly `least`
-    values may be rejected by the last bit, never a worse one accepted.
+    The comparison is the plain one of -Σ p ln p in floating point, without slack: a class that is uniform over
+    exactly `least` values may be rejected by the last bit, never a worse one accepted.
     """
     need = np.zeros(totals.shape[0], dtype=np.int64)
     threshold = math.log(least)
@@ -222,8 +222,8 @@ def _closeness_numpy(totals: Int, start: int, width: int, group_of: Int, shares:
 def closeness(totals: Int, start: int, width: int, group_of: Int, shares: Real, t: float) -> Int:
     """Mean over levels of the variational distance of a partition of the values is above t.
 
-    One level of singletons is the equal-distance earth mover's distance, the levels of a hierarchy the hierarchical one.
-    `group_of[level, value]` numbers the groups of all levels; `shares[group]` is the reference share.
+    One level of singletons is the equal-distance earth mover's distance, the levels of a hierarchy the hierarchical
+    one. `group_of[level, value]` numbers the groups of all levels; `shares[group]` is the reference share.
     """
     rows = totals.shape[0]
     levels = group_of.shape[0]

@@ -1,8 +1,8 @@
 """Compiled kernels that never compile in the middle of a user's command.
 
-A kernel is a plain Python function with a fixed Numba signature and a NumPy twin. `warm` compiles all kernels into Numba's cache
-and leaves a stamp; a process that finds the stamp loads the machine code, any other uses the twins, which are slower and
-give the same numbers.
+A kernel is a plain Python function with a fixed Numba signature and a NumPy twin. `warm` compiles all kernels into
+Numba's cache and leaves a stamp; a process that finds the stamp loads the machine code, any other uses the twins,
+which are slower and give the same numbers.
 """
 
 from __future__ import annotations

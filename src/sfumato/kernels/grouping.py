@@ -1,7 +1,7 @@
 """Grouping of coded rows: which rows are equal, and where each group appears first.
 
-Codes of several columns are packed into one 64-bit key; where they need more than 63 bits, a prefix of columns is replaced by its
-group number first, which is exact for any number of columns.
+Codes of several columns are packed into one 64-bit key; where they need more than 63 bits, a prefix of columns is
+replaced by its group number first, which is exact for any number of columns.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ def _cheapest_numpy(codes: Int32, left: Int, tables: Real, starts: Int, widths: 
 def cheapest(codes: Int32, left: Int, tables: Real, starts: Int, widths: Int, nodes: Int) -> tuple[int, float]:
     """The entry with records left whose joining makes the cheapest class, and that class's loss per record.
 
-    `tables[starts[a] + node * widths[a] + leaf]` is the weighted loss of the lowest common ancestor of node and leaf;
-    `nodes[a]` is the node the cluster shows now. Ties go to the lowest entry.
+    `tables[starts[a] + node * widths[a] + leaf]` is the weighted loss of the lowest common ancestor of node and
+    leaf; `nodes[a]` is the node the cluster shows now. Ties go to the lowest entry.
     """
     best = -1
     lowest = np.inf

@@ -1,8 +1,8 @@
 """Roll-ups: the classes of a more general node from the classes of a less general one.
 
 A class is a packed 64-bit key with one bit field per attribute, a count of records and units, people in the
-population, and a histogram of sensitive
-values. Generalising one attribute changes one field (`key ^ change[field]`); equal keys are then added up.
+population, and a histogram of sensitive values. Generalising one attribute changes one field (`key ^
+change[field]`); equal keys are then added up.
 """
 
 from __future__ import annotations
@@ -132,8 +132,9 @@ def _failing_classes_numpy(
 def failing_classes(
     keys: Int, totals: Int, need: Int, shifts: Int, masks: Int, starts: Int, losses: Real
 ) -> tuple[int, int, float, int, float]:
-    """Failing classes (need not 0): their records, the number of the other classes, what suppressing them adds to the loss, and
-    lower bounds of records and added loss for every less general node."""
+    """Failing classes (need not 0): their records, the number of the other classes, what suppressing them adds to
+    the loss, and lower bounds of records and added loss for every less general node.
+    """
     suppressed = 0
     kept = 0
     penalty = 0.0

@@ -101,8 +101,16 @@ def _sorted_ranks(columns: list[_Ranked]) -> Iterator[NDArray[np.int32]]:
     keys = _packed(columns)
     if len(keys) <= 1:
         # All columns fit into one key: equal keys are equal rows, so the sorted keys themselves say what
-        # each row holds.
-        yield from _unpacked(np.sort(keys[0]) if keys else None, columns)
+        # each row holds. Most rows of a release equal their neighbour, and digits are taken apart once for
+        # all of them.
+        if keys:
+            ordered = np.sort(keys[0])
+            starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+            lengths = np.diff(starts, append=ordered.size)
+            for column, digits in zip(columns, _unpacked(ordered[starts], columns), strict=True):
+                yield column.ranks if digits is None else np.repeat(digits, lengths)
+        else:
+            yield from (column.ranks for column in columns)
         return
     order = np.lexsort(keys[::-1])
     for column in columns:
@@ -126,11 +134,12 @@ def _packed(columns: list[_Ranked]) -> list[NDArray[np.int64]]:
     return keys
 
 
-def _unpacked(key: NDArray[np.int64] | None, columns: list[_Ranked]) -> Iterator[NDArray[np.int32]]:
-    digits = []
+def _unpacked(key: NDArray[np.int64], columns: list[_Ranked]) -> Iterator[NDArray[np.int32] | None]:
+    """The digits of each key, None for a column that has no digit because all rows hold the same."""
+    digits: list[NDArray[np.int32] | None] = []
     for column in reversed(columns):
-        if column.size <= 1 or key is None:
-            digits.append(column.ranks)
+        if column.size <= 1:
+            digits.append(None)
             continue
         rest = key // column.size
         digits.append((key - rest * column.size).astype(np.int32))

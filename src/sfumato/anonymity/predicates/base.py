@@ -1,9 +1,9 @@
 """The totals of classes, and a check on them.
 
 Totals are one row of integers per class: records, units, people of the population, then the histograms of the
-sensitive attributes side by
-side. A check returns 0 for a class that keeps the promise; a positive number is a lower bound on the records that any finer
-partition of the class must suppress; `NO_BOUND` marks a failing class about whose parts nothing is known.
+sensitive attributes side by side. A check returns 0 for a class that keeps the promise; a positive number is a
+lower bound on the records that any finer partition of the class must suppress; `NO_BOUND` marks a failing class
+about whose parts nothing is known.
 """
 
 from __future__ import annotations

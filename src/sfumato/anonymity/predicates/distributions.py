@@ -1,8 +1,7 @@
 """Checks that compare a class's distribution with a reference: t-closeness, β-likeness, δ-disclosure, (α,k).
 
 The reference may be the input, fixed before the search, or the released rows, which depend on what is suppressed;
-`with_shares` gives the
-same check for another reference.
+`with_shares` gives the same check for another reference.
 """
 
 from __future__ import annotations

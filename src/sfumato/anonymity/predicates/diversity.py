@@ -16,8 +16,8 @@ from sfumato.kernels import class_checks
 class Diversity:
     """One reading of l-diversity on the histogram columns from `start` on.
 
-    With protected values a class without any of them is exempt. For distinct values a failing class must still lose its protected
-    records; for the other readings nothing is known about its parts.
+    With protected values a class without any of them is exempt. For distinct values a failing class must still lose
+    its protected records; for the other readings nothing is known about its parts.
     """
 
     reading: Literal["distinct", "entropy", "recursive"]

@@ -36,8 +36,9 @@ from sfumato.data.class_table import ClassTable
 class Promises:
     """Every guarantee of a search as checks on totals.
 
-    `k` is the largest k asked for, on units; `fixed` are the other checks; `moving` are checks whose reference is the released
-    rows, with the histogram columns they follow; `hopeless` marks tables in which no class may be suppressed.
+    `k` is the largest k asked for, on units; `fixed` are the other checks; `moving` are checks whose reference is
+    the released rows, with the histogram columns they follow; `hopeless` marks tables in which no class may be
+    suppressed.
     """
 
     layout: Layout

@@ -1,1 +1,3 @@
-"""Searches over classes: full-domain lattice, local recoding, Mondrian, clustering, top-down specialisation, cell suppression."""
+"""Searches over classes: full-domain lattice, local recoding, Mondrian, clustering, top-down specialisation, cell
+suppression.
+"""

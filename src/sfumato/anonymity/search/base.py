@@ -1,8 +1,7 @@
 """What all searches share: the problem in codes, and the outcome.
 
 A search is a frozen dataclass of parameters; `run` encodes the data once, searches on codes and returns a recoding
-with the guarantees it
-claims. It never writes and never certifies.
+with the guarantees it claims. It never writes and never certifies.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Branch and bound over boxes of a lattice: for lattices too large to hold, and for searches with a time limit.
 
-A box is the set of nodes between a lowest and a highest corner. No node in it costs less than the loss of the lowest
-corner without
-suppression plus what suppression adds at the highest corner; if the highest corner must suppress too much, so must all. The box
-with the smallest bound is split first, so the bound of the next box minus the best loss found is the gap at any time.
+A box is the set of nodes between a lowest and a highest corner. No node in it costs less than the loss of the
+lowest corner without suppression plus what suppression adds at the highest corner; if the highest corner must
+suppress too much, so must all. The box with the smallest bound is split first, so the bound of the next box minus
+the best loss found is the gap at any time.
 """
 
 from __future__ import annotations

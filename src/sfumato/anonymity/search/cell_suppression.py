@@ -1,8 +1,8 @@
 """Cell suppression: keep original values and blank single cells, those of the least important attributes first.
 
 A local recoding over flat hierarchies: a cell shows its value or `*`, and `*` is a value of its own, so the classes
-that an outsider sees
-are exactly the ones that are checked. Compare: de Waal, Willenborg, "Statistical disclosure control in practice", 1996.
+that an outsider sees are exactly the ones that are checked. Compare: de Waal, Willenborg, "Statistical disclosure
+control in practice", 1996.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class CellSuppression(Search):
     """Blank as few cells as possible, weighted by the importance of their attribute; at most `suppression` of the
     records go completely.
 
-    `importance` gives attributes that should keep their cells a larger number (the schema's `importance` by default).
+    `importance` gives attributes that should keep their cells a larger number (the schema's `importance` by
+    default).
     """
 
     importance: Mapping[str, float] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """From an assignment of records to classes to what each class shows.
 
 Every class shows the lowest node above all its values, never higher than needed. Classes that come to show the same
-values are one class
-in the release; they are merged and checked once more, and suppressed if a guarantee that does not survive merging fails.
+values are one class in the release; they are merged and checked once more, and suppressed if a guarantee that does
+not survive merging fails.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def show(
 ) -> Recoding:
     """The recoding of entries (cells or parts of cells) assigned to classes.
 
-    `ranges[a]` shows attribute a as a range of its order. `class_of` is the class of every tuple: people of the population who
-    were counted in a class without a record of theirs must be covered by what it shows.
+    `ranges[a]` shows attribute a as a range of its order. `class_of` is the class of every tuple: people of the
+    population who were counted in a class without a record of theirs must be covered by what it shows.
     """
     table = problem.table
     kept = np.flatnonzero(klass != SUPPRESSED)
@@ -156,7 +156,8 @@ def _is_whole(text: str) -> bool:
 
 
 def _merge(problem: Problem, recoding: Recoding, others: Int) -> Recoding:
-    """Merge classes that show the same texts; suppress merged classes that fail (possible only for non-monotone guarantees).
+    """Merge classes that show the same texts; suppress merged classes that fail (possible only for non-monotone
+    guarantees).
 
     `others` are the people of the population in each class who share no combination with a record.
     """

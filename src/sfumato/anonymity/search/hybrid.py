@@ -1,8 +1,9 @@
 """Hybrid records: table, place and set in one class.
 
-The tabular columns and the coordinates are recoded locally; the intervals of a class are its cloaking rectangle. Then the
-sets of each class are recoded until whoever knows a few items as well still finds k records of the class or none.
-Terrovitis, Mamoulis, Kalnis, "Privacy-preserving anonymization of set-valued data", PVLDB 1(1), 2008 (k^m-anonymity).
+The tabular columns and the coordinates are recoded locally; the intervals of a class are its cloaking rectangle.
+Then the sets of each class are recoded until whoever knows a few items as well still finds k records of the class
+or none. Terrovitis, Mamoulis, Kalnis, "Privacy-preserving anonymization of set-valued data", PVLDB 1(1), 2008
+(k^m-anonymity).
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ Int = NDArray[np.int64]
 class Hybrid(Search):
     """One class for tabular, location and set-valued columns.
 
-    `KAnonymity(k, Knowledge(items=m))` holds against whoever knows the other quasi-identifiers of a person and up to m items of
-    each set. Any other guarantee holds against whoever knows the whole sets. `suppression` and `step` are those of the local
-    recoding of the other columns. `items` says how sets are mended: `generalise` along the taxonomy of the column where that
-    loses less than deleting items, or only `suppress` them. Classes by the other columns have at least `breadth` times k
-    records: wider ones blur table and place more and keep more items. Without a `breadth` 1, 2, 4, … are tried as long
-    as the loss of all columns falls.
+    `KAnonymity(k, Knowledge(items=m))` holds against whoever knows the other quasi-identifiers of a person and up
+    to m items of each set. Any other guarantee holds against whoever knows the whole sets. `suppression` and `step`
+    are those of the local recoding of the other columns. `items` says how sets are mended: `generalise` along the
+    taxonomy of the column where that loses less than deleting items, or only `suppress` them. Classes by the other
+    columns have at least `breadth` times k records: wider ones blur table and place more and keep more items.
+    Without a `breadth` 1, 2, 4, … are tried as long as the loss of all columns falls.
     """
 
     suppression: float = 0.05
@@ -108,7 +109,8 @@ class Hybrid(Search):
 class _Baskets:
     """The records of a class with the same sets, for all classes: basket b has `items[b]` and `records[b]` records.
 
-    `of_class[c]` lists the baskets of class c, `of_cell` is the basket of every cell (negative for suppressed ones).
+    `of_class[c]` lists the baskets of class c, `of_cell` is the basket of every cell (negative for suppressed
+    ones).
     """
 
     trees: tuple[ItemTree, ...] = field(repr=False)

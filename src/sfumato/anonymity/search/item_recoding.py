@@ -1,9 +1,9 @@
 """Recoding the sets of one class until every combination of a few items is shared by enough records.
 
-Combinations are counted by size, from single items upward. The rarest one that too few records share is mended by the
-cheapest step: one of its items is deleted, or generalised along the taxonomy until enough records share the combination.
-A step changes an item in the whole class, and no step makes another combination rarer.
-Terrovitis, Mamoulis, Kalnis, "Privacy-preserving anonymization of set-valued data", PVLDB 1(1), 2008 (Apriori anonymisation).
+Combinations are counted by size, from single items upward. The rarest one that too few records share is mended by
+the cheapest step: one of its items is deleted, or generalised along the taxonomy until enough records share the
+combination. A step changes an item in the whole class, and no step makes another combination rarer. Terrovitis,
+Mamoulis, Kalnis, "Privacy-preserving anonymization of set-valued data", PVLDB 1(1), 2008 (Apriori anonymisation).
 """
 
 from __future__ import annotations

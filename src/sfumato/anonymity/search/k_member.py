@@ -1,8 +1,7 @@
 """k-member clustering: grow classes record by record, always adding the record whose joining costs least.
 
 The distance of a record from a cluster is the loss of the class that would contain both. Leftovers join the cluster
-that suffers least.
-Byun, Kamra, Bertino, Li, "Efficient k-anonymization using clustering techniques", DASFAA 2007.
+that suffers least. Byun, Kamra, Bertino, Li, "Efficient k-anonymization using clustering techniques", DASFAA 2007.
 """
 
 from __future__ import annotations
@@ -30,7 +29,8 @@ class KMember(Search):
     """Clusters of at least k records that keep all promises, built greedily by loss; every class shows its lowest
     common ancestors.
 
-    Its time grows with the square of the number of records; `max_records` refuses tables for which that would take hours.
+    Its time grows with the square of the number of records; `max_records` refuses tables for which that would take
+    hours.
     """
 
     max_records: int = 200_000

@@ -1,12 +1,11 @@
-"""Full-domain recoding: the provably best level vector of the generalisation lattice, with a record-suppression limit.
+"""Full-domain recoding: the provably best level vector of the generalisation lattice, with a record-suppression
+limit.
 
 The loss without suppression is separable, so it is known for every node at once; what suppression adds to it can
-only grow towards less
-general nodes. A checked node therefore bounds all nodes below it, and sweeping from general to specific ("border
-sweep") proves the optimum after
-checking a small part of the lattice. Lattices past `max_nodes` are searched box by box, best bound first, with a reported gap.
-Samarati, IEEE TKDE 13(6), 2001; LeFevre, DeWitt, Ramakrishnan, "Incognito", SIGMOD 2005; Kohlmayer, Prasser et al.,
-"Flash", PASSAT 2012.
+only grow towards less general nodes. A checked node therefore bounds all nodes below it, and sweeping from general
+to specific ("border sweep") proves the optimum after checking a small part of the lattice. Lattices past
+`max_nodes` are searched box by box, best bound first, with a reported gap. Samarati, IEEE TKDE 13(6), 2001;
+LeFevre, DeWitt, Ramakrishnan, "Incognito", SIGMOD 2005; Kohlmayer, Prasser et al., "Flash", PASSAT 2012.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from sfumato.anonymity.search.base import Problem, Search, by_tuple, refuse
 from sfumato.anonymity.search.boxes import search_boxes
 from sfumato.anonymity.search.node_tables import NodeTables
 from sfumato.anonymity.search.sweep import Found, Sweep
+from sfumato.anonymity.search.wide_tables import node_tables
 from sfumato.core.params import require
 from sfumato.core.progress import Progress
 from sfumato.data.recoding import SUPPRESSED, Recoding
@@ -31,8 +31,9 @@ class Lattice(Search):
     """One hierarchy level per quasi-identifier for the whole table; records of classes that fail are suppressed, at
     most `suppression` of all.
 
-    The release has the smallest loss of all level vectors (`details["optimal"]`); past `max_nodes` lattice nodes or with
-    a `time_limit` in seconds the best found, with the largest possible distance from the optimum in `details["gap"]`.
+    The release has the smallest loss of all level vectors (`details["optimal"]`); past `max_nodes` lattice nodes or
+    with a `time_limit` in seconds the best found, with the largest possible distance from the optimum in
+    `details["gap"]`.
     """
 
     suppression: float = 0.0
@@ -45,7 +46,7 @@ class Lattice(Search):
         require(self.time_limit is None or self.time_limit > 0, "Lattice: time_limit is a number of seconds above 0")
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
-        tables = NodeTables(problem.table, problem.promises, problem.promises.totals())
+        tables = node_tables(problem.table, problem.promises, problem.promises.totals())
         limit = problem.allowed(self.suppression)
         found = search(tables, limit, progress, max_nodes=self.max_nodes, time_limit=self.time_limit)
         if found.levels is None:
@@ -78,11 +79,15 @@ def recode_at(problem: Problem, tables: NodeTables, levels: tuple[int, ...]) -> 
     """The recoding of a node: its classes, failing ones suppressed."""
     keys, _, failing = tables.failing_keys(levels)
     order = np.argsort(keys)
-    numbers, first = group_keys(tables.keys_of_tuples(levels))
-    present = tables.keys_of_tuples(levels)[first]
+    keys_of_tuples = tables.keys_of_tuples(levels)
+    numbers, first = group_keys(keys_of_tuples)
+    present = keys_of_tuples[first]
     position = order[np.searchsorted(keys, present, sorter=order)]
     kept = ~failing[position]
     class_number = np.where(kept, np.cumsum(kept) - 1, SUPPRESSED)
-    shown_keys = present[kept]
-    shown = tuple(problem.table.shown_at(a, nodes) for a, nodes in enumerate(tables.node_ids(levels, shown_keys)))
+    codes = problem.table.codes[:, first[kept]]
+    shown = tuple(
+        problem.table.shown_at(a, tree.node_of[level, codes[a]])
+        for a, (tree, level) in enumerate(zip(problem.table.hierarchies, levels, strict=True))
+    )
     return by_tuple(problem, class_number[numbers], shown, int(kept.sum()))

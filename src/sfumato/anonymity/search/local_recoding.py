@@ -1,10 +1,10 @@
 """Local recoding by repeated optimal search: every part of the table gets the levels that suit it.
 
 The best level vector with free suppression is found; its classes are kept and the suppressed records are searched
-again, until none are left.
-A refinement then splits classes wherever all parts still keep the promises. The same value may be generalised differently in
-different classes, which loses far less than one level vector for all.
-Prasser, Kohlmayer, Kuhn, "The importance of context: risk-based de-identification of biomedical data", 2016 (iterated search).
+again, until none are left. A refinement then splits classes wherever all parts still keep the promises. The same
+value may be generalised differently in different classes, which loses far less than one level vector for all.
+Prasser, Kohlmayer, Kuhn, "The importance of context: risk-based de-identification of biomedical data", 2016
+(iterated search).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from sfumato.anonymity.search.base import Problem, Search, refuse
 from sfumato.anonymity.search.classes import show
 from sfumato.anonymity.search.lattice import search
-from sfumato.anonymity.search.node_tables import NodeTables, fits
 from sfumato.anonymity.search.rounds import Round
 from sfumato.anonymity.search.specialise import specialise
+from sfumato.anonymity.search.wide_tables import node_tables
 from sfumato.core.params import require
 from sfumato.core.progress import Progress
 from sfumato.data.recoding import SUPPRESSED, Recoding
@@ -35,8 +35,8 @@ class LocalRecoding(Search):
     """The default method: classes with their own levels, as little loss as possible, at most `suppression` of the
     records suppressed.
 
-    `step` is the smallest share of the records that a round of the search must settle: smaller steps lose less and take
-    longer. `refine` splits classes afterwards.
+    `step` is the smallest share of the records that a round of the search must settle: smaller steps lose less and
+    take longer. `refine` splits classes afterwards.
     """
 
     suppression: float = 0.05
@@ -50,7 +50,7 @@ class LocalRecoding(Search):
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
         totals = problem.promises.totals()
         limit = problem.allowed(self.suppression)
-        possible = np.prod([tree.height + 1.0 for tree in problem.table.hierarchies]) <= MAX_NODES and fits(problem.table)
+        possible = np.prod([tree.height + 1.0 for tree in problem.table.hierarchies]) <= MAX_NODES
         strict = problem.promises.no_suppression
         rounds, class_of = 0, None
         if possible and not strict and not problem.promises.moving:
@@ -77,7 +77,7 @@ class LocalRecoding(Search):
         class_of = np.full(table.tuples, SUPPRESSED, dtype=np.int64)
         left = np.flatnonzero(table.counts > 0)
         least = max(math.ceil(self.step * table.records), 1)
-        tables = NodeTables(table, problem.promises, totals, left)
+        tables = node_tables(table, problem.promises, totals, left)
         dead = np.zeros([height + 1 for height in tables.heights], dtype=np.bool_)
         rounds = classes = 0
         while left.size:
@@ -99,7 +99,7 @@ class LocalRecoding(Search):
             classes += node_keys.size
             left = left[~good]
             rounds += 1
-            tables = NodeTables(table, problem.promises, totals, left) if left.size else tables
+            tables = node_tables(table, problem.promises, totals, left) if left.size else tables
         return class_of, rounds
 
     def _start_general(self, problem: Problem, totals: Int, limit: int, progress: Progress) -> Int:
@@ -107,7 +107,7 @@ class LocalRecoding(Search):
         everything = np.zeros(problem.table.tuples, dtype=np.int64)
         if problem.promises.holds(totals.sum(axis=0, keepdims=True)).all():
             return everything
-        tables = NodeTables(problem.table, problem.promises, totals)
+        tables = node_tables(problem.table, problem.promises, totals)
         found = search(tables, limit, progress)
         if found.levels is None:
             raise refuse(

@@ -1,8 +1,7 @@
 """Mondrian: multidimensional partitioning for k-anonymity and other class guarantees.
 
 Cut the most spread-out attribute at its median (or over the children of its common ancestor) as long as all parts
-keep the promises.
-LeFevre, DeWitt, Ramakrishnan, "Mondrian multidimensional k-anonymity", ICDE 2006.
+keep the promises. LeFevre, DeWitt, Ramakrishnan, "Mondrian multidimensional k-anonymity", ICDE 2006.
 """
 
 from __future__ import annotations
@@ -40,10 +39,9 @@ class _Part:
 class Mondrian(Search):
     """Partition the space of quasi-identifiers; every region is a class. No record is suppressed.
 
-    Attributes with an order (numbers, dates, a declared order) are cut at the median and shown as ranges; the others
-    are cut over the
-    children of their common ancestor and shown as that ancestor. `relaxed` lets records that lie on the cut go to either side,
-    which cuts more often; without it (`strict`) regions do not overlap.
+    Attributes with an order (numbers, dates, a declared order) are cut at the median and shown as ranges; the
+    others are cut over the children of their common ancestor and shown as that ancestor. `relaxed` lets records
+    that lie on the cut go to either side, which cuts more often; without it (`strict`) regions do not overlap.
     """
 
     relaxed: bool = False

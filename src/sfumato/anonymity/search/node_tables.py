@@ -1,8 +1,8 @@
 """The classes of any lattice node, rolled up from the classes of less general nodes.
 
 The classes of a node are kept as packed keys with totals. Attributes are generalised in a fixed order, so all nodes
-that agree on the first
-attributes share the tables of that prefix; tables are made on demand and the least recently used are dropped.
+that agree on the first attributes share the tables of that prefix; tables are made on demand and the least recently
+used are dropped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymity.predicates.promises import Promises
-from sfumato.core.errors import Unsupported
 from sfumato.data.class_table import ClassTable
 from sfumato.kernels.class_checks import too_few
 from sfumato.kernels.rollup import failing_classes, roll_up, small_classes
@@ -65,11 +64,6 @@ class NodeTables:
 
     def _pack(self, codes: NDArray[np.int32], totals: Int) -> None:
         widths = [max((len(levels[0][0]) - 1).bit_length(), 1) for levels in self.level_codes]
-        if sum(widths) > KEY_BITS:
-            raise Unsupported(
-                f"{len(widths)} quasi-identifiers with that many different values need {sum(widths)} bits per combination; "
-                f"the lattice search has {KEY_BITS}. Use LocalRecoding, Mondrian or TopDown, or drop attributes."
-            )
         self.shifts = np.cumsum([0, *widths[:-1]]).astype(np.int64) if widths else np.zeros(0, np.int64)
         self.masks = np.array([(1 << width) - 1 for width in widths], dtype=np.int64)
         key = np.zeros(codes.shape[1], dtype=np.int64)
@@ -79,11 +73,10 @@ class NodeTables:
 
     def base_losses(self) -> list[Real]:
         """Per attribute and level: the loss of all these records without suppression, as a share of the table's records."""
-        keys, totals = self.root
+        totals = self.root[1]
         result = []
         for a, levels in enumerate(self.level_codes):
-            leaf = (keys >> self.shifts[a]) & self.masks[a]
-            records = np.bincount(leaf, weights=totals[:, 0], minlength=len(levels[0][0]))
+            records = np.bincount(self._leaves(a), weights=totals[:, 0], minlength=len(levels[0][0]))
             per_level = [
                 float((records * self.losses[a][level][self._change_codes(a, 0, level)]).sum()) for level in range(len(levels))
             ]
@@ -137,13 +130,6 @@ class NodeTables:
                 keys ^= self._change(a, 0, level)[(keys >> self.shifts[a]) & self.masks[a]]
         return keys
 
-    def node_ids(self, levels: Sequence[int], keys: Int) -> list[NDArray[np.int32]]:
-        """Per attribute the hierarchy node that each packed key shows."""
-        return [
-            self.level_codes[a][level][0][(keys >> self.shifts[a]) & self.masks[a]].astype(np.int32)
-            for a, level in enumerate(levels)
-        ]
-
     def _table(self, prefix: tuple[int, ...]) -> tuple[Int, Int]:
         if not prefix:
             return self.root
@@ -162,15 +148,22 @@ class NodeTables:
                 break
         if keys_totals is None:
             keys_totals = self._table(_strip(head))
-        keys, totals = keys_totals
-        shift, mask = int(self.shifts[attribute]), int(self.masks[attribute])
-        made = roll_up(keys, totals, shift, mask, self._change(attribute, below, last))
+        made = self._rolled(keys_totals, attribute, below, last, prefix)
         self._cache[prefix] = made
         self._bytes += made[0].nbytes + made[1].nbytes
         while self._bytes > CACHE_BYTES and len(self._cache) > 1:
             _, dropped = self._cache.popitem(last=False)
             self._bytes -= dropped[0].nbytes + dropped[1].nbytes
         return made
+
+    def _rolled(self, table: tuple[Int, Int], attribute: int, below: int, level: int, prefix: tuple[int, ...]) -> tuple[Int, Int]:
+        """A table with one attribute raised from level `below` to `level`; `prefix` are all levels in `order`."""
+        shift, mask = int(self.shifts[attribute]), int(self.masks[attribute])
+        return roll_up(*table, shift, mask, self._change(attribute, below, level))
+
+    def _leaves(self, attribute: int) -> Int:
+        """The dense leaf of every tuple."""
+        return np.asarray((self.root[0] >> self.shifts[attribute]) & self.masks[attribute])
 
     def _change_codes(self, attribute: int, below: int, level: int) -> Int:
         """Dense code at `level` of every dense code at `below`."""

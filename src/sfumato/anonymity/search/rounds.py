@@ -1,8 +1,8 @@
 """Rounds of local recoding: settle first what can be settled at the most specific levels.
 
 In every round the level vector with the least loss is taken among those that settle at least a given number of the
-records that are left. A node
-that settles too little rules out all nodes below it, and does so in later rounds too, when fewer records are left.
+records that are left. A node that settles too little rules out all nodes below it, and does so in later rounds too,
+when fewer records are left.
 """
 
 from __future__ import annotations

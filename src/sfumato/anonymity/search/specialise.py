@@ -1,8 +1,8 @@
-"""Specialising classes: split a class over the children of one shown value as long as every part keeps the promises.
+"""Specialising classes: split a class over the children of one shown value as long as every part keeps the
+promises.
 
 The engine of top-down specialisation and of the refinement after a local recoding. All classes are tried at once,
-attribute by attribute;
-each takes the split it prefers, and only classes that split are tried again.
+attribute by attribute; each takes the split it prefers, and only classes that split are tried again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def specialise(
 ) -> Int:
     """Class of every tuple (negative ones are left alone) after splitting as long as possible.
 
-    With `partial`, children that fail may stay behind together in the more general class, if that still keeps the promises.
+    With `partial`, children that fail may stay behind together in the more general class, if that still keeps the
+    promises.
     """
     result = class_of.copy()
     members = np.flatnonzero(result >= 0)

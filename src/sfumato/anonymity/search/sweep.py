@@ -1,9 +1,8 @@
 """The border sweep: exact search of a lattice that fits in memory.
 
 Every node has a lower bound of its loss, at first the loss without suppression. A checked node raises the bounds of
-all nodes below it (they
-suppress at least as much) or rules them out (they suppress too much). When no bound is below the best loss found, that
-loss is the optimum.
+all nodes below it (they suppress at least as much) or rules them out (they suppress too much). When no bound is
+below the best loss found, that loss is the optimum.
 """
 
 from __future__ import annotations
@@ -78,8 +77,8 @@ class Sweep:
         """Find and prove the optimum.
 
         The open node with the lowest bound is ruled out by the most general node above it that can do so: found by
-        bisection on a path
-        upward, because the penalty falls along it. That node rules out as many others as possible on the way.
+        bisection on a path upward, because the penalty falls along it. That node rules out as many others as
+        possible on the way.
         """
         self._start()
         flat = self.bounds.reshape(-1)

@@ -1,7 +1,8 @@
-"""Top-down specialisation: start with everything at the root and specialise values as long as every class keeps the promises.
+"""Top-down specialisation: start with everything at the root and specialise values as long as every class keeps the
+promises.
 
-Monotonicity justifies stopping: once a specialisation breaks a class, every further one would too.
-Fung, Wang, Yu, "Top-down specialization for information and privacy preservation", ICDE 2005.
+Monotonicity justifies stopping: once a specialisation breaks a class, every further one would too. Fung, Wang, Yu,
+"Top-down specialization for information and privacy preservation", ICDE 2005.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from sfumato.data.recoding import Recoding
 
 @dataclass(frozen=True)
 class TopDown(Search):
-    """Local recoding from the top: a class is split over the children of one of its values when all parts keep the promises.
+    """Local recoding from the top: a class is split over the children of one of its values when all parts keep the
+    promises.
 
-    `heuristic`: take the split that saves most `loss`, or the value with the `fewest_children`. `partial` lets children that
-    fail stay behind together in the more general class. No record is suppressed.
+    `heuristic`: take the split that saves most `loss`, or the value with the `fewest_children`. `partial` lets
+    children that fail stay behind together in the more general class. No record is suppressed.
     """
 
     heuristic: Heuristic = "loss"

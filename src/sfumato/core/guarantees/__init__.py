@@ -1,1 +1,3 @@
-"""Guarantees as frozen values: what is promised, against whom, and how to tell whether a measured number keeps the promise."""
+"""Guarantees as frozen values: what is promised, against whom, and how to tell whether a measured number keeps the
+promise.
+"""

@@ -1,8 +1,8 @@
 """The guarantee of a published table: a frozen value measured on its classes.
 
-A class is the set of records that share the released values of all quasi-identifiers. A guarantee names a number that
-can be measured on the classes, the direction in which it protects, and whether merging classes keeps it (`monotone`), so
-that searches know how to prune.
+A class is the set of records that share the released values of all quasi-identifiers. A guarantee names a number
+that can be measured on the classes, the direction in which it protects, and whether merging classes keeps it
+(`monotone`), so that searches know how to prune.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ TOLERANCE = 1e-12
 class Knowledge:
     """What the adversary is assumed to know about a person: by default the values of all quasi-identifiers.
 
-    `attributes` narrows it to some columns. With `items` above 0 a set-valued quasi-identifier is known in part only: up to
-    so many items of each set, all of them different. Other shapes of data extend this (a degree, places visited).
+    `attributes` narrows it to some columns. With `items` above 0 a set-valued quasi-identifier is known in part
+    only: up to so many items of each set, all of them different. Other shapes of data extend this (a degree, places
+    visited).
     """
 
     attributes: tuple[str, ...] | None = None

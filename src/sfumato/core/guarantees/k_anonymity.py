@@ -1,8 +1,8 @@
 """k-anonymity: nobody can be told from fewer than k - 1 others by the quasi-identifiers.
 
 Samarati, Sweeney, "Protecting privacy when disclosing information", 1998; Sweeney, IJUFKS 10(5), 2002.
-k^m-anonymity: Terrovitis, Mamoulis, Kalnis, "Privacy-preserving anonymization of set-valued data", PVLDB 1(1), 2008.
-(α,k)-anonymity: Wong, Li, Fu, Wang, "(α,k)-anonymity", KDD 2006.
+k^m-anonymity: Terrovitis, Mamoulis, Kalnis, "Privacy-preserving anonymization of set-valued data", PVLDB 1(1),
+2008. (α,k)-anonymity: Wong, Li, Fu, Wang, "(α,k)-anonymity", KDD 2006.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from sfumato.core.params import require
 class KAnonymity(ClassGuarantee):
     """Every class has at least `k` records (different units where the schema names a unit column).
 
-    Protects against identity disclosure by an adversary who knows the quasi-identifiers (or those in `knowledge`) of a
-    person in the table. It does not hide a sensitive value that a whole class shares. With `Knowledge(items=m)` a
-    set-valued quasi-identifier is known in part: whoever knows the other quasi-identifiers and 1 to m items of each set still
-    finds at least `k` records or none (k-anonymity and k^m-anonymity in one class).
+    Protects against identity disclosure by an adversary who knows the quasi-identifiers (or those in `knowledge`)
+    of a person in the table. It does not hide a sensitive value that a whole class shares. With
+    `Knowledge(items=m)` a set-valued quasi-identifier is known in part: whoever knows the other quasi-identifiers
+    and 1 to m items of each set still finds at least `k` records or none (k-anonymity and k^m-anonymity in one
+    class).
 
     >>> KAnonymity(5).claim()
     'every combination of quasi-identifiers is shared by at least 5 records'

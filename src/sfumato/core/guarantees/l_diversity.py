@@ -1,10 +1,11 @@
 """l-diversity: within every class the sensitive attribute stays uncertain.
 
-Three readings of "well represented": distinct values, entropy, and recursive (c,l).
-Machanavajjhala, Gehrke, Kifer, Venkitasubramaniam, "l-diversity: privacy beyond k-anonymity", ICDE 2006, TKDD 1(1) 2007.
+Three readings of "well represented": distinct values, entropy, and recursive (c,l). Machanavajjhala, Gehrke, Kifer,
+Venkitasubramaniam, "l-diversity: privacy beyond k-anonymity", ICDE 2006, TKDD 1(1) 2007.
 
-With `protected_values` a class without any of them is exempt: that nobody in it has the protected value is no secret. The
-exemption makes the entropy and the recursive reading non-monotone, because an exempt class may swamp a diverse one.
+With `protected_values` a class without any of them is exempt: that nobody in it has the protected value is no
+secret. The exemption makes the entropy and the recursive reading non-monotone, because an exempt class may swamp a
+diverse one.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class EntropyLDiversity(ClassGuarantee):
 class RecursiveLDiversity(ClassGuarantee):
     """Recursive (c,l): with the counts of a class sorted r1 ≥ r2 ≥ …, r1 < c · (r_l + r_(l+1) + …), strictly.
 
-    Measured as the infimum of the c that hold for this l (not attained); infinite when a class has fewer than l values.
+    Measured as the infimum of the c that hold for this l (not attained); infinite when a class has fewer than l
+    values.
     """
 
     c: float

@@ -1,7 +1,7 @@
 """β-likeness and δ-disclosure privacy: bounds on the relative change of belief in each sensitive value.
 
-Cao, Karras, "Publishing microdata with a robust privacy guarantee", PVLDB 5(11), 2012.
-Brickell, Shmatikov, "The cost of privacy: destruction of data-mining utility in anonymized data publishing", KDD 2008.
+Cao, Karras, "Publishing microdata with a robust privacy guarantee", PVLDB 5(11), 2012. Brickell, Shmatikov, "The
+cost of privacy: destruction of data-mining utility in anonymized data publishing", KDD 2008.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from sfumato.core.params import require
 class BetaLikeness(ClassGuarantee):
     """No value's share in a class exceeds its overall share q by more than the factor 1 + β.
 
-    Basic: (p - q)/q ≤ β for every value with p > q. `enhanced`: (p - q)/q ≤ min(β, -ln q), which also keeps frequent
-    values uncertain.
+    Basic: (p - q)/q ≤ β for every value with p > q. `enhanced`: (p - q)/q ≤ min(β, -ln q), which also keeps
+    frequent values uncertain.
     """
 
     beta: float

@@ -1,7 +1,7 @@
 """Guarantees relative to a population table: k-map and δ-presence.
 
-Sweeney, "Computational disclosure control", 2001 (k-map); Nergiz, Atzori, Clifton, "Hiding the presence of individuals from
-shared databases", SIGMOD 2007 (δ-presence).
+Sweeney, "Computational disclosure control", 2001 (k-map); Nergiz, Atzori, Clifton, "Hiding the presence of
+individuals from shared databases", SIGMOD 2007 (δ-presence).
 """
 
 from __future__ import annotations

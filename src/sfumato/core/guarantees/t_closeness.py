@@ -18,10 +18,10 @@ Distance = Literal["equal", "ordered", "hierarchical", "variational", "kl"]
 class TCloseness(ClassGuarantee):
     """The distribution of `attribute` in every class is within `t` of the reference distribution.
 
-    `distance`: earth mover's with all values equally far (`equal`, the same number as `variational`), with values in order
-    (`ordered`: numeric or declared order, normalised by m - 1), along the attribute's hierarchy (`hierarchical`), or the
-    Kullback-Leibler divergence from the reference (`kl`, in nats). `reference`: the whole `input`, or the `released` rows
-    alone; the two differ when records are suppressed.
+    `distance`: earth mover's with all values equally far (`equal`, the same number as `variational`), with values
+    in order (`ordered`: numeric or declared order, normalised by m - 1), along the attribute's hierarchy
+    (`hierarchical`), or the Kullback-Leibler divergence from the reference (`kl`, in nats). `reference`: the whole
+    `input`, or the `released` rows alone; the two differ when records are suppressed.
     """
 
     t: float

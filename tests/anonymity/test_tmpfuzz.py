@@ -1,0 +1,158 @@
+"""The lattice search finds the best node of all, or says how far from it it may be."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.anonymity.search.base import pose
+from sfumato.anonymity.search.lattice import Lattice
+from sfumato.anonymity.search.node_tables import NodeTables
+from sfumato.core.errors import Infeasible, Unsupported
+from sfumato.core.guarantees.k_anonymity import KAnonymity
+from sfumato.core.guarantees.l_diversity import EntropyLDiversity
+from sfumato.core.guarantees.likeness import DeltaDisclosure
+from sfumato.core.guarantees.t_closeness import TCloseness
+from sfumato.data.microdata import Microdata
+from sfumato.data.schema import Column, HierarchySpec, Schema
+from sfumato.engines.memory import MemoryRelation
+from tests.anonymity.brute_force import all_nodes, best_loss
+from tests.conformance.problems import FOREST, People, mixtures, people, released_rows, verdicts
+
+LIMITS = (0.0, 0.1, 0.5, 1.0)
+
+
+def small_lattices() -> st.SearchStrategy[People]:
+    three = people(attributes=(2, 3), kinds=("unbalanced", "intervals", "forest", "flat", "mask", "single", "dates"))
+    four = people(attributes=(4, 4), kinds=("flat", "forest", "ordered", "numbers"))
+    return st.one_of(three, four)
+
+
+@settings(max_examples=2500)
+@given(table=small_lattices(), asked=mixtures())
+def test_the_search_equals_brute_force_over_all_nodes(table: People, asked: list) -> None:  # type: ignore[type-arg]
+    nodes = list(all_nodes(table, asked))
+    for share in LIMITS:
+        expected = best_loss(nodes, math.floor(share * table.table.num_rows + 1e-9))
+        # the second search goes box by box, as it does where the lattice is too large to hold
+        for search in (Lattice(share), Lattice(share, max_nodes=1)):
+            try:
+                outcome = search.run(table.microdata(), asked, population=table.register())
+            except Infeasible:
+                assert expected is None or asked_k(asked) > table.table.num_rows
+                continue
+            assert expected is not None
+            assert outcome.details["loss"] == pytest.approx(expected, abs=1e-12)
+            assert outcome.details["optimal"] and outcome.details["gap"] == 0
+            assert outcome.details["nodes"] == len(nodes)
+            assert outcome.result.suppressed <= share * table.table.num_rows + 1e-9
+            at = next(node for node in nodes if node.levels == tuple(outcome.details["levels"].values()))
+            assert at.suppressed == outcome.result.suppressed
+
+
+def asked_k(asked: list) -> int:  # type: ignore[type-arg]
+    return max((guarantee.k for guarantee in asked if hasattr(guarantee, "k")), default=1)
+
+
+@pytest.mark.golden("G-ANO-26")
+def test_a_lattice_of_three_attributes_has_twelve_nodes_and_twenty_edges() -> None:
+    """Z has levels 0 to 2, S and B have 0 and 1."""
+    table = pa.table({"Z": ["11", "12", "21", "22"], "S": ["m", "f", "m", "f"], "B": ["x", "x", "y", "y"]})
+    columns = {"Z": Column(role="quasi", hierarchy=HierarchySpec(mask="right")), "S": Column(role="quasi"), "B": Column(role="quasi")}
+    problem = pose(Microdata(MemoryRelation(table), Schema(columns=columns)), [KAnonymity(2)])
+    tables = NodeTables(problem.table, problem.promises, problem.promises.totals())
+    assert tables.heights == [2, 1, 1]
+    assert tables.nodes == 12
+    nodes = list(itertools.product(*(range(height + 1) for height in tables.heights)))
+    assert [sum(sum(node) == height for node in nodes) for height in range(5)] == [1, 3, 4, 3, 1]
+    edges = [(a, b) for a in nodes for b in nodes if sum(b) == sum(a) + 1 and all(x <= y for x, y in zip(a, b, strict=True))]
+    assert len(edges) == 20
+    # along every edge classes only merge: the same records in fewer or as many classes
+    for below, above in edges:
+        finer, coarser = tables.classes(below)[1], tables.classes(above)[1]
+        assert len(coarser) <= len(finer) and coarser.sum() == finer.sum() == 4
+    # the only two-anonymous nodes are found through every limit
+    assert Lattice().run(Microdata(MemoryRelation(table), Schema(columns=columns)), [KAnonymity(2)]).details["loss"] < 1
+
+
+def wide_table(rows: int = 300) -> Microdata:
+    """Twelve attributes with five levels each: 244 million nodes."""
+    draw = np.random.default_rng(5)
+    base = draw.integers(0, 16, rows)
+    table = pa.table({f"a{i}": (base + draw.integers(0, 3, rows)) % 16 for i in range(12)})
+    described = Column(role="quasi", type="integer", bounds=(0, 15), hierarchy=HierarchySpec(intervals=(2, 4, 8)))
+    return Microdata(MemoryRelation(table), Schema(columns={name: described for name in table.column_names}))
+
+
+def test_a_time_limit_gives_a_valid_release_and_a_gap() -> None:
+    data = wide_table()
+    outcome = Lattice(0.1, time_limit=0.2).run(data, [KAnonymity(5)])
+    assert outcome.details["nodes"] == 5**12
+    assert not outcome.details["optimal"]
+    assert 0 < outcome.details["gap"] < outcome.details["loss"] < 1
+    assert outcome.result.suppressed <= 30
+    assert outcome.result.class_sizes().min() >= 5
+    longer = Lattice(0.1, time_limit=2.0).run(data, [KAnonymity(5)])
+    assert longer.details["loss"] <= outcome.details["loss"] + 1e-12
+    assert longer.details["loss"] - longer.details["gap"] >= outcome.details["loss"] - outcome.details["gap"] - 1e-12
+
+
+def test_a_search_that_ran_out_of_time_does_not_say_impossible() -> None:
+    """The table as one class is too one-sided, parts of it might not be."""
+    data = wide_table(40)
+    rows = data.table().append_column("s", pa.array(["x"] * 24 + ["y"] * 8 + ["z"] * 8))
+    columns = {**data.schema.columns, "s": Column(role="sensitive")}
+    with pytest.raises(Infeasible, match="within the time limit"):
+        Lattice(0.45, time_limit=1e-9).run(Microdata(MemoryRelation(rows), Schema(columns=columns)), [EntropyLDiversity(2.95, "s")])
+
+
+def test_too_many_bits_are_refused_with_the_number() -> None:
+    table = pa.table({f"q{i}": [str((i * 7 + j * j) % 97) for j in range(97)] for i in range(11)})
+    data = Microdata(MemoryRelation(table), Schema.of(quasi=table.column_names))
+    with pytest.raises(Unsupported, match="66 bits"):
+        Lattice().run(data, [KAnonymity(2)])
+
+
+@pytest.mark.parametrize("values", [2, 3, 4, 5, 6, 7, 10])
+def test_a_class_uniform_over_exactly_l_values_may_fail_by_the_last_bit_and_never_leads_to_a_worse_one(values: int) -> None:
+    table = pa.table({"q": ["a"] * values + ["b"] * values, "s": [str(i) for i in range(values)] * 2})
+    given_people = People(table, Schema.of(quasi=["q"], sensitive=["s"]), table.select(["q"]))
+    asked = [EntropyLDiversity(values, "s")]
+    try:
+        outcome = Lattice().run(given_people.microdata(), asked)
+    except Infeasible:
+        entropy = -sum(1 / values * math.log(1 / values) for _ in range(values))
+        assert entropy < math.log(values)
+        return
+    assert verdicts(given_people, released_rows(given_people.microdata(), outcome), asked)[0].holds
+
+
+@pytest.mark.parametrize("ratio", range(2, 40))
+def test_a_share_exactly_e_to_the_delta_away_is_refused(ratio: int) -> None:
+    """δ = ln r and a share of exactly r times the overall one: a tie breaks the strict promise, however it is rounded."""
+    others = ratio * (ratio - 1)
+    table = pa.table({"q": ["a"] * ratio + ["b"] * others, "s": ["x"] * ratio + ["y"] * others})
+    given_people = People(table, Schema.of(quasi=["q"], sensitive=["s"]), table.select(["q"]))
+    outcome = Lattice().run(given_people.microdata(), [DeltaDisclosure(math.log(ratio), "s", protected_values=("x",))])
+    assert outcome.details["levels"] == {"q": 1}
+
+
+def test_a_sensitive_hierarchy_without_a_root_is_read_as_if_one_stood_above_it() -> None:
+    """Values under different tops are at distance 1: half the records differ there, which is 0.5 on both levels."""
+    forest = Column(role="sensitive", hierarchy=HierarchySpec(file=FOREST))
+    table = pa.table({"q": ["x", "x", "y", "y"], "s": ["a", "a", "c", "c"]})
+    schema = Schema(columns={"q": Column(role="quasi"), "s": forest})
+    for t, level in ((0.5, 0), (0.45, 1)):
+        outcome = Lattice().run(Microdata(MemoryRelation(table), schema), [TCloseness(t, "s", distance="hierarchical")])
+        assert outcome.details["levels"] == {"q": level}
+    # half of each class moves within the same top: 0.5 on the lower level, 0 on the upper, 0.25 on average
+    table = pa.table({"q": ["x", "x", "y", "y"], "s": ["a", "c", "b", "d"]})
+    for t, level in ((0.25, 0), (0.24, 1)):
+        outcome = Lattice().run(Microdata(MemoryRelation(table), schema), [TCloseness(t, "s", distance="hierarchical")])
+        assert outcome.details["levels"] == {"q": level}
