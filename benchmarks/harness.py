@@ -56,6 +56,7 @@ class Case:
     reports: bool = False
     peer_reports: bool = False
     repeats: int = REPEATS
+    warm_run: bool = True
     stretch: float | None = None
     note: str = ""
 
@@ -97,7 +98,7 @@ def measure(case: Case, *, repeats: int | None = None) -> Result:
     faults: list[str] = []
     beside = case.peer if callable(case.peer) else None
     result: Any = None
-    for turn in range(times + 1):  # the first turn warms up
+    for turn in range(0 if case.warm_run else 1, times + 1):  # turn 0 warms up
         for side in ("ours", "peer") if turn % 2 else ("peer", "ours"):
             if side == "ours":
                 result = None  # so that an earlier result does not occupy memory while the next is made

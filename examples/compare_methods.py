@@ -1,6 +1,6 @@
 """Protect the same generated people with every table search and print what each costs, as a Markdown table.
 
-    python examples/compare_methods.py [number of people]
+python examples/compare_methods.py [number of people]
 """
 
 from __future__ import annotations

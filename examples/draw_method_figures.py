@@ -1,6 +1,6 @@
 """Draw the figures of the pages about methods and theory; writes docs/figures/.
 
-    python examples/draw_method_figures.py
+python examples/draw_method_figures.py
 """
 
 from __future__ import annotations
@@ -88,12 +88,16 @@ def lattice() -> str:
         for number, (kind, members) in enumerate(kinds.items()):
             inside, edge = looks[kind]
             x, y = zip(*(place[node] for node in members), strict=True)
-            marks = axes.scatter(x, y, s=240, c=inside, edgecolors=edge, linewidths=1.4, zorder=2, label=f"{kind} ({len(members)})")
+            marks = axes.scatter(
+                x, y, s=240, c=inside, edgecolors=edge, linewidths=1.4, zorder=2, label=f"{kind} ({len(members)})"
+            )
             marks.set_gid(f"nodes-{number}")
             drawn.tooltips[f"nodes-{number}"] = [f"levels {node}: {kind}" for node in members]
         for node in nodes:
             dark = node in sweep.checked
-            axes.annotate("".join(map(str, node)), place[node], ha="center", va="center", fontsize=8, color=PAPER if dark else MUTED)
+            axes.annotate(
+                "".join(map(str, node)), place[node], ha="center", va="center", fontsize=8, color=PAPER if dark else MUTED
+            )
         axes.set_axis_off()
         axes.legend(loc="lower left", markerscale=0.6, frameon=False, fontsize=11, labelcolor=INK)
         counts = ", ".join(f"{len(members)} {kind}" for kind, members in kinds.items())
@@ -103,6 +107,7 @@ def lattice() -> str:
 def mondrian() -> str:
     """The regions of a partition of two numbers."""
     import pyarrow as pa
+    from matplotlib.patches import Rectangle
 
     rng = np.random.default_rng(4)  # noqa: TID251  (a picture, no protection)
     age = np.clip(rng.normal(45, 14, 160), 20, 79).astype(int)
@@ -115,8 +120,6 @@ def mondrian() -> str:
         axes = drawn.axes()
         for number, (ages, incomes) in enumerate(regions):
             (left, right), (low, high) = (bounds(text) for text in (ages, incomes))
-            from matplotlib.patches import Rectangle
-
             mark = axes.add_patch(
                 Rectangle((left, low), right - left, high - low, facecolor=PALE, alpha=0.35, edgecolor=ACCENT, linewidth=1.2)
             )
@@ -126,7 +129,9 @@ def mondrian() -> str:
         axes.set_xlabel("age")
         axes.set_ylabel("income")
         tidy_axes(axes, grid="y")
-        return finished(drawn, "mondrian", "Mondrian's regions", f"160 people in {len(regions)} regions of at least 8 people each.")
+        return finished(
+            drawn, "mondrian", "Mondrian's regions", f"160 people in {len(regions)} regions of at least 8 people each."
+        )
 
 
 def bounds(text: Any) -> tuple[int, int]:
@@ -153,7 +158,9 @@ def water_filling() -> str:
         axes.set_ylabel("records")
         axes.set_xlim(-0.6, 4.6)
         tidy_axes(axes, grid="y")
-        return finished(drawn, "water-filling", "The most even part of a class", "Five counts cut at level 7: what is above must go.")
+        return finished(
+            drawn, "water-filling", "The most even part of a class", "Five counts cut at level 7: what is above must go."
+        )
 
 
 def main() -> None:

@@ -126,9 +126,7 @@ def test_the_best_levels_with_a_sensitive_attribute(
 @pytest.mark.parametrize(
     ("k", "step", "granularity"), [(5, 0.01, 0.9411), (5, 0.0003, 0.9474), (10, 0.01, 0.9180), (10, 0.0003, 0.9239)]
 )
-def test_local_recoding_keeps_at_least_this_much_detail(
-    adult_file: Path, k: int, step: float, granularity: float
-) -> None:
+def test_local_recoding_keeps_at_least_this_much_detail(adult_file: Path, k: int, step: float, granularity: float) -> None:
     people = adults(adult_file, occupation_sensitive=False)
     outcome = LocalRecoding(step=step).run(people, [KAnonymity(k)])
     assert 1 - outcome.details["loss"] >= granularity

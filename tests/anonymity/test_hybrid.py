@@ -297,6 +297,23 @@ def test_a_generalisation_that_does_not_help_is_not_made() -> None:
     assert recoded_class("milk", "tea", "coffee", k=2, items=1, tree=tree) == ["", "drinks", "drinks"]
 
 
+def test_what_a_generalisation_leaves_rare_is_mended_too() -> None:
+    tree = {"dairy": ["milk", "butter"], "rest": ["tea", "rum", "zest", "salt", "rice", "oats"]}
+    before = ("milk|rum", "milk|tea", "butter|rum", "butter|tea", "milk|zest", "zest", "zest")
+    shown = recoded_class(*before, k=2, items=2, tree=tree)
+    assert shown == ["dairy|rum", "dairy|tea", "dairy|rum", "dairy|tea", "dairy", "", ""]
+
+
+def test_items_of_two_sets_are_known_together() -> None:
+    schema = Schema(columns={name: Column(role="quasi", type="string", items="|") for name in ("basket", "clubs")})
+    data = pa.table({"basket": ["a", "a", "b", "b"], "clubs": ["p", "q", "p", "q"]})
+    asked = sf.KAnonymity(2, sf.Knowledge(items=1))
+    assert measure(data, schema, asked).value == 1  # each item is shared by two records, each pair by one
+    outcome = sf.Hybrid().run(sf.read(data, schema), [asked])
+    assert outcome.details["items_deleted"] in ({"basket": 4, "clubs": 0}, {"basket": 0, "clubs": 4}, {"basket": 2, "clubs": 2})
+    assert measure(recoded(data, schema, [asked], sf.Hybrid()), schema, asked).holds
+
+
 def test_the_worked_case_becomes_2_2_anonymous() -> None:
     shown = recoded_class(*TRANSACTIONS, k=2, items=2)
     assert shown == ["b1|b2", "a2|b1", "a2|b1|b2", "a2|b2"]

@@ -64,7 +64,11 @@ def asked_k(asked: list) -> int:  # type: ignore[type-arg]
 def test_a_lattice_of_three_attributes_has_twelve_nodes_and_twenty_edges() -> None:
     """Z has levels 0 to 2, S and B have 0 and 1."""
     table = pa.table({"Z": ["11", "12", "21", "22"], "S": ["m", "f", "m", "f"], "B": ["x", "x", "y", "y"]})
-    columns = {"Z": Column(role="quasi", hierarchy=HierarchySpec(mask="right")), "S": Column(role="quasi"), "B": Column(role="quasi")}
+    columns = {
+        "Z": Column(role="quasi", hierarchy=HierarchySpec(mask="right")),
+        "S": Column(role="quasi"),
+        "B": Column(role="quasi"),
+    }
     problem = pose(Microdata(MemoryRelation(table), Schema(columns=columns)), [KAnonymity(2)])
     tables = NodeTables(problem.table, problem.promises, problem.promises.totals())
     assert tables.heights == [2, 1, 1]
@@ -87,7 +91,7 @@ def wide_table(rows: int = 300) -> Microdata:
     base = draw.integers(0, 16, rows)
     table = pa.table({f"a{i}": (base + draw.integers(0, 3, rows)) % 16 for i in range(12)})
     described = Column(role="quasi", type="integer", bounds=(0, 15), hierarchy=HierarchySpec(intervals=(2, 4, 8)))
-    return Microdata(MemoryRelation(table), Schema(columns={name: described for name in table.column_names}))
+    return Microdata(MemoryRelation(table), Schema(columns=dict.fromkeys(table.column_names, described)))
 
 
 def test_a_time_limit_gives_a_valid_release_and_a_gap() -> None:
@@ -109,7 +113,9 @@ def test_a_search_that_ran_out_of_time_does_not_say_impossible() -> None:
     rows = data.table().append_column("s", pa.array(["x"] * 24 + ["y"] * 8 + ["z"] * 8))
     columns = {**data.schema.columns, "s": Column(role="sensitive")}
     with pytest.raises(Infeasible, match="within the time limit"):
-        Lattice(0.45, time_limit=1e-9).run(Microdata(MemoryRelation(rows), Schema(columns=columns)), [EntropyLDiversity(2.95, "s")])
+        Lattice(0.45, time_limit=1e-9).run(
+            Microdata(MemoryRelation(rows), Schema(columns=columns)), [EntropyLDiversity(2.95, "s")]
+        )
 
 
 def test_too_many_bits_are_refused_with_the_number() -> None:

@@ -103,7 +103,7 @@ def people(
     columns["number"] = Column(role="plain")
     if units:
         columns["person"] = Column(role="unit")
-        values["person"] = draw(st.lists(st.sampled_from(["p1", "p2", "p3", "p4", "p5", None]), min_size=count, max_size=count))
+        values["person"] = draw(st.lists(st.sampled_from(["p1", "p2", "p3", "p4", "p5"]), min_size=count, max_size=count))
     table = pa.table({name: pa.array(column, types.get(name)) for name, column in values.items()})
     alone = pa.table({name: pa.array(column, types[name]) for name, column in extra.items()})
     population = pa.concat_tables([table.select(alone.column_names), alone])

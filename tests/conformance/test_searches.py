@@ -27,9 +27,10 @@ from tests.conformance.problems import GUARANTEES, People, guarantee, mixtures, 
 from tests.conformance.truth import covers
 
 Asked = Sequence[ClassGuarantee]
+Found = tuple[Microdata, Outcome[Any]]
 
 
-def run(search: Any, given_people: People, asked: Asked, order: Sequence[int] | None = None) -> tuple[Microdata, Outcome[Any]] | None:
+def run(search: Any, given_people: People, asked: Asked, order: Sequence[int] | None = None) -> Found | None:
     """The outcome, or None when the search refuses with a reason."""
     data = given_people.microdata(order)
     register = given_people.register() if any(wanted.needs_population for wanted in asked) else None

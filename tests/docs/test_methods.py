@@ -28,6 +28,7 @@ METHODS = [
     sf.TopDown(),
     sf.TopDown("fewest_children", partial=True),
     sf.CellSuppression({"age": 3.0}),
+    sf.Hybrid(),
 ]
 SCHEMA = Schema(
     columns={

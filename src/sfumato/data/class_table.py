@@ -7,7 +7,7 @@ arrays and never see a row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -174,7 +174,7 @@ def from_grouped(
     for name in quasi:
         values, codes = _dictionary(grouped.column(name))
         more_values, more_codes = _dictionary(population.column(name)) if population is not None else ([], np.zeros(0, np.int32))
-        everything = list(dict.fromkeys([*values, *more_values]))
+        everything = _by_text(dict.fromkeys([*values, *more_values]))
         tree = known.get(name)
         if tree is None:
             # only a frequency hierarchy looks at how often a value occurs
@@ -243,12 +243,12 @@ def _sensitive(
     attributes, coded = [], []
     for name in names:
         values, codes = _dictionary(grouped.column(name))
-        column = schema.columns[name]
+        column, listed = schema.columns[name], _by_text(values)
         tree = known.get(name)
         tree = (
-            hierarchy_builders.build(name, column, values, _value_counts(values, values, codes, counts), schema.folder)
+            hierarchy_builders.build(name, column, listed, _value_counts(listed, values, codes, counts), schema.folder)
             if tree is None
-            else hierarchy_builders.cover(tree, values, name=name)
+            else hierarchy_builders.cover(tree, listed, name=name)
         )
         order, meant = _value_order(values, column, tree)
         rank = np.empty(len(values), dtype=np.int32)
@@ -261,14 +261,21 @@ def _sensitive(
     return tuple(attributes), stacked.astype(np.int32)
 
 
+def _by_text(values: Iterable[str | None]) -> list[str | None]:
+    """Distinct values in an order of their own, so that the order of rows does not matter; a missing one comes last."""
+    return sorted(values, key=lambda value: (value is None, value or ""))
+
+
 def _value_order(values: list[str | None], column: Column, tree: Hierarchy) -> tuple[list[int], bool]:
     """The values in their declared, natural or leaf order, and whether it means something (two values need none)."""
+    places = range(len(values))
     if column.order is not None:
         declared = {value: i for i, value in enumerate(column.order)}
-        return sorted(range(len(values)), key=lambda i: (values[i] is None, declared.get(values[i] or "", len(declared)))), True
+        last = len(declared)
+        return sorted(places, key=lambda i: (values[i] is None, declared.get(values[i] or "", last), values[i] or "")), True
     if column.hierarchy is None and column.type in ("date", "datetime"):
-        return sorted(range(len(values)), key=lambda i: (values[i] is None, values[i] or "")), True
-    return sorted(range(len(values)), key=lambda i: tree.index[values[i]]), tree.ordered or len(values) <= 2
+        return sorted(places, key=lambda i: (values[i] is None, values[i] or "")), True
+    return sorted(places, key=lambda i: tree.index[values[i]]), tree.ordered or len(values) <= 2
 
 
 def _dictionary(column: pa.ChunkedArray) -> tuple[list[str | None], Codes]:

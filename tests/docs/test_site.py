@@ -1,0 +1,49 @@
+"""The documentation as a whole: every page has its place in the navigation, figures say what they said, nothing is fetched."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    _, _, nav = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")
+    listed = re.findall(r": (\S+\.md)$", nav, re.MULTILINE)
+    assert sorted(listed) == PAGES
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_fetches_anything_from_elsewhere(page: str) -> None:
+    text = re.sub(r"```.*?```", "", (DOCS / page).read_text("utf-8"), flags=re.DOTALL)
+    assert not re.search(r"!\[[^\]]*\]\(https?:|<(script|iframe|img|link)\b|```mermaid", text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["methods", "lattice", "mondrian", "water-filling"])
+def test_figures_of_methods_still_say_what_they_said(name: str) -> None:
+    drawing = runpy.run_path(str(ROOT / "examples" / "draw_method_figures.py"))
+    fresh = drawing[name.replace("-", "_")]()
+    kept = (DOCS / "figures" / f"{name}.svg").read_text("utf-8")
+    told = re.compile(r"<desc[^>]*>(.*?)</desc>", re.DOTALL)
+    assert told.search(fresh)[1] == told.search(kept)[1]  # type: ignore[index]
+    assert "<script" not in kept and "http" not in kept.replace("http://www.w3.org/2000/svg", "")
+
+
+@pytest.mark.slow
+def test_the_comparison_of_methods_prints_one_row_per_method(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["compare_methods.py", "300"])
+    module = runpy.run_path(str(ROOT / "examples" / "compare_methods.py"), run_name="__main__")
+    printed = capsys.readouterr().out.strip().splitlines()
+    assert len(printed) == len(module["METHODS"]) + 2
+    page = (DOCS / "methods" / "choosing.md").read_text("utf-8")
+    assert all(line.split("|")[1].strip() in page for line in printed[2:])
