@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.anonymity.search.base import pose
+from sfumato.anonymity.search import node_tables
+from sfumato.anonymity.search.base import Search, pose
 from sfumato.anonymity.search.lattice import Lattice
-from sfumato.anonymity.search.node_tables import NodeTables
-from sfumato.core.errors import Infeasible, Unsupported
+from sfumato.anonymity.search.local_recoding import LocalRecoding
+from sfumato.anonymity.search.node_tables import KEY_BITS, NodeTables
+from sfumato.core.errors import Infeasible
 from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.core.guarantees.l_diversity import EntropyLDiversity
 from sfumato.core.guarantees.likeness import DeltaDisclosure
@@ -34,16 +38,18 @@ def small_lattices() -> st.SearchStrategy[People]:
     return st.one_of(three, four)
 
 
-@settings(max_examples=80)
+@pytest.mark.parametrize("key_bits", [KEY_BITS, 0], ids=["packed keys", "keys that do not fit"])
+@settings(max_examples=60)
 @given(table=small_lattices(), asked=mixtures())
-def test_the_search_equals_brute_force_over_all_nodes(table: People, asked: list) -> None:  # type: ignore[type-arg]
+def test_the_search_equals_brute_force_over_all_nodes(key_bits: int, table: People, asked: list) -> None:  # type: ignore[type-arg]
     nodes = list(all_nodes(table, asked))
     for share in LIMITS:
         expected = best_loss(nodes, math.floor(share * table.table.num_rows + 1e-9))
         # the second search goes box by box, as it does where the lattice is too large to hold
         for search in (Lattice(share), Lattice(share, max_nodes=1)):
             try:
-                outcome = search.run(table.microdata(), asked, population=table.register())
+                with mock.patch.object(node_tables, "KEY_BITS", key_bits):
+                    outcome = search.run(table.microdata(), asked, population=table.register())
             except Infeasible:
                 assert expected is None or asked_k(asked) > table.table.num_rows
                 continue
@@ -118,11 +124,19 @@ def test_a_search_that_ran_out_of_time_does_not_say_impossible() -> None:
         )
 
 
-def test_too_many_bits_are_refused_with_the_number() -> None:
-    table = pa.table({f"q{i}": [str((i * 7 + j * j) % 97) for j in range(97)] for i in range(11)})
+@pytest.mark.parametrize("search", [Lattice(0.2), LocalRecoding()], ids=repr)
+def test_combinations_of_more_than_64_bits_are_searched(search: Search) -> None:
+    """Eleven attributes with 97 values each need 77 bits per combination."""
+    draw = np.random.default_rng(3)
+    base = draw.permutation(np.repeat(np.arange(97), 3))
+    table = pa.table({f"q{i}": (base * (i + 1) + (draw.random(base.size) < 0.02)) % 97 for i in range(11)})
     data = Microdata(MemoryRelation(table), Schema.of(quasi=table.column_names))
-    with pytest.raises(Unsupported, match="66 bits"):
-        Lattice().run(data, [KAnonymity(2)])
+    outcome = search.run(data, [KAnonymity(3)])
+    assert outcome.result.class_sizes().min() >= 3
+    assert outcome.result.suppressed <= 0.2 * base.size
+    released = released_rows(data, outcome)
+    assert min(Counter(zip(*(column.to_pylist() for column in released.columns), strict=True)).values()) >= 3
+    assert outcome.details["loss"] < 0.7
 
 
 @pytest.mark.parametrize("values", [2, 3, 4, 5, 6, 7, 10])

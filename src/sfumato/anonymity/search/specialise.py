@@ -106,7 +106,8 @@ def _all_splits(
         records = member_totals[:, 0]
         stays, possible = _decide(promises, sub_totals, sub_class, child[first], good, classes, partial)
         goes = ~stays[subs] & possible[numbers] & can
-        saved = np.bincount(numbers, weights=gain * records * goes, minlength=classes)
+        # rounded, because sums that differ only in the order of their terms must compare equal whatever the order of rows
+        saved = np.round(np.bincount(numbers, weights=gain * records * goes, minlength=classes), 9)
         if heuristic == "fewest_children":
             children = np.bincount(sub_class, minlength=classes)
             saved = np.where(possible, 1.0 / np.maximum(children, 1), 0.0)
