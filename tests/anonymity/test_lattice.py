@@ -176,3 +176,15 @@ def test_a_sensitive_hierarchy_without_a_root_is_read_as_if_one_stood_above_it()
     for t, level in ((0.25, 0), (0.24, 1)):
         outcome = Lattice().run(Microdata(MemoryRelation(table), schema), [TCloseness(t, "s", distance="hierarchical")])
         assert outcome.details["levels"] == {"q": level}
+
+
+def test_a_sensitive_hierarchy_of_frequencies_counts_records() -> None:
+    """The two most frequent values stand together: the verifier measures 0.375 for this table as it is."""
+    frequent = Column(role="sensitive", hierarchy=HierarchySpec(frequency=(2,)))
+    table = pa.table({"q": ["a"] * 6 + ["b"] * 2, "s": ["z"] * 3 + ["y"] * 2 + ["x", "x", "w"]})
+    given_people = People(table, Schema(columns={"q": Column(role="quasi"), "s": frequent}), table.select(["q"]))
+    for t, level in ((0.375, 0), (0.37, 1)):
+        asked = [TCloseness(t, "s", distance="hierarchical")]
+        outcome = Lattice().run(given_people.microdata(), asked)
+        assert verdicts(given_people, table, asked)[0].value == pytest.approx(0.375)
+        assert outcome.details["levels"] == {"q": level}

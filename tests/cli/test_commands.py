@@ -154,6 +154,39 @@ def test_options_of_protect_reach_the_release(place: Path, capsys: pytest.Captur
     assert set(told["scores"]) == {"loss", "discernibility"} and told["attacks"][0]["attack"] == "Homogeneity"
 
 
+def test_measures_take_parameters_on_the_command_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--utility", 'machine_learning, target="disease"', "--risk", "prosecutor_risk, threshold=0.1", "--risk", "uniques"]
+    told = as_json(protect(*asked, "--output", "o"), capsys)
+    assert set(told["scores"]) == {"loss", "machine_learning", "prosecutor_risk", "uniques"}
+    failed = as_json(protect("--utility", "machine_learning", "--risk", "nonsense", "--output", "p"), capsys, 2)
+    assert "parameter 'target' is missing" in failed["error"] and "unknown measure 'nonsense'" in failed["error"]
+
+
+def test_rows_go_into_a_database_too(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(protect("--output", "o", "--write-to", "rows.duckdb", "--write-table", "people")) == 0
+    assert "rows.duckdb, table people" in capsys.readouterr().out
+    assert len(sf.read(place / "rows.duckdb", table="people")) > 500
+    again = protect("--output", "p", "--write-to", "rows.duckdb", "--write-table", "people")
+    assert run(again) == 2 and not (place / "p").exists()
+    assert as_json([*again, "--write-overwrite"], capsys)["written"] == {"to": "rows.duckdb", "table": "people"}
+    assert run(protect("--output", "q", "--write-table", "people")) == 2
+    project = place / "project"
+    files(project)
+    (project / "recipe.toml").write_text(
+        'data = "people.csv"\nschema = "people.toml"\n[[guarantee]]\nname = "KAnonymity"\nk = 5\n'
+        '[method]\nname = "Lattice"\nsuppression = 0.05\n'
+    )
+    assert run(["protect", "project/recipe.toml", "--write-to", "here.duckdb"]) == 0
+    assert (place / "here.duckdb").is_file() and not (project / "here.duckdb").exists()
+
+
+def test_the_password_of_a_database_is_never_shown(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(protect("--output", "o", "--write-to", "postgresql://ada:hunter2@127.0.0.1:1/clinic")) == 2
+    shown = capsys.readouterr()
+    assert "cannot connect" in shown.err and "hunter2" not in shown.out + shown.err
+    assert not (place / "o").exists()
+
+
 def test_debugging_shows_places_and_no_values(
     place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,7 +211,7 @@ def test_a_fault_of_the_program_does_not_show_what_it_was_about(
 def test_help_is_plain_and_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
     shown = capsys.readouterr().out
-    for name in ("inspect", "protect", "check", "verify", "attack", "ledger", "warm", "demo", "hierarchy", "version"):
+    for name in ("inspect", "protect", "check", "verify", "attack", "ledger", "warm", "demo", "hierarchy", "key", "version"):
         assert name in shown
     assert run(["protect", "--help"]) == 0
 

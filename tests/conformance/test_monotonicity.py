@@ -100,7 +100,9 @@ def test_the_class_of_one_record_may_become_less_even_while_the_table_becomes_mo
     assert after == pytest.approx(0.376770, abs=1e-6)
     assert after < before[0] and after > min(before)
     rows = {"q": ["x"] * 2 + ["y"] * 6, "secret": ["a", "b"] + ["a"] * 6, "number": range(8)}
-    given_people = People(pa.table(rows), Schema.of(quasi=["q"], sensitive=["secret"], plain=["number"]), pa.table({"q": rows["q"]}))
+    given_people = People(
+        pa.table(rows), Schema.of(quasi=["q"], sensitive=["secret"], plain=["number"]), pa.table({"q": rows["q"]})
+    )
     effective = EntropyLDiversity(1, "secret")
     assert measured(given_people, given_people.table, effective) == 1
     assert measured(given_people, generalised(given_people, lambda height: height), effective) == pytest.approx(math.exp(after))

@@ -23,7 +23,7 @@ from sfumato.data.schema import Column, Schema
 from sfumato.data.values import text_of
 from sfumato.engines.memory import MemoryRelation
 from tests.conformance.methods import GUARANTEE_KINDS, SEARCHES, limit_of, variants
-from tests.conformance.problems import GUARANTEES, People, guarantee, mixtures, people, released_rows, verdicts
+from tests.conformance.problems import GUARANTEES, People, guarantee, knowing, mixtures, people, released_rows, verdicts
 from tests.conformance.truth import covers
 
 Asked = Sequence[ClassGuarantee]
@@ -241,3 +241,19 @@ def test_a_range_of_a_declared_order_names_its_ends() -> None:
     data = Microdata(MemoryRelation(table), Schema(columns={"q": column}))
     outcome = SEARCHES["Mondrian"]().run(data, [KAnonymity(2)])
     assert Counter(released_rows(data, outcome).column("q").to_pylist()) == {"3 … 1": 2, "2": 2}
+
+
+@pytest.mark.parametrize("name", sorted(SEARCHES))
+@settings(max_examples=15)
+@given(table=people(attributes=(2, 3)), k=st.integers(1, 4))
+def test_only_what_the_adversary_knows_is_generalised(name: str, table: People, k: int) -> None:
+    known, *unknown = table.schema.quasi
+    for search in variants(name):
+        found = run(search, table, [knowing([known], k)])
+        if found is None:
+            continue
+        released = released_rows(*found)
+        assert verdicts(table, released, [knowing([known], k)])[0].holds
+        kept = table.table.take(pa.array(released.column("number").to_pylist(), pa.int64()))
+        for column in unknown:
+            assert released.column(column).to_pylist() == kept.column(column).to_pylist()

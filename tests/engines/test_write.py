@@ -10,11 +10,11 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from sfumato.core.errors import SourceError, Unsupported
+from sfumato.core.errors import SourceError, Unsupported, VerificationFailed
 from sfumato.engines.duckdb import DuckDBRelation
 from sfumato.engines.memory import MemoryRelation
 from sfumato.engines.postgres import PostgresRelation
-from sfumato.engines.write import write_table
+from sfumato.engines.write import check_destination, write_table
 from tests.engines.tables import ODD, nasty_table, rows
 
 TABLE = nasty_table().drop_columns(["country"])  # DuckDB does not tell it from "Country"
@@ -59,6 +59,60 @@ def test_a_failure_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.Mon
         write_table(TABLE, tmp_path / "out.duckdb")
     assert "canary" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def reject(rows_read_back: pa.Table) -> None:
+    assert rows_read_back.num_rows
+    raise VerificationFailed("rejected")
+
+
+def test_a_table_that_is_rejected_when_read_back_does_not_stay(tmp_path: Path) -> None:
+    seen: list[pa.Table] = []
+    path = tmp_path / "out.duckdb"
+    with pytest.raises(VerificationFailed):
+        write_table(TABLE, path, confirm=reject)
+    assert list(tmp_path.iterdir()) == []
+    write_table(TABLE, path, confirm=seen.append)
+    assert rows(seen[0]) == canonical_rows(TABLE)
+    with pytest.raises(VerificationFailed):
+        write_table(TABLE.slice(0, 1), path, overwrite=True, confirm=reject)
+    with pytest.raises(VerificationFailed):
+        write_table(TABLE.slice(0, 1), path, table_name="other", confirm=reject)
+    assert read_duckdb(path) == canonical_rows(TABLE)  # still one table, the old one
+
+
+@pytest.mark.postgres
+def test_postgres_rolls_a_rejected_table_back(postgres_url: str) -> None:
+    seen: list[pa.Table] = []
+    write_table(nasty_table(), postgres_url, table_name="read back", overwrite=True, confirm=seen.append)
+    assert rows(seen[0]) == canonical_rows(nasty_table())
+    with pytest.raises(VerificationFailed):
+        write_table(TABLE.slice(0, 1), postgres_url, table_name="read back", overwrite=True, confirm=reject)
+    with pytest.raises(VerificationFailed):
+        write_table(TABLE, postgres_url, table_name="rejected", confirm=reject)
+    assert PostgresRelation(postgres_url, "read back").count() == 8
+    with pytest.raises(SourceError, match="no table 'rejected'"):
+        PostgresRelation(postgres_url, "rejected").count()
+    empty: list[pa.Table] = []
+    write_table(TABLE.slice(0, 0), postgres_url, table_name="read back", overwrite=True, confirm=empty.append)
+    assert empty[0].num_rows == 0 and empty[0].column_names == TABLE.column_names
+
+
+def test_a_destination_is_checked_without_writing(tmp_path: Path) -> None:
+    path = tmp_path / "out.duckdb"
+    check_destination(path)
+    assert list(tmp_path.iterdir()) == []
+    write_table(TABLE, path, table_name="people")
+    check_destination(path, table_name="others")
+    check_destination(path, table_name="people", overwrite=True)
+    with pytest.raises(SourceError, match="overwrite=True"):
+        check_destination(path, table_name="People")
+    with pytest.raises(SourceError, match="no folder"):
+        check_destination(tmp_path / "missing" / "out.duckdb")
+    for address in ("mysql://ada:hunter2@db/x", "postgresql://ada:hunter2@127.0.0.1:1/x"):
+        with pytest.raises(SourceError) as caught:
+            check_destination(address)
+        assert "hunter2" not in str(caught.value)
 
 
 def test_other_files_and_folders_are_not_overwritten(tmp_path: Path) -> None:

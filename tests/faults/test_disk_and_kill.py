@@ -145,6 +145,46 @@ def test_ctrl_c_ends_with_130_and_nothing_half_written(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.e2e
+def test_ctrl_c_stops_a_running_search_within_moments_and_leaves_nothing(tmp_path: Path) -> None:
+    files(tmp_path, rows=200_000)
+    (tmp_path / "tmp").mkdir()
+    script = (
+        "from sfumato.cli import main, tables\n"
+        "from contextlib import contextmanager\n"
+        "@contextmanager\n"
+        "def told(json, quiet=False):\n"
+        "    yield lambda phase, done, total: print(phase, flush=True)\n"
+        "tables.shown_progress = told\n"
+        "main.main()\n"
+    )
+    arguments = ["protect", "people.csv", "--schema", "people.toml", "--k", "5", "--method", "KMember", "--output", "out"]
+    environment = {**os.environ, "SFUMATO_KEY": str(tmp_path / "owner.key"), "TMPDIR": str(tmp_path / "tmp")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *arguments],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    first = process.stdout.readline().strip()
+    assert first, process.communicate()[1]
+    time.sleep(0.3)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    waited = time.monotonic() - began
+    assert process.returncode == 130, (process.returncode, first, out, err)
+    assert "nothing was left half-written" in err and "Traceback" not in err
+    assert "recoding" not in out, "the search was over before it was stopped"
+    assert waited < 3, f"Ctrl-C took {waited:.1f} s"
+    assert {path.name for path in tmp_path.iterdir()} <= {"people.csv", "people.toml", "tmp", "owner.key"}
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.e2e
 def test_a_terminated_process_cleans_up(tmp_path: Path) -> None:
     files(tmp_path, rows=60_000)
     (tmp_path / "tmp").mkdir()

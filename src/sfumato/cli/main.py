@@ -19,7 +19,7 @@ from typing import Any
 import typer
 from typer.exceptions import Abort, TyperException
 
-from sfumato.cli import house, ledger, releases, tables
+from sfumato.cli import house, keys, ledger, releases, tables
 from sfumato.cli.output import complain, pacify
 from sfumato.core.errors import SfumatoError
 
@@ -35,13 +35,16 @@ app = typer.Typer(
 tables.register(app)
 releases.register(app)
 ledger.register(app)
+keys.register(app)
 house.register(app)
 
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
     signal.signal(signal.SIGTERM, _terminated)
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is done: a late Ctrl-C must not say otherwise
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -98,13 +98,22 @@ def protect(
     format: Annotated[str | None, typer.Option("--format", help="parquet or csv.")] = None,
     population: Population = None,
     table: Annotated[str | None, typer.Option("--table", help="The table of the database.")] = None,
-    attack: Annotated[list[str] | None, typer.Option("--attack", help="An attack to run on it.")] = None,
-    utility: Annotated[list[str] | None, typer.Option("--utility", help="A measure of usefulness.")] = None,
+    attack: Annotated[list[str] | None, typer.Option("--attack", help="An attack to run on it; may be repeated.")] = None,
+    utility: Annotated[
+        list[str] | None,
+        typer.Option("--utility", help="A measure of usefulness, as 'machine_learning, target=\"salary\"'; may be repeated."),
+    ] = None,
+    risk: Annotated[list[str] | None, typer.Option("--risk", help="A measure of risk; may be repeated.")] = None,
     ledger: Annotated[str | None, typer.Option("--ledger", help="The ledger's file or URL.")] = None,
     no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Enter the release in no ledger.")] = False,
     seed: Annotated[str | None, typer.Option("--seed", help="Make a repeatable demonstration.")] = None,
     sign: Annotated[str | None, typer.Option("--sign", help="Sign with the key in this file.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release.")] = False,
+    write_to: Annotated[
+        str | None, typer.Option("--write-to", help="Write the rows into this DuckDB file or PostgreSQL URL as well.")
+    ] = None,
+    write_table: Annotated[str | None, typer.Option("--write-table", help="The table there; by default release.")] = None,
+    write_overwrite: Annotated[bool, typer.Option("--write-overwrite", help="Replace that table.")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -121,7 +130,8 @@ def protect(
         "seed": int(seed) if seed is not None and seed.isdecimal() else seed,
         "sign": sign,
         "overwrite": overwrite or None,
-        "checks": _checks(attack, utility),
+        "checks": _checks(attack, utility, risk),
+        "write": _write(write_to, write_table, write_overwrite),
     }
     recipe = _recipe(source, {name: value for name, value in given.items() if value is not None})
     with shown_progress(json, quiet) as progress:
@@ -129,7 +139,12 @@ def protect(
     from sfumato.workflow.summary import summary, summary_lines
 
     folder = None if recipe.output is None else recipe.place(recipe.output)
-    answer(summary(release, folder), summary_lines(release, folder), json)
+    told, lines = summary(release, folder), summary_lines(release, folder)
+    if recipe.write is not None:
+        place = recipe.to_mapping()["write"]["to"]  # without its password
+        told["written"] = {"to": place, "table": recipe.write.table}
+        lines.append(f"written   {place}, table {recipe.write.table}")
+    answer(told, lines, json)
 
 
 def check(
@@ -186,7 +201,7 @@ def _recipe(source: str, given: dict[str, Any]) -> Recipe:
 
     if Path(source).suffix == ".toml":
         loaded = Recipe.load(source)
-        extra = set(given) - {"output", "format", "overwrite", "ledger", "seed", "sign"}
+        extra = set(given) - {"output", "format", "overwrite", "ledger", "seed", "sign", "write"}
         if extra:
             named = ", ".join(f"--{name}" for name in sorted(extra))
             raise ParameterError(f"a recipe says this itself: leave out {named}, or edit the recipe.")
@@ -201,6 +216,8 @@ def _recipe(source: str, given: dict[str, Any]) -> Recipe:
 
 def _from_here(name: str, value: Any) -> Any:
     """Paths on the command line are relative to where it is typed, those in a recipe to the recipe."""
+    if name == "write":
+        return {**value, "to": _from_here("output", value["to"])}
     is_path = name in ("output", "sign", "ledger") and isinstance(value, str) and "://" not in value
     return str(Path(value).absolute()) if is_path else value
 
@@ -243,10 +260,22 @@ def _inline(text: str) -> dict[str, Any]:
     return {"name": name.strip(), **found}
 
 
-def _checks(attacks: list[str] | None, utility: list[str] | None) -> dict[str, Any] | None:
-    if not attacks and not utility:
+def _checks(attacks: list[str] | None, utility: list[str] | None, risk: list[str] | None) -> dict[str, Any] | None:
+    if not attacks and not utility and not risk:
         return None
-    return {"attacks": attacks or [], "utility": ["loss", *(utility or [])]}
+    return {
+        "attacks": [_inline(text) for text in attacks or ()],
+        "utility": ["loss", *(_inline(text) for text in utility or ())],
+        "risk": [_inline(text) for text in risk or ()],
+    }
+
+
+def _write(to: str | None, table: str | None, overwrite: bool) -> dict[str, Any] | None:
+    if to is None:
+        if table is not None or overwrite:
+            raise ParameterError("--write-table and --write-overwrite say how --write-to writes; give --write-to as well.")
+        return None
+    return {"to": to, "overwrite": overwrite, **({} if table is None else {"table": table})}
 
 
 def _standing_out(told: dict[str, Any]) -> list[str]:

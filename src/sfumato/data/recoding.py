@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,6 +79,10 @@ class Recoding:
 
     def class_sizes(self) -> NDArray[np.int64]:
         """Records per class."""
+        return self._sizes
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.int64]:
         kept = self.klass >= 0
         return np.bincount(self.klass[kept], weights=self.count[kept], minlength=self.classes).astype(np.int64)
 

@@ -20,7 +20,7 @@ from sfumato.data.schema import Type
 from sfumato.engines.canonical import canonical, canonical_table
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.expressions import Kind
-from sfumato.engines.plan import Field, Plan, scans
+from sfumato.engines.plan import Field, Plan, Scan, scans
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
 
 if TYPE_CHECKING:
@@ -188,6 +188,15 @@ def run_in_process(plan: Plan, tables: Mapping[str, pa.Table]) -> pa.Table:
     with duckdb.connect(":memory:") as connection, _plain_errors("tables in memory"):
         _lock(connection, None, None, None, None)
         return _answer(connection, plan, {}, tables)
+
+
+def read_table(connection: duckdb.DuckDBPyConnection, name: str) -> pa.Table:
+    """The rows of a table as this connection sees them, what it has not committed yet included."""
+    from sfumato.engines.compile import PhysicalTable
+
+    stored = {label: kind_of_sql_type(given) for label, given in _described(connection, PhysicalTable((name,)))}
+    fields = tuple(declared_fields(stored, None, None).values())
+    return _answer(connection, Scan(ROWS, fields), {ROWS: PhysicalTable((name,))}, {})
 
 
 def list_tables(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[str, ...]]:

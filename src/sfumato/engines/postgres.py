@@ -21,7 +21,7 @@ from sfumato.engines.address import redacted
 from sfumato.engines.canonical import ARROW_TYPES, canonical
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.expressions import Kind
-from sfumato.engines.plan import Field, Plan, scans
+from sfumato.engines.plan import Field, Plan, Scan, scans
 from sfumato.engines.postgres_transport import (
     Refused,
     connect,
@@ -76,6 +76,25 @@ WHERE a.attrelid = %(table)s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.
 """
 
 
+def read_table(connection: psycopg.Connection[Any], path: tuple[str, ...]) -> pa.Table:
+    """The rows of a table as this connection sees them, what it has not committed yet included."""
+    from psycopg import sql
+
+    from sfumato.engines.compile import PhysicalTable, compile_plan
+
+    (table,) = connection.execute("SELECT %s::regclass::oid", [sql.Identifier(*path).as_string(connection)]).fetchone() or (0,)
+    fields = tuple(declared_fields(_stored(connection, table), None, None).values())
+    query = compile_plan(Scan(ROWS, fields), "postgres", {ROWS: PhysicalTable(path)})
+    batches = [received(batch, query) for batch in copied_out(connection, query) if batch.num_rows]
+    empty = pa.schema([(field.name, ARROW_TYPES[field.kind]) for field in fields]).empty_table()
+    return pa.concat_tables(batches) if batches else empty
+
+
+def _stored(connection: psycopg.Connection[Any], table: int) -> dict[str, Kind]:
+    rows = connection.execute(_LIST_COLUMNS, {"table": table}).fetchall()
+    return {name: _KINDS.get(given, "string") for name, given in rows}
+
+
 class PostgresRelation(SqlRelation):
     """A table or view of a PostgreSQL database. `table` may be qualified by its schema: `public.people`."""
 
@@ -120,8 +139,7 @@ class PostgresRelation(SqlRelation):
         """The columns by name, in order."""
         table, _ = self._found
         with self._connected() as connection:
-            rows = connection.execute(_LIST_COLUMNS, {"table": table}).fetchall()
-        stored: dict[str, Kind] = {name: _KINDS.get(given, "string") for name, given in rows}
+            stored = _stored(connection, table)
         return declared_fields(stored, self._types, self._missing)
 
     def recode(self, recoding: RecodingTable, keep: Sequence[str]) -> pa.Table:

@@ -1,14 +1,16 @@
 """Write a table into a DuckDB file or a PostgreSQL database, whole or not at all.
 
-Both write in one transaction; a new DuckDB file appears under its name only when it is complete.
+Both write in one transaction, in which the table is read back and may still be rejected; a new DuckDB file
+appears under its name only when it is complete.
 """
 
 from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,26 +21,69 @@ from sfumato.engines.canonical import canonical_column, decoded_table
 
 if TYPE_CHECKING:
     import duckdb
+    import psycopg
+
+#: Looks at the rows as the database gives them back, and raises when they may not stay.
+Confirm = Callable[[pa.Table], None]
 
 DEFAULT_TABLE = "release"
 _LONGEST_POSTGRES_NAME = 63
 
 
-def write_table(table: pa.Table, destination: str | Path, *, table_name: str | None = None, overwrite: bool = False) -> None:
+def write_table(
+    table: pa.Table,
+    destination: str | Path,
+    *,
+    table_name: str | None = None,
+    overwrite: bool = False,
+    confirm: Confirm | None = None,
+) -> None:
     """Write `table` to a DuckDB file (path) or a PostgreSQL database (URL).
 
     An existing table of that name is refused unless `overwrite` is set. `table_name` defaults to "release";
-    in PostgreSQL it may name a schema: `published.people`.
+    in PostgreSQL it may name a schema: `published.people`. `confirm` is given the rows as they are read back
+    before anybody else can see them; when it raises, the database is left as it was.
     """
     name = table_name or DEFAULT_TABLE
     names = table.column_names
     columns = [canonical_column(column, label) for label, column in zip(names, table.columns, strict=True)]
     if is_postgres_url(destination):
         _check_names([name, *names], names, fold_case=False)
-        _write_postgres(_assembled(names, columns), str(destination), name, overwrite)
+        _write_postgres(_assembled(names, columns), str(destination), name, overwrite, confirm)
     else:
+        _refuse_other_addresses(destination)
         _check_names([name, *names], names, fold_case=True)
-        _write_duckdb(decoded_table(_assembled(names, columns)), Path(destination), name, overwrite)
+        _write_duckdb(decoded_table(_assembled(names, columns)), Path(destination), name, overwrite, confirm)
+
+
+def check_destination(destination: str | Path, *, table_name: str | None = None, overwrite: bool = False) -> None:
+    """Refuse a place where the table could not be written, before the work that makes it."""
+    name = table_name or DEFAULT_TABLE
+    if is_postgres_url(destination):
+        from sfumato.engines.postgres_transport import connect
+
+        with connect(str(destination)) as connection:
+            _refuse_existing(connection, str(destination), name, overwrite)
+        return
+    _refuse_other_addresses(destination)
+    import duckdb
+
+    path = Path(destination)
+    if not path.parent.is_dir():
+        raise SourceError(f"there is no folder '{path.parent}' to write '{path.name}' into")
+    if not _is_there(path):
+        return
+    try:
+        with duckdb.connect(str(path), read_only=True) as opened:
+            _refuse_known(opened, str(path), name, overwrite)
+    except duckdb.Error as error:
+        raise SourceError(f"'{path}' cannot be opened ({type(error).__name__}); does another process have it open?") from None
+
+
+def _refuse_other_addresses(destination: str | Path) -> None:
+    if "://" in str(destination):
+        kind = str(destination).split("://")[0]
+        raise SourceError(f"addresses of the kind '{kind[:20]}://' are not supported; use postgresql:// or a DuckDB file")
 
 
 def _assembled(names: list[str], columns: list[pa.ChunkedArray]) -> pa.Table:
@@ -65,18 +110,23 @@ def _check_names(everything: list[str], columns: list[str], *, fold_case: bool) 
     all_at_once(Unsupported, "column names", faults)
 
 
-def _write_duckdb(table: pa.Table, path: Path, name: str, overwrite: bool) -> None:
-    import duckdb
-
+def _is_there(path: Path) -> bool:
     from sfumato.engines.duckdb import is_database
 
     existing = path.exists()
     if existing and not is_database(path):
         raise SourceError(f"'{path}' exists and is no DuckDB database; choose another file")
+    return existing
+
+
+def _write_duckdb(table: pa.Table, path: Path, name: str, overwrite: bool, confirm: Confirm | None) -> None:
+    import duckdb
+
+    existing = _is_there(path)
     target = path if existing else path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
         with duckdb.connect(str(target)) as connection:
-            _fill_duckdb(connection, table, name, overwrite, str(path))
+            _fill_duckdb(connection, table, name, overwrite, str(path), confirm)
         if not existing:
             os.replace(target, path)
     except (duckdb.Error, OSError) as error:
@@ -90,15 +140,16 @@ def _write_duckdb(table: pa.Table, path: Path, name: str, overwrite: bool) -> No
                 leftover.unlink(missing_ok=True)
 
 
-def _fill_duckdb(connection: duckdb.DuckDBPyConnection, table: pa.Table, name: str, overwrite: bool, where: str) -> None:
+def _fill_duckdb(
+    connection: duckdb.DuckDBPyConnection, table: pa.Table, name: str, overwrite: bool, where: str, confirm: Confirm | None
+) -> None:
     from sqlglot import exp
 
     from sfumato.engines.compile_expression import identifier
-    from sfumato.engines.duckdb import list_tables
+    from sfumato.engines.duckdb import read_table
 
     connection.execute("SET python_enable_replacements = false")
-    if name.lower() in {known.lower() for known in list_tables(connection)} and not overwrite:
-        raise SourceError(f"'{where}' already has a table '{name}'; choose another table_name or pass overwrite=True")
+    _refuse_known(connection, where, name, overwrite)
     connection.register("sfumato_rows", table.rename_columns([f"u{i}" for i in range(table.num_columns)]))
     shown = [exp.alias_(exp.column(f"u{i}"), label, quoted=True) for i, label in enumerate(table.column_names)]
     made = exp.Create(
@@ -108,15 +159,29 @@ def _fill_duckdb(connection: duckdb.DuckDBPyConnection, table: pa.Table, name: s
         expression=exp.select(*shown).from_("sfumato_rows"),
     )
     connection.begin()
-    connection.execute(made.sql(dialect="duckdb"))
-    connection.commit()
+    try:
+        connection.execute(made.sql(dialect="duckdb"))
+        if confirm is not None:
+            confirm(read_table(connection, name))
+        connection.commit()
+    except BaseException:  # an interruption too must not leave the table
+        connection.rollback()
+        raise
     connection.unregister("sfumato_rows")
 
 
-def _write_postgres(table: pa.Table, url: str, name: str, overwrite: bool) -> None:
+def _refuse_known(connection: duckdb.DuckDBPyConnection, where: str, name: str, overwrite: bool) -> None:
+    from sfumato.engines.duckdb import list_tables
+
+    if name.lower() in {known.lower() for known in list_tables(connection)} and not overwrite:
+        raise SourceError(f"'{where}' already has a table '{name}'; choose another table_name or pass overwrite=True")
+
+
+def _write_postgres(table: pa.Table, url: str, name: str, overwrite: bool, confirm: Confirm | None) -> None:
     from psycopg import sql
 
     from sfumato.engines.class_queries import table_fields
+    from sfumato.engines.postgres import read_table
     from sfumato.engines.postgres_transport import connect, copy_in, create_table
 
     faults = (
@@ -126,20 +191,28 @@ def _write_postgres(table: pa.Table, url: str, name: str, overwrite: bool) -> No
     )
     all_at_once(Unsupported, "values", faults)
     with connect(url) as connection, connection.transaction():
-        outer, _, inner = name.partition(".")
-        known = connection.execute("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", [outer]).fetchone()
-        path = (outer, inner) if inner and known else (name,)
-        existing = connection.execute(
-            "SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-            "WHERE c.relname = %s AND n.nspname = COALESCE(%s, current_schema())",
-            [path[-1], path[0] if len(path) > 1 else None],
-        ).fetchone()
-        if existing and not overwrite:
-            raise SourceError(f"{redacted(url)} already has a table '{name}'; choose another table_name or pass overwrite=True")
+        path, existing = _refuse_existing(connection, url, name, overwrite)
         if existing:
             connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(*path)))
         create_table(connection, path, table_fields(table), table.column_names, text="")
         copy_in(connection, path, table)
+        if confirm is not None:
+            confirm(read_table(connection, path))
+
+
+def _refuse_existing(connection: psycopg.Connection[Any], url: str, name: str, overwrite: bool) -> tuple[tuple[str, ...], bool]:
+    """Where the table goes, and whether one is there; refused unless it may be overwritten."""
+    outer, _, inner = name.partition(".")
+    known = connection.execute("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", [outer]).fetchone()
+    path = (outer, inner) if inner and known else (name,)
+    existing = connection.execute(
+        "SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE c.relname = %s AND n.nspname = COALESCE(%s, current_schema())",
+        [path[-1], path[0] if len(path) > 1 else None],
+    ).fetchone()
+    if existing and not overwrite:
+        raise SourceError(f"{redacted(url)} already has a table '{name}'; choose another table_name or pass overwrite=True")
+    return path, existing is not None
 
 
 def _has_nul(column: pa.ChunkedArray) -> bool:

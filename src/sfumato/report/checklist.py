@@ -6,7 +6,7 @@ Cavoukian, "Privacy by design: the 7 foundational principles", 2009.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -96,7 +96,7 @@ def _design(content: CardContent, certificate: Certificate) -> Item:
     return _item(
         "3. Part of the design",
         worries,
-        "method and parameters are stored with the release and can be run again",
+        "method and parameters are stored with the release and can be run again" + _notes(content, ("roles",)),
     )
 
 
@@ -122,7 +122,7 @@ def _life_cycle(content: CardContent, certificate: Certificate) -> Item:
     return _item(
         "5. Protection from beginning to end",
         worries,
-        "entered in the ledger, signed, with a date of destruction",
+        "entered in the ledger, signed, with a date of destruction" + _notes(content, ("retention",)),
     )
 
 
@@ -138,8 +138,14 @@ def _open(certificate: Certificate) -> Item:
     return _item("6. Visible and open", worries, fine)
 
 
-def _asked(content: CardContent, principle: str, questions: Iterable[str]) -> Item:
-    return _item(principle, _open_questions(content, questions), "answered by the owner")
+def _asked(content: CardContent, principle: str, questions: Sequence[str]) -> Item:
+    return _item(principle, _open_questions(content, questions), "answered by the owner" + _notes(content, questions))
+
+
+def _notes(content: CardContent, questions: Iterable[str]) -> str:
+    """What the owner added to answers with yes."""
+    said = [content.answers[question].note for question in questions if question in content.answers]
+    return "".join(f"; {note}" for note in said if note)
 
 
 def _open_questions(content: CardContent, questions: Iterable[str]) -> list[str]:

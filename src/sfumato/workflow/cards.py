@@ -36,6 +36,7 @@ def card_of(release: Release, audience: Audience, *, certificate: Certificate | 
         risk=_risk(sizes),
         details={"released records": int(release.data.num_rows), "classes": int(sizes.size)},
         owner_details=plain_details(release.details),
+        answers=release.owner.answers,
         signature=signature or "not signed",
         signed=bool(signature),
     )

@@ -95,6 +95,23 @@ def released_schema(schema: Schema, table: pa.Table) -> Schema:
     return Schema(dataset=schema.dataset, columns=columns)
 
 
+def with_sensitive_hierarchies(public: Schema, owner: Schema) -> Schema:
+    """The schema of a release in its owner's hands: distances over the hierarchy of a sensitive attribute can be
+    measured on it. What is published goes through `without_hierarchies`.
+    """
+    columns = {
+        name: column.model_copy(update={"hierarchy": owner.columns[name].hierarchy}) if column.role == "sensitive" else column
+        for name, column in public.columns.items()
+    }
+    return public.replace(columns=columns, folder=owner.folder)
+
+
+def without_hierarchies(schema: Schema) -> Schema:
+    """The schema without what only its owner has: hierarchies and the folder they are looked up in."""
+    columns = {name: column.model_copy(update={"hierarchy": None}) for name, column in schema.columns.items()}
+    return schema.replace(columns=columns, folder=None)
+
+
 def type_name(kind: pa.DataType) -> Type:
     """How a schema names an Arrow type."""
     value = kind.value_type if pa.types.is_dictionary(kind) else kind

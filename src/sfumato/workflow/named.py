@@ -1,4 +1,4 @@
-"""Guarantees, methods and attacks from their names, as recipes, certificates and the command line write them.
+"""Guarantees, methods, measures and attacks from their names, as recipes, certificates and the command line write them.
 
 Names are looked up in the public table alone; nothing is imported because a file says so.
 """
@@ -77,9 +77,19 @@ def attacks() -> dict[str, type[Attack]]:
     return {name: kind for name, kind in found.items() if isinstance(kind, type) and issubclass(kind, Attack)}
 
 
-def measure(key: str) -> Measure:
-    """The utility or risk measure of that key, with its default parameters."""
+def measure(given: str | Mapping[str, Any] | Measure) -> Measure:
+    """The measure of utility or risk that a key or `{name = "machine_learning", target = "salary"}` describes; a
+    measure is taken as it is.
+    """
     from sfumato.measures import by_key
 
-    made: Measure = by_key(key)()
+    if isinstance(given, Measure):
+        return given
+    if not isinstance(given, (str, Mapping)):
+        raise ParameterError(f"{type(given).__name__} is not a measure. Pass keys, tables with a name, or measures.")
+    arguments = {"name": given} if isinstance(given, str) else dict(given)
+    key = arguments.pop("name", None)
+    if not isinstance(key, str):
+        raise RecipeError('a measure needs a name, for instance name = "query_error"')
+    made: Measure = build(by_key(key), arguments)
     return made

@@ -18,17 +18,18 @@ from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress, silent
-from sfumato.core.view import Attack, View
+from sfumato.core.view import View
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
+from sfumato.workflow.answers import answers_of
 from sfumato.workflow.canonical import canonical
 from sfumato.workflow.claims import References, measure_all, plain_number, refuse_violations
-from sfumato.workflow.columns import ColumnPlan, check_size, plan_columns, released_schema
+from sfumato.workflow.columns import ColumnPlan, check_size, plan_columns, released_schema, with_sensitive_hierarchies
 from sfumato.workflow.earlier import opened
 from sfumato.workflow.owner_key import fingerprint, owner_key_of, replace_names
 from sfumato.workflow.publish import Draft, publish
 from sfumato.workflow.release import OwnerSide, Release
-from sfumato.workflow.scoring import Checks, attack_all, plain_result, scores_of, shown_ranges
+from sfumato.workflow.scoring import Attacked, Checks, Measured, attack_all, plain_result, scores_of, shown_ranges
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,11 +38,20 @@ if TYPE_CHECKING:
     from sfumato.data.hierarchy import Hierarchy
     from sfumato.data.recoding import Recoding
     from sfumato.ledger.ledger import Ledger
+    from sfumato.report.content import Answer
 
 #: Below this many records nearly every column has nearly as many values as records.
 _FEW_RECORDS = 50
 #: What of a search's details is plain data and may be kept.
 _NOT_KEPT = ("table",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """What the owner said and keeps with the release: the recipe, and the answers to the checklist."""
+
+    recipe: Mapping[str, Any]
+    answers: Mapping[str, Answer]
 
 
 def protect(
@@ -52,9 +62,10 @@ def protect(
     schema: Schema | str | Path | None = None,
     population: Any = None,
     ledger: Ledger | str | Path | None = None,
-    utility: Iterable[str] = ("loss",),
-    risk: Iterable[str] = (),
-    attacks: Iterable[Attack | str] = (),
+    utility: Measured | Iterable[Measured] = ("loss",),
+    risk: Measured | Iterable[Measured] = (),
+    attacks: Attacked | Iterable[Attacked] = (),
+    answers: Mapping[str, Any] | None = None,
     seed: int | str | None = None,
     key: Any = None,
     recipe: Mapping[str, Any] | None = None,
@@ -65,8 +76,10 @@ def protect(
     `data` is microdata, or anything `read` takes together with `schema`. `method` is a table search; the
     default is local recoding. `population` is the table that k-map and δ-presence compare with. `ledger`
     enters the release in a ledger (a file, a URL or an open one) and compares it with earlier releases of
-    the same dataset. `utility` and `risk` name measures, `attacks` adversaries to run against the result.
-    `seed` makes the run repeatable and the release a demonstration. `key` is the owner's key, or its file,
+    the same dataset. `utility` and `risk` are measures and `attacks` adversaries to run against the result:
+    by name, by a mapping with `name` and parameters, or as values. `answers` answers the questions of the
+    checklist that no program can (`sfumato.report.checklist.QUESTIONS`), with True, False or a mapping of
+    `given` and `note`. `seed` makes the run repeatable and the release a demonstration. `key` is the owner's key, or its file,
     for fingerprint and pseudonyms.
     """
     people = _microdata(data, schema)
@@ -77,7 +90,8 @@ def protect(
     search = _default_method() if method is None else method
     randomness = sources_of_randomness.default(seed)
     owner_key = owner_key_of(key, randomness)
-    checks = Checks(tuple(utility), tuple(risk), tuple(attacks))
+    checks = Checks.of(utility, risk, attacks, published=plan.schema, population=register)
+    answered = answers_of(answers or {})
 
     outcome = search.run(people, wanted, population=register, progress=progress, randomness=randomness)
     _refuse_empty(outcome)
@@ -101,7 +115,7 @@ def protect(
         ranges=shown_ranges(codes, outcome.result),
         records=codes.records,
     )
-    return _certified(draft, outcome, ledger, checks, recipe, progress)
+    return _certified(draft, outcome, ledger, checks, Kept(recipe or {}, answered), progress)
 
 
 def _certified(
@@ -109,7 +123,7 @@ def _certified(
     outcome: Outcome[Recoding],
     ledger: Ledger | str | Path | None,
     checks: Checks,
-    recipe: Mapping[str, Any] | None,
+    kept: Kept,
     progress: Progress,
 ) -> Release:
     """Publish the draft, then measure and attack what was published."""
@@ -126,7 +140,7 @@ def _certified(
         details["composition"] = {"people counted in the original": published.composition["finding"]}
     return Release(
         data=published.table,
-        schema=draft.schema,
+        schema=with_sensitive_hierarchies(draft.schema, draft.owner_schema),
         certificate=certificate,
         guarantees=draft.guarantees,
         scores=MappingProxyType({score.measure: score.value for score in scores}),
@@ -141,7 +155,8 @@ def _certified(
                 dict(zip(table.quasi, outcome.result.loss_per_attribute().tolist(), strict=True))
             ),
             schema=draft.owner_schema,
-            recipe=MappingProxyType(dict(recipe or {})),
+            recipe=MappingProxyType(dict(kept.recipe)),
+            answers=MappingProxyType(dict(kept.answers)),
         ),
     )
 

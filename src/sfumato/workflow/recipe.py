@@ -31,13 +31,21 @@ class _Frozen(BaseModel):
 
 
 class Checks(_Frozen):
-    """What is measured besides the guarantees: attacks by name (or name and parameters), utility and risk
-    measures by key.
+    """What is measured besides the guarantees: attacks, utility and risk measures, each by name or by a table
+    of name and parameters.
     """
 
     attacks: tuple[str | dict[str, Any], ...] = ()
-    utility: tuple[str, ...] = ("loss",)
-    risk: tuple[str, ...] = ()
+    utility: tuple[str | dict[str, Any], ...] = ("loss",)
+    risk: tuple[str | dict[str, Any], ...] = ()
+
+
+class Write(_Frozen):
+    """The database that the rows go to as well: a DuckDB file or a PostgreSQL URL, and the table there."""
+
+    to: str = Field(min_length=1, repr=False)  # it may hold a password
+    table: str = Field(default="release", min_length=1)
+    overwrite: bool = False
 
 
 class Recipe(_Frozen):
@@ -46,7 +54,8 @@ class Recipe(_Frozen):
     `ledger = false` leaves the release out of any ledger; otherwise it is entered in the file named (by
     default one beside the recipe) or the database behind a URL. `seed` makes the run repeatable and the
     release a demonstration. `sign` names the file of a signing key, `key` that of the owner's key for
-    fingerprints and pseudonyms.
+    fingerprints and pseudonyms. `write` puts the rows into a database too, `answers` answers the questions of
+    the checklist that no program can.
     """
 
     data: str = Field(min_length=1)
@@ -57,12 +66,14 @@ class Recipe(_Frozen):
     table: str | None = None
     population: str | None = None
     output: str | None = None
+    write: Write | None = None
     format: Literal["parquet", "csv"] = "parquet"
     overwrite: bool = False
     ledger: str | bool = LEDGER
     seed: int | str | None = None
     sign: str | None = None
     key: str | None = None
+    answers: dict[str, Any] = Field(default_factory=dict)
     folder: str | None = Field(default=None, exclude=True)
 
     @classmethod
@@ -112,12 +123,16 @@ class Recipe(_Frozen):
     def run(self, progress: Progress = silent) -> Release:
         """Make the release and, where the recipe names an output, save it there."""
         from sfumato.engines.sources import read
+        from sfumato.engines.write import check_destination
         from sfumato.workflow.appearing import check_place
         from sfumato.workflow.protect import protect
 
         output = None if self.output is None else Path(self.place(self.output))
+        # places are checked before the long work, and again when it is saved
         if output is not None:
-            check_place(output, overwrite=self.overwrite)  # before the long work, and again when it is saved
+            check_place(output, overwrite=self.overwrite)
+        if self.write is not None:
+            check_destination(self.place(self.write.to), table_name=self.write.table, overwrite=self.write.overwrite)
         schema = self.place(self.schema_file)
         release = protect(
             read(self.place(self.data), schema=schema, table=self.table),
@@ -128,6 +143,7 @@ class Recipe(_Frozen):
             utility=self.checks.utility,
             risk=self.checks.risk,
             attacks=self.attacks(),
+            answers=self.answers,
             seed=self.seed,
             key=None if self.key is None else Path(self.place(self.key)),
             recipe=self.to_mapping(),
@@ -138,6 +154,10 @@ class Recipe(_Frozen):
             progress("saving", 0, 1)
             release.save(output, format=self.format, overwrite=self.overwrite, sign=sign)
             progress("saving", 1, 1)
+        if self.write is not None:  # after the certificate: rows in a database say nothing about themselves
+            progress("writing to the database", 0, 1)
+            release.write(self.place(self.write.to), table_name=self.write.table, overwrite=self.write.overwrite)
+            progress("writing to the database", 1, 1)
         return release
 
     def with_changes(self, changes: Mapping[str, Any]) -> Recipe:
@@ -163,18 +183,26 @@ class Recipe(_Frozen):
         for name in ("data", "population", "ledger"):
             if isinstance(listed.get(name), str):
                 listed[name] = without_secrets(listed[name])
+        if self.write is not None:
+            listed["write"]["to"] = without_secrets(self.write.to)
         return listed
+
+    def __repr_args__(self) -> list[tuple[str | None, Any]]:
+        return list(self.to_mapping().items())  # without passwords
 
     def _check_names(self, heading: str) -> None:
         from sfumato.workflow import named
+        from sfumato.workflow.answers import answer_faults
 
         wanted: list[tuple[str, Callable[[], object]]] = [
             (f"guarantee {position}", partial(named.guarantee, entry)) for position, entry in enumerate(self.guarantee, 1)
         ]
         wanted.append(("method", self.search))
         wanted += [("checks.attacks", partial(named.attack, entry)) for entry in self.checks.attacks]
-        wanted += [("checks", partial(named.measure, key)) for key in (*self.checks.utility, *self.checks.risk)]
+        for room, asked in (("checks.utility", self.checks.utility), ("checks.risk", self.checks.risk)):
+            wanted += [(room, partial(named.measure, entry)) for entry in asked]
         faults = [fault for where, make in wanted for fault in _fault(make, where)]
+        faults += [f"answers: {fault}" for fault in answer_faults(self.answers)]
         all_at_once(RecipeError, heading, faults)
 
 
@@ -182,10 +210,15 @@ def without_secrets(name: str) -> str:
     """A URL without its password and parameters; any other text as it is."""
     if "://" not in name:
         return name
-    parts = urlsplit(name)
-    host = parts.hostname or ""
-    if parts.port:
-        host += f":{parts.port}"
+    try:
+        parts = urlsplit(name)
+        host = parts.hostname or ""
+        if parts.port:
+            host += f":{parts.port}"
+    except ValueError:
+        return f"{name.split('://')[0]}://…"
+    if "@" in parts.path or "@" in host:  # a malformed URL: a piece of the password may be there
+        return f"{parts.scheme}://…"
     user = f"{parts.username}@" if parts.username else ""
     return urlunsplit((parts.scheme, user + host, parts.path, "", ""))
 

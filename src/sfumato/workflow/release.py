@@ -13,12 +13,14 @@ from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.view import AttackResult, Score, View
 from sfumato.data.schema import Schema
 from sfumato.workflow.claims import References
+from sfumato.workflow.columns import without_hierarchies
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from sfumato.data.hierarchy import Hierarchy
     from sfumato.data.released import ReleasedTable
+    from sfumato.report.content import Answer
 
 #: What a certificate says instead of an entry's hash when there was no ledger.
 NOT_ENTERED = "not entered"
@@ -39,13 +41,15 @@ class OwnerSide:
     loss_per_attribute: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     schema: Schema = field(default_factory=Schema, repr=False)
     recipe: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    answers: Mapping[str, Answer] = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
 
 @dataclass(frozen=True, eq=False)
 class Release:
     """A table that was written, read back, verified and certified.
 
-    `data` is an Arrow table; `scores` maps each measure to its number (`loss` is always there); `details`
+    `data` is an Arrow table; `schema` describes its columns, with the hierarchies of the sensitive ones, so
+    that distances over them can be measured again; `scores` maps each measure to its number (`loss` is always there); `details`
     says how the search went (`levels`, `suppressed`, `classes`, …). `scores` and `details` are the owner's:
     `save` keeps them out of the public folder where they were computed from the original.
     """
@@ -82,7 +86,7 @@ class Release:
 
     def view(self, name: str = "release") -> View:
         """What an outsider has: the rows, the roles of their columns and the certificate."""
-        return View(self.data, self.schema, self.certificate.to_mapping(), name)
+        return View(self.data, without_hierarchies(self.schema), self.certificate.to_mapping(), name)
 
     def card(self, audience: Audience = "public") -> str:
         """The release on one HTML page, for everybody or for its owner."""
@@ -109,9 +113,10 @@ class Release:
         return save_release(self, Path(folder), format, overwrite=overwrite, sign=None if sign is None else Path(sign))
 
     def write(self, destination: str | Path, *, table_name: str | None = None, overwrite: bool = False) -> None:
-        """Write the rows alone into a DuckDB file or, given a URL, a PostgreSQL database, and read them back.
+        """Write the rows alone into a DuckDB file or, given a URL, a PostgreSQL database.
 
-        The certificate stays where `save` put it; what is in the database must be exactly the rows it is about.
+        The certificate stays where `save` put it. The rows are read back before anybody else can see them; they
+        stay only if they are exactly those that it is about, otherwise the database is left as it was.
         """
         from sfumato.workflow.saving import write_rows
 

@@ -15,10 +15,13 @@ from sfumato.core.certificate import Certificate
 from sfumato.core.errors import ParameterError, VerificationFailed
 from sfumato.workflow.appearing import appearing_folder, write_bytes
 from sfumato.workflow.claims import claims_of
+from sfumato.workflow.columns import without_hierarchies
 from sfumato.workflow.public_hierarchies import schema_with_hierarchies
 from sfumato.workflow.publish import describe_file, public_schema, read_back, write_and_describe
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from sfumato.wire.signatures import SigningKey
     from sfumato.workflow.release import Format, Release
 
@@ -38,19 +41,18 @@ def save_release(release: Release, folder: Path, format: Format, *, overwrite: b
 
 
 def write_rows(release: Release, destination: str | Path, table_name: str | None, *, overwrite: bool) -> None:
-    """Write the rows into a database, read them back and compare them with what was verified."""
-    from sfumato.engines.sources import read
-    from sfumato.engines.write import DEFAULT_TABLE, write_table
+    """Write the rows into a database, where they stay only if they are read back as they were verified."""
+    from sfumato.engines.write import write_table
     from sfumato.workflow.canonical import canonical
 
-    name = table_name or DEFAULT_TABLE
-    write_table(release.data, destination, table_name=name, overwrite=overwrite)
-    back = read(destination, table=name, engine="memory").table()
-    if not canonical(back.select(release.data.column_names)).equals(canonical(release.data)):
-        raise VerificationFailed(
-            f"the table '{name}' in the database does not hold the rows of the release: the database changed values or "
-            "types. Do not publish it; drop the table and use a file instead."
-        )
+    def confirm(back: pa.Table) -> None:
+        if back.column_names != release.data.column_names or not canonical(back).equals(canonical(release.data)):
+            raise VerificationFailed(
+                "the database does not give back the rows of the release: it changed values or types. "
+                "Nothing was written there; use a file instead."
+            )
+
+    write_table(release.data, destination, table_name=table_name, overwrite=overwrite, confirm=confirm)
 
 
 def _write_public(release: Release, public: Path, format: Format, key: SigningKey | None) -> Certificate:
@@ -60,10 +62,11 @@ def _write_public(release: Release, public: Path, format: Format, key: SigningKe
     name = f"data.{format}"
     files: dict[str, Any] = {name: write_and_describe(release.data, public / name)}
     owner = release.owner
-    table = read_back(public / name, release.schema, release.data)
+    told = without_hierarchies(release.schema)
+    table = read_back(public / name, told, release.data)
     also = {claim.guarantee: claim.also_measured for claim in release.certificate.claims}
     claims = claims_of(table, owner.schema, release.guarantees, owner.references, also=also)
-    schema = schema_with_hierarchies(release.schema, owner.schema, table, release.guarantees, owner.hierarchies, public)
+    schema = schema_with_hierarchies(told, owner.schema, table, release.guarantees, owner.hierarchies, public)
     notices = [] if format == "parquet" else spreadsheet_notices(release.data)
     certificate = dataclasses.replace(
         release.certificate,
@@ -123,6 +126,8 @@ def _recipe(release: Release) -> bytes:
             "guarantee": [{"name": each.name, **parameters(each)} for each in release.guarantees],
             "method": dict(release.certificate.method),
         }
+        if release.owner.answers:
+            listed["answers"] = {name: dataclasses.asdict(answer) for name, answer in release.owner.answers.items()}
     return tomlkit.dumps(_without_none(listed)).encode()
 
 

@@ -1,15 +1,21 @@
-"""How useful and how safe a release is: measures and attacks run on what was published."""
+"""How useful and how safe a release is: measures and attacks run on what was published.
+
+They are built and checked before anything is computed, so that a misspelt parameter costs no search.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.errors import ParameterError
+from sfumato.core.errors import ParameterError, SfumatoError, all_at_once
+from sfumato.core.params import require
 from sfumato.core.progress import Progress
-from sfumato.core.view import Attack, AttackResult, Score, View
+from sfumato.core.view import Attack, AttackResult, Measure, Score, View
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.workflow import named
 
@@ -17,15 +23,55 @@ if TYPE_CHECKING:
     from sfumato.data.class_table import ClassTable
     from sfumato.data.microdata import Microdata
     from sfumato.data.recoding import Recoding
+    from sfumato.data.schema import Schema
+
+
+#: A measure by its key, by its key and parameters, or as a value.
+Measured = str | Mapping[str, Any] | Measure
+#: An attack by its name, by its name and parameters, or as a value.
+Attacked = str | Mapping[str, Any] | Attack
 
 
 @dataclass(frozen=True)
 class Checks:
-    """What is measured besides the guarantees: keys of measures, and attacks or their names."""
+    """What is measured besides the guarantees and the loss, which always is: measures and attacks."""
 
-    utility: tuple[str, ...] = ("loss",)
-    risk: tuple[str, ...] = ()
-    attacks: tuple[Attack | str, ...] = ()
+    measures: tuple[Measure, ...] = ()
+    attacks: tuple[Attack, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        utility: Measured | Iterable[Measured],
+        risk: Measured | Iterable[Measured],
+        attacks: Attacked | Iterable[Attacked],
+        *,
+        published: Schema,
+        population: Microdata | None,
+    ) -> Checks:
+        """Build what was asked for; every fault is reported at once. `published` describes the columns of the
+        release, `population` is the one that measures of risk compare with where they name no other.
+        """
+        faults: list[str] = []
+        measures = []
+        for where, asked in (("utility", _each(utility)), ("risk", _each(risk))):
+            for entry in asked:
+                try:
+                    measure = _with_population(named.measure(entry), population)
+                    _check_needs(measure, published)
+                except SfumatoError as error:
+                    faults.append(f"{where}: {error}")
+                    continue
+                if not _is_plain_loss(measure):
+                    measures.append(measure)
+        adversaries = []
+        for each in _each(attacks):
+            try:
+                adversaries.append(_adversary(each))
+            except SfumatoError as error:
+                faults.append(f"attacks: {error}")
+        all_at_once(ParameterError, "protect", faults)
+        return cls(tuple(measures), tuple(adversaries))
 
 
 def scores_of(
@@ -42,22 +88,18 @@ def scores_of(
             "mean loss of detail per record and attribute: 0 keeps every value, 1 keeps none; a suppressed record costs 1",
         )
     ]
-    others = [key for key in dict.fromkeys((*checks.utility, *checks.risk)) if key != "loss"]
-    for position, key in enumerate(others):
-        progress("measuring", position, len(others))
-        scores.append(named.measure(key).score(original, released))
-    return tuple(scores)
+    for position, measure in enumerate(checks.measures):
+        progress("measuring", position, len(checks.measures))
+        scores.append(measure.score(original, released))
+    return tuple(_told_apart(scores, (None, *checks.measures)))
 
 
-def attack_all(view: View, attacks: tuple[Attack | str, ...], progress: Progress) -> tuple[AttackResult, ...]:
+def attack_all(view: View, attacks: tuple[Attack, ...], progress: Progress) -> tuple[AttackResult, ...]:
     """Run the attacks on the published view, with nothing but what an outsider has."""
     results = []
     for position, attack in enumerate(attacks):
         progress("attacking", position, len(attacks))
-        adversary = named.attack(attack) if isinstance(attack, str) else attack
-        if not isinstance(adversary, Attack):
-            raise ParameterError(f"{type(adversary).__name__} is not an attack. Pass attacks or their names.")
-        results.append(adversary.run(view))
+        results.append(attack.run(view))
     return tuple(results)
 
 
@@ -88,6 +130,78 @@ def shown_ranges(table: ClassTable, recoding: Recoding) -> dict[str, dict[str, S
         if extra:
             found[name] = extra
     return found
+
+
+def _each(given: Any) -> list[Any]:
+    """One entry or several, a key that is asked for twice once."""
+    entries = [given] if isinstance(given, (str, Mapping, Measure, Attack)) else list(given)
+    return [entry for i, entry in enumerate(entries) if not (isinstance(entry, str) and entry in entries[:i])]
+
+
+def _adversary(given: Attacked) -> Attack:
+    adversary = given if isinstance(given, Attack) else None
+    if adversary is None and isinstance(given, (str, Mapping)):
+        adversary = named.attack(given)
+    if adversary is None:
+        raise ParameterError(f"{type(given).__name__} is not an attack. Pass attacks or their names.")
+    return adversary
+
+
+def _with_population(measure: Measure, population: Microdata | None) -> Measure:
+    """The measure with the population of this run, where it compares with one and names none."""
+    if population is None or getattr(measure, "population", population) is not None:
+        return measure
+    given: Any = measure
+    return dataclasses.replace(given, population=population)  # type: ignore[no-any-return]
+
+
+def _told_apart(scores: Sequence[Score], measures: Sequence[Measure | None]) -> list[Score]:
+    """Scores of one measure with different parameters are named by the parameters that are words or numbers."""
+    repeated = {name for name, times in Counter(score.measure for score in scores).items() if times > 1}
+    named_so_far: set[str] = set()
+    apart = []
+    for score, measure in zip(scores, measures, strict=True):
+        label = score.measure
+        if label in repeated and measure is not None:
+            label = f"{label}({_parameters(measure)})"
+        wanted, number = label, 1
+        while label in named_so_far:
+            number += 1
+            label = f"{wanted} {number}"
+        named_so_far.add(label)
+        apart.append(dataclasses.replace(score, measure=label))
+    return apart
+
+
+def _parameters(measure: Any) -> str:
+    fields = [field for field in dataclasses.fields(measure) if field.init] if dataclasses.is_dataclass(measure) else []
+    told = [(field.name, getattr(measure, field.name), field.default) for field in fields]
+    return ", ".join(f"{name}={value}" for name, value, usual in told if isinstance(value, (str, int, float)) and value != usual)
+
+
+def _is_plain_loss(measure: Any) -> bool:
+    return _key(measure) == "loss" and getattr(measure, "weights", None) is None
+
+
+def _check_needs(measure: Any, published: Schema) -> None:
+    """Refuse a measure that can only fail after the search: its column or its population is not there."""
+    target = getattr(measure, "target", None)
+    require(
+        target is None or target in published.columns,
+        f"{_key(measure)} is about the column '{str(target)[:60]}', which is not published",
+    )
+    require(
+        _key(measure) != "journalist_risk" or measure.population is not None or published.weight is not None,
+        "journalist_risk needs a population (population=) or survey weights (a column with the role 'weight')",
+    )
+    require(
+        _key(measure) != "population_uniqueness" or measure.sampling_fraction is not None or published.weight is not None,
+        "population_uniqueness needs sampling_fraction or survey weights (a column with the role 'weight')",
+    )
+
+
+def _key(measure: Measure) -> str:
+    return str(getattr(measure, "key", type(measure).__name__))
 
 
 def _bounds(label: str) -> tuple[float, float] | None:

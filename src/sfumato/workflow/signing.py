@@ -1,17 +1,23 @@
-"""The owner's signature over a certificate: made when a release is saved, checked by whoever verifies it."""
+"""The owner's signature over a certificate: made when a release is saved, checked by whoever verifies it.
+
+A key is two files: the private one, and beside it the public one, which goes to whoever verifies.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import os
 from pathlib import Path
 from typing import Any
 
 from sfumato.core.certificate import canonical
-from sfumato.core.errors import InputError, VerificationFailed
+from sfumato.core.errors import InputError, SourceError, VerificationFailed
 from sfumato.wire.signatures import SigningKey, VerifyingKey
+from sfumato.workflow.appearing import write_bytes
 
 CONTEXT = "certificate"
+_PRIVATE = b"-----BEGIN"
 
 
 def sign_certificate(certificate: dict[str, Any], key: SigningKey) -> dict[str, str]:
@@ -41,6 +47,34 @@ def check_signature(told: Any, certificate: Any, expected: str | Path | None) ->
             f"signed by the key {key.identity}; compare it with the owner's, the release cannot vouch for itself",
         )
     return True, f"signed by the key {key.identity}, which you expected"
+
+
+def new_key(file: str | Path) -> tuple[VerifyingKey, Path]:
+    """Make a key: the private half in `file`, the public half beside it with `.pub`. Returns the public half and
+    its file; no existing file is overwritten.
+    """
+    private = Path(file)
+    beside = private.with_name(f"{private.name}.pub")
+    if os.path.lexists(beside):
+        raise InputError(f"{beside} exists already and is not overwritten. Name another file, or move that one away.")
+    key = SigningKey.generate()
+    key.save(private)
+    try:
+        write_bytes(beside, f"{key.public}\n".encode())
+    except OSError as error:
+        private.unlink(missing_ok=True)
+        raise SourceError(f"{beside} cannot be written: {error.strerror}") from None
+    return key.public, beside
+
+
+def known_key(file: str | Path) -> VerifyingKey:
+    """The public key in a file that holds a private or a public one."""
+    try:
+        with Path(file).open("rb") as opened:
+            start = opened.read(len(_PRIVATE))
+    except OSError as error:
+        raise SourceError(f"{file} cannot be read: {error.strerror}") from None
+    return SigningKey.load(file).public if start == _PRIVATE else public_key(file)
 
 
 def public_key(given: str | Path) -> VerifyingKey:

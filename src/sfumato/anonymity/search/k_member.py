@@ -22,6 +22,7 @@ from sfumato.data.recoding import SUPPRESSED, Recoding
 from sfumato.kernels.nearest import cheapest, farthest
 
 Int = NDArray[np.int64]
+MAX_ANCESTORS = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,12 @@ class KMember(Search):
             )
         if any(not tree.has_root for tree in table.hierarchies):
             raise Unsupported("KMember needs hierarchies with a common root: every pair of values must have a common ancestor")
+        cells = max(len(tree.labels) * len(tree.leaves) for tree in table.hierarchies)
+        if cells > MAX_ANCESTORS:
+            raise Unsupported(
+                "KMember keeps the common ancestor of every pair of values, and a column has too many different values for that. "
+                "Use LocalRecoding or Mondrian, or give the column fewer values."
+            )
         growth = _Growth(problem)
         while growth.left.any():
             progress("clustering", table.records - int(growth.left.sum()), table.records)

@@ -99,7 +99,7 @@ class LocalRecoding(Search):
             classes += node_keys.size
             left = left[~good]
             rounds += 1
-            tables = node_tables(table, problem.promises, totals, left) if left.size else tables
+            tables = tables.among(~good)
         return class_of, rounds
 
     def _start_general(self, problem: Problem, totals: Int, limit: int, progress: Progress) -> Int:

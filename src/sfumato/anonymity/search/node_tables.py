@@ -7,6 +7,7 @@ used are dropped.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -70,6 +71,14 @@ class NodeTables:
         for a, (_, dense, _) in enumerate(levels[0] for levels in self.level_codes):
             key |= dense[codes[a]].astype(np.int64) << self.shifts[a]
         self.root = (key, np.ascontiguousarray(totals))
+
+    def among(self, chosen: NDArray[np.bool_]) -> NodeTables:
+        """The same tables over some of the tuples."""
+        narrowed = copy.copy(self)
+        keys, totals = self.root
+        narrowed.root = (keys[chosen], totals[chosen])
+        narrowed._cache, narrowed._bytes = OrderedDict(), 0
+        return narrowed
 
     def base_losses(self) -> list[Real]:
         """Per attribute and level: the loss of all these records without suppression, as a share of the table's records."""
@@ -198,8 +207,13 @@ class NodeTables:
 
 def fits(table: ClassTable) -> bool:
     """Whether the combinations of a table can be packed into keys."""
-    different = [np.unique(codes).size for codes in table.codes]
+    different = [present(codes, len(tree.leaves)).size for codes, tree in zip(table.codes, table.hierarchies, strict=True)]
     return sum(max((count - 1).bit_length(), 1) for count in different) <= KEY_BITS
+
+
+def present(codes: NDArray[np.int32], leaves: int) -> Int:
+    """The leaves that occur, in order."""
+    return np.flatnonzero(np.bincount(codes, minlength=leaves))
 
 
 def _strip(prefix: tuple[int, ...]) -> tuple[int, ...]:
@@ -211,7 +225,7 @@ def _strip(prefix: tuple[int, ...]) -> tuple[int, ...]:
 
 def _level_codes(node_of: NDArray[np.int32], codes: NDArray[np.int32]) -> list[tuple[Int, NDArray[np.int32], Int]]:
     """Per level: the nodes that occur, the dense code of every leaf (-1 when it does not occur), and one leaf per dense code."""
-    used = np.unique(codes)
+    used = present(codes, node_of.shape[1])
     result = []
     for row in node_of:
         nodes, first, inverse = np.unique(row[used], return_index=True, return_inverse=True)

@@ -20,6 +20,8 @@ class Round(Sweep):
     def __init__(self, tables: NodeTables, limit: int, dead: NDArray[np.bool_]) -> None:
         super().__init__(tables, limit)
         self.dead = dead
+        # equal losses must compare equal, however their sums were rounded: the first node in order is taken
+        self.bounds = np.round(self.bounds, 12)
         self.bounds[dead] = np.inf
 
     def best(self) -> Levels | None:

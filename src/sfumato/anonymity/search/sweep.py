@@ -80,13 +80,14 @@ class Sweep:
         bisection on a path upward, because the penalty falls along it. That node rules out as many others as
         possible on the way.
         """
+        self.progress("searching the lattice", 0, int(self.base.size))
         self._start()
         flat = self.bounds.reshape(-1)
         while True:
             lowest = int(np.argmin(flat))
             if flat[lowest] >= self.found.loss + EQUAL:
                 return self.found
-            if self.found.evaluated % 32 == 0:
+            if self.found.evaluated % 16 == 0:
                 still_open = int((flat < self.found.loss + EQUAL).sum())
                 self.progress("searching the lattice", int(flat.size) - still_open, int(flat.size))
             node = tuple(int(x) for x in np.unravel_index(lowest, self.shape))
@@ -133,6 +134,14 @@ class Sweep:
         low, high = 0, len(path) - 1
         if self.check(path[high]) == float("inf"):
             return
+        # general nodes have few classes and are checked quickly, so feel the way down from the top in doubling steps
+        step = 1
+        while high > low:
+            lower = max(high - step, low)
+            if self.check(path[lower]) == float("inf"):
+                low = lower + 1
+                break
+            high, step = lower, 2 * step
         while low < high:
             middle = (low + high) // 2
             if self.check(path[middle]) < float("inf"):

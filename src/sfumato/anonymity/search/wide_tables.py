@@ -50,7 +50,7 @@ class WideTables(NodeTables):
         return tuples[first], add_up(numbers, totals, first.size)
 
     def _leaves(self, attribute: int) -> Int:
-        return np.asarray(self.level_codes[attribute][0][1][self.codes[attribute]], dtype=np.int64)
+        return np.asarray(self.level_codes[attribute][0][1][self.codes[attribute, self.root[0]]], dtype=np.int64)
 
     def verdict(self, levels: Sequence[int]) -> Verdict:
         """Check every class of a node."""

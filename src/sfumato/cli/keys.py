@@ -1,0 +1,44 @@
+"""Commands about the owner's signing key: make one, show its public half."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sfumato.cli.output import Json, answer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(help="The key that signs releases.", no_args_is_help=True)
+    group.command()(new)
+    group.command()(show)
+    app.add_typer(group, name="key")
+
+
+def new(
+    file: Annotated[str, typer.Argument(help="Where the private key goes; the public key goes beside it, with .pub.")],
+    json: Json = False,
+) -> None:
+    """Make a signing key: a private file that only you can read, and a public one to give away."""
+    from sfumato.workflow.signing import new_key
+
+    public, place = new_key(file)
+    told = {"private": file, "public": str(place), "public_key": str(public), "identity": public.identity}
+    lines = [
+        f"private   {file} (keep it to yourself; sign with: sfumato protect … --sign {file})",
+        f"public    {place} (give it to whoever verifies: sfumato verify FOLDER --public-key {place})",
+        f"key       {public}",
+        f"identity  {public.identity}",
+    ]
+    answer(told, lines, json)
+
+
+def show(file: Annotated[str, typer.Argument(help="A private or a public key file.")], json: Json = False) -> None:
+    """Print the public key and its identity, short enough to read out on the telephone."""
+    from sfumato.workflow.signing import known_key
+
+    public = known_key(file)
+    told = {"public_key": str(public), "identity": public.identity}
+    answer(told, [f"key       {public}", f"identity  {public.identity}"], json)

@@ -1,0 +1,117 @@
+"""Measures with parameters: by key, by a table of name and parameters, or as values; faults before the work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfumato as sf
+from sfumato.core.errors import ParameterError, RecipeError
+from sfumato.data.schema import Column
+from sfumato.measures.utility.loss import Loss
+from sfumato.measures.utility.query_error import QueryError, Workload
+from sfumato.workflow.recipe import Recipe
+from tests.workflow.people import people, release, table
+from tests.workflow.test_recipe import RECIPE, written
+
+LEARNING = {"name": "machine_learning", "target": "disease"}
+
+
+def refused(**options: Any) -> str:
+    """The message of the refusal, which must come before any work."""
+    phases: list[str] = []
+    with pytest.raises(ParameterError) as caught:
+        release(progress=lambda phase, done, total: phases.append(phase), **options)
+    assert phases == []
+    return str(caught.value)
+
+
+def test_a_measure_is_a_key_a_table_or_a_value() -> None:
+    value = QueryError(Workload(queries=20))
+    made = release(utility=["loss", "discernibility", LEARNING, value], risk={"name": "prosecutor_risk", "threshold": 0.5})
+    assert list(made.scores) == ["loss", "discernibility", "machine_learning", "query_error", "prosecutor_risk"]
+    told = release(utility=[{"name": "query_error", "workload": {"queries": 20}}])
+    assert told.scores["query_error"] == made.scores["query_error"]
+
+
+def test_parameters_reach_the_measure() -> None:
+    few, many = ({"name": "prosecutor_risk", "threshold": share} for share in (0.01, 0.9))
+    scores = [release(risk=[asked]).owner.scores[1] for asked in (few, many)]
+    assert dict(scores[0].parts) != dict(scores[1].parts)
+
+
+def test_one_measure_with_different_parameters_is_told_apart() -> None:
+    made = release(utility=[LEARNING, {**LEARNING, "target": "visits"}, LEARNING])
+    assert set(made.scores) == {
+        "loss",
+        "machine_learning(target=disease)",
+        "machine_learning(target=visits)",
+        "machine_learning(target=disease) 2",
+    }
+
+
+def test_the_exact_loss_is_kept_beside_a_weighted_one() -> None:
+    plain = release().scores["loss"]
+    assert dict(release(utility=["loss", {"name": "loss"}, Loss()]).scores) == {"loss": plain}
+    weighted = release(utility=[Loss(weights={"age": 5.0, "zip": 1.0, "sex": 1.0})])
+    assert weighted.scores["loss"] == plain and len(weighted.scores) == 2
+
+
+def test_every_fault_of_a_request_is_reported_at_once_and_before_the_work() -> None:
+    told = refused(
+        utility=["machine_learning", "discernability", {"name": "query_error", "sanety": 2}, {"target": "age"}, 7],
+        risk=["journalist_risk", "population_uniqueness"],
+        attacks=["Homogenity"],
+    )
+    for part in (
+        "8 faults",
+        "parameter 'target' is missing",
+        "'discernibility'",
+        "'sanety'; did you mean 'sanity'",
+        "a measure needs a name",
+        "int is not a measure",
+        "journalist_risk needs a population",
+        "population_uniqueness needs sampling_fraction",
+        "'Homogeneity'",
+    ):
+        assert part in told
+
+
+def test_a_target_that_is_not_published_is_refused_before_the_work() -> None:
+    assert "the column 'name', which is not published" in refused(utility=[{**LEARNING, "target": "name"}])
+    assert "the column 'salary', which is not published" in refused(utility=[{**LEARNING, "target": "salary"}])
+
+
+def test_a_value_that_is_no_measure_is_refused() -> None:
+    assert "object is not a measure" in refused(risk=[object()])
+    assert "object is not an attack" in refused(attacks=[object()])
+
+
+def test_risk_compares_with_the_population_of_the_run() -> None:
+    made = release(population=table(3_000), risk=["journalist_risk"])
+    assert 0 < made.scores["journalist_risk"] <= 0.2
+
+
+def test_survey_weights_stand_in_for_a_population() -> None:
+    weighted = people(visits=Column(role="weight", type="integer"))
+    positive = weighted.table().set_column(4, "visits", [[2] * 600])
+    made = sf.protect(positive, sf.KAnonymity(5), sf.Lattice(suppression=0.05), schema=weighted.schema, risk="journalist_risk")
+    assert made.scores["journalist_risk"] <= 0.1
+
+
+def test_a_recipe_names_measures_with_parameters(tmp_path: Path) -> None:
+    asked = 'utility = ["loss", { name = "machine_learning", target = "disease" }]\nrisk = ["uniques"]'
+    made = Recipe.load(written(tmp_path, RECIPE.replace('utility = ["loss", "discernibility"]', asked))).run()
+    assert set(made.scores) == {"loss", "machine_learning", "uniques"}
+    kept = Recipe.load(tmp_path / "out" / "owner" / "recipe.toml")
+    assert kept.checks.utility == ("loss", LEARNING)
+
+
+def test_a_recipe_without_a_needed_parameter_is_one_clear_error(tmp_path: Path) -> None:
+    asked = 'utility = ["machine_learning"]\nrisk = [{ name = "prosecutor_risk", threshold = 7 }]'
+    with pytest.raises(RecipeError) as caught:
+        Recipe.load(written(tmp_path, RECIPE.replace('utility = ["loss", "discernibility"]', asked)))
+    assert "checks.utility: MachineLearningLoss: parameter 'target' is missing" in str(caught.value)
+    assert "checks.risk: ProsecutorRisk: threshold" in str(caught.value)
