@@ -61,7 +61,7 @@ lock:  ## resolve every dependency afresh into constraints.txt
 	rm -rf .venv-lock
 
 clean:  ## everything that was built; keeps releases and ledgers
-	rm -rf $(VENV) .venv-lock site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-lock benchmarks/.peers site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(BIN)/activate:

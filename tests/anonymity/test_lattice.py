@@ -20,8 +20,9 @@ from sfumato.anonymity.search.local_recoding import LocalRecoding
 from sfumato.anonymity.search.node_tables import KEY_BITS, NodeTables
 from sfumato.core.errors import Infeasible
 from sfumato.core.guarantees.k_anonymity import KAnonymity
-from sfumato.core.guarantees.l_diversity import EntropyLDiversity
+from sfumato.core.guarantees.l_diversity import EntropyLDiversity, RecursiveLDiversity
 from sfumato.core.guarantees.likeness import DeltaDisclosure
+from sfumato.core.guarantees.population import DeltaPresence
 from sfumato.core.guarantees.t_closeness import TCloseness
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, HierarchySpec, Schema
@@ -188,3 +189,12 @@ def test_a_sensitive_hierarchy_of_frequencies_counts_records() -> None:
         outcome = Lattice().run(given_people.microdata(), asked)
         assert verdicts(given_people, table, asked)[0].value == pytest.approx(0.375)
         assert outcome.details["levels"] == {"q": level}
+
+
+def test_a_promise_without_a_bound_is_not_forgotten_beside_a_smallest_chance_of_presence() -> None:
+    """Nothing may be suppressed, and the class breaks l-diversity with protected values, of whose parts nothing is known."""
+    table = pa.table({"q": ["x"] * 4, "s": ["a", "b", "c", "b"]})
+    given_people = People(table, Schema.of(quasi=["q"], sensitive=["s"]), table.select(["q"]))
+    asked = [RecursiveLDiversity(0.7, 2, "s", protected_values=("a",)), DeltaPresence(0.2, 1.0)]
+    with pytest.raises(Infeasible):
+        Lattice(1.0).run(given_people.microdata(), asked, population=given_people.register())

@@ -65,7 +65,9 @@ class Promises:
             # a class that must go completely needs no second opinion, unless it is hopeless
             open_ = np.flatnonzero(need == 0) if not self.no_suppression else np.arange(need.size)
             found = check(totals[open_] if open_.size < need.size else totals)
-            need[open_] = np.where(need[open_] == 0, found, np.maximum(found, need[open_]))
+            known = need[open_]
+            # a class that keeps this promise still breaks the other one, also where that has no bound (-1)
+            need[open_] = np.where(known == 0, found, np.where(found == 0, known, np.maximum(found, known)))
         if self.moving:
             need = self._follow_released(totals, need)
         if self.no_suppression:
