@@ -41,8 +41,9 @@ def small_lattices() -> st.SearchStrategy[People]:
 
 @pytest.mark.parametrize("key_bits", [KEY_BITS, 0], ids=["packed keys", "keys that do not fit"])
 @settings(max_examples=60)
-@given(table=small_lattices(), asked=mixtures())
-def test_the_search_equals_brute_force_over_all_nodes(key_bits: int, table: People, asked: list) -> None:  # type: ignore[type-arg]
+@given(table=small_lattices(), data=st.data())
+def test_the_search_equals_brute_force_over_all_nodes(key_bits: int, table: People, data: st.DataObject) -> None:
+    asked = data.draw(mixtures(table.secrets))
     nodes = list(all_nodes(table, asked))
     for share in LIMITS:
         expected = best_loss(nodes, math.floor(share * table.table.num_rows + 1e-9))
@@ -198,3 +199,9 @@ def test_a_promise_without_a_bound_is_not_forgotten_beside_a_smallest_chance_of_
     asked = [RecursiveLDiversity(0.7, 2, "s", protected_values=("a",)), DeltaPresence(0.2, 1.0)]
     with pytest.raises(Infeasible):
         Lattice(1.0).run(given_people.microdata(), asked, population=given_people.register())
+    # one class of all breaks it, and yet a finer partition keeps it: exempt classes beside a diverse one
+    finer = pa.table({"q": ["x", "x", "y", "y"], "s": ["a", "b", "b", "b"]})
+    given_people = People(finer, Schema.of(quasi=["q"], sensitive=["s"]), finer.select(["q"]))
+    asked = [RecursiveLDiversity(1.5, 2, "s", protected_values=("a",)), DeltaPresence(0.2, 1.0)]
+    outcome = Lattice().run(given_people.microdata(), asked, population=given_people.register())
+    assert outcome.details["levels"] == {"q": 0}

@@ -20,6 +20,7 @@ from sfumato.core.guarantees.t_closeness import TCloseness
 from sfumato.core.outcome import Outcome
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, HierarchySpec, Schema
+from sfumato.data.values import text_of
 from sfumato.engines.memory import MemoryRelation
 from sfumato.measures.guarantees.examined import Measurement
 from sfumato.measures.guarantees.measure import measure_each
@@ -61,6 +62,11 @@ class People:
     table: pa.Table
     schema: Schema
     population: pa.Table
+
+    @property
+    def secrets(self) -> list[str]:
+        """The values that somebody may want to protect."""
+        return sorted({str(text_of(value)) for value in self.table.column("secret").to_pylist() if value is not None})
 
     def microdata(self, order: Sequence[int] | None = None) -> Microdata:
         rows = self.table if order is None else self.table.take(pa.array(order, pa.int64()))
@@ -110,56 +116,63 @@ def people(
     return People(table, Schema(dataset="random", columns=columns), population)
 
 
-def _some_protected(draw: DrawFn) -> tuple[str, ...] | None:
-    return draw(st.sampled_from([None, None, None, ("flu",), ("flu", "a", "3"), ()]))
+def _some_protected(draw: DrawFn, values: Sequence[str]) -> tuple[str, ...] | None:
+    return draw(st.sampled_from([None, None, tuple(values[:1]), tuple(values[:2]), ()]))
 
 
 def _reference(draw: DrawFn) -> Any:
     return draw(st.sampled_from(["input", "input", "input", "released"]))
 
 
-Maker = Callable[[DrawFn], ClassGuarantee]
+Maker = Callable[[DrawFn, Sequence[str]], ClassGuarantee]
 
 #: How to draw a guarantee of each kind. Real thresholds are no ties of small counts; ties have tests of their own.
 GUARANTEES: Mapping[str, Maker] = {
-    "KAnonymity": lambda draw: KAnonymity(draw(st.integers(1, 5))),
-    "AlphaKAnonymity": lambda draw: AlphaKAnonymity(
-        draw(st.sampled_from([0.34, 0.5, 0.75, 1.0])), draw(st.integers(1, 4)), "secret", _some_protected(draw)
+    "KAnonymity": lambda draw, values: KAnonymity(draw(st.integers(1, 5))),
+    "AlphaKAnonymity": lambda draw, values: AlphaKAnonymity(
+        draw(st.sampled_from([0.34, 0.5, 0.75, 1.0])), draw(st.integers(1, 4)), "secret", _some_protected(draw, values)
     ),
-    "DistinctLDiversity": lambda draw: DistinctLDiversity(draw(st.integers(1, 3)), "secret", _some_protected(draw)),
-    "EntropyLDiversity": lambda draw: EntropyLDiversity(draw(st.sampled_from([1.3, 1.9, 2.5])), "secret", _some_protected(draw)),
-    "RecursiveLDiversity": lambda draw: RecursiveLDiversity(
-        draw(st.sampled_from([0.7, 1.0, 1.1, 2.0, 3.0])), draw(st.integers(1, 3)), "secret", _some_protected(draw)
+    "DistinctLDiversity": lambda draw, values: DistinctLDiversity(
+        draw(st.integers(1, 3)), "secret", _some_protected(draw, values)
     ),
-    "TCloseness": lambda draw: TCloseness(
+    "EntropyLDiversity": lambda draw, values: EntropyLDiversity(
+        draw(st.sampled_from([1.3, 1.9, 2.5])), "secret", _some_protected(draw, values)
+    ),
+    "RecursiveLDiversity": lambda draw, values: RecursiveLDiversity(
+        draw(st.sampled_from([0.7, 1.0, 1.1, 2.0, 3.0])), draw(st.integers(1, 3)), "secret", _some_protected(draw, values)
+    ),
+    "TCloseness": lambda draw, values: TCloseness(
         draw(st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.5])),
         "secret",
         draw(st.sampled_from(["equal", "ordered", "hierarchical", "variational", "kl"])),
         _reference(draw),
-        _some_protected(draw),
+        _some_protected(draw, values),
     ),
-    "BetaLikeness": lambda draw: BetaLikeness(
-        draw(st.sampled_from([0.5, 1.0, 2.0])), "secret", draw(st.booleans()), _reference(draw), _some_protected(draw)
+    "BetaLikeness": lambda draw, values: BetaLikeness(
+        draw(st.sampled_from([0.5, 1.0, 2.0])), "secret", draw(st.booleans()), _reference(draw), _some_protected(draw, values)
     ),
-    "DeltaDisclosure": lambda draw: DeltaDisclosure(
-        draw(st.sampled_from([0.31, 0.83, 1.57])), "secret", _reference(draw), _some_protected(draw)
+    "DeltaDisclosure": lambda draw, values: DeltaDisclosure(
+        draw(st.sampled_from([0.31, 0.83, 1.57])), "secret", _reference(draw), _some_protected(draw, values)
     ),
-    "KMap": lambda draw: KMap(draw(st.integers(1, 6))),
-    "DeltaPresence": lambda draw: DeltaPresence(
+    "KMap": lambda draw, values: KMap(draw(st.integers(1, 6))),
+    "DeltaPresence": lambda draw, values: DeltaPresence(
         draw(st.sampled_from([0.0, 0.0, 0.2])), draw(st.sampled_from([0.4, 0.6, 0.9, 1.0]))
     ),
 }
 
 
 @st.composite
-def guarantee(draw: DrawFn, name: str) -> ClassGuarantee:
-    return GUARANTEES[name](draw)
+def guarantee(draw: DrawFn, name: str, values: Sequence[str]) -> ClassGuarantee:
+    """A guarantee of this kind; `values` are those that may be protected."""
+    return GUARANTEES[name](draw, values)
 
 
-def mixtures(most: int = 3, names: Sequence[str] = tuple(GUARANTEES)) -> SearchStrategy[list[ClassGuarantee]]:
+def mixtures(
+    values: Sequence[str], most: int = 3, names: Sequence[str] = tuple(GUARANTEES)
+) -> SearchStrategy[list[ClassGuarantee]]:
     """Some guarantees of different kinds."""
     kinds = st.lists(st.sampled_from(sorted(names)), min_size=1, max_size=most, unique=True)
-    return kinds.flatmap(lambda chosen: st.tuples(*(guarantee(name) for name in chosen)).map(list))
+    return kinds.flatmap(lambda chosen: st.tuples(*(guarantee(name, values) for name in chosen)).map(list))
 
 
 def released_rows(data: Microdata, outcome: Outcome[Any]) -> pa.Table:

@@ -81,7 +81,7 @@ def test_every_guarantee_is_drawn() -> None:
 @given(data=st.data())
 def test_a_release_is_accepted_by_the_verifier_or_refused_with_a_reason(name: str, kind: str, data: st.DataObject) -> None:
     table = data.draw(people(units=data.draw(st.booleans())))
-    check(data.draw(st.sampled_from(variants(name))), table, [data.draw(guarantee(kind))])
+    check(data.draw(st.sampled_from(variants(name))), table, [data.draw(guarantee(kind, table.secrets))])
 
 
 @pytest.mark.parametrize("name", sorted(SEARCHES))
@@ -89,7 +89,7 @@ def test_a_release_is_accepted_by_the_verifier_or_refused_with_a_reason(name: st
 @given(data=st.data())
 def test_a_mixture_of_guarantees_is_accepted_or_refused(name: str, data: st.DataObject) -> None:
     table = data.draw(people(units=data.draw(st.booleans())))
-    check(data.draw(st.sampled_from(variants(name))), table, data.draw(mixtures()))
+    check(data.draw(st.sampled_from(variants(name))), table, data.draw(mixtures(table.secrets)))
 
 
 @pytest.mark.parametrize("name", sorted(SEARCHES))
@@ -109,7 +109,7 @@ def test_k_anonymity_that_fits_the_table_is_never_refused(name: str, data: st.Da
 def test_the_order_of_rows_does_not_matter(name: str, data: st.DataObject) -> None:
     table = data.draw(people(attributes=(1, 2), rows=(2, 12)))
     search = data.draw(st.sampled_from(variants(name)))
-    asked = data.draw(mixtures(2))
+    asked = data.draw(mixtures(table.secrets, 2))
     order = data.draw(st.permutations(range(table.table.num_rows)))
     first, second = run(search, table, asked), run(search, table, asked, order)
     assert (first is None) == (second is None)

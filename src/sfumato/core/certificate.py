@@ -67,7 +67,14 @@ class Certificate:
     @property
     def measured(self) -> dict[str, float | None]:
         """Measured number per guarantee: `{"KAnonymity": 5, "DistinctLDiversity(occupation)": 3}`."""
-        return {claim.guarantee: claim.measured for claim in self.claims}
+        found: dict[str, float | None] = {}
+        for claim in self.claims:
+            name, number = claim.guarantee, 1
+            while name in found:  # the same guarantee with other parameters, such as another distance
+                number += 1
+                name = f"{claim.guarantee} #{number}"
+            found[name] = claim.measured
+        return found
 
     @property
     def holds(self) -> bool:

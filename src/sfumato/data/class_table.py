@@ -7,16 +7,17 @@ arrays and never see a row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import MissingColumn, SchemaError, Unsupported, all_at_once
+from sfumato.core.errors import HierarchyError, HierarchyGap, MissingColumn, SchemaError, Unsupported, all_at_once
 from sfumato.data import hierarchy_builders
+from sfumato.data.declared import refuse_undeclared
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.item_sets import ItemSets
 from sfumato.data.microdata import Microdata
@@ -171,24 +172,57 @@ def from_grouped(
     known = dict(hierarchies or {})
     coded, trees = [], []
     people = population.column(COUNT).to_numpy().astype(np.int64) if population is not None else np.zeros(0, dtype=np.int64)
+    faults: list[HierarchyError | SchemaError] = []
     for name in quasi:
         values, codes = _dictionary(grouped.column(name))
         more_values, more_codes = _dictionary(population.column(name)) if population is not None else ([], np.zeros(0, np.int32))
         everything = _by_text(dict.fromkeys([*values, *more_values]))
-        tree = known.get(name)
-        if tree is None:
-            # only a frequency hierarchy looks at how often a value occurs
-            needed = schema.columns[name].hierarchy is not None and schema.columns[name].hierarchy.frequency is not None  # type: ignore[union-attr]
-            counts = _value_counts(everything, values, codes, cell_counts) if needed else None
-            tree = hierarchy_builders.build(name, schema.columns[name], everything, counts, schema.folder)
-        elif any(value not in tree.index for value in everything):
-            tree = hierarchy_builders.cover(tree, everything, name=name)
+        try:
+            refuse_undeclared(name, schema.columns[name], values)
+            tree = _tree(name, schema, known, everything, partial(_value_counts, everything, values, codes, cell_counts))
+        except (HierarchyError, SchemaError) as error:
+            faults.append(error)
+            continue
         lookup = np.array([tree.index[value] for value in values], dtype=np.int32)
         more = np.array([tree.index[value] for value in more_values], dtype=np.int32)
         coded.append(np.concatenate([lookup[codes], more[more_codes]]) if more_codes.size else lookup[codes])
         trees.append(tree)
+    _raise_together(faults)
     attributes, sensitive_codes = _sensitive(grouped, schema, sensitive, known, cell_counts)
     return _assemble(grouped, quasi, trees, coded, cell_counts, people, attributes, sensitive_codes, schema)
+
+
+def _tree(
+    name: str,
+    schema: Schema,
+    known: Mapping[str, Hierarchy],
+    values: list[str | None],
+    counts: Callable[[], list[int]],
+) -> Hierarchy:
+    """The hierarchy of a column over its values: the one built before, extended where needed, or a new one."""
+    tree = known.get(name)
+    column = schema.columns[name]
+    if tree is None:
+        # only a frequency hierarchy looks at how often a value occurs
+        by_frequency = column.hierarchy is not None and column.hierarchy.frequency is not None
+        return hierarchy_builders.build(name, column, values, counts() if by_frequency else None, schema.folder)
+    if any(value not in tree.index for value in values):
+        return hierarchy_builders.cover(tree, values, name=name)
+    return tree
+
+
+def _raise_together(faults: list[HierarchyError | SchemaError]) -> None:
+    """One error for all columns."""
+    if len(faults) == 1:
+        raise faults[0]
+    kind = (
+        HierarchyGap
+        if all(isinstance(fault, HierarchyGap) for fault in faults)
+        else type(faults[0])
+        if faults
+        else HierarchyError
+    )
+    all_at_once(kind, f"{len(faults)} columns", (str(fault) for fault in faults))
 
 
 def _assemble(
@@ -244,12 +278,8 @@ def _sensitive(
     for name in names:
         values, codes = _dictionary(grouped.column(name))
         column, listed = schema.columns[name], _by_text(values)
-        tree = known.get(name)
-        tree = (
-            hierarchy_builders.build(name, column, listed, _value_counts(listed, values, codes, counts), schema.folder)
-            if tree is None
-            else hierarchy_builders.cover(tree, listed, name=name)
-        )
+        refuse_undeclared(name, column, values)
+        tree = _tree(name, schema, known, listed, partial(_value_counts, listed, values, codes, counts))
         order, meant = _value_order(values, column, tree)
         rank = np.empty(len(values), dtype=np.int32)
         rank[order] = np.arange(len(values), dtype=np.int32)

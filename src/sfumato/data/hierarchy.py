@@ -120,23 +120,28 @@ class Hierarchy:
         new = [leaf for leaf in extra if leaf not in self.index]
         if not new:
             return self
-        rooted = self.has_root
-        top = self.labels[int(self.node_of[-1, 0])] if rooted else ROOT
-        rows: list[list[str | None]] = [[self.labels[int(node)] for node in self.node_of[:, i]] for i in range(len(self.leaves))]
-        sizes = [[float(self.sizes[int(node)]) for node in self.node_of[:, i]] for i in range(len(self.leaves))]
-        height = self.height
-        if not rooted or height == 0:
-            for row, size in zip(rows, sizes, strict=True):
-                row.append(ROOT)
-                size.append(self.total)
-            height += 1
+        node_of, labels, sizes = self.node_of, list(self.labels), self.sizes.tolist()
+        if not self.has_root or self.height == 0:
+            node_of = np.vstack([node_of, np.full((1, len(self.leaves)), len(labels), dtype=np.int32)])
+            labels.append(ROOT)
+            sizes.append(self.total)
+        root = int(node_of[-1, 0])
+        added = np.arange(len(labels), len(labels) + len(new), dtype=np.int32)
+        columns = np.repeat(added[None, :], node_of.shape[0], axis=0)
+        columns[-1] = root
+        node_of = np.hstack([node_of, columns])
         total = self.total + len(new)
-        for size in sizes:
-            size[-1] = total
-        for leaf in new:
-            rows.append([leaf] * height + [top])
-            sizes.append([1.0] * height + [total])
-        return _assemble(rows, sizes, self.ordered, self.source)
+        sizes = [*sizes, *([1.0] * len(new))]
+        sizes[root] = total
+        return Hierarchy(
+            leaves=(*self.leaves, *new),
+            node_of=node_of,
+            labels=_distinct_labels([*labels, *new], node_of),
+            sizes=np.asarray(sizes),
+            total=total,
+            ordered=self.ordered,
+            source=self.source,
+        )
 
     def rows(self) -> list[list[str | None]]:
         """The tree in file form: one row per leaf, one entry per level."""
@@ -160,6 +165,12 @@ def _check_rows(rows: Sequence[Sequence[str | None]], name: str) -> None:
     if twice:
         listed = ", ".join(repr(leaf) for leaf in list(twice)[:10]) + (" …" if len(twice) > 10 else "")
         faults.append(f"{len(twice)} leaves are listed more than once: {listed}")
+    blank = [i for i, row in enumerate(rows, 1) if row[0] is not None and any(entry is None for entry in row[1:])]
+    if blank:
+        listed = ", ".join(map(str, blank[:10])) + (" …" if len(blank) > 10 else "")
+        faults.append(
+            f"{len(blank)} rows have an empty cell above their leaf (rows {listed}); a shorter branch repeats its value"
+        )
     for level in range(1, width):
         parents: dict[str | None, str | None] = {}
         torn: list[str] = []
@@ -206,9 +217,27 @@ def _assemble(
     return Hierarchy(
         leaves=tuple(row[0] for row in rows),
         node_of=node_of,
-        labels=tuple(labels),
+        labels=_distinct_labels(labels, node_of),
         sizes=np.asarray(node_sizes),
         total=total,
         ordered=ordered,
         source=source,
     )
+
+
+def _distinct_labels(labels: Sequence[str | None], node_of: NDArray[np.int32]) -> tuple[str | None, ...]:
+    """One text per node: a group that bears the name of another node gets its level added, so that a release can be read."""
+    level_of = np.zeros(len(labels), dtype=np.int64)
+    for level in range(node_of.shape[0] - 1, -1, -1):
+        level_of[node_of[level]] = level
+    taken = {labels[int(node)] for node in node_of[0]}
+    result = list(labels)
+    for node in range(len(labels)):
+        if level_of[node] == 0:
+            continue
+        text = labels[node]
+        while text in taken:
+            text = f"{text} (level {level_of[node]})"
+        taken.add(text)
+        result[node] = text
+    return tuple(result)

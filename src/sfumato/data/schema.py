@@ -248,4 +248,6 @@ def _listed(value: Any) -> Any:
         return {key: _listed(entry) for key, entry in value.items() if entry is not None}
     if isinstance(value, (tuple, list)):
         return [_listed(entry) for entry in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return int(value)
     return value

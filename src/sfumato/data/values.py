@@ -7,34 +7,12 @@ or "nan".
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
 
-
-def text_of(value: Any) -> str | None:
-    """The text form of one value."""
-    if value is None:
-        return None
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-    if isinstance(value, datetime.datetime):
-        midnight = value.time() == datetime.time(0)
-        return value.date().isoformat() if midnight and value.tzinfo is None else value.isoformat()
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.hex()
-    return str(value)
+from sfumato.core.texts import text_of as text_of
 
 
 def texts(array: pa.Array | pa.ChunkedArray) -> list[str | None]:

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.errors import Unsupported
 from sfumato.data.class_table import ClassTable, SensitiveAttribute
 
 Int = NDArray[np.int64]
@@ -83,5 +84,11 @@ def protected_mask(attribute: SensitiveAttribute, protected: tuple[str, ...] | N
     """Which values are protected; None when all are."""
     if protected is None:
         return None
-    wanted = {str(value) for value in protected}
+    wanted = set(protected)
+    unknown = sorted(wanted - {*attribute.values, *attribute.hierarchy.leaves})
+    if unknown:
+        raise Unsupported(
+            f"{len(unknown)} of the protected values of '{attribute.name}' occur neither in the table nor in the column's "
+            f"hierarchy or domain, so they would protect nobody: {', '.join(map(repr, unknown[:5]))}. Check their spelling."
+        )
     return np.array([value in wanted for value in attribute.values], dtype=np.bool_)

@@ -71,7 +71,8 @@ class Promises:
         if self.moving:
             need = self._follow_released(totals, need)
         if self.no_suppression:
-            need = np.where(need != 0, self.table.records + 1, 0)
+            # parts of a class that must lose records do so too; of a class without a bound they may keep everything
+            need = np.where(need > 0, self.table.records + 1, need)
         return need
 
     def holds(self, totals: Int) -> NDArray[np.bool_]:

@@ -25,6 +25,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.data.class_table import ClassTable, encode
 from sfumato.data.microdata import Microdata
 from sfumato.data.recoding import SUPPRESSED, Recoding, Shown
+from sfumato.data.relation import COUNT
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +103,7 @@ def pose(
             f"this search shows or hides whole values, so it cannot use that an adversary knows only some items of "
             f"{', '.join(data.schema.set_valued)}. Use Hybrid, or ask for KAnonymity without items."
         )
+    _refuse_missing_units(data)
     chosen = _known_to_adversary(data, asked)
     sensitive = tuple(dict.fromkeys(g.sensitive for g in asked if g.sensitive is not None))
     table = encode(chosen, sensitive=sensitive, population=population)
@@ -115,6 +117,20 @@ def pose(
             f"k = {largest} cannot be reached: the table has only {people:,} {what}. Choose a k of at most {people:,}."
         )
     return Problem(table, promises_of(asked, table), asked)
+
+
+def _refuse_missing_units(data: Microdata) -> None:
+    """A record without a unit belongs to nobody knows whom, so different people could not be counted."""
+    if data.schema.unit is None:
+        return
+    data.schema.require_columns(data.column_names, data.description)
+    grouped = data.relation.group([data.schema.unit])
+    missing = grouped.filter(grouped.column(data.schema.unit).is_null()).column(COUNT).to_pylist()
+    if missing:
+        raise InputError(
+            f"{sum(missing):,} records have no value in the unit column '{data.schema.unit}', so different people cannot be "
+            "counted. Fill it in, leave those records out, or give the column another role."
+        )
 
 
 def _known_to_adversary(data: Microdata, guarantees: tuple[ClassGuarantee, ...]) -> Microdata:

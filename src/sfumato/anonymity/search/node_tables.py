@@ -111,7 +111,7 @@ class NodeTables:
         suppressed, kept, penalty, least, least_penalty = failing_classes(
             keys, totals, need, self.shifts, self.masks, starts, losses
         )
-        if least > self.records:  # some class is hopeless: suppression cannot mend it
+        if promises.no_suppression and need.any():  # suppression mends nothing
             suppressed = self.records + 1
         return Verdict(int(suppressed), penalty / self.records, int(least), least_penalty / self.records, int(kept))
 
@@ -124,7 +124,7 @@ class NodeTables:
             return gone, gone
         need = promises.needs(totals)
         least = int(np.maximum(need, 0).sum())
-        return (self.records + 1 if least > self.records else int(totals[need != 0, 0].sum())), least
+        return (self.records + 1 if promises.no_suppression and need.any() else int(totals[need != 0, 0].sum())), least
 
     def failing_keys(self, levels: Sequence[int]) -> tuple[Int, Int, NDArray[np.bool_]]:
         """Keys, totals and, per class, whether it must be suppressed."""

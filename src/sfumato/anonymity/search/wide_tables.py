@@ -63,7 +63,7 @@ class WideTables(NodeTables):
         for a, level in enumerate(levels):
             loss += self.losses[a][level][self.level_codes[a][level][1][self.codes[a, tuples[failing]]]]
         suppressed, kept = int(gone.sum()), int((totals[:, 0] > 0).sum()) - int((gone > 0).sum())
-        if int(least.sum()) > self.records:
+        if self.promises.no_suppression and need.any():  # suppression mends nothing
             suppressed = self.records + 1
         return Verdict(
             suppressed,

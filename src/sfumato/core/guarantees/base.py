@@ -8,10 +8,13 @@ that can be measured on the classes, the direction in which it protects, and whe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from sfumato.core.errors import ParameterError
 from sfumato.core.params import require
+from sfumato.core.texts import text_of
 
 Evidence = Literal["output", "output+reference", "process"]
 Direction = Literal["at_least", "at_most", "below"]
@@ -36,6 +39,18 @@ class Knowledge:
     def __post_init__(self) -> None:
         whole = isinstance(self.items, int) and not isinstance(self.items, bool)
         require(whole and self.items >= 0, "Knowledge: items must be a whole number, 0 or above")
+
+
+def protected_texts(values: Iterable[object] | None) -> tuple[str, ...] | None:
+    """Protected values in the text form that tables are compared in; None protects every value."""
+    if values is None:
+        return None
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise ParameterError("protected_values is a list of values, for instance protected_values=('HIV',)")
+    found = [text_of(value) for value in values]
+    if any(text is None for text in found):
+        raise ParameterError("protected_values cannot contain a missing value")
+    return tuple(str(text) for text in found)
 
 
 class ClassGuarantee(ABC):

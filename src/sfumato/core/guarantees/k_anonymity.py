@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sfumato.core.guarantees.base import ClassGuarantee, Direction, Knowledge
+from sfumato.core.guarantees.base import ClassGuarantee, Direction, Knowledge, protected_texts
 from sfumato.core.params import require
 
 
@@ -82,6 +82,7 @@ class AlphaKAnonymity(ClassGuarantee):
     protects: ClassVar[str] = "identity and attribute disclosure"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "protected_values", protected_texts(self.protected_values))
         require(0 < self.alpha <= 1, f"AlphaKAnonymity: alpha must be above 0 and at most 1, not {self.alpha}")
         require(isinstance(self.k, int) and self.k >= 1, f"AlphaKAnonymity: k must be at least 1, not {self.k}")
 

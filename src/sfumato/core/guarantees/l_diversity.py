@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sfumato.core.guarantees.base import ClassGuarantee, Direction
+from sfumato.core.guarantees.base import ClassGuarantee, Direction, protected_texts
 from sfumato.core.params import require
 
 
@@ -27,6 +27,7 @@ class DistinctLDiversity(ClassGuarantee):
     protects: ClassVar[str] = "attribute disclosure"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "protected_values", protected_texts(self.protected_values))
         require(
             isinstance(self.l, int) and self.l >= 1, f"DistinctLDiversity: l must be a whole number of at least 1, not {self.l}"
         )
@@ -49,6 +50,7 @@ class EntropyLDiversity(ClassGuarantee):
     protects: ClassVar[str] = "attribute disclosure by probabilistic inference"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "protected_values", protected_texts(self.protected_values))
         require(self.l >= 1, f"EntropyLDiversity: l must be at least 1, not {self.l}")
 
     @property
@@ -79,6 +81,7 @@ class RecursiveLDiversity(ClassGuarantee):
     protects: ClassVar[str] = "attribute disclosure by probabilistic inference and exclusion"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "protected_values", protected_texts(self.protected_values))
         require(self.c > 0, f"RecursiveLDiversity: c must be above 0, not {self.c}")
         require(
             isinstance(self.l, int) and self.l >= 1, f"RecursiveLDiversity: l must be a whole number of at least 1, not {self.l}"

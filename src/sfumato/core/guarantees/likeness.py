@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sfumato.core.guarantees.base import ClassGuarantee, Direction, Evidence, Reference
+from sfumato.core.guarantees.base import ClassGuarantee, Direction, Evidence, Reference, protected_texts
 from sfumato.core.params import require
 
 
@@ -30,6 +30,7 @@ class BetaLikeness(ClassGuarantee):
     protects: ClassVar[str] = "attribute disclosure, relative to prior belief"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "protected_values", protected_texts(self.protected_values))
         require(self.beta > 0, f"BetaLikeness: beta must be above 0, not {self.beta}")
         require(self.reference in ("input", "released"), "BetaLikeness: reference must be 'input' or 'released'")
 
@@ -57,6 +58,7 @@ class DeltaDisclosure(ClassGuarantee):
     protects: ClassVar[str] = "attribute disclosure, relative to prior belief"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "protected_values", protected_texts(self.protected_values))
         require(self.delta > 0, f"DeltaDisclosure: delta must be above 0, not {self.delta}")
         require(self.reference in ("input", "released"), "DeltaDisclosure: reference must be 'input' or 'released'")
 

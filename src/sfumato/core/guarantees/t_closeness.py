@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from sfumato.core.guarantees.base import ClassGuarantee, Direction, Evidence, Reference
+from sfumato.core.guarantees.base import ClassGuarantee, Direction, Evidence, Reference, protected_texts
 from sfumato.core.params import require
 
 Distance = Literal["equal", "ordered", "hierarchical", "variational", "kl"]
@@ -33,6 +33,7 @@ class TCloseness(ClassGuarantee):
     protects: ClassVar[str] = "attribute disclosure by skewness and, with a ground distance, similarity"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "protected_values", protected_texts(self.protected_values))
         require(self.t >= 0, f"TCloseness: t must be at least 0, not {self.t}")
         require(self.distance in get_args(Distance), f"TCloseness: distance must be one of {', '.join(get_args(Distance))}")
         require(self.reference in get_args(Reference), "TCloseness: reference must be 'input' or 'released'")
