@@ -25,6 +25,9 @@ from sfumato.core.progress import Progress
 from sfumato.data.recoding import SUPPRESSED, Recoding
 from sfumato.kernels.grouping import group_keys
 
+#: How long a lattice that does not fit in memory is searched unless told otherwise.
+DEFAULT_SECONDS = 60.0
+
 
 @dataclass(frozen=True)
 class Lattice(Search):
@@ -55,7 +58,9 @@ class Lattice(Search):
                 why = f"within the time limit none of the {tables.nodes:,} combinations of levels was found to reach this"
             raise refuse(problem, f"{why}. Allow more suppression, ask for less, or give the hierarchies a common root.")
         recoding = recode_at(problem, tables, found.levels)
+        limited = tables.nodes > self.max_nodes or self.time_limit is not None
         details = {
+            "time_limit": (self.time_limit or DEFAULT_SECONDS) if limited else None,
             "levels": dict(zip(problem.table.quasi, found.levels, strict=True)),
             "evaluated": found.evaluated,
             "nodes": tables.nodes,
@@ -71,7 +76,7 @@ def search(
 ) -> Found:
     """Exact when the lattice fits; box by box within the time limit (a minute unless told otherwise) when it does not."""
     if tables.nodes > max_nodes or time_limit is not None:
-        return search_boxes(tables, limit, progress, time_limit=time_limit or 60.0)
+        return search_boxes(tables, limit, progress, time_limit=time_limit or DEFAULT_SECONDS)
     return Sweep(tables, limit, progress).run()
 
 
