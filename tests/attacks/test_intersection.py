@@ -173,3 +173,43 @@ def test_two_hundred_thousand_people_are_laid_over_in_seconds() -> None:
     assert time.process_time() - before < 20
     assert owner.targets == n
     assert 0 < owner.details["worst_remaining_group"] < owner.details["worst_group_alone"]
+
+
+def without(rows: list[Row], hidden: set[int]) -> list[Row]:
+    return [row for place, row in enumerate(rows) if place not in hidden]
+
+
+def test_subtraction_singles_out_who_is_suppressed_in_one_release() -> None:
+    rows: list[Row] = [(0, 0, "u"), (0, 0, "v"), (1, 0, "w"), (4, 4, "u"), (4, 4, "v")]
+    fine, coarse = release(without(rows, {2}), (0, 0)), release(rows, (1, 0))
+    for knowledge in (attacks.OtherReleases((fine,)), attacks.OtherReleases((fine,), original(rows))):
+        found = attacks.Intersection().run(coarse, knowledge)
+        assert found.details["differencing_groups"] == found.details["differencing_people"] == 1
+        assert found.details["smallest_difference"] == 1
+        assert "for people who are in every release" in found.finding
+        assert "singles out a group smaller than any class, 1 person" in found.finding
+
+
+def test_classes_that_do_not_nest_are_said_not_to_be_searched() -> None:
+    rows: list[Row] = [(x, y, "u") for x in range(2) for y in range(2)] * 2
+    found = attacks.Intersection().run(release(rows, (1, 0)), release(rows, (0, 1)))
+    assert found.details["differencing_groups"] == 0
+    assert "were not searched" in found.finding
+
+
+@given(ROWS, LEVELS, LEVELS, st.sets(st.integers(0, 13)))
+def test_nested_releases_show_outsiders_the_differences_that_the_owner_counts(
+    rows: list[Row], inner: tuple[int, int], more: tuple[int, int], hidden: set[int]
+) -> None:
+    """A class of the finer release is kept or suppressed as a whole, as searches do it."""
+    outer = (max(inner[0], more[0]), max(inner[1], more[1]))
+    cells = [(TREE.generalise(str(x), inner[0]), TREE.generalise(str(y), inner[1])) for x, y, _ in rows]
+    gone = {cells[place] for place in hidden if place < len(rows)}
+    kept = [row for row, cell in zip(rows, cells, strict=True) if cell not in gone]
+    if not kept:
+        return
+    views = release(rows, outer), release(kept, inner)
+    outside = attacks.Intersection().run(views[0], views[1]).details
+    inside = attacks.Intersection().run(views[0], attacks.OtherReleases((views[1],), original(rows))).details
+    for name in ("differencing_groups", "differencing_people", "smallest_difference"):
+        assert outside[name] == inside[name]

@@ -286,3 +286,19 @@ def test_options_beside_a_recipe_are_checked_and_mean_this_folder(place: Path, c
     assert run(["protect", "project/recipe.toml", "--output", "here", "--ledger", "here.db", "--seed", "7"]) == 0
     assert (place / "here" / "public").is_dir() and (place / "here.db").is_file()
     assert not (project / "out").exists()
+
+
+def test_check_against_a_population_says_k_map_and_presence(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = as_json(["check", "people.csv", "--schema", "people.toml", "--population", "people.csv"], capsys)["measures"]
+    assert found["k_map"] == found["k"] and found["presence"] == [1.0, 1.0]
+    assert run(["check", "people.csv", "--schema", "people.toml", "--population", "people.csv"]) == 0
+    shown = capsys.readouterr().out
+    assert "k-map" in shown and "δ-presence, smallest" in shown and "δ-presence, largest" in shown
+
+
+def test_check_shows_failing_classes_to_their_owner(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["check", "people.csv", "--schema", "people.toml", "--k", "5", "--show-failing", "3"]
+    failing = as_json(asked, capsys, code=1)["failing"]["KAnonymity"]
+    assert len(failing) == 3 and all(row["records"] < 5 and "zip" in row for row in failing)
+    assert run(asked) == 1
+    assert "Failing classes of KAnonymity" in capsys.readouterr().out

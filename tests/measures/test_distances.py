@@ -104,7 +104,7 @@ def test_numbers_beyond_64_bits_give_the_same_fractions(classes: list[dict[str, 
     """Python integers and 64-bit integers, forced one after the other, agree."""
     examined = ExaminedTable(classes_table(classes), grouped_schema(order=tuple(VALUES)))
     compared = Compared.against(examined, "disease", "released")
-    ranks = class_distances.value_ranks(compared.values, examined.described("disease"), "disease", None)
+    ranks = class_distances.value_ranks(compared.values, examined.described("disease"), "disease")
     whole = tree()
 
     def everything() -> list[list[tuple[int, int]]]:
@@ -149,8 +149,18 @@ def test_the_ordered_distance_needs_an_order() -> None:
     assert "ordered" not in measure_all(released, grouped_schema()).attributes["disease"].t
 
 
+def test_the_leaves_of_a_hierarchy_are_no_order() -> None:
+    released = classes_table([{"a": 1, "b": 2}, {"c": 1}])
+    tree = HierarchySpec(tree={"first": ["a", "b"], "second": ["c"]})
+    guarantee = sf.TCloseness(0.5, "disease", distance="ordered", reference="released")
+    with pytest.raises(Unsupported, match="order"):
+        measure(released, grouped_schema(hierarchy=tree), guarantee)
+    found = measure_all(released, grouped_schema(hierarchy=tree)).attributes["disease"].t
+    assert "ordered" not in found and "hierarchical" in found
+
+
 def test_numbers_are_ordered_by_value_and_missing_comes_last() -> None:
-    ranks = class_distances.value_ranks(("10", None, "9", "-1"), sf.Column(), "x", None)
+    ranks = class_distances.value_ranks(("10", None, "9", "-1"), sf.Column(), "x")
     assert ranks.tolist() == [2, 3, 1, 0]
 
 

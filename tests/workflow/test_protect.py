@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 import sfumato as sf
 from sfumato.core.errors import Infeasible, InputError, MissingColumn, ParameterError, SchemaError
 from sfumato.data.schema import Column
+from sfumato.workflow.summary import summary_lines
 from tests.workflow.people import people, release, schema, table
 
 FIVE = sf.KAnonymity(5)
@@ -91,9 +95,31 @@ def test_class_size_counts_people_where_a_unit_is_named() -> None:
     data = sf.read(doubled, schema(name=Column(role="unit")))
     made = sf.protect(data, FIVE, SEARCH)
     claim = made.certificate.claims[0]
-    assert claim.also_measured["different units per class"] >= 5
-    assert claim.measured >= 10
+    assert made.certificate.measured["KAnonymity"] == claim.measured >= 5
+    assert claim.also_measured["records per class"] == 2 * claim.measured
+    assert claim.unit == "different 'name'"
     assert "name" not in made.data.column_names
+
+
+def test_outsiders_verify_records_where_units_were_counted_and_dropped(tmp_path: Path) -> None:
+    doubled = pa.concat_tables([table(), table()])
+    promises = [sf.KAnonymity(5), sf.AlphaKAnonymity(0.9, 5, "disease"), sf.DistinctLDiversity(2, "disease")]
+    made = sf.protect(sf.read(doubled, schema(name=Column(role="unit"))), promises, SEARCH)
+    assert [claim.unit for claim in made.certificate.claims] == ["different 'name'", "different 'name'", "record"]
+    found = sf.verify(made.save(tmp_path / "out"))
+    assert found.holds, found.explain()
+    assert "cannot recount" in found.explain()
+
+
+@pytest.mark.parametrize("stated", [4, 10_000, "infinite", None])
+def test_units_that_the_classes_cannot_hold_are_disproved(tmp_path: Path, stated: object) -> None:
+    doubled = pa.concat_tables([table(), table()])
+    made = sf.protect(sf.read(doubled, schema(name=Column(role="unit"))), FIVE, SEARCH)
+    file = made.save(tmp_path / "out") / "public" / "certificate.json"
+    content = json.loads(file.read_text())
+    content["claims"][0]["measured"] = stated
+    file.write_text(json.dumps(content))
+    assert not sf.verify(tmp_path / "out").holds
 
 
 def test_a_published_unit_is_a_pseudonym_and_is_counted_from_the_file() -> None:
@@ -111,6 +137,30 @@ def test_a_population_is_used_where_a_guarantee_asks_for_it() -> None:
     assert made.certificate.measured["KMap"] >= 5
     with pytest.raises(ParameterError, match="population"):
         sf.protect(people(300), [sf.KMap(5)], SEARCH)
+
+
+def test_a_population_needs_its_quasi_identifiers_only() -> None:
+    register = table(3000, seed=9).select(["age", "zip", "sex"])
+    roles = sf.Schema.of(quasi=["age", "zip", "sex"])
+    wanted = sf.protect(people(300), [sf.KMap(5)], SEARCH, population=sf.read(table(3000, seed=9), schema()))
+    for population in (register, sf.read(register, roles)):
+        made = sf.protect(people(300), [sf.KMap(5)], SEARCH, population=population)
+        assert made.certificate.measured == wanted.certificate.measured
+
+
+def test_risks_have_a_line_of_their_own() -> None:
+    made = release(utility=["loss", "discernibility"], risk=["prosecutor_risk"])
+    lines = {line.split()[0]: line for line in summary_lines(made)}
+    assert "discernibility" in lines["useful"] and "prosecutor_risk" not in lines["useful"]
+    assert "prosecutor_risk" in lines["risk"]
+
+
+def test_the_ledger_keeps_the_numbers_of_equal_guarantees(tmp_path: Path) -> None:
+    promises = [sf.TCloseness(0.9, "disease"), sf.TCloseness(0.95, "disease", distance="kl")]
+    made = sf.protect(people(), promises, SEARCH, ledger=tmp_path / "l.db")
+    with sf.Ledger.open(tmp_path / "l.db") as book:
+        assert book.releases("clinic")[0].payload["claims"] == made.certificate.measured
+    assert len(made.certificate.measured) == 2
 
 
 def test_frames_and_files_are_read_with_a_schema() -> None:

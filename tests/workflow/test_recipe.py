@@ -127,3 +127,9 @@ def test_knowledge_can_be_written_in_a_recipe() -> None:
         }
     )
     assert recipe.guarantees()[0].knowledge.attributes == ("age",)  # type: ignore[attr-defined]
+
+
+def test_the_ledger_is_kept_in_the_owners_recipe() -> None:
+    content = {"data": "d.csv", "schema": "s.toml", "guarantee": [{"name": "KAnonymity", "k": 5}]}
+    assert Recipe.parse(content).to_mapping()["ledger"] == "sfumato-ledger.db"
+    assert Recipe.parse({**content, "ledger": False}).to_mapping()["ledger"] is False

@@ -176,3 +176,29 @@ def test_the_recipe_in_the_owners_folder_says_how_it_was_made(tmp_path: Path) ->
     release().save(tmp_path / "out")
     text = (tmp_path / "out" / "owner" / "recipe.toml").read_text()
     assert 'name = "KAnonymity"' in text and 'name = "Lattice"' in text
+
+
+def test_the_verdict_says_which_claims_were_not_checked(tmp_path: Path) -> None:
+    made = sf.protect(people(), [sf.KAnonymity(5), sf.TCloseness(0.9, "disease")], SEARCH)
+    found = sf.verify(made.save(tmp_path / "out"))
+    assert found.holds
+    closing = found.explain().splitlines()[-1]
+    assert closing.startswith("every claim that could be checked holds; 1 not checked: TCloseness(disease)")
+    assert "prove nothing about who made it" in found.explain()
+
+
+def test_a_release_of_which_no_claim_could_be_checked_is_not_said_to_hold(tmp_path: Path) -> None:
+    made = sf.protect(people(), [sf.TCloseness(0.9, "disease")], SEARCH)
+    found = sf.verify(made.save(tmp_path / "out"))
+    assert not found.holds
+    assert found.explain().splitlines()[-1].startswith("no claim could be checked: TCloseness(disease)")
+    assert sf.verify(tmp_path / "out", original=table()).explain().endswith("the release keeps what it claims")
+
+
+def test_columns_that_were_not_touched_are_none_on_the_card() -> None:
+    made = sf.protect(
+        sf.read(table().drop_columns(["name"]), schema().replace(columns=dict(list(schema().columns.items())[1:]))),
+        [sf.KAnonymity(5)],
+        SEARCH,
+    )
+    assert "<dt>removed columns</dt><dd>none</dd>" in made.card().replace("\n", "")

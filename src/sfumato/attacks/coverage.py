@@ -70,6 +70,30 @@ def overlapping(first: Sequence[Meaning], second: Sequence[Meaning]) -> Covering
     return Covering.from_pairs(first_ids, second_ids, len(first))
 
 
+def containing(first: Sequence[Meaning], second: Sequence[Meaning]) -> Covering:
+    """For each text of the first release the texts of the second that stand for everything it stands for."""
+    values = list(dict.fromkeys(leaf for meaning in (*first, *second) for leaf in meaning.leaves))
+    index = {value: i for i, value in enumerate(values)}
+    numbers = _numbers(values)
+    wide = [set(_covered(meaning, index, numbers).tolist()) for meaning in second]
+    pairs = [
+        (one, other)
+        for one, meaning in enumerate(first)
+        for other, around in enumerate(second)
+        if _contains(around, wide[other], meaning, {index[leaf] for leaf in meaning.leaves})
+    ]
+    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return Covering.from_pairs(found[:, 0], found[:, 1], len(first))
+
+
+def _contains(around: Meaning, covered: set[int], inner: Meaning, leaves: set[int]) -> bool:
+    if around.everything or inner.everything:
+        return around.everything
+    if inner.bounds is not None:
+        return around.bounds is not None and around.bounds[0] <= inner.bounds[0] and inner.bounds[1] <= around.bounds[1]
+    return leaves <= covered
+
+
 def _numbers(values: Sequence[str | None]) -> NDArray[np.float64]:
     """Each value as a number, NaN where it is none."""
     whole = as_numbers(values)

@@ -16,6 +16,7 @@ import numpy as np
 
 from sfumato.attacks.candidates import target_classes
 from sfumato.attacks.classes import Classes, classes_of
+from sfumato.attacks.differencing import Differences, differences
 from sfumato.attacks.joint import Joint, joint_by_overlap, joint_by_people
 from sfumato.attacks.remaining import Linked, Remaining, link_columns, linked, remaining
 from sfumato.attacks.success import percent, share, wilson
@@ -47,7 +48,9 @@ class Intersection(Attack):
     records that can still be the target's (records can be the same one when they agree in every column that
     all releases show as it is), `worst_group_alone`, the smallest class before, and, with the original,
     `worst_joint_group`, the fewest people who share all their classes: what remains if the records of the
-    releases could be told to belong together.
+    releases could be told to belong together. People suppressed in one release and present in another are
+    looked for by subtraction: `differencing_groups` groups smaller than any class, `differencing_people` in
+    them, `smallest_difference` in the smallest (`attacks.differencing`).
     """
 
     attribute: str | None = None
@@ -61,7 +64,7 @@ class Intersection(Attack):
         joint = joint_by_people(releases, others.original) if others.original is not None else joint_by_overlap(releases)
         left = remaining(joint, [linked(releases, link_columns(views))])[0]
         by_attribute = dict(zip(names, remaining(joint, [linked(releases, (name,)) for name in names]), strict=True))
-        return _result(views, releases, joint, left, by_attribute)
+        return _result(views, releases, joint, left, by_attribute, differences(releases, joint))
 
 
 def sensitive_candidates(views: Sequence[View], target: Mapping[str, str | None], attribute: str) -> frozenset[str | None]:
@@ -85,6 +88,7 @@ def _result(
     joint: Joint,
     left: Remaining,
     by_attribute: Mapping[str, Remaining],
+    apart: Differences,
 ) -> AttackResult:
     # A combination without a common record contradicts the assumption that the target is in all releases.
     possible = left.records > 0
@@ -109,6 +113,9 @@ def _result(
         "singled_out": exposed if not joint.exact else round(exposed),
         "singled_out_by_one_release_alone": float(joint.people[possible & _alone(joint, by_attribute)].sum()),
         "combinations": int(possible.sum()),
+        "differencing_groups": apart.groups,
+        "differencing_people": apart.people,
+        "smallest_difference": apart.smallest,
     }
     if len(by_attribute) > 1:
         details["singled_out_by_attribute"] = counts
@@ -120,7 +127,7 @@ def _result(
         baseline=share(float(joint.people[blind].sum()), people),
         interval=wilson(share(exposed, people) * targets, targets),
         targets=targets,
-        finding=_finding(len(views), worst, alone, share(exposed, people), bool(by_attribute)),
+        finding=f"{_finding(len(views), worst, alone, share(exposed, people), bool(by_attribute))} {apart.sentence()}",
         details=details,
     )
 
@@ -129,9 +136,10 @@ def _finding(releases: int, worst: int, alone: int, rate: float, sensitive: bool
     if not worst:
         return f"No person can be in all {releases} releases: their classes have nothing in common."
     change = "as before" if worst >= alone else f"instead of {alone:,} in the weakest release alone"
-    told = f" For {percent(rate)} of the people a sensitive value becomes certain." if sensitive else ""
-    left = f"the {releases} releases leave a target among at least {worst:,} records, {change}."
-    return f"Laid over each other, {left}{told}"
+    told = f" For {percent(rate)} of them a sensitive value becomes certain." if sensitive else ""
+    records = "1 record" if worst == 1 else f"{worst:,} records"
+    left = f"the {releases} releases leave a target among at least {records}, {change}."
+    return f"Laid over each other, for people who are in every release, {left}{told}"
 
 
 def _alone(joint: Joint, by_attribute: Mapping[str, Remaining]) -> Any:

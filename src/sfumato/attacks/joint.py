@@ -44,6 +44,8 @@ class Joint:
     groups_of: tuple[Ids, ...] = field(repr=False)
     people: NDArray[np.float64] = field(repr=False)
     exact: bool
+    #: people who are missing from some release and in another, per combination of classes; known with the original
+    suppressed_somewhere: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0), repr=False)
 
     def distinct_alone(self, release: int, rows: Any, distinct: Ids) -> Ids:
         """Different values that one release alone leaves in each combination; `rows` and `distinct` are by
@@ -90,6 +92,7 @@ def joint_by_people(releases: Sequence[Classes], original: pa.Table) -> Joint:
         groups_of=tuple(of_tuple[everywhere][starts] for _, of_tuple in found),
         people=np.bincount(ids, weights=people[everywhere], minlength=starts.size).astype(np.float64),
         exact=True,
+        suppressed_somewhere=_missing_somewhere([of_tuple for _, of_tuple in found], people),
     )
 
 
@@ -112,6 +115,19 @@ def joint_by_overlap(releases: Sequence[Classes]) -> Joint:
         for classes in releases
     )
     return Joint(single, tuple(combination), people, exact=False)
+
+
+def classes_meeting(first: Classes, second: Classes) -> tuple[Ids, Ids]:
+    """Pairs of a class of each release that may hold the same person."""
+    everyone = np.arange(first.sizes.size, dtype=np.int64)
+    return _pairs_meeting([first], [everyone], second, set(first.quasi) & set(second.quasi))
+
+
+def _missing_somewhere(of_release: Sequence[Ids], people: NDArray[np.float64]) -> NDArray[np.float64]:
+    present = np.array([of_tuple >= 0 for of_tuple in of_release])
+    partly = present.any(axis=0) & ~present.all(axis=0)
+    ids, starts = grouped([of_tuple[partly] + 1 for of_tuple in of_release], int(partly.sum()))
+    return np.bincount(ids, weights=people[partly], minlength=starts.size).astype(np.float64)
 
 
 def _pairs_meeting(

@@ -60,12 +60,14 @@ def show(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False) -
 
 def releases(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False) -> None:
     """List the releases with what was measured on them."""
+    from sfumato.report.wording import counted
+
     with _opened(ledger) as book:
         entries = book.entries(dataset, "release")
     told = [{"sequence": e.sequence, "time": e.time, "dataset": e.dataset, "hash": e.hash} for e in entries]
     payloads = [e.payload for e in entries]
     lines = [
-        f"{entry.time[:19]}  {entry.dataset}  {payload.get('rows', 0):,} rows  "
+        f"{entry.time[:19]}  {entry.dataset}  {counted(int(payload.get('rows', 0)), 'row')}  "
         + ", ".join(f"{name} = {value}" for name, value in payload.get("claims", {}).items())
         for entry, payload in zip(entries, payloads, strict=True)
     ]

@@ -12,6 +12,8 @@ from sfumato.cli.output import Json, Quiet, answer, shown_progress, table_lines
 from sfumato.core.errors import ParameterError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from sfumato.workflow.recipe import Recipe
 
 Schema = Annotated[str | None, typer.Option("--schema", "-s", help="The schema (TOML) of the table.")]
@@ -156,6 +158,10 @@ def check(
     guarantee: Guarantees = None,
     original: Annotated[str | None, typer.Option("--original", help="The table it was made from.")] = None,
     population: Population = None,
+    show_failing: Annotated[
+        int | None,
+        typer.Option("--show-failing", min=1, help="Show this many failing classes per guarantee: for the owner's eyes only."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Measure every guarantee on a table and explain what each number means."""
@@ -165,7 +171,12 @@ def check(
     entries = _promises(k, l, t, guarantee)
     asked = named.guarantees(entries, "command line") if entries else None
     found = run(source, schema, asked, original=original, population=population)
-    answer(found.to_mapping(), found.explain(), json)
+    told, lines = found.to_mapping(), [found.explain()]
+    if show_failing is not None:
+        failing = found.failing_by_guarantee(show_failing)
+        told["failing"] = {name: classes.to_pylist() for name, classes in failing.items()}
+        lines += _failing_lines(failing)
+    answer(told, lines, json)
     if not found.holds:
         raise typer.Exit(1)
 
@@ -276,6 +287,15 @@ def _write(to: str | None, table: str | None, overwrite: bool) -> dict[str, Any]
             raise ParameterError("--write-table and --write-overwrite say how --write-to writes; give --write-to as well.")
         return None
     return {"to": to, "overwrite": overwrite, **({} if table is None else {"table": table})}
+
+
+def _failing_lines(failing: dict[str, pa.Table]) -> list[str]:
+    lines = []
+    for name, classes in failing.items():
+        rows = [tuple("" if cell is None else str(cell) for cell in row.values()) for row in classes.to_pylist()]
+        lines += ["", f"Failing classes of {name}, the smallest first (for your eyes only):"]
+        lines += table_lines(tuple(classes.column_names), rows)
+    return lines
 
 
 def _standing_out(told: dict[str, Any]) -> list[str]:

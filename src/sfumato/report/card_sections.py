@@ -294,7 +294,7 @@ def _roles(schema: Mapping[str, Any]) -> Iterable[tuple[Child, ...]]:
 
 def _value(value: object) -> Child:
     if isinstance(value, Mapping):
-        return "; ".join(f"{plain_name(str(name))}: {_text(entry)}" for name, entry in value.items())
+        return "; ".join(f"{plain_name(str(name))}: {_text(entry)}" for name, entry in value.items()) or "none"
     return _text(value)
 
 
@@ -306,7 +306,7 @@ def _text(value: object) -> str:
     if isinstance(value, (int, float)):
         return number(value)
     if isinstance(value, (list, tuple)):
-        return ", ".join(_text(entry) for entry in value)
+        return ", ".join(_text(entry) for entry in value) or "none"
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_text(entry)}" for name, entry in value.items())
     return str(value)

@@ -124,6 +124,12 @@ def number(value: Any) -> str:
     return f"{value:.4g}"
 
 
+def counted(count: int, noun: str) -> str:
+    """A number of things: `1 record`, `1,200 records`, `2 classes`."""
+    ending = "" if count == 1 else "es" if noun.endswith("s") else "s"
+    return f"{count:,} {noun}{ending}"
+
+
 def percentage(value: Any) -> str:
     """A rate as a percentage."""
     if not isinstance(value, (int, float)) or not math.isfinite(value):

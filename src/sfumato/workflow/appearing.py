@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sfumato.core.errors import InputError
+from sfumato.core.errors import InputError, SourceError
 
 #: The file by which a folder is known as a release, and may be replaced by another one.
 MARK = "public/certificate.json"
@@ -49,6 +49,8 @@ def appearing_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]
         _put_in_place(hidden, target, overwrite)
     except OSError as error:
         raise _cannot_write(target, error) from error
+    except SourceError as error:  # it names the place that was asked for, not the hidden one
+        raise SourceError(str(error).replace(str(hidden), str(target))) from None
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
 

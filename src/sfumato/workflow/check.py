@@ -20,6 +20,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.measures.guarantees.examined import ExaminedTable, Measurement
 from sfumato.measures.guarantees.overview import TableMeasures
+from sfumato.report.wording import counted
 from sfumato.workflow.check_words import measured_lines
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Check:
     @property
     def measured(self) -> dict[str, float]:
         """The measured number per guarantee."""
-        return {measurement.guarantee_key: measurement.value for measurement in self.measurements}
+        return {name: found.value for name, found in zip(self._names(), self.measurements, strict=True)}
 
     def explain(self) -> str:
         """In plain words: what each guarantee means, what was measured and how much of the table fails; without
@@ -83,14 +84,32 @@ class Check:
         """The failing classes with their quasi-identifiers and sizes, smallest first: for the owner's
         eyes only.
         """
-        import numpy as np
-        import pyarrow as pa
-
         key = guarantee if isinstance(guarantee, str) else guarantee.key
         chosen = [found for found in self.measurements if found.guarantee_key == key]
         if not chosen:
             raise ParameterError(f"'{key}' was not checked; checked were {', '.join(self.measured) or 'no guarantees'}")
-        found = chosen[0]
+        return self._classes_failing(chosen[0], limit)
+
+    def failing_by_guarantee(self, limit: int | None = 20) -> dict[str, pa.Table]:
+        """The failing classes of every guarantee that does not hold, for the owner's eyes only."""
+        broken = [(name, found) for name, found in zip(self._names(), self.measurements, strict=True) if found.failing.size]
+        return {name: self._classes_failing(found, limit) for name, found in broken}
+
+    def _names(self) -> list[str]:
+        """One name per measurement; a guarantee that was asked for twice is numbered."""
+        names: list[str] = []
+        for found in self.measurements:
+            name, number = found.guarantee_key, 1
+            while name in names:
+                number += 1
+                name = f"{found.guarantee_key} #{number}"
+            names.append(name)
+        return names
+
+    def _classes_failing(self, found: Measurement, limit: int | None) -> pa.Table:
+        import numpy as np
+        import pyarrow as pa
+
         classes = self._examined.classes(found.quasi)
         order = found.failing[np.argsort(classes.sizes[found.failing], kind="stable")][:limit]
         rows = self._examined.table.select(list(found.quasi)).take(pa.array(classes.first[order]))
@@ -158,7 +177,7 @@ def check(
     return Check(
         guarantees=asked,
         measurements=tuple(measure_examined(examined, guarantee) for guarantee in asked),
-        measures=overview(examined),
+        measures=overview(examined, against_people=population is not None and not asked),
         notices=tuple(notices),
         _examined=examined,
     )
@@ -288,9 +307,10 @@ def _suppressed_rows(table: pa.Table, schema: Schema, handling: Suppressed) -> t
 
 def _summary(found: TableMeasures) -> str:
     return (
-        f"{found.records:,} records in {found.classes:,} classes; the smallest has {found.k:,.0f}, the "
+        f"{counted(found.records, 'record')} in {counted(found.classes, 'class')}; the smallest has {found.k:,.0f}, the "
         f"median {found.class_size_median:,.0f}, "
-        f"the largest {found.class_size_largest:,}; {found.uniques:,} records are unique."
+        f"the largest {found.class_size_largest:,}; {counted(found.uniques, 'record')} "
+        f"{'is' if found.uniques == 1 else 'are'} unique."
     )
 
 

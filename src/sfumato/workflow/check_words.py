@@ -25,6 +25,13 @@ def measured_lines(found: TableMeasures) -> list[str]:
             "the chance of picking the right record of a person known to be inside",
         ),
     ]
+    if found.k_map is not None and found.presence is not None:
+        low, high = found.presence
+        lines += [
+            _line("k-map", found.k_map, "at least this many of the population fit what the table shows of somebody"),
+            _line("δ-presence, smallest", low, "the least share of the population behind a class that is in the table"),
+            _line("δ-presence, largest", high, "the largest: how sure an attacker can be that somebody is in the table"),
+        ]
     for name, attribute in found.attributes.items():
         lines += ["", f"About '{name}' ({attribute.values} different values), in the worst class:", *_attribute(attribute)]
     if not found.attributes:

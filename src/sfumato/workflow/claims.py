@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sfumato.core.certificate import Claim
 from sfumato.core.errors import VerificationFailed, all_at_once
 from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
 from sfumato.core.params import parameters
 from sfumato.data.relation import COUNT
 from sfumato.data.values import texts
@@ -24,6 +25,24 @@ if TYPE_CHECKING:
     from sfumato.data.schema import Schema
     from sfumato.measures.guarantees.examined import Measurement
     from sfumato.measures.guarantees.reference import ReferenceDistribution
+
+#: How a certificate names the size of the smallest class in records where it promises different units.
+RECORDS_PER_CLASS = "records per class"
+
+
+def counts_units(guarantee: ClassGuarantee) -> bool:
+    """Whether the guarantee counts different units where the schema names a unit column."""
+    return isinstance(guarantee, (KAnonymity, AlphaKAnonymity))
+
+
+@dataclass(frozen=True, eq=False)
+class UnitCounts:
+    """What was measured in different units before the column that names them was dropped; outsiders cannot
+    repeat it.
+    """
+
+    column: str
+    measured: Mapping[ClassGuarantee, Measurement] = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,31 +102,43 @@ def claims_of(
     guarantees: Sequence[ClassGuarantee],
     references: References,
     *,
-    also: Mapping[str, Mapping[str, float]] | None = None,
+    units: UnitCounts | None = None,
 ) -> tuple[Claim, ...]:
     """Measure the table and state what was found; raises `VerificationFailed` when something does not hold.
 
-    `also` adds numbers measured elsewhere (different units behind a class), by the guarantee's key.
+    `units` holds the numbers of guarantees that count different units whose column is not in the table.
     """
     measured = measure_all(table, schema, guarantees, references)
     pairs = list(zip(guarantees, measured, strict=True))
     refuse_violations(pairs, "the table that was written")
-    more = also or {}
-    return tuple(
-        Claim(
-            guarantee=guarantee.key,
-            parameters=parameters(guarantee),
-            promised=guarantee.claim(),
-            measured=plain_number(found.value),
-            holds=found.holds,
-            evidence=guarantee.evidence,
-            protects=guarantee.protects,
-            adversary=guarantee.adversary,
-            unit=f"different '{schema.unit}'" if schema.unit else "record",
-            also_measured={**dict(found.also), **more.get(guarantee.key, {})},
-            reference=references.digest_for(guarantee),
-        )
-        for guarantee, found in pairs
+    return tuple(_claim(guarantee, found, schema, references, units) for guarantee, found in pairs)
+
+
+def records_per_class(found: Measurement) -> float:
+    """The smallest class of a measurement that counts classes: its value, or its k beside an α."""
+    return found.also.get("k", found.value)
+
+
+def _claim(
+    guarantee: ClassGuarantee, found: Measurement, schema: Schema, references: References, units: UnitCounts | None
+) -> Claim:
+    column = schema.unit if units is None else units.column
+    counted = None if units is None else units.measured.get(guarantee)
+    value, also = found.value, dict(found.also)
+    if counted is not None:
+        value, also = counted.value, {**counted.also, RECORDS_PER_CLASS: plain_number(records_per_class(found))}
+    return Claim(
+        guarantee=guarantee.key,
+        parameters=parameters(guarantee),
+        promised=guarantee.claim(),
+        measured=plain_number(value),
+        holds=found.holds,
+        evidence=guarantee.evidence,
+        protects=guarantee.protects,
+        adversary=guarantee.adversary,
+        unit=f"different '{column}'" if column and counts_units(guarantee) else "record",
+        also_measured=also,
+        reference=references.digest_for(guarantee),
     )
 
 
@@ -121,9 +152,11 @@ def _counts(grouped: pa.Table, name: str) -> dict[str | None, int]:
 
 def refuse_violations(pairs: Sequence[tuple[ClassGuarantee, Measurement]], what: str) -> None:
     """Raise when a measurement breaks its guarantee; classes and records are counted, never shown."""
+    from sfumato.report.wording import counted
+
     faults = [
         f"{guarantee.key} promises {guarantee.threshold:.6g} but {found.value:.6g} was measured "
-        f"({found.failing_classes:,} classes with {found.failing_records:,} records fail)"
+        f"(failing: {counted(found.failing_classes, 'class')} with {counted(found.failing_records, 'record')})"
         for guarantee, found in pairs
         if not found.holds
     ]

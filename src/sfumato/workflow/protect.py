@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core import randomness as sources_of_randomness
 from sfumato.core.errors import Infeasible
 from sfumato.core.guarantees.base import ClassGuarantee
-from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import View
@@ -23,7 +22,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.workflow.answers import answers_of
 from sfumato.workflow.canonical import canonical
-from sfumato.workflow.claims import References, measure_all, plain_number, refuse_violations
+from sfumato.workflow.claims import References, UnitCounts, counts_units, measure_all, refuse_violations
 from sfumato.workflow.columns import ColumnPlan, check_size, plan_columns, released_schema, with_sensitive_hierarchies
 from sfumato.workflow.earlier import opened
 from sfumato.workflow.owner_key import fingerprint, owner_key_of, replace_names
@@ -84,7 +83,7 @@ def protect(
     """
     people = _microdata(data, schema)
     wanted = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees)
-    register = None if population is None else _microdata(population, schema or people.schema)
+    register = None if population is None else _register(population, people.schema)
     plan = plan_columns(people, wanted, population=register is not None)
     check_size(len(people), wanted)
     search = _default_method() if method is None else method
@@ -97,7 +96,7 @@ def protect(
     _refuse_empty(outcome)
     progress("recoding", 0, 1)
     codes: ClassTable = outcome.details["table"]
-    table, also = _apply(people, outcome, plan, wanted, owner_key)
+    table, units = _apply(people, outcome, plan, wanted, owner_key)
     progress("recoding", 1, 1)
 
     draft = Draft(
@@ -109,7 +108,7 @@ def protect(
         references=References(people, register, fingerprint(people, owner_key), fingerprint(register, owner_key)),
         randomness=randomness,
         transparency=_transparency(outcome, plan, people.schema),
-        also=also,
+        units=units,
         notices=_notices(table, plan),
         hierarchies=_trees(codes),
         ranges=shown_ranges(codes, outcome.result),
@@ -157,6 +156,8 @@ def _certified(
             schema=draft.owner_schema,
             recipe=MappingProxyType(dict(kept.recipe)),
             answers=MappingProxyType(dict(kept.answers)),
+            units=draft.units,
+            risks=tuple(score.measure for score in scores[len(scores) - checks.risks :]),
         ),
     )
 
@@ -167,19 +168,17 @@ def _apply(
     plan: ColumnPlan,
     guarantees: Sequence[ClassGuarantee],
     key: Any,
-) -> tuple[pa.Table, dict[str, dict[str, float]]]:
+) -> tuple[pa.Table, UnitCounts | None]:
     """The rows after the recoding, without names, in the form and order of a release; and the different units
     per class.
     """
     recoding_table = outcome.details["table"].decode(outcome.result)
     rows = people.relation.recode(recoding_table, plan.delivered)
-    also: dict[str, dict[str, float]] = {}
-    if plan.unit_to_count is not None:
-        also = _units_behind(rows, people, plan, guarantees)
+    units = None if plan.unit_to_count is None else _units_behind(rows, people, plan.unit_to_count, guarantees)
     rows = rows.select(list(plan.keep))
     if plan.pseudonymised:
         rows = replace_names(rows, plan.pseudonymised, key)
-    return canonical(rows), also
+    return canonical(rows), units
 
 
 def _trees(codes: ClassTable) -> dict[str, Hierarchy]:
@@ -188,22 +187,17 @@ def _trees(codes: ClassTable) -> dict[str, Hierarchy]:
     return trees | {attribute.name: attribute.hierarchy for attribute in codes.sensitive}
 
 
-def _units_behind(
-    rows: pa.Table, people: Microdata, plan: ColumnPlan, guarantees: Sequence[ClassGuarantee]
-) -> dict[str, dict[str, float]]:
+def _units_behind(rows: pa.Table, people: Microdata, unit: str, guarantees: Sequence[ClassGuarantee]) -> UnitCounts:
     """Measure what counts different people before the column that names them is dropped; outsiders cannot
     repeat this.
     """
     described = people.schema.replace(
         columns={name: column for name, column in people.schema.columns.items() if name in rows.column_names}
     )
-    counting = [guarantee for guarantee in guarantees if isinstance(guarantee, (KAnonymity, AlphaKAnonymity))]
+    counting = [guarantee for guarantee in guarantees if counts_units(guarantee)]
     found = measure_all(rows, described, counting, References(people))
     refuse_violations(list(zip(counting, found, strict=True)), "the recoded table")
-    return {
-        guarantee.key: {"different units per class": plain_number(measured.value)}
-        for guarantee, measured in zip(counting, found, strict=True)
-    }
+    return UnitCounts(unit, MappingProxyType(dict(zip(counting, found, strict=True))))
 
 
 def _transparency(outcome: Outcome[Recoding], plan: ColumnPlan, schema: Schema) -> dict[str, Any]:
@@ -257,6 +251,16 @@ def _microdata(data: Any, schema: Schema | str | Path | None) -> Microdata:
     from sfumato.engines.sources import read
 
     return read(data, schema)
+
+
+def _register(population: Any, schema: Schema) -> Microdata:
+    """The population: its quasi-identifiers are all that is needed, as its own schema describes them or else as
+    that of the people does.
+    """
+    if isinstance(population, Microdata) and set(schema.quasi) <= set(population.schema.columns):
+        return population
+    needed = schema.replace(columns={name: schema.columns[name] for name in schema.quasi})
+    return _microdata(population, needed)
 
 
 def _default_method() -> Any:

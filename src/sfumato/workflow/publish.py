@@ -17,15 +17,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.certificate import Certificate, Claim, canonical
-from sfumato.core.errors import VerificationFailed
+from sfumato.core.certificate import Certificate, Claim, canonical, plain
+from sfumato.core.errors import SourceError, VerificationFailed
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import View
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
-from sfumato.workflow.claims import References, claims_of
+from sfumato.workflow.claims import References, UnitCounts, claims_of
 from sfumato.workflow.release import NOT_ENTERED
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ class Draft:
     """A protected table that nobody has verified yet.
 
     `schema` describes what is published, `owner_schema` the same columns with their hierarchies, which some
-    distances need. `also` holds numbers that cannot be measured on the released columns (different units
-    behind a class), by guarantee.
+    distances need. `units` holds what was counted in different units before their column was dropped.
     """
 
     table: pa.Table = field(repr=False)
@@ -52,7 +51,7 @@ class Draft:
     references: References = field(repr=False)
     randomness: Randomness = field(repr=False)
     transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    also: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: MappingProxyType({}))
+    units: UnitCounts | None = field(default=None, repr=False)
     notices: tuple[str, ...] = ()
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     ranges: Mapping[str, Mapping[str, ShownValue]] = field(default_factory=lambda: MappingProxyType({}), repr=False)
@@ -81,10 +80,10 @@ def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = 
     with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
         path = Path(folder) / "data.parquet"
         progress("writing", 0, 1)
-        entry = write_and_describe(draft.table, path)
+        entry = _write_draft(draft.table, path)
         progress("verifying", 0, 1)
         table = read_back(path, draft.schema, draft.table)
-        claims = claims_of(table, draft.owner_schema, draft.guarantees, draft.references, also=draft.also)
+        claims = claims_of(table, draft.owner_schema, draft.guarantees, draft.references, units=draft.units)
         progress("verifying", 1, 1)
         certificate = _certificate(draft, claims, entry)
         if ledger is None:
@@ -112,6 +111,14 @@ def write_and_describe(table: pa.Table, path: Path) -> dict[str, Any]:
 
     write_file(table, path)
     return {**describe_file(path), "rows": int(table.num_rows)}
+
+
+def _write_draft(table: pa.Table, path: Path) -> dict[str, Any]:
+    """Write into a temporary folder; a full disk is named by where temporary folders are."""
+    try:
+        return write_and_describe(table, path)
+    except SourceError as error:
+        raise SourceError(str(error).replace(str(path), str(path.parent.parent))) from None
 
 
 def describe_file(path: Path) -> dict[str, Any]:
@@ -189,7 +196,7 @@ def _ledger_payload(certificate: Certificate, entry: Mapping[str, Any]) -> dict[
     return {
         "sha256": entry["sha256"],
         "rows": entry["rows"],
-        "claims": {claim["guarantee"]: claim["measured"] for claim in stated["claims"]},
+        "claims": plain(certificate.measured),
         "promised": [claim["promised"] for claim in stated["claims"]],
         "method": stated["method"],
         "fingerprint": stated["fingerprint"],

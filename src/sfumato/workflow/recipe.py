@@ -138,7 +138,7 @@ class Recipe(_Frozen):
             read(self.place(self.data), schema=schema, table=self.table),
             self.guarantees(),
             self.search(),
-            population=None if self.population is None else read(self.place(self.population), schema=schema),
+            population=None if self.population is None else self.place(self.population),
             ledger=self.ledger_place(),
             utility=self.checks.utility,
             risk=self.checks.risk,
@@ -183,6 +183,7 @@ class Recipe(_Frozen):
         for name in ("data", "population", "ledger"):
             if isinstance(listed.get(name), str):
                 listed[name] = without_secrets(listed[name])
+        listed.setdefault("ledger", self.ledger)  # said even where it is the default: a default may change
         if self.write is not None:
             listed["write"]["to"] = without_secrets(self.write.to)
         return listed

@@ -12,7 +12,7 @@ from sfumato.core.certificate import Certificate
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.view import AttackResult, Score, View
 from sfumato.data.schema import Schema
-from sfumato.workflow.claims import References
+from sfumato.workflow.claims import References, UnitCounts
 from sfumato.workflow.columns import without_hierarchies
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ class OwnerSide:
     schema: Schema = field(default_factory=Schema, repr=False)
     recipe: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     answers: Mapping[str, Answer] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    units: UnitCounts | None = field(default=None, repr=False)
+    risks: tuple[str, ...] = ()  # which of the scores measure risk and not usefulness
 
 
 @dataclass(frozen=True, eq=False)

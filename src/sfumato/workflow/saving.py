@@ -64,8 +64,7 @@ def _write_public(release: Release, public: Path, format: Format, key: SigningKe
     owner = release.owner
     told = without_hierarchies(release.schema)
     table = read_back(public / name, told, release.data)
-    also = {claim.guarantee: claim.also_measured for claim in release.certificate.claims}
-    claims = claims_of(table, owner.schema, release.guarantees, owner.references, also=also)
+    claims = claims_of(table, owner.schema, release.guarantees, owner.references, units=owner.units)
     schema = schema_with_hierarchies(told, owner.schema, table, release.guarantees, owner.hierarchies, public)
     notices = [] if format == "parquet" else spreadsheet_notices(release.data)
     certificate = dataclasses.replace(

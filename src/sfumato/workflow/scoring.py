@@ -38,6 +38,7 @@ class Checks:
 
     measures: tuple[Measure, ...] = ()
     attacks: tuple[Attack, ...] = ()
+    risks: int = 0  # how many of the last measures measure risk
 
     @classmethod
     def of(
@@ -53,8 +54,10 @@ class Checks:
         release, `population` is the one that measures of risk compare with where they name no other.
         """
         faults: list[str] = []
-        measures = []
+        measures: list[Measure] = []
+        useful = 0
         for where, asked in (("utility", _each(utility)), ("risk", _each(risk))):
+            useful = len(measures)
             for entry in asked:
                 try:
                     measure = _with_population(named.measure(entry), population)
@@ -71,7 +74,7 @@ class Checks:
             except SfumatoError as error:
                 faults.append(f"attacks: {error}")
         all_at_once(ParameterError, "protect", faults)
-        return cls(tuple(measures), tuple(adversaries))
+        return cls(tuple(measures), tuple(adversaries), len(measures) - useful)
 
 
 def scores_of(

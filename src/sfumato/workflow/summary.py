@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,20 +33,25 @@ def summary(release: Release, folder: str | Path | None = None) -> dict[str, Any
 
 def summary_lines(release: Release, folder: str | Path | None = None) -> list[str]:
     """The same in words."""
+    from sfumato.report.wording import counted
+
     certificate, details = release.certificate, release.details
     records, suppressed = int(details.get("records", len(release))), int(details.get("suppressed", 0))
     lines = [
-        f"protected {records:,} records of '{certificate.dataset}' with {_method(release)}",
-        f"released  {release.data.num_rows:,} records in {int(details.get('classes', 0)):,} classes; "
+        f"protected {counted(records, 'record')} of '{certificate.dataset}' with {_method(release)}",
+        f"released  {counted(release.data.num_rows, 'record')} in {counted(int(details.get('classes', 0)), 'class')}; "
         f"{suppressed:,} suppressed ({suppressed / max(records, 1):.2%})",
     ]
     for claim in certificate.claims:
         lines.append(f"safe      {claim.promised}; measured {_number(claim.measured)}")
     for result in certificate.attacks:
         lines.append(f"attacked  {result['attack']}: {result['finding']}")
-    others = ", ".join(f"{name} {value:.4g}" for name, value in release.scores.items() if name != "loss")
+    risks = release.owner.risks
+    others = _listed(release, [name for name in release.scores if name != "loss" and name not in risks])
     kept = 1 - release.scores["loss"]
     lines.append(f"useful    granularity {kept:.4f} (1 keeps every detail)" + (f"; {others}" if others else ""))
+    if risks:
+        lines.append(f"risk      {_listed(release, risks)}")
     if certificate.composition.get("earlier_releases"):
         lines.append(f"earlier   {certificate.composition['finding']}")
     lines += [f"notice    {notice}" for notice in certificate.notices]
@@ -61,6 +67,10 @@ def _places(release: Release, folder: str | Path | None) -> list[str]:
             f"verify    sfumato verify {place}",
         ]
     return lines
+
+
+def _listed(release: Release, names: Sequence[str]) -> str:
+    return ", ".join(f"{name} {release.scores[name]:.4g}" for name in names)
 
 
 def _method(release: Release) -> str:

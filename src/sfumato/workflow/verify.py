@@ -11,13 +11,14 @@ import math
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import Certificate, Claim
 from sfumato.core.errors import SfumatoError, SourceError, VerificationFailed
 from sfumato.data.schema import Column, Schema
+from sfumato.report.wording import counted
 from sfumato.workflow import named, untrusted
 from sfumato.workflow.certificate_form import read_certificate, read_schema
 from sfumato.workflow.untrusted import UntrustedFolder, quoted
@@ -25,9 +26,12 @@ from sfumato.workflow.untrusted import UntrustedFolder, quoted
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sfumato.measures.guarantees.examined import Measurement
+
 CERTIFICATE = "certificate.json"
 SIGNATURE = "signature.json"
 DATA_FILES = ("data.parquet", "data.csv")
+UNSIGNED = "the release is not signed: digests without a signature prove nothing about who made it"
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Finding:
     check: str
     passed: bool | None
     text: str
+    claim: bool = False  # whether it is about a claim of the certificate
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,14 @@ class Verification:
 
     @property
     def holds(self) -> bool:
-        """True when nothing that could be checked was found wrong."""
-        return all(finding.passed is not False for finding in self.findings)
+        """True when at least one claim could be checked and nothing was found wrong."""
+        checked = any(finding.claim and finding.passed for finding in self.findings)
+        return checked and all(finding.passed is not False for finding in self.findings)
+
+    @property
+    def not_checked(self) -> tuple[Finding, ...]:
+        """The claims that could not be checked with what was given."""
+        return tuple(finding for finding in self.findings if finding.claim and finding.passed is None)
 
     def __bool__(self) -> bool:
         return self.holds
@@ -59,8 +70,17 @@ class Verification:
         """The findings, one line each."""
         marks = {True: "passed", False: "FAILED", None: "not checked"}
         lines = [f"{marks[finding.passed]:<12}{finding.check}: {finding.text}" for finding in self.findings]
-        verdict = "the release keeps what it claims" if self.holds else "the release does NOT keep what it claims"
-        return "\n".join([*lines, verdict])
+        return "\n".join([*lines, self._verdict()])
+
+    def _verdict(self) -> str:
+        if any(finding.passed is False for finding in self.findings):
+            return "the release does NOT keep what it claims"
+        missing = "; ".join(f"{finding.check} {finding.text}" for finding in self.not_checked)
+        if not self.holds:
+            return f"no claim could be checked: {missing}"
+        if missing:
+            return f"every claim that could be checked holds; {len(self.not_checked)} not checked: {missing}"
+        return "the release keeps what it claims"
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
@@ -68,6 +88,7 @@ class Verification:
             "folder": self.folder,
             "holds": self.holds,
             "findings": [finding.__dict__ for finding in self.findings],
+            "verdict": self._verdict(),
             "dataset": self.certificate.dataset if self.certificate else None,
         }
 
@@ -94,14 +115,14 @@ def verify(
                 Finding(
                     "certificate",
                     True,
-                    f"{len(certificate.claims)} claims about '{certificate.dataset[:80]}'",
+                    f"{counted(len(certificate.claims), 'claim')} about '{certificate.dataset[:80]}'",
                 )
             )
             schema = read_schema(certificate)
             findings.append(_check_files(public, certificate, Path(private)))
             findings.append(_check_signature(public, content, public_key))
             table = _read_data(certificate, schema, Path(private))
-            findings.append(Finding("data", True, f"{table.num_rows:,} rows, {table.num_columns} columns"))
+            findings.append(Finding("data", True, f"{counted(table.num_rows, 'row')}, {counted(table.num_columns, 'column')}"))
             findings.extend(_check_claims(certificate, schema, table, Path(private), original, population))
     except VerificationFailed as error:
         findings.append(Finding("release", False, str(error)))
@@ -162,7 +183,7 @@ def _check_files(public: UntrustedFolder, certificate: Certificate, private: Pat
         copied = public.copy(name, private, limit)
         if copied.length != told["bytes"] or copied.sha256 != told["sha256"]:
             raise VerificationFailed(f"the file {quoted(name)} is not the one that was certified: its digest differs")
-    return Finding("files", True, f"{len(listed)} files have the digests that were certified")
+    return Finding("files", True, f"the digests of {counted(len(listed), 'file')} are those that were certified")
 
 
 def _check_signature(public: UntrustedFolder, content: Any, public_key: str | Path | None) -> Finding:
@@ -171,7 +192,7 @@ def _check_signature(public: UntrustedFolder, content: Any, public_key: str | Pa
     if SIGNATURE not in public.names:
         if public_key is not None:
             raise VerificationFailed("a signature was expected, but the release is not signed")
-        return Finding("signature", None, "the release is not signed")
+        return Finding("signature", None, UNSIGNED)
     told = untrusted.parse_json(public.read(SIGNATURE, 20_000), "the signature")
     trusted, text = check_signature(told, content, public_key)
     return Finding("signature", trusted, text)
@@ -241,11 +262,11 @@ def _check_claims(
 
     described = schema.replace(folder=str(private))
     references = References(_original(original, schema), _population(population))
-    return [_check_claim(claim, described, table, references) for claim in certificate.claims]
+    return [replace(_check_claim(claim, described, table, references), claim=True) for claim in certificate.claims]
 
 
 def _check_claim(claim: Claim, schema: Schema, table: pa.Table, references: Any) -> Finding:
-    from sfumato.workflow.claims import measure_all
+    from sfumato.workflow.claims import RECORDS_PER_CLASS, counts_units, measure_all
 
     name = claim.guarantee[:80]
     if claim.evidence == "process":
@@ -270,9 +291,35 @@ def _check_claim(claim: Claim, schema: Schema, table: pa.Table, references: Any)
         return Finding(name, False, f"the claim cannot be measured ({type(error).__name__})")
     if not measured.holds:
         return Finding(name, False, f"{claim.promised}; measured {measured.value:.6g}, which breaks it")
+    if RECORDS_PER_CLASS in claim.also_measured and counts_units(guarantee) and schema.unit is None:
+        return _check_units(claim, guarantee, measured)
     if not _same(claim.measured, measured.value):
         return Finding(name, False, f"the certificate states another number than the {measured.value:.6g} measured here")
     return Finding(name, True, f"{claim.promised}; measured {measured.value:.6g}")
+
+
+def _check_units(claim: Claim, guarantee: Any, measured: Measurement) -> Finding:
+    """A claim about different units whose column was dropped: the file shows records, of which there are at
+    least as many.
+    """
+    from sfumato.workflow.claims import RECORDS_PER_CLASS, records_per_class
+
+    name, records = claim.guarantee[:80], records_per_class(measured)
+    beside_a_share = "k" in measured.also
+    if not _same(claim.also_measured[RECORDS_PER_CLASS], records) or (
+        beside_a_share and not _same(claim.measured, measured.value)
+    ):
+        return Finding(
+            name, False, f"the certificate states other numbers than those measured here ({records:.6g} records per class)"
+        )
+    units = claim.also_measured.get("k") if beside_a_share else claim.measured
+    if isinstance(units, str) or units is None or not guarantee.k <= units <= records:
+        return Finding(name, False, f"the units that the certificate states cannot be in classes of {records:.6g} records")
+    text = (
+        f"{claim.promised}; measured {records:.6g} records per class. The certificate states {units:.6g} different units, "
+        "which outsiders cannot recount because the column that names them is not published"
+    )
+    return Finding(name, True, text)
 
 
 def _same(stated: Any, measured: float) -> bool:

@@ -88,22 +88,19 @@ def ordered(compared: Compared, ranks: Integers) -> Fractions:
     return sums, whole(histogram.sizes, bound) * total * max(values - 1, 1)
 
 
-def value_ranks(values: tuple[str | None, ...], column: Column, attribute: str, folder: str | None) -> Integers:
-    """The position of each value in the attribute's order: declared, numeric, by date, or that of its
-    hierarchy's leaves.
+def value_ranks(values: tuple[str | None, ...], column: Column, attribute: str) -> Integers:
+    """The position of each value in the attribute's order: declared, numeric or by date.
 
-    A missing value comes last. Two values need no order, because both orders give the same distance.
+    A missing value comes last. Two values need no order, because both orders give the same distance. The leaves
+    of a hierarchy stand in no order that means something.
     """
     numbers = as_numbers(values)
-    if column.order is None and column.hierarchy is not None:
-        index = attribute_tree(values, None, column, attribute, folder).index
-        keys: list[Any] = [index[value] for value in values]
-    elif column.order is not None:
+    if column.order is not None:
         declared = {value: i for i, value in enumerate(column.order)}
-        keys = [(value is None, declared.get(value or "", len(declared))) for value in values]
+        keys: list[Any] = [(value is None, declared.get(value or "", len(declared))) for value in values]
     elif numbers is not None:
         keys = [(value is None, number if value is not None else 0.0) for value, number in zip(values, numbers, strict=True)]
-    elif column.type in ("date", "datetime") or len(values) <= 2:
+    elif column.type in ("date", "datetime") or (column.hierarchy and column.hierarchy.dates) or len(values) <= 2:
         keys = [(value is None, value or "") for value in values]
     else:
         raise Unsupported(

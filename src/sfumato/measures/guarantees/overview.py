@@ -24,6 +24,7 @@ from sfumato.measures.guarantees.examined import ExaminedTable, largest, smalles
 from sfumato.measures.guarantees.k_anonymity import most_frequent, smallest_class
 from sfumato.measures.guarantees.l_diversity import distinct_values, effective_values, first_and_tail
 from sfumato.measures.guarantees.likeness import beyond_enhanced, class_deltas, class_gains
+from sfumato.measures.guarantees.population import against_population
 from sfumato.measures.guarantees.reference import ReferenceDistribution
 from sfumato.measures.guarantees.t_closeness import class_values
 from sfumato.measures.guarantees.thresholds import ratios
@@ -65,6 +66,8 @@ class TableMeasures:
     class_size_mean: float
     class_size_median: float
     class_size_largest: int
+    k_map: float | None = None  # with a population: the fewest people who match a class
+    presence: tuple[float, float] | None = None  # and the smallest and largest chance of being in the table
     attributes: Mapping[str, AttributeMeasures] = field(default_factory=lambda: MappingProxyType({}))
 
     def to_mapping(self) -> dict[str, Any]:
@@ -83,11 +86,12 @@ def measure_all(
     return overview(ExaminedTable(table, schema, original), sensitive)
 
 
-def overview(examined: ExaminedTable, sensitive: Sequence[str] | None = None) -> TableMeasures:
-    """The same for a table that is already under examination."""
+def overview(examined: ExaminedTable, sensitive: Sequence[str] | None = None, *, against_people: bool = False) -> TableMeasures:
+    """The same for a table that is already under examination; `against_people` compares with its population."""
     classes = examined.classes()
     present = [name for name in examined.schema.sensitive if name in examined.table.column_names]
     sizes = classes.sizes
+    fewest, low, high = against_population(examined) if against_people else (None, 0.0, 0.0)
     return TableMeasures(
         records=classes.records,
         classes=len(classes),
@@ -97,6 +101,8 @@ def overview(examined: ExaminedTable, sensitive: Sequence[str] | None = None) ->
         class_size_mean=float(sizes.mean()) if sizes.size else 0.0,
         class_size_median=float(np.median(sizes)) if sizes.size else 0.0,
         class_size_largest=int(sizes.max()) if sizes.size else 0,
+        k_map=fewest,
+        presence=None if fewest is None else (low, high),
         attributes=MappingProxyType({name: _attribute(examined, name) for name in (present if sensitive is None else sensitive)}),
     )
 
@@ -143,6 +149,8 @@ def _plain(value: Any) -> Any:
         return {key: _plain(entry) for key, entry in value.__dict__.items()}
     if isinstance(value, Mapping):
         return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
     if isinstance(value, float) and math.isinf(value):
         return "infinite"
     return value

@@ -65,6 +65,16 @@ def measure_delta_presence(examined: ExaminedTable, guarantee: DeltaPresence) ->
     return measured
 
 
+def against_population(examined: ExaminedTable) -> tuple[float, float, float]:
+    """What a table keeps against its population without a promise: the fewest matches of a class, and the
+    smallest and the largest chance of being in the table.
+    """
+    classes = examined.classes()
+    people, uncovered = matches(examined, KMap(1), classes)
+    shares = ratios(classes.sizes, people)
+    return smallest(people), 0.0 if uncovered else smallest(shares), largest(shares)
+
+
 def matches(examined: ExaminedTable, guarantee: ClassGuarantee, classes: Classes) -> tuple[Integers, int]:
     """People of the population per released class, and how many people match no class."""
     if examined.population is None:

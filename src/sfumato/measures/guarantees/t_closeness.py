@@ -86,7 +86,7 @@ def _fractions(examined: ExaminedTable, compared: Compared, attribute: str, dist
     if distance in ("equal", "variational"):
         return class_distances.equal(compared)
     if distance == "ordered":
-        ranks = class_distances.value_ranks(compared.values, column, attribute, folder)
+        ranks = class_distances.value_ranks(compared.values, column, attribute)
         return class_distances.ordered(compared, ranks)
     tree = class_distances.attribute_tree(compared.values, compared.expected, column, attribute, folder)
     return class_distances.hierarchical(compared, tree)
