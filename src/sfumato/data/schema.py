@@ -5,7 +5,6 @@ Written in TOML or Python, frozen, unknown keys refused, all faults reported at 
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from sfumato.core.errors import MissingColumn, SchemaError, all_at_once
+from sfumato.core.owner_files import load_toml, readable
 
 Role = Literal["identifier", "quasi", "sensitive", "plain", "weight", "unit"]
 Type = Literal["string", "integer", "number", "boolean", "date", "datetime"]
@@ -128,14 +128,7 @@ class Schema(_Frozen):
     def load(cls, path: str | Path) -> Schema:
         """Read a schema from a TOML file; hierarchy files are looked up beside it."""
         file = Path(path)
-        try:
-            content = tomllib.loads(file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise SchemaError(f"there is no schema file '{file}'. `sfumato inspect DATA` writes one to start from.") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise SchemaError(f"cannot read the schema file '{file}': {type(error).__name__}") from error
-        except tomllib.TOMLDecodeError as error:
-            raise SchemaError(f"'{file}' is not valid TOML: {error}") from error
+        content = load_toml(file, SchemaError, "schema", "`sfumato inspect DATA` writes one to start from.")
         return cls.parse(content, folder=file.resolve().parent, name=str(file))
 
     @classmethod
@@ -144,8 +137,8 @@ class Schema(_Frozen):
         try:
             return cls.model_validate({**content, "folder": str(folder) if folder else None})
         except ValidationError as error:
-            faults = (f"{'.'.join(str(part) for part in fault['loc']) or 'schema'}: {fault['msg']}" for fault in error.errors())
-            all_at_once(SchemaError, name, faults)
+            known = {*cls.model_fields, *Column.model_fields, *HierarchySpec.model_fields} - {"folder"}
+            all_at_once(SchemaError, name, readable(error.errors(), "schema", known))
             raise
 
     @classmethod

@@ -6,7 +6,6 @@ folder; all faults are reported at once; names are looked up in the public table
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sfumato.core.errors import RecipeError, SfumatoError, all_at_once
+from sfumato.core.owner_files import load_toml, readable
 from sfumato.core.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -80,14 +80,7 @@ class Recipe(_Frozen):
     def load(cls, path: str | Path) -> Recipe:
         """Read a recipe from a TOML file."""
         file = Path(path)
-        try:
-            content = tomllib.loads(file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise RecipeError(f"there is no recipe file '{file}'. docs/recipes.md shows one to start from.") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise RecipeError(f"cannot read the recipe file '{file}': {type(error).__name__}") from error
-        except tomllib.TOMLDecodeError as error:
-            raise RecipeError(f"'{file}' is not valid TOML: {error}") from error
+        content = load_toml(file, RecipeError, "recipe", "docs/recipes.md shows one to start from.")
         return cls.parse(content, folder=file.resolve().parent, name=str(file))
 
     @classmethod
@@ -96,8 +89,10 @@ class Recipe(_Frozen):
         try:
             recipe = cls.model_validate({**content, "folder": str(folder) if folder else None})
         except ValidationError as error:
-            faults = [f"{'.'.join(str(part) for part in fault['loc']) or 'recipe'}: {fault['msg']}" for fault in error.errors()]
-            all_at_once(RecipeError, name, faults)
+            known = {field.alias or key for key, field in cls.model_fields.items()} - {"folder"}
+            all_at_once(
+                RecipeError, name, readable(error.errors(), "recipe", {*known, *Checks.model_fields, *Write.model_fields})
+            )
             raise
         recipe._check_names(name)
         return recipe

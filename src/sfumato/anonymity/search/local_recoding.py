@@ -28,6 +28,7 @@ from sfumato.data.recoding import SUPPRESSED, Recoding
 
 Int = NDArray[np.int64]
 MAX_NODES = 1_000_000
+FEW_TUPLES = 5_000
 
 
 @dataclass(frozen=True)
@@ -52,24 +53,38 @@ class LocalRecoding(Search):
         limit = problem.allowed(self.suppression)
         possible = np.prod([tree.height + 1.0 for tree in problem.table.hierarchies]) <= MAX_NODES
         strict = problem.promises.no_suppression
-        rounds, class_of = 0, None
+        starts: list[tuple[Int, int]] = []
         if possible and not strict and not problem.promises.moving:
-            class_of, rounds = self._rounds(problem, totals, progress)
-        if class_of is None or self._suppressed(problem, class_of) > limit:
-            class_of, rounds = self._start_general(problem, totals, limit, progress), 0
-        if self.refine:
-            kept = problem.promises.settled(totals[class_of >= 0].sum(axis=0))
-            # what stays behind covers the people of the parts that went, too many for a smallest chance of presence
-            class_of = specialise(problem, kept, totals, class_of, partial=not strict, progress=progress)
-        klass = class_of[problem.table.tuple_of_cell]
-        cells = np.arange(klass.size, dtype=np.int64)
-        recoding = show(problem, cells, np.zeros_like(cells), problem.table.cell_counts, klass, class_of=class_of)
+            settled = self._rounds(problem, totals, progress)
+            if self._suppressed(problem, settled[0]) <= limit:
+                starts.append(settled)
+        if not starts:
+            starts.append((self._start_general(problem, totals, limit, progress), 0))
+        elif (
+            self.refine and problem.table.tuples <= FEW_TUPLES and problem.promises.holds(totals.sum(axis=0, keepdims=True)).all()
+        ):
+            # rounds settle by levels of the whole table, which is coarse when there are few records: try from the top as well
+            starts.append((np.zeros(problem.table.tuples, dtype=np.int64), 0))
+        found = [(self._refined(problem, totals, class_of, progress), rounds) for class_of, rounds in starts]
+        weights = problem.table.weights
+        recoding, rounds = min(found, key=lambda each: (round(each[0].loss(weights), 12), each[0].suppressed))
         if recoding.suppressed > limit:
             raise refuse(
                 problem,
                 f"more than {self.suppression:.2%} of the records would have to be suppressed. Allow more or ask for less.",
             )
         return recoding, {"rounds": rounds, "optimal": False}
+
+    def _refined(self, problem: Problem, totals: Int, class_of: Int, progress: Progress) -> Recoding:
+        """Split classes as far as the promises allow, and say what each shows."""
+        if self.refine:
+            kept = problem.promises.settled(totals[class_of >= 0].sum(axis=0))
+            # what stays behind covers the people of the parts that went, too many for a smallest chance of presence
+            partial = not problem.promises.no_suppression
+            class_of = specialise(problem, kept, totals, class_of, partial=partial, progress=progress)
+        klass = class_of[problem.table.tuple_of_cell]
+        cells = np.arange(klass.size, dtype=np.int64)
+        return show(problem, cells, np.zeros_like(cells), problem.table.cell_counts, klass, class_of=class_of)
 
     def _rounds(self, problem: Problem, totals: Int, progress: Progress) -> tuple[Int, int]:
         """Search again and again among the records that are left."""

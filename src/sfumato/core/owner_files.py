@@ -1,0 +1,40 @@
+"""Files that the data owner edits: read them, and say what is wrong with them in words, without echoing their values."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.errors import SfumatoError
+
+#: What validation calls a fault, and what the owner should read instead.
+_WORDS = {"missing": "is missing", "string_type": "must be text (in quotes)", "bool_type": "must be true or false"}
+
+
+def load_toml(path: Path, error: type[SfumatoError], what: str, start: str) -> dict[str, Any]:
+    """The content of a TOML file; `start` tells where to get one from."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise error(f"there is no {what} file '{path}'. {start}") from None
+    except (OSError, UnicodeDecodeError) as fault:
+        raise error(f"cannot read the {what} file '{path}': {type(fault).__name__}") from fault
+    except tomllib.TOMLDecodeError as fault:
+        raise error(f"'{path}' is not valid TOML: {fault}") from fault
+
+
+def readable(faults: Iterable[Mapping[str, Any]], what: str, known: Iterable[str]) -> list[str]:
+    """Validation faults (as Pydantic lists them) as sentences: the place, what is wrong, the nearest known key."""
+    names = sorted(known)
+    told = []
+    for fault in faults:
+        place = ".".join(str(part) for part in fault["loc"]) or what
+        text = _WORDS.get(str(fault["type"]), str(fault["msg"]).removeprefix("Value error, "))
+        if fault["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(str(fault["loc"][-1]), names, n=1)
+            text = f"unknown key; did you mean '{near[0]}'?" if near else "unknown key; remove it or correct its spelling"
+        told.append(f"{place}: {text}")
+    return told

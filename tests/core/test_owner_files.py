@@ -1,0 +1,31 @@
+"""Faults of files that the owner edits, in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import sfumato as sf
+from sfumato.core.errors import RecipeError, SchemaError
+
+
+def test_an_unknown_key_is_told_with_the_nearest_and_without_its_value() -> None:
+    with pytest.raises(SchemaError) as caught:
+        sf.Schema.parse({"dataset": "d", "columns": {"age": {"rolle": "CANARY"}, "zip": {"bounds": [9, 1]}}})
+    told = str(caught.value)
+    assert "columns.age.rolle: unknown key; did you mean 'role'?" in told
+    assert "columns.zip: the lower bound is above the upper bound" in told
+    assert "CANARY" not in told and "Value error" not in told
+
+
+@pytest.mark.parametrize(
+    ("content", "words"), [(None, "there is no"), (b"\xff\xfe\x00", "cannot read"), (b"x = = 1", "not valid TOML")]
+)
+def test_a_file_that_cannot_be_read_says_so(tmp_path: Path, content: bytes | None, words: str) -> None:
+    file = tmp_path / "given.toml"
+    if content is not None:
+        file.write_bytes(content)
+    for load, error in ((sf.Schema.load, SchemaError), (sf.Recipe.load, RecipeError)):
+        with pytest.raises(error, match=words):
+            load(file)
