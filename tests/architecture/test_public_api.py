@@ -23,15 +23,12 @@ HEAVY = (
     "numba",
     "scipy",
 )
-BUDGET_SECONDS = 0.050
 UNDER_CI = os.environ.get("CI") == "true"
 
 PROBE = """
-import json, sys, time
-before = time.process_time()
+import json, sys
 {statement}
-spent = time.process_time() - before
-print(json.dumps([spent, sorted(name for name in sys.modules if "." not in name)]))
+print(json.dumps(sorted(name for name in sys.modules if "." not in name)))
 """
 
 
@@ -43,8 +40,8 @@ def table() -> dict[str, object]:
     return dict(found)
 
 
-def probe(statement: str) -> tuple[float, set[str]]:
-    """CPU seconds that the statement costs in a fresh interpreter, and the packages loaded after it."""
+def probe(statement: str) -> set[str]:
+    """The packages loaded after the statement in a fresh interpreter; its cost is measured by `make bench`."""
     answer = subprocess.run(
         [sys.executable, "-c", PROBE.format(statement=statement)],
         capture_output=True,
@@ -52,8 +49,7 @@ def probe(statement: str) -> tuple[float, set[str]]:
         check=True,
         timeout=60,
     )
-    spent, loaded = json.loads(answer.stdout)
-    return spent, set(loaded)
+    return set(json.loads(answer.stdout))
 
 
 def test_every_name_in_the_table_resolves() -> None:
@@ -77,11 +73,4 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_importing_loads_nothing_heavy() -> None:
-    _, loaded = probe("import sfumato")
-    assert not loaded & set(HEAVY)
-
-
-def test_importing_is_cheap() -> None:
-    # The smallest of several runs: other work on the machine only ever adds.
-    cost = min(probe("import sfumato")[0] for _ in range(5))
-    assert cost < BUDGET_SECONDS, f"import sfumato costs {cost * 1000:.0f} ms of CPU"
+    assert not probe("import sfumato") & set(HEAVY)

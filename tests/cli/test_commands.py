@@ -216,15 +216,14 @@ def test_help_is_plain_and_lists_the_commands(capsys: pytest.CaptureFixture[str]
     assert run(["protect", "--help"]) == 0
 
 
-def test_help_costs_little() -> None:
+def test_help_loads_nothing_heavy() -> None:
+    """What it costs is measured by `make bench`; here, what it may not load."""
     probe = (
-        "import contextlib, io, time\nbefore = time.process_time()\nfrom sfumato.cli.main import run\n"
-        "with contextlib.redirect_stdout(io.StringIO()):\n    run(['--help'])\nprint(time.process_time() - before)"
+        "import contextlib, io, sys\nfrom sfumato.cli.main import run\n"
+        "with contextlib.redirect_stdout(io.StringIO()):\n    run(['--help'])\nprint(' '.join(sys.modules))"
     )
-    spent = min(
-        float(subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout) for _ in range(5)
-    )
-    assert spent < 0.250, f"sfumato --help costs {spent * 1000:.0f} ms of CPU"
+    loaded = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "pyarrow", "pydantic", "duckdb", "matplotlib", "numba", "sklearn", "polars"} & set(loaded)
 
 
 def test_progress_goes_to_standard_error_and_only_to_a_terminal(place: Path) -> None:

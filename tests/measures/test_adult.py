@@ -1,8 +1,7 @@
-"""The whole set of a peer's measures on raw Adult costs at most a tenth of a second of CPU."""
+"""The whole set of a peer's measures on raw Adult, over one grouping; what it costs is measured by `make bench`."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pyarrow.csv
@@ -10,8 +9,6 @@ import pytest
 
 import sfumato as sf
 from sfumato.measures.guarantees.measure import measure_each
-
-BAR_SECONDS = 0.1
 
 
 @pytest.mark.data
@@ -31,11 +28,7 @@ def test_nine_measures_on_raw_adult(data_dir: Path) -> None:
         sf.TCloseness(0.2, "occupation", reference="released"),
         sf.DeltaDisclosure(1, "occupation", reference="released"),
     ]
-    spent = []
-    for _ in range(5):
-        before = time.process_time()
-        found = measure_each(rows, schema, asked)
-        spent.append(time.process_time() - before)
-    assert found[0].classes == 12_458
-    # the smallest of several runs: other work on the machine only ever adds
-    assert min(spent) < BAR_SECONDS
+    found = measure_each(rows, schema, asked)
+    assert {measured.classes for measured in found} == {12_458}
+    assert found[0].value == 1
+    assert not any(measured.holds for measured in found)
