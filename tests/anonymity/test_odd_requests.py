@@ -104,3 +104,9 @@ def test_the_same_guarantee_with_two_distances_shows_two_numbers() -> None:
     promise = [sf.TCloseness(1.0, "s", "equal"), sf.TCloseness(1.0, "s", "ordered")]
     release = protect({"q": list("aabb"), "s": [1, 2, 3, 4]}, promise, sf.Lattice())
     assert list(release.certificate.measured) == ["TCloseness(s)", "TCloseness(s) #2"]
+
+
+def test_a_star_in_the_data_does_not_look_like_a_blanked_cell() -> None:
+    rows = {"q": ["*", "*", "*", "a", "b", "c"], "s": [1] * 6}
+    shown = protect(rows, sf.KAnonymity(3), sf.CellSuppression()).data.column("q").to_pylist()
+    assert sorted(shown) == ["*"] * 3 + ["* (level 1)"] * 3

@@ -67,4 +67,7 @@ def _flat_tree(tree: Hierarchy) -> Hierarchy:
     leaves = len(tree.leaves)
     node_of = np.stack([np.arange(leaves, dtype=np.int32), np.full(leaves, leaves, dtype=np.int32)])
     sizes = np.append(np.ones(leaves), 2.0)
-    return Hierarchy(tree.leaves, node_of, (*tree.leaves, ROOT), sizes, 2.0, tree.ordered, tree.source)
+    blank = ROOT
+    while blank in tree.index:  # a value of the data must not look like a blanked cell
+        blank = f"{blank} (level 1)"
+    return Hierarchy(tree.leaves, node_of, (*tree.leaves, blank), sizes, 2.0, tree.ordered, tree.source)
