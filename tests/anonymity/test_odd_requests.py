@@ -110,3 +110,19 @@ def test_a_star_in_the_data_does_not_look_like_a_blanked_cell() -> None:
     rows = {"q": ["*", "*", "*", "a", "b", "c"], "s": [1] * 6}
     shown = protect(rows, sf.KAnonymity(3), sf.CellSuppression()).data.column("q").to_pylist()
     assert sorted(shown) == ["*"] * 3 + ["* (level 1)"] * 3
+
+
+def test_a_group_that_was_the_same_as_the_root_does_not_take_in_what_joins_the_root(tmp_path: Path) -> None:
+    """A missing value lies below the root alone: once the group below counted its people too."""
+    rows = [["f", "Other", "Other"], ["a", "Other", "Other"], ["e", "Other", "Other"]]
+    tree = Hierarchy.from_levels(rows).with_leaves([None])
+    group, root = int(tree.node_of[1, 0]), int(tree.node_of[2, 0])
+    assert group != root and tree.labels[group] == "Other" and tree.labels[root] == "Other (level 2)"
+    assert tree.loss[group] == pytest.approx(2 / 3) and tree.loss[root] == 1.0
+    (tmp_path / "h.csv").write_text("".join(f"{';'.join(row)}\n" for row in rows), encoding="utf-8")
+    column = sf.Column(role="quasi", hierarchy=HierarchySpec(file=str(tmp_path / "h.csv")))
+    schema = sf.Schema(dataset="odd", columns={"q": column})
+    people = pa.table({"q": ["f", "a", "e", *[None] * 9]})
+    release = sf.protect(pa.table({"q": ["f", "a", "e"]}), sf.KMap(2), sf.Lattice(), schema=schema, population=people)
+    assert set(release.data.column("q").to_pylist()) == {"Other"}
+    assert release.certificate.measured == {"KMap": 3}

@@ -139,7 +139,6 @@ def test_a_missing_quasi_identifier_is_named() -> None:
 
 
 def test_frames_and_files_give_the_same_numbers(tmp_path: Path) -> None:
-    pytest.importorskip("sfumato.engines.sources")
     rows = generalised_hospital()
     expected = sf.check(rows, HOSPITAL_SCHEMA, GUARANTEES).to_mapping()
     csv = tmp_path / "release.csv"
@@ -151,7 +150,6 @@ def test_frames_and_files_give_the_same_numbers(tmp_path: Path) -> None:
 
 
 def test_a_release_without_its_identifiers_is_checked_with_the_same_schema(tmp_path: Path) -> None:
-    pytest.importorskip("sfumato.engines.sources")
     schema = HOSPITAL_SCHEMA.replace(columns={"name": sf.Column(role="identifier"), **HOSPITAL_SCHEMA.columns})
     csv = tmp_path / "release.csv"
     generalised_hospital().to_pandas().to_csv(csv, index=False)

@@ -125,6 +125,11 @@ class Hierarchy:
             node_of = np.vstack([node_of, np.full((1, len(self.leaves)), len(labels), dtype=np.int32)])
             labels.append(ROOT)
             sizes.append(self.total)
+        elif np.any(node_of[:-1] == node_of[-1, 0]):
+            # a group below that was the same as the root is so no longer: the new leaves are the root's alone
+            labels.append(labels[int(node_of[-1, 0])])
+            sizes.append(self.total)
+            node_of = np.vstack([node_of[:-1], np.full((1, len(self.leaves)), len(labels) - 1, dtype=np.int32)])
         root = int(node_of[-1, 0])
         added = np.arange(len(labels), len(labels) + len(new), dtype=np.int32)
         columns = np.repeat(added[None, :], node_of.shape[0], axis=0)
