@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from sfumato.core.errors import InputError, ParameterError, all_at_once
@@ -81,4 +82,6 @@ def _plain(value: Any) -> object:
         return {str(key): _plain(entry) for key, entry in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {"name": type(value).__name__, **parameters(value)}
+    if isinstance(value, Fraction):
+        return str(value)
     return value

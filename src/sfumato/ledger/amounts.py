@@ -17,15 +17,15 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from sfumato.core.errors import BudgetRefused, ParameterError
+from sfumato.core.exact import Number, exact, shown
+from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, LossGuarantee, PureDP
 
 Kind = Literal["pure", "approx", "zcdp"]
-Number = int | str | float | Fraction
 
 _PARTS: dict[str, tuple[str, ...]] = {"pure": ("epsilon",), "approx": ("epsilon", "delta"), "zcdp": ("rho",)}
 _STORED = re.compile(r"(0|[1-9][0-9]*)/([1-9][0-9]*)")
 
-#: One amount may be this fine or large, in bits; a total of many amounts may grow to the second limit.
-AMOUNT_BITS = 256
+#: One amount may be as fine as `core.exact` allows; a total of many may grow to this, in bits.
 TOTAL_BITS = 8192
 
 
@@ -63,17 +63,31 @@ class LossAmount:
     @classmethod
     def pure(cls, epsilon: Number) -> LossAmount:
         """ε-differential privacy. A float counts as the decimal it prints as: 0.1 is exactly 1/10."""
-        return cls("pure", epsilon=_exact(epsilon, "epsilon"))
+        return cls("pure", epsilon=exact(epsilon, "epsilon"))
 
     @classmethod
     def approx(cls, epsilon: Number, delta: Number) -> LossAmount:
         """(ε, δ)-differential privacy."""
-        return cls("approx", epsilon=_exact(epsilon, "epsilon"), delta=_exact(delta, "delta"))
+        return cls("approx", epsilon=exact(epsilon, "epsilon"), delta=exact(delta, "delta"))
 
     @classmethod
     def zcdp(cls, rho: Number) -> LossAmount:
         """ρ-zero-concentrated differential privacy."""
-        return cls("zcdp", rho=_exact(rho, "rho"))
+        return cls("zcdp", rho=exact(rho, "rho"))
+
+    @classmethod
+    def of(cls, guarantee: LossGuarantee) -> LossAmount:
+        """What a guarantee costs; the neighbour relation and the unit are the account's business."""
+        match guarantee:
+            case PureDP(epsilon=epsilon):
+                return cls("pure", epsilon=Fraction(epsilon))
+            case ApproxDP(epsilon=epsilon, delta=delta):
+                return cls("approx", epsilon=Fraction(epsilon), delta=Fraction(delta))
+            case ConcentratedDP(rho=rho):
+                return cls("zcdp", rho=Fraction(rho))
+        raise ParameterError(
+            f"{guarantee.name} cannot be charged to a ledger, which holds PureDP, ApproxDP and ConcentratedDP; convert it first"
+        )
 
     @classmethod
     def nothing(cls, kind: Kind) -> LossAmount:
@@ -124,8 +138,8 @@ class LossAmount:
         return cls(kind, **{part: _stored(given[part]) for part in _PARTS[kind]})
 
     def __str__(self) -> str:
-        shown = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
-        return ", ".join(f"{shown[part]} = {_shown(getattr(self, part))}" for part in _PARTS[self.kind])
+        symbols = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+        return ", ".join(f"{symbols[part]} = {shown(getattr(self, part))}" for part in _PARTS[self.kind])
 
     def _combined(self, other: LossAmount, combine: Any) -> LossAmount:
         parts = {part: combine(getattr(self, part), getattr(other, part)) for part in _PARTS[self.kind]}
@@ -138,33 +152,8 @@ class LossAmount:
         return LossAmount(self.kind, **parts)
 
 
-def _exact(value: Number, name: str) -> Fraction:
-    if isinstance(value, bool) or not isinstance(value, (int, str, float, Fraction)):
-        raise ParameterError(f"{name} must be a number, a decimal in quotes or a Fraction")
-    # Bounded before parsing: "1e999999999" would otherwise become a number that fills the memory.
-    exponent = re.search(r"[eE]([+-]?[0-9_]+)\s*$", value) if isinstance(value, str) else None
-    if isinstance(value, str) and (len(value) > 100 or (exponent and len(exponent[1]) > 4)):
-        raise ParameterError(f"{name} has too many digits; use a decimal with fewer places")
-    try:
-        exact = Fraction(repr(value) if isinstance(value, float) else value)
-    except (ValueError, ZeroDivisionError, OverflowError) as error:
-        raise ParameterError(f"{name} must be a finite number") from error
-    if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > AMOUNT_BITS:
-        raise ParameterError(f"{name} has too many digits; use a decimal with fewer places")
-    return exact
-
-
 def _stored(text: Any) -> Fraction:
     match = _STORED.fullmatch(text) if isinstance(text, str) and len(text) < TOTAL_BITS else None
     if match is None:
         raise ParameterError("not an amount of privacy loss")
     return Fraction(int(match[1]), int(match[2]))
-
-
-def _shown(value: Fraction) -> str:
-    """Decimal where it ends within twelve places, else the fraction; a very long one is abbreviated."""
-    if (value * 10**12).denominator == 1:
-        whole, rest = divmod((value * 10**12).numerator, 10**12)
-        return f"{whole}.{rest:012d}".rstrip("0").rstrip(".")
-    text = f"{value.numerator}/{value.denominator}"
-    return text if len(text) <= 40 else f"about {float(value):.6g}"

@@ -1,0 +1,1 @@
+"""Accounting: how losses add up, convert and are chosen."""

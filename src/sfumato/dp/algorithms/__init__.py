@@ -1,0 +1,1 @@
+"""Algorithms that publish one private artefact: clusters, lists, histograms."""

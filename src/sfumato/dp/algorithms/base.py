@@ -1,0 +1,39 @@
+"""What every algorithm is that turns a table into one private artefact."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.core.outcome import Outcome
+from sfumato.core.progress import Progress, silent
+from sfumato.core.randomness import Randomness
+from sfumato.data.microdata import Microdata
+
+
+class Algorithm(ABC):
+    """A frozen value; `run` looks at the data once and returns an outcome made by `private_outcome`.
+
+    Bounds and domains come from the schema's declarations (`source = "declared"`), never from the data. `run` refuses
+    what it cannot do before it reads a row, and with a reason that depends on the schema alone.
+    """
+
+    @property
+    def name(self) -> str:
+        """The public name of the algorithm."""
+        return type(self).__name__
+
+    @abstractmethod
+    def loss(self) -> LossGuarantee:
+        """What one run costs, known before it is run."""
+
+    @abstractmethod
+    def run(self, data: Microdata, *, randomness: Randomness | None = None, progress: Progress = silent) -> Outcome[Any]:
+        """The private artefact: an Arrow table or plain data (mappings, lists, numbers, texts)."""
+
+    def parameters(self) -> dict[str, Any]:
+        """The stored parameters as plain data."""
+        from sfumato.core.params import parameters
+
+        return parameters(self)

@@ -1,0 +1,1 @@
+"""Mechanisms: one file each, with its loss and its error known before it is run."""

@@ -1,0 +1,1 @@
+"""Synthetic tables by select, measure, generate on marginals."""
