@@ -31,9 +31,12 @@ _TABLE: dict[str, str] = {
     "Recipe": "sfumato.workflow.recipe",
     "Release": "sfumato.workflow.release",
     "Schema": "sfumato.data.schema",
+    "Session": "sfumato.dp.session",
     # guarantees
     "AlphaKAnonymity": "sfumato.core.guarantees.k_anonymity",
+    "ApproxDP": "sfumato.core.guarantees.loss",
     "BetaLikeness": "sfumato.core.guarantees.likeness",
+    "ConcentratedDP": "sfumato.core.guarantees.loss",
     "DeltaDisclosure": "sfumato.core.guarantees.likeness",
     "DeltaPresence": "sfumato.core.guarantees.population",
     "DistinctLDiversity": "sfumato.core.guarantees.l_diversity",
@@ -41,7 +44,9 @@ _TABLE: dict[str, str] = {
     "KAnonymity": "sfumato.core.guarantees.k_anonymity",
     "Knowledge": "sfumato.core.guarantees.base",
     "KMap": "sfumato.core.guarantees.population",
+    "PureDP": "sfumato.core.guarantees.loss",
     "RecursiveLDiversity": "sfumato.core.guarantees.l_diversity",
+    "RenyiDP": "sfumato.core.guarantees.loss",
     "TCloseness": "sfumato.core.guarantees.t_closeness",
     # table searches
     "CellSuppression": "sfumato.anonymity.search.cell_suppression",
@@ -53,7 +58,7 @@ _TABLE: dict[str, str] = {
     "TopDown": "sfumato.anonymity.search.top_down",
 }
 
-_ROOMS = ("anonymity", "attacks", "core", "data", "engines", "kernels", "ledger", "measures", "report", "wire", "workflow")
+_ROOMS = ("anonymity", "attacks", "core", "data", "dp", "engines", "kernels", "ledger", "measures", "report", "wire", "workflow")
 
 if TYPE_CHECKING:
     from sfumato.anonymity.search.cell_suppression import CellSuppression as CellSuppression
@@ -71,6 +76,10 @@ if TYPE_CHECKING:
     from sfumato.core.guarantees.l_diversity import RecursiveLDiversity as RecursiveLDiversity
     from sfumato.core.guarantees.likeness import BetaLikeness as BetaLikeness
     from sfumato.core.guarantees.likeness import DeltaDisclosure as DeltaDisclosure
+    from sfumato.core.guarantees.loss import ApproxDP as ApproxDP
+    from sfumato.core.guarantees.loss import ConcentratedDP as ConcentratedDP
+    from sfumato.core.guarantees.loss import PureDP as PureDP
+    from sfumato.core.guarantees.loss import RenyiDP as RenyiDP
     from sfumato.core.guarantees.population import DeltaPresence as DeltaPresence
     from sfumato.core.guarantees.population import KMap as KMap
     from sfumato.core.guarantees.t_closeness import TCloseness as TCloseness
@@ -78,6 +87,7 @@ if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata as Microdata
     from sfumato.data.schema import Column as Column
     from sfumato.data.schema import Schema as Schema
+    from sfumato.dp.session import Session as Session
     from sfumato.engines.sources import read as read
     from sfumato.ledger.ledger import Ledger as Ledger
     from sfumato.workflow.check import check as check

@@ -10,56 +10,108 @@ from sfumato.cli.output import Json, answer, table_lines
 from sfumato.core.errors import ParameterError
 
 if TYPE_CHECKING:
+    from sfumato.ledger.amounts import LossAmount
+    from sfumato.ledger.chain import Entry
     from sfumato.ledger.ledger import Ledger
 
 Place = Annotated[str, typer.Option("--ledger", help="The ledger's file or URL.")]
 Dataset = Annotated[str | None, typer.Option("--dataset", help="Only this dataset.")]
+Epsilon = Annotated[str | None, typer.Option("--epsilon", help="ε, exact: 0.1 or 1/10.")]
+Delta = Annotated[str | None, typer.Option("--delta", help="δ, with ε.")]
+Rho = Annotated[str | None, typer.Option("--rho", help="ρ of zero-concentrated privacy, instead of ε.")]
 DEFAULT = "sfumato-ledger.db"
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="The account of releases, grants and spends; alone it lists the entries.")
+    group = typer.Typer(help="The account of releases, grants and spends; alone it shows who spent what and what is left.")
     group.callback(invoke_without_command=True)(_alone)
     group.command()(show)
+    group.command()(spends)
     group.command()(releases)
     group.command()(verify)
     group.command()(grant)
+    group.command()(cap)
     app.add_typer(group, name="ledger")
 
 
-def _alone(context: typer.Context, ledger: Place = DEFAULT, json: Json = False) -> None:
-    """The account of releases, grants and spends; without a command it lists the entries."""
-    if context.invoked_subcommand is None:
-        show(ledger, None, json)
+def _alone(
+    context: typer.Context,
+    ledger: Place = DEFAULT,
+    dataset: Dataset = None,
+    figure: Annotated[str | None, typer.Option("--figure", help="Draw the budgets into this SVG file.")] = None,
+    json: Json = False,
+) -> None:
+    """The account of releases, grants and spends; without a command it shows who spent what and what is left."""
+    if context.invoked_subcommand is not None:
+        return
+    from sfumato.report.wording import counted
+    from sfumato.workflow.ledger_overview import overview
+
+    with _opened(ledger) as book:
+        found = overview(book, dataset)
+    heads = ("dataset", "analyst", "granted", "spent", "left", "answered", "open")
+    rows = [
+        (
+            line.account.dataset,
+            "everybody" if line.account.is_cap else line.account.analyst,
+            str(line.account.granted),
+            str(line.account.spent),
+            str(line.account.remaining),
+            f"{line.answered:,}",
+            f"{line.open:,}",
+        )
+        for line in found.lines
+    ]
+    lines = table_lines(heads, rows) if rows else ["no budget was granted yet; grant one with: sfumato ledger grant"]
+    if any(line.open for line in found.lines):
+        lines.append("open: reserved and not answered (a process stopped in between, or is at work); it stays spent")
+    lines += ["", f"{counted(found.releases, 'release')}, {found.entries:,} entries; the last:"]
+    lines += _entry_lines(list(found.last))
+    if figure is not None:
+        _write_figure(figure, found.figure())
+        lines += ["", f"drawn into {figure}"]
+    answer({"ledger": ledger_name(ledger), **found.to_mapping(), "figure": figure}, lines, json)
 
 
 def show(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False) -> None:
     """List the entries."""
     with _opened(ledger) as book:
         entries = book.entries(dataset)
-    rows = [(str(e.sequence), e.time[:19], e.kind, e.dataset, e.analyst or "-", e.hash[:16]) for e in entries]
-    lines = table_lines(("entry", "time", "kind", "dataset", "analyst", "hash"), rows)
+    from sfumato.workflow.ledger_overview import entry_mapping
+
+    told = [entry_mapping(entry) for entry in entries]
+    answer({"ledger": ledger_name(ledger), "entries": told}, _entry_lines(entries), json)
+
+
+def spends(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False) -> None:
+    """List who spent what when on which question, and what became of it."""
+    with _opened(ledger) as book:
+        found = book.spends(dataset)
+    words = {"reserved": "without an answer", "committed": "answered", "rolled back": "given back"}
+    rows = [
+        (each.time[:19], each.dataset, each.analyst, str(each.loss), words[each.state], each.question[:16], each.reserved_by[:16])
+        for each in found
+    ]
     told = [
         {
-            "sequence": e.sequence,
-            "time": e.time,
-            "kind": e.kind,
-            "dataset": e.dataset,
-            "analyst": e.analyst,
-            "hash": e.hash,
+            "time": each.time,
+            "dataset": each.dataset,
+            "analyst": each.analyst,
+            "loss": each.loss.to_mapping(),
+            "state": each.state,
+            "question": each.question,
+            "reserved_by": each.reserved_by,
+            "closed_by": each.closed_by,
         }
-        for e in entries
+        for each in found
     ]
-    answer(
-        {"ledger": ledger_name(ledger), "entries": told},
-        lines if rows else ["the ledger has no entries"],
-        json,
-    )
+    lines = table_lines(("time", "dataset", "analyst", "loss", "state", "question", "entry"), rows)
+    answer({"ledger": ledger_name(ledger), "spends": told}, lines if rows else ["nothing was spent yet"], json)
 
 
 def releases(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False) -> None:
-    """List the releases with what was measured on them."""
+    """List the releases with what was measured on them or, for private artefacts, what they cost."""
     from sfumato.report.wording import counted
 
     with _opened(ledger) as book:
@@ -67,8 +119,7 @@ def releases(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = Fals
     told = [{"sequence": e.sequence, "time": e.time, "dataset": e.dataset, "hash": e.hash} for e in entries]
     payloads = [e.payload for e in entries]
     lines = [
-        f"{entry.time[:19]}  {entry.dataset}  {counted(int(payload.get('rows', 0)), 'row')}  "
-        + ", ".join(f"{name} = {value}" for name, value in payload.get("claims", {}).items())
+        f"{entry.time[:19]}  {entry.dataset}  {counted(int(payload.get('rows', 0)), 'row')}  {_claims(payload)}"
         for entry, payload in zip(entries, payloads, strict=True)
     ]
     told = [{**each, **_named(payload)} for each, payload in zip(told, payloads, strict=True)]
@@ -95,28 +146,51 @@ def verify(
 def grant(
     dataset: Annotated[str, typer.Argument(help="The dataset id.")],
     analyst: Annotated[str, typer.Argument(help="Who may spend it.")],
-    epsilon: Annotated[str | None, typer.Option("--epsilon", help="ε, exact: 0.1 or 1/10.")] = None,
-    delta: Annotated[str | None, typer.Option("--delta", help="δ, with ε.")] = None,
-    rho: Annotated[str | None, typer.Option("--rho", help="ρ of zero-concentrated privacy, instead of ε.")] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
     ledger: Place = DEFAULT,
     json: Json = False,
 ) -> None:
     """Set the most an analyst may ever spend on a dataset."""
-    from sfumato.ledger.amounts import LossAmount
     from sfumato.ledger.ledger import Ledger
 
-    if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
-        raise ParameterError("grant either --epsilon, --epsilon with --delta, or --rho")
-    if rho is not None:
-        loss = LossAmount.zcdp(rho)
-    elif delta is not None:
-        loss = LossAmount.approx(str(epsilon), delta)
-    else:
-        loss = LossAmount.pure(str(epsilon))
+    loss = given_loss(epsilon, delta, rho, "grant")
     with Ledger.open(ledger) as book:
         entry = book.grant(dataset, analyst, loss)
     told = {"dataset": dataset, "analyst": analyst, "granted": loss.to_mapping(), "hash": entry.hash}
-    answer(told, [f"granted to {analyst} on {dataset}; entry {entry.sequence}, {entry.hash[:16]}…"], json)
+    answer(told, [f"granted {loss} to {analyst} on {dataset}; entry {entry.sequence}, {entry.hash[:16]}…"], json)
+
+
+def cap(
+    dataset: Annotated[str, typer.Argument(help="The dataset id.")],
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    ledger: Place = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Set the most everybody together may ever spend on a dataset."""
+    from sfumato.ledger.ledger import Ledger
+
+    loss = given_loss(epsilon, delta, rho, "cap")
+    with Ledger.open(ledger) as book:
+        entry = book.cap(dataset, loss)
+    told = {"dataset": dataset, "cap": loss.to_mapping(), "hash": entry.hash}
+    answer(told, [f"everybody together may spend {loss} on {dataset}; entry {entry.sequence}, {entry.hash[:16]}…"], json)
+
+
+def given_loss(epsilon: str | None, delta: str | None, rho: str | None, verb: str) -> LossAmount:
+    """The amount that the options state: ε, ε with δ, or ρ."""
+    from sfumato.ledger.amounts import LossAmount
+
+    if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
+        raise ParameterError(f"{verb} either --epsilon, --epsilon with --delta, or --rho")
+    if rho is not None:
+        return LossAmount.zcdp(rho)
+    if delta is not None:
+        return LossAmount.approx(str(epsilon), delta)
+    return LossAmount.pure(str(epsilon))
 
 
 def ledger_name(place: str) -> str:
@@ -126,11 +200,32 @@ def ledger_name(place: str) -> str:
     return without_secrets(place)
 
 
+def _entry_lines(entries: list[Entry]) -> list[str]:
+    rows = [(str(e.sequence), e.time[:19], e.kind, e.dataset, e.analyst or "-", e.hash[:16]) for e in entries]
+    return table_lines(("entry", "time", "kind", "dataset", "analyst", "hash"), rows) if rows else ["the ledger has no entries"]
+
+
 def _opened(place: str) -> Ledger:
     from sfumato.ledger.ledger import Ledger
 
     return Ledger.open(place, read_only=True)
 
 
+def _claims(payload: dict[str, Any]) -> str:
+    if payload.get("evidence") == "process":
+        return "; ".join(str(text) for text in payload.get("promised", ()))
+    return ", ".join(f"{name} = {value}" for name, value in payload.get("claims", {}).items())
+
+
 def _named(payload: dict[str, Any]) -> dict[str, Any]:
-    return {name: payload[name] for name in ("rows", "claims", "method", "sha256") if name in payload}
+    names = ("rows", "claims", "method", "sha256", "evidence", "charged", "private")
+    return {name: payload[name] for name in names if name in payload}
+
+
+def _write_figure(path: str, source: str) -> None:
+    from pathlib import Path
+
+    from sfumato.data.writers import atomic_path
+
+    with atomic_path(Path(path)) as temporary:
+        temporary.write_text(source, encoding="utf-8")

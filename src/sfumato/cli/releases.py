@@ -22,12 +22,15 @@ def verify(
     public_key: Annotated[
         str | None, typer.Option("--public-key", help="The owner's public key (ed25519:…) or its file.")
     ] = None,
+    ledger: Annotated[
+        str | None, typer.Option("--ledger", help="The ledger that paid for claims of differential privacy.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Check a release from its files: digests, signature, and every claim that can be measured again."""
+    """Check a release from its files: digests, signature, and every claim that can be measured or looked up again."""
     from sfumato.workflow.verify import verify as run
 
-    found = run(folder, original=original, population=population, public_key=public_key)
+    found = run(folder, original=original, population=population, public_key=public_key, ledger=ledger)
     answer(found.to_mapping(), found.explain(), json)
     if not found.holds:
         raise typer.Exit(1)

@@ -15,16 +15,10 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from sfumato.engines import plan as p
-from sfumato.engines.compile_expression import (
-    ZERO,
-    Dialect,
-    as_kind,
-    compile_expression,
-    identifier,
-    sql_type,
-    text_literal,
-)
+from sfumato.engines.bounding import expanded
+from sfumato.engines.compile_expression import compile_expression
 from sfumato.engines.expressions import Expression, Kind
+from sfumato.engines.sql_values import ZERO, Dialect, as_kind, identifier, sql_type, text_literal
 
 __all__ = ["CompiledQuery", "Dialect", "PhysicalTable", "compile_plan"]
 
@@ -111,6 +105,8 @@ class _Compiler:
                 return self.bound(plan)
             case p.Join():
                 return self.join(plan)
+            case p.BoundedGroup():
+                return self.compile(expanded(plan))
 
     def over(self, source: p.Plan) -> tuple[exp.Select, dict[str, Kind], str]:
         """A selection of all columns of a source, to be narrowed or extended."""
@@ -207,11 +203,16 @@ class _Compiler:
         matched = {name for _, name in plan.on}
         shown = [self.named(name, self.column(name, one)) for name in left_kinds]
         shown += [self.named(n, self.column(n, other)) for n in right_kinds if n not in matched]
-        pairs = [null_safe_equal(self.column(a, one), self.column(b, other), left_kinds[a], self.dialect) for a, b in plan.on]
+        pairs = [self.matched(self.column(a, one), self.column(b, other), left_kinds[a], plan) for a, b in plan.on]
         joined = (
             exp.select(*shown).from_(left.subquery(one)).join(right.subquery(other), on=exp.and_(*pairs), join_type=plan.kind)
         )
         return joined, p.columns(plan)
+
+    def matched(self, left: exp.Column, right: exp.Column, kind: Kind, plan: p.Join) -> exp.Expression:
+        if plan.nulls == "drop":
+            return exp.EQ(this=left, expression=right)
+        return null_safe_equal(left, right, kind, self.dialect)
 
 
 def null_safe_equal(left: exp.Column, right: exp.Column, kind: Kind, dialect: Dialect) -> exp.Expression:

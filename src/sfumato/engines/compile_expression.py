@@ -2,49 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Mapping
-from typing import Literal as OneOf
 from typing import TypeAlias
 
 from sqlglot import exp
 
 from sfumato.engines import expressions as e
-from sfumato.engines.expressions import Kind, Value, kind_of, kind_of_value
-
-Dialect: TypeAlias = OneOf["duckdb", "postgres", "spark"]
-
-_TYPES: Mapping[Dialect, Mapping[Kind, str]] = {
-    "duckdb": {"datetime": "TIMESTAMP", "instant": "TIMESTAMPTZ", "string": "TEXT", "binary": "BLOB"},
-    "postgres": {"datetime": "TIMESTAMP", "instant": "TIMESTAMPTZ", "string": "TEXT", "binary": "BYTEA"},
-    "spark": {"datetime": "TIMESTAMP_NTZ", "instant": "TIMESTAMP", "string": "STRING", "binary": "BINARY"},
-}
-_SHARED_TYPES: Mapping[Kind, str] = {
-    "integer": "BIGINT",
-    "number": "DOUBLE",
-    "boolean": "BOOLEAN",
-    "date": "DATE",
-    "time": "TIME",
-    "wide": "DECIMAL(38, 0)",
-}
-
-#: Some value of each kind, as text: what a missing value is replaced by beside a flag that says it was
-#: missing.
-ZERO: Mapping[Kind, str] = {
-    "string": "",
-    "integer": "0",
-    "number": "0",
-    "wide": "0",
-    "boolean": "false",
-    "date": "1970-01-01",
-    "datetime": "1970-01-01",
-    "instant": "1970-01-01 00:00:00+00",
-    "time": "00:00:00",
-    "binary": "",
-}
-
-#: The collation that compares text byte by byte; a column may have been declared with another.
-_BY_BYTES: Mapping[Dialect, str] = {"duckdb": "binary", "postgres": "C", "spark": "UTF8_BINARY"}
+from sfumato.engines.compile_functions import compile_function
+from sfumato.engines.expressions import Kind, kind_of, kind_of_value
+from sfumato.engines.sql_values import Dialect, as_kind, clamp, literal, moderate, sql_type, text_literal
 
 _COMPARISONS: Mapping[str, type[exp.Binary]] = {
     "=": exp.EQ,
@@ -58,41 +24,6 @@ _COMPARISONS: Mapping[str, type[exp.Binary]] = {
 _ARITHMETIC: Mapping[str, type[exp.Binary]] = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
 
 ColumnOf: TypeAlias = Callable[[str], exp.Expression]
-
-
-def identifier(name: str) -> exp.Identifier:
-    """A name, always quoted."""
-    return exp.to_identifier(name, quoted=True)
-
-
-def text_literal(text: str) -> exp.Literal:
-    """A text constant; the dialect's writer escapes it."""
-    return exp.Literal.string(text)
-
-
-def sql_type(kind: Kind, dialect: Dialect) -> exp.DataType:
-    """The type that carries a kind."""
-    name = _TYPES[dialect].get(kind) or _SHARED_TYPES[kind]
-    return exp.DataType.build(name, dialect=None if name == "DOUBLE" else dialect)
-
-
-def as_kind(value: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
-    """A value cast to the type of a kind; text always compares and sorts by its bytes."""
-    cast = exp.cast(value, sql_type(kind, dialect))
-    return exp.Collate(this=cast, expression=identifier(_BY_BYTES[dialect])) if kind == "string" else cast
-
-
-def literal(value: Value, kind: Kind, dialect: Dialect) -> exp.Expression:
-    """A constant of a kind."""
-    if value is None:
-        return as_kind(exp.Null(), kind, dialect)
-    if isinstance(value, bool):
-        return exp.Boolean(this=value)
-    if isinstance(value, str):
-        return text_literal(value)
-    if isinstance(value, (datetime.date, datetime.datetime)):
-        return as_kind(text_literal(value.isoformat()), kind, dialect)
-    return as_kind(text_literal(repr(value)), kind, dialect)
 
 
 def compile_expression(expression: e.Expression, kinds: Mapping[str, Kind], column: ColumnOf, dialect: Dialect) -> exp.Expression:
@@ -121,7 +52,7 @@ def compile_expression(expression: e.Expression, kinds: Mapping[str, Kind], colu
             return exp.In(this=inner(term), expressions=constants) if constants else exp.false()
         case e.Arithmetic(operator, left, right):
             result = kind_of(expression, kinds)
-            sides = [_operand(inner(side), operator, result, dialect) for side in (left, right)]
+            sides = [_operand(inner(side), side, operator, result, kinds, dialect) for side in (left, right)]
             return as_kind(_ARITHMETIC[operator](this=sides[0], expression=sides[1]), result, dialect)
         case e.Choose(branches, otherwise):
             result = kind_of(expression, kinds)
@@ -131,26 +62,42 @@ def compile_expression(expression: e.Expression, kinds: Mapping[str, Kind], colu
             return _cast(inner(term), kind_of(term, kinds), kind, dialect)
         case e.Clamp(term, low, high):
             kind = kind_of(term, kinds)
-            return _clamp(inner(term), literal(low, kind, dialect), literal(high, kind, dialect))
+            return clamp(inner(term), literal(low, kind, dialect), literal(high, kind, dialect))
         case e.FixedPoint(term, scale, limit):
             return _fixed_point(inner(term), scale, limit, dialect)
-        case e.Scrambled(term, key):
-            text = exp.cast(inner(term), sql_type("string", dialect))
-            # A missing value scrambles like the empty text: a digest must exist for every row.
-            known = exp.Coalesce(this=text, expressions=[text_literal("")])
-            joined = exp.DPipe(this=text_literal(key + ":"), expression=known, safe=True)
-            return as_kind(exp.func("MD5", joined), "string", dialect)
+        case e.Scrambled(term, key, numbers):
+            return as_kind(exp.func("MD5", _scrambled(inner(term), key, [inner(n) for n in numbers], dialect)), "string", dialect)
+        case _:
+            return compile_function(expression, kinds, inner, dialect)
 
 
-def _operand(value: exp.Expression, operator: str, result: Kind, dialect: Dialect) -> exp.Expression:
+def _scrambled(term: exp.Expression, key: str, numbers: list[exp.Expression], dialect: Dialect) -> exp.Expression:
+    joined: exp.Expression = text_literal(key + ":")
+    # A missing value scrambles like the empty text: a digest must exist for every row.
+    texts = [
+        exp.Coalesce(this=exp.cast(part, sql_type("string", dialect)), expressions=[text_literal("")])
+        for part in (term, *numbers)
+    ]
+    for place, text in enumerate(texts):
+        if place:
+            joined = exp.DPipe(this=joined, expression=text_literal(":"), safe=True)
+        joined = exp.DPipe(this=joined, expression=text, safe=True)
+    return joined
+
+
+def _operand(
+    value: exp.Expression, term: e.Expression, operator: str, result: Kind, kinds: Mapping[str, Kind], dialect: Dialect
+) -> exp.Expression:
     if result == "number":
-        return as_kind(value, "number", dialect)
+        return moderate(value, term, kinds, dialect, near_zero=operator == "*")
     # Nineteen digits hold any 64-bit integer; the product of two then fits 38.
     width = "DECIMAL(19, 0)" if operator == "*" else "DECIMAL(38, 0)"
     return exp.cast(value, exp.DataType.build(width, dialect=dialect))
 
 
 def _cast(value: exp.Expression, source: Kind, target: Kind, dialect: Dialect) -> exp.Expression:
+    if source == "wide" and target == "integer":
+        value = clamp(value, *(literal(bound, "wide", dialect) for bound in (-(2**63), 2**63 - 1)))
     if source == "boolean" and target == "integer":
         one, zero = (as_kind(exp.Literal.number(n), "integer", dialect) for n in (1, 0))
         ifs = [exp.If(this=value, true=one), exp.If(this=exp.Not(this=value.copy()), true=zero)]
@@ -158,16 +105,9 @@ def _cast(value: exp.Expression, source: Kind, target: Kind, dialect: Dialect) -
     return as_kind(value, target, dialect)
 
 
-def _clamp(value: exp.Expression, low: exp.Expression, high: exp.Expression) -> exp.Expression:
-    # LEAST and GREATEST skip missing values on some engines and would turn them into bounds.
-    below = exp.If(this=exp.LT(this=value, expression=low), true=low.copy())
-    above = exp.If(this=exp.GT(this=value.copy(), expression=high), true=high.copy())
-    return exp.Case(ifs=[below, above], default=value.copy())
-
-
 def _fixed_point(value: exp.Expression, scale: int, limit: float, dialect: Dialect) -> exp.Expression:
     number = as_kind(value, "number", dialect)
     bounds = (literal(float(bound), "number", dialect) for bound in (-limit, limit))
-    scaled = exp.Mul(this=exp.Paren(this=_clamp(number, *bounds)), expression=literal(float(scale), "number", dialect))
+    scaled = exp.Mul(this=exp.Paren(this=clamp(number, *bounds)), expression=literal(float(scale), "number", dialect))
     half = literal(0.5, "number", dialect)
     return as_kind(exp.Floor(this=exp.Add(this=scaled, expression=half)), "integer", dialect)

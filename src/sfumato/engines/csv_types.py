@@ -32,7 +32,7 @@ def text_kinds(
     """The types of those columns that are not text."""
     from sqlglot import exp
 
-    from sfumato.engines.compile_expression import identifier, text_literal
+    from sfumato.engines.sql_values import identifier, text_literal
 
     if not names:
         return {}

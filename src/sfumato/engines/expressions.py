@@ -1,12 +1,12 @@
 """Scalar expressions of a plan, as frozen values with a kind each.
 
-Every function is total: it has a value for each input (missing in, missing out), so that whether a query
-fails never depends on a record.
+Every function is total: it has a value for each input (missing in, missing out), so that whether a query fails never
+depends on a record. Where an engine would fail on an extreme number (PostgreSQL reports overflow and underflow),
+operands are moved into a range in which none does, on every engine alike: see `LARGEST`.
 """
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,13 +14,62 @@ from typing import Literal as OneOf
 from typing import TypeAlias
 
 from sfumato.core.errors import Unsupported
+from sfumato.engines.functions import (
+    Bucket,
+    DatePart,
+    DateStart,
+    Divide,
+    Floor,
+    Function,
+    Length,
+    Like,
+    Lowered,
+    Remainder,
+    TextPart,
+    Uppered,
+    function_kind,
+)
+from sfumato.engines.kinds import LARGEST, NUMERIC, SMALLEST, Kind, Value, expect, kind_of_value
 
-#: What a column holds, whatever engine carries it. `instant` is a moment in time, `datetime` a reading of
-#: a clock, `wide` an integer of up to 38 digits (a sum of integers).
-Kind: TypeAlias = OneOf["string", "integer", "number", "boolean", "date", "datetime", "instant", "time", "binary", "wide"]
-Value: TypeAlias = None | bool | int | float | str | datetime.date | datetime.datetime
-
-NUMERIC: frozenset[Kind] = frozenset({"integer", "number", "wide"})
+__all__ = [
+    "CASTS",
+    "LARGEST",
+    "NUMERIC",
+    "SMALLEST",
+    "And",
+    "Arithmetic",
+    "Bucket",
+    "Cast",
+    "Choose",
+    "Clamp",
+    "Column",
+    "Compare",
+    "DatePart",
+    "DateStart",
+    "Divide",
+    "Expression",
+    "FixedPoint",
+    "Floor",
+    "IsMissing",
+    "Kind",
+    "Length",
+    "Like",
+    "Literal",
+    "Lowered",
+    "Not",
+    "OneOfValues",
+    "Or",
+    "Remainder",
+    "Scrambled",
+    "TextPart",
+    "Uppered",
+    "Value",
+    "children",
+    "columns_of",
+    "kind_of",
+    "kind_of_value",
+    "magnitude",
+]
 
 
 @dataclass(frozen=True)
@@ -85,7 +134,7 @@ class OneOfValues:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Sum, difference or product of two numbers; integers widen, so that 64-bit inputs cannot overflow."""
+    """Sum, difference or product of two numbers; whole numbers widen, and what could exceed 38 digits is refused."""
 
     operator: OneOf["+", "-", "*"]
     left: Expression
@@ -131,11 +180,16 @@ class FixedPoint:
 
 @dataclass(frozen=True)
 class Scrambled:
-    """A hexadecimal digest of a key and the term's text: a fixed, data-independent order in which to sample
-    rows."""
+    """A hexadecimal digest of a key, the term's text and further whole numbers: an order in which to sample rows that
+    has nothing to do with their values.
+
+    Text, whole numbers, truth values and dates have the same digest on all engines; other kinds are scrambled in the
+    form in which the engine writes them.
+    """
 
     term: Expression
     key: str
+    numbers: tuple[Expression, ...] = ()
 
 
 Expression: TypeAlias = (
@@ -153,12 +207,14 @@ Expression: TypeAlias = (
     | Clamp
     | FixedPoint
     | Scrambled
+    | Function
 )
 
-#: Casts that are defined for every value and read the same on all engines.
+#: Casts that are defined for every value and read the same on all engines; a `wide` number beyond 64 bits becomes the
+#: nearest `integer`.
 CASTS: Mapping[Kind, frozenset[Kind]] = {
     "integer": frozenset({"integer", "number", "string", "wide"}),
-    "wide": frozenset({"wide", "number", "string"}),
+    "wide": frozenset({"wide", "integer", "number", "string"}),
     "number": frozenset({"number"}),
     "boolean": frozenset({"boolean", "string", "integer"}),
     "string": frozenset({"string"}),
@@ -181,6 +237,8 @@ def children(expression: Expression) -> tuple[Expression, ...]:
             return (*(part for branch in branches for part in branch), otherwise)
         case Column() | Literal():
             return ()
+        case Scrambled(term, _, numbers):
+            return (term, *numbers)
         case _:
             return (expression.term,)
 
@@ -209,10 +267,10 @@ def kind_of(expression: Expression, columns: Mapping[str, Kind]) -> Kind:
             return "boolean"
         case And(terms) | Or(terms):
             for term in terms:
-                _expect(kind_of(term, columns), {"boolean"}, type(expression).__name__)
+                expect(kind_of(term, columns), {"boolean"}, type(expression).__name__)
             return "boolean"
         case Not(term):
-            _expect(kind_of(term, columns), {"boolean"}, "Not")
+            expect(kind_of(term, columns), {"boolean"}, "Not")
             return "boolean"
         case IsMissing(term):
             kind_of(term, columns)
@@ -221,7 +279,9 @@ def kind_of(expression: Expression, columns: Mapping[str, Kind]) -> Kind:
             kinds = {kind_of(left, columns), kind_of(right, columns)}
             allowed: frozenset[Kind] = NUMERIC - {"wide"} if operator == "*" else NUMERIC
             for kind in kinds:
-                _expect(kind, allowed, operator)
+                expect(kind, allowed, operator)
+            if "number" not in kinds and magnitude(expression, columns) >= 10**38:
+                raise Unsupported(f"whole numbers joined by {operator} could exceed 38 digits; clamp them or make them wide last")
             return "number" if "number" in kinds else "wide"
         case Choose(branches, otherwise):
             return _choose(branches, otherwise, columns)
@@ -232,47 +292,56 @@ def kind_of(expression: Expression, columns: Mapping[str, Kind]) -> Kind:
             return kind
         case Clamp(term, low, high):
             source = kind_of(term, columns)
-            _expect(source, NUMERIC, "Clamp")
+            expect(source, NUMERIC, "Clamp")
             if not (math.isfinite(low) and math.isfinite(high) and low <= high):
                 raise Unsupported("Clamp needs finite bounds, the lower one first")
             if source != "number" and not (isinstance(low, int) and isinstance(high, int)):
                 raise Unsupported("Clamp needs whole bounds for whole numbers")
             return source
         case FixedPoint(term, scale, limit):
-            _expect(kind_of(term, columns), NUMERIC, "FixedPoint")
+            expect(kind_of(term, columns), NUMERIC, "FixedPoint")
             if scale < 1 or not 0 < limit * scale < 2**62:
                 raise Unsupported("FixedPoint needs a scale of at least 1 and limit · scale below 2^62")
             return "integer"
-        case Scrambled(term, _):
-            _expect(kind_of(term, columns), {"string", "integer", "boolean", "date"}, "Scrambled")
+        case Scrambled(term, key, numbers):
+            kind_of(term, columns)
+            kind_of_value(key)
+            for number in numbers:
+                expect(kind_of(number, columns), {"integer"}, "Scrambled")
             return "string"
+        case _:
+            return function_kind(expression, kind_of(expression.term, columns))
 
 
-def kind_of_value(value: Value) -> Kind:
-    """The kind of a constant."""
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int):
-        return "integer" if -(2**63) <= value < 2**63 else "wide"
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise Unsupported("a constant must be a finite number")
-        return "number"
-    if isinstance(value, str):
-        if "\x00" in value:
-            raise Unsupported("a text constant may not contain the character NUL")
-        return "string"
-    if isinstance(value, datetime.datetime):
-        return "datetime" if value.tzinfo is None else "instant"
-    if isinstance(value, datetime.date):
-        return "date"
-    raise Unsupported("a missing constant needs a kind")
+def magnitude(expression: Expression, columns: Mapping[str, Kind]) -> int:
+    """What a whole number can reach in size, as far as its expression tells; a wide column is taken for a sum."""
+    match expression:
+        case Literal(value=int(value)):
+            return abs(value)
+        case Clamp(term, low, high):
+            return min(magnitude(term, columns), max(abs(int(low)), abs(int(high))))
+        case FixedPoint(_, scale, limit):
+            return int(scale * limit) + 1
+        case Remainder(_, divisor):
+            return divisor - 1
+        case Bucket(count=count):
+            return count - 1
+        case Arithmetic("*", left, right):
+            return magnitude(left, columns) * magnitude(right, columns)
+        case Arithmetic(_, left, right):
+            return magnitude(left, columns) + magnitude(right, columns)
+        case Choose(branches, otherwise):
+            return max(magnitude(value, columns) for value in (*(value for _, value in branches), otherwise))
+        case Cast(term, "wide"):
+            return magnitude(term, columns)
+        case _:
+            return 2**94 if kind_of(expression, columns) == "wide" else 2**63
 
 
 def _choose(branches: tuple[tuple[Expression, Expression], ...], otherwise: Expression, columns: Mapping[str, Kind]) -> Kind:
     kinds = {kind_of(otherwise, columns)}
     for condition, value in branches:
-        _expect(kind_of(condition, columns), {"boolean"}, "Choose")
+        expect(kind_of(condition, columns), {"boolean"}, "Choose")
         kinds.add(kind_of(value, columns))
     if len(kinds) == 1:
         return kinds.pop()
@@ -284,8 +353,3 @@ def _choose(branches: tuple[tuple[Expression, Expression], ...], otherwise: Expr
 def _comparable(left: Kind, right: Kind, operator: str) -> None:
     if left != right and not {left, right} <= NUMERIC:
         raise Unsupported(f"a {left} cannot be compared with a {right} ({operator}); cast one of them")
-
-
-def _expect(kind: Kind, allowed: frozenset[Kind] | set[Kind], where: str) -> None:
-    if kind not in allowed:
-        raise Unsupported(f"{where} does not apply to a {kind}; it needs: {', '.join(sorted(allowed))}")

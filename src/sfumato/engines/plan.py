@@ -6,13 +6,13 @@ engine sees it. Missing values are values: they group together and join with eac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import TypeAlias
 
-from sfumato.core.errors import MissingColumn, SchemaError, Unsupported, all_at_once
-from sfumato.engines.expressions import NUMERIC, Column, Expression, Kind, columns_of, kind_of
+from sfumato.core.errors import Unsupported
+from sfumato.engines.expressions import NUMERIC, Column, Expression, Kind, kind_of
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,17 @@ class Project:
 
 @dataclass(frozen=True)
 class Join:
-    """Rows of both sides whose `on` columns are equal, missing equal to missing.
+    """Rows of both sides whose `on` columns are equal.
 
-    The right side's `on` columns do not appear in the result. A left join keeps every left row.
+    `nulls` says whether missing equals missing ("match") or nothing at all ("drop", as in SQL). The right side's `on`
+    columns do not appear in the result. A left join keeps every left row.
     """
 
     left: Plan
     right: Plan
     on: tuple[tuple[str, str], ...]
     kind: OneOf["inner", "left"] = "inner"
+    nulls: OneOf["match", "drop"] = "match"
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,38 @@ class Bound:
     order: tuple[Order, ...]
 
 
-Plan: TypeAlias = Scan | Filter | Project | Join | Group | PerUnitAggregate | Number | Bound
+@dataclass(frozen=True)
+class BoundedGroup:
+    """One row per group over what each unit may contribute: at most `rows` of its rows to a group, and rows to at most
+    `groups` groups.
+
+    A group is a tuple of `keys`; `within` divides it further without counting as groups of their own (a leaf of a
+    histogram), so that the result has the columns keys, within, aggregates. Rows whose unit is missing are left out.
+    `unit` None makes every row a unit of its own, so that neither bound binds. None as a bound is no bound; `groups`
+    means nothing without keys. Without keys and within there is one row, even over no rows.
+
+    With `salt` the kept rows of each (unit, keys) and the kept groups of each unit are uniformly random, decided by the
+    salt: a secret, fresh for each question. Without, they are the first ones: rows by `order` and then by all columns
+    of the source in their order (missing first, text by bytes), so that only equal rows tie; groups by their first row
+    in that order. Either way, what a unit contributes depends on its own rows (and the salt) alone. So leaving out a
+    unit changes at most `groups` groups, each in at most `rows` rows.
+
+    The aggregates are over the kept rows: `count` (rows; with an expression the rows where it has a value), `sum` of
+    whole numbers below 2^95 in size, and `count_distinct` of the unit (units with a kept row where `where` holds).
+    """
+
+    source: Plan
+    unit: str | None
+    keys: tuple[str, ...]
+    within: tuple[str, ...]
+    rows: int | None
+    groups: int | None
+    aggregates: tuple[Aggregate, ...]
+    order: tuple[Order, ...] = ()
+    salt: str | None = field(default=None, repr=False)
+
+
+Plan: TypeAlias = Scan | Filter | Project | Join | Group | PerUnitAggregate | Number | Bound | BoundedGroup
 
 
 def sources(plan: Plan) -> tuple[Plan, ...]:
@@ -174,6 +207,8 @@ def columns(plan: Plan) -> dict[str, Kind]:
         case Group(source, keys, aggregates):
             below = columns(source)
             return {key: below[key] for key in keys} | {a.name: aggregate_kind(a, below) for a in aggregates}
+        case BoundedGroup(source, _, keys, within, _, _, aggregates):
+            return columns(Group(source, keys + within, aggregates))
         case PerUnitAggregate():
             return columns(as_group(plan))
         case Number(source, name):
@@ -199,116 +234,11 @@ def aggregate_kind(aggregate: Aggregate, below: Mapping[str, Kind]) -> Kind:
 
 
 def validate(plan: Plan) -> dict[str, Kind]:
-    """Check every column reference, name and kind; all faults are reported at once. Returns the result's
-    columns."""
-    missing: list[str] = []
-    faults: list[str] = []
-    _check(plan, missing, faults)
-    all_at_once(MissingColumn, "plan", missing)
-    all_at_once(SchemaError, "plan", faults)
+    """Check every column reference, name and kind; all faults are reported at once. Returns the result's columns."""
+    from sfumato.engines.plan_checks import check
+
+    check(plan)
     return columns(plan)
-
-
-def _check(plan: Plan, missing: list[str], faults: list[str]) -> dict[str, Kind] | None:
-    below = [_check(source, missing, faults) for source in sources(plan)]
-    if any(kinds is None for kinds in below):
-        return None  # a fault below would only be repeated here
-    known = [kinds for kinds in below if kinds is not None]
-    before = len(missing) + len(faults)
-    for side, names in _references(plan):
-        missing.extend(
-            f"{type(plan).__name__} refers to the column '{name}', which its source does not have"
-            for name in dict.fromkeys(names)
-            if name not in known[side]
-        )
-    faults.extend(_own_faults(plan, known))
-    if len(missing) + len(faults) > before:
-        return None
-    try:
-        for expression in _conditions(plan):
-            if kind_of(expression, known[0]) != "boolean":
-                faults.append(f"a condition of {type(plan).__name__} is not a truth value")
-        for order in _orders(plan):
-            kind_of(order.expression, known[0])
-        return columns(plan)
-    except Unsupported as error:
-        faults.append(f"{type(plan).__name__}: {error}")
-        return None
-
-
-def _references(plan: Plan) -> Iterator[tuple[int, list[str]]]:
-    match plan:
-        case Filter(_, condition):
-            yield 0, list(columns_of(condition))
-        case Project(_, named):
-            yield 0, [name for entry in named for name in columns_of(entry.expression)]
-        case Join(_, _, on):
-            yield 0, [left for left, _ in on]
-            yield 1, [right for _, right in on]
-        case Group(_, keys, aggregates):
-            yield 0, [*keys, *_aggregated(aggregates)]
-        case PerUnitAggregate(_, unit, keys, aggregates):
-            yield 0, [unit, *keys, *_aggregated(aggregates)]
-        case Number(_, _, partition, order) | Bound(_, partition, _, order):
-            yield 0, [*partition, *(name for entry in order for name in columns_of(entry.expression))]
-
-
-def _aggregated(aggregates: Iterable[Aggregate]) -> list[str]:
-    parts = [part for a in aggregates for part in (a.expression, a.where) if part is not None]
-    return [name for part in parts for name in columns_of(part)]
-
-
-def _conditions(plan: Plan) -> list[Expression]:
-    match plan:
-        case Filter(_, condition):
-            return [condition]
-        case Group(_, _, aggregates) | PerUnitAggregate(_, _, _, aggregates):
-            return [aggregate.where for aggregate in aggregates if aggregate.where is not None]
-        case _:
-            return []
-
-
-def _orders(plan: Plan) -> tuple[Order, ...]:
-    return plan.order if isinstance(plan, (Number, Bound)) else ()
-
-
-def _own_faults(plan: Plan, known: list[dict[str, Kind]]) -> Iterator[str]:
-    match plan:
-        case Scan(table, fields):
-            yield from _twice((field.name for field in fields), f"the scan of '{table}'")
-            if not fields:
-                yield f"the scan of '{table}' reads no column"
-        case Project(_, named):
-            yield from _twice((entry.name for entry in named), "a projection")
-            if not named:
-                yield "a projection has no column"
-        case Group(_, keys, aggregates):
-            yield from _twice([*keys, *(a.name for a in aggregates)], "a grouping")
-            if not keys and not aggregates:
-                yield "a grouping has neither keys nor aggregates"
-        case PerUnitAggregate(_, unit, keys, aggregates):
-            yield from _twice([*dict.fromkeys([unit, *keys]), *(a.name for a in aggregates)], "a per-unit aggregate")
-        case Number(_, name, _, _):
-            yield from _twice([*known[0], name], "a numbering")
-        case Bound(_, _, limit, _):
-            if limit < 1:
-                yield "a bound must keep at least one row"
-        case Join(_, _, on):
-            matched = {right for _, right in on}
-            yield from _twice([*known[0], *(name for name in known[1] if name not in matched)], "a join")
-            if not on:
-                yield "a join needs at least one pair of columns"
-            for left, right in on:
-                if left in known[0] and right in known[1] and known[0][left] != known[1][right]:
-                    yield f"a join matches '{left}' ({known[0][left]}) with '{right}' ({known[1][right]})"
-
-
-def _twice(names: Iterable[str], where: str) -> Iterator[str]:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            yield f"{where} has the column '{name}' twice"
-        seen.add(name)
 
 
 def column(name: str) -> Named:

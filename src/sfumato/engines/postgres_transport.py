@@ -126,7 +126,7 @@ def create_table(
     from sqlglot import exp
 
     from sfumato.engines.compile import PhysicalTable
-    from sfumato.engines.compile_expression import identifier, sql_type
+    from sfumato.engines.sql_values import identifier, sql_type
 
     definitions = []
     for name, field in zip(names, fields, strict=True):

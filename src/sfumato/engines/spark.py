@@ -137,7 +137,7 @@ def for_spark(table: pa.Table) -> pa.Table:
 
 def spark_schema(table: pa.Table) -> str:
     """The types of `for_spark(table)` in Spark's words."""
-    from sfumato.engines.compile_expression import sql_type
+    from sfumato.engines.sql_values import sql_type
 
     return ", ".join(f"s{i} {sql_type(field.kind, 'spark').sql(dialect='spark')}" for i, field in enumerate(table_fields(table)))
 

@@ -145,8 +145,8 @@ def _fill_duckdb(
 ) -> None:
     from sqlglot import exp
 
-    from sfumato.engines.compile_expression import identifier
     from sfumato.engines.duckdb import read_table
+    from sfumato.engines.sql_values import identifier
 
     connection.execute("SET python_enable_replacements = false")
     _refuse_known(connection, where, name, overwrite)

@@ -1,97 +1,86 @@
-"""Exact samples of integer noise from a byte source: Bernoulli(exp(-x)), geometric, discrete Laplace, discrete Gaussian.
+"""Exact samples of integer noise from a byte source: Bernoulli(e^(-x)), geometric, discrete Laplace, discrete Gaussian.
 
 Parameters are rational and every decision compares uniform integers with integers, so that the law is exactly the
-stated one: no floating-point number is involved.
-Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020 (Algorithms 1 to 3).
+stated one: no floating-point number is involved (docs/theory/exact-noise.md). Functions that end in `_one` draw a
+Python integer of any size; the others draw arrays, in bulk. What is drawn depends on the bytes of the source and on
+the arguments alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.params import require
-from sfumato.core.randomness import Randomness, below
+from sfumato.core.randomness import Randomness
+from sfumato.kernels.sampling_choice import permute_and_flip, select_by_exponent, uniform_below
+from sfumato.kernels.sampling_inversion import discrete_laplace_block, geometric_block
+from sfumato.kernels.sampling_rejection import discrete_gaussian_block
+from sfumato.kernels.sampling_scalar import (
+    bernoulli,
+    bernoulli_exp,
+    discrete_gaussian_one,
+    discrete_laplace_one,
+    geometric_one,
+    rational,
+)
 
+__all__ = [
+    "bernoulli",
+    "bernoulli_exp",
+    "discrete_gaussian",
+    "discrete_gaussian_one",
+    "discrete_laplace",
+    "discrete_laplace_one",
+    "geometric",
+    "geometric_one",
+    "permute_and_flip",
+    "select_by_exponent",
+    "uniform_below",
+]
 
-def bernoulli(probability: Fraction, source: Randomness) -> bool:
-    """True with exactly this probability."""
-    require(0 <= probability <= 1, "a probability lies between 0 and 1")
-    return below(source, probability.denominator) < probability.numerator
+WIDEST = Fraction(1 << 48)  # from this scale on, arrays hold Python integers: 64 bits might not do
+_NARROWEST = Fraction(1, 1 << 50)  # below this standard deviation the bulk path would need wider products
+_FEW = 64  # that many draws one by one cost about as much as the tables of a new scale
+_BLOCK = 1 << 16
 
-
-def bernoulli_exp(exponent: Fraction, source: Randomness) -> bool:
-    """True with probability exp(-exponent), for any exponent of at least 0."""
-    require(exponent >= 0, "the exponent must not be negative")
-    while exponent > 1:
-        if not _bernoulli_exp_below_one(Fraction(1), source):
-            return False
-        exponent -= 1
-    return _bernoulli_exp_below_one(exponent, source)
-
-
-def _bernoulli_exp_below_one(exponent: Fraction, source: Randomness) -> bool:
-    draws = 1
-    while bernoulli(exponent / draws, source):
-        draws += 1
-    return draws % 2 == 1
-
-
-def geometric_one(scale: Fraction, source: Randomness) -> int:
-    """k at least 0 with probability (1 - e^(-1/scale)) e^(-k/scale)."""
-    require(scale > 0, "the scale must be above 0")
-    numerator, denominator = scale.numerator, scale.denominator
-    while True:
-        offset = below(source, numerator)
-        if bernoulli_exp(Fraction(offset, numerator), source):
-            break
-    whole = 0
-    while bernoulli_exp(Fraction(1), source):
-        whole += 1
-    return (offset + numerator * whole) // denominator
-
-
-def discrete_laplace_one(scale: Fraction, source: Randomness) -> int:
-    """x with probability proportional to e^(-|x|/scale)."""
-    while True:
-        negative = bool(below(source, 2))
-        magnitude = geometric_one(scale, source)
-        if not (negative and magnitude == 0):
-            return -magnitude if negative else magnitude
-
-
-def discrete_gaussian_one(variance: Fraction, source: Randomness) -> int:
-    """x with probability proportional to e^(-x²/(2·variance))."""
-    require(variance > 0, "the variance must be above 0")
-    width = _floor_root(variance) + 1
-    while True:
-        proposed = discrete_laplace_one(Fraction(width), source)
-        if bernoulli_exp((abs(proposed) - variance / width) ** 2 / (2 * variance), source):
-            return proposed
+_One = Callable[[Fraction, Randomness], int]
+_Block = Callable[[Fraction, int, Randomness], NDArray[np.int64]]
 
 
 def geometric(scale: Fraction, count: int, source: Randomness) -> NDArray[np.int64]:
-    """That many independent draws of `geometric_one`."""
-    return _array(geometric_one(scale, source) for _ in range(count))
+    """That many independent draws of `geometric_one`; Python integers (dtype object) from a scale of 2^48 on."""
+    scale = rational(scale, "the scale")
+    require(scale > 0, "the scale must be above 0")
+    return _draws(scale, count, source, geometric_one, geometric_block, wide=scale >= WIDEST)
 
 
 def discrete_laplace(scale: Fraction, count: int, source: Randomness) -> NDArray[np.int64]:
-    """That many independent draws of `discrete_laplace_one`."""
-    return _array(discrete_laplace_one(scale, source) for _ in range(count))
+    """That many independent draws of `discrete_laplace_one`; Python integers (dtype object) from a scale of 2^48 on."""
+    scale = rational(scale, "the scale")
+    require(scale > 0, "the scale must be above 0")
+    return _draws(scale, count, source, discrete_laplace_one, discrete_laplace_block, wide=scale >= WIDEST)
 
 
 def discrete_gaussian(variance: Fraction, count: int, source: Randomness) -> NDArray[np.int64]:
-    """That many independent draws of `discrete_gaussian_one`."""
-    return _array(discrete_gaussian_one(variance, source) for _ in range(count))
+    """That many independent draws of `discrete_gaussian_one`; Python integers (dtype object) from a variance of 2^96 on."""
+    variance = rational(variance, "the variance")
+    require(variance > 0, "the variance must be above 0")
+    few = count if variance < _NARROWEST**2 else _FEW
+    return _draws(variance, count, source, discrete_gaussian_one, discrete_gaussian_block, wide=variance >= WIDEST**2, few=few)
 
 
-def _array(draws: object) -> NDArray[np.int64]:
-    return np.array(list(draws), dtype=np.int64)  # type: ignore[call-overload]
-
-
-def _floor_root(value: Fraction) -> int:
-    import math
-
-    return math.isqrt(value.numerator // value.denominator)
+def _draws(
+    parameter: Fraction, count: int, source: Randomness, one: _One, block: _Block, *, wide: bool, few: int = _FEW
+) -> NDArray[np.int64]:
+    require(count >= 0, "the number of draws must not be negative")
+    if wide or count <= few:
+        return np.array([one(parameter, source) for _ in range(count)], dtype=object if wide else np.int64)
+    drawn = np.empty(count, dtype=np.int64)
+    for start in range(0, count, _BLOCK):
+        stop = min(start + _BLOCK, count)
+        drawn[start:stop] = block(parameter, stop - start, source)
+    return drawn

@@ -16,6 +16,7 @@ _TABLE: dict[str, str] = {
     "Ledger": "sfumato.ledger.ledger",
     "LossAmount": "sfumato.ledger.amounts",
     "Reservation": "sfumato.ledger.accounts",
+    "Spending": "sfumato.ledger.accounts",
     "VerifyReport": "sfumato.ledger.verification",
 }
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sfumato.ledger.accounts import Account as Account
     from sfumato.ledger.accounts import Answer as Answer
     from sfumato.ledger.accounts import Reservation as Reservation
+    from sfumato.ledger.accounts import Spending as Spending
     from sfumato.ledger.amounts import LossAmount as LossAmount
     from sfumato.ledger.chain import Entry as Entry
     from sfumato.ledger.chain import Head as Head

@@ -1,8 +1,8 @@
 """What an analyst may spend on a dataset, what was reserved, and what was answered.
 
-An account holds one grant, the most the analyst may ever spend on the dataset; a spend is reserved before
-noise is drawn and then committed with its answer or rolled back. A reservation that nobody closes stays
-spent.
+An account holds one grant, the most the analyst may ever spend on the dataset; a cap is the same for everybody
+together. A spend is reserved before noise is drawn and then committed with its answer or rolled back. A
+reservation that nobody closes stays spent.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from sfumato.core.errors import BudgetRefused
 from sfumato.ledger.amounts import LossAmount
 
 State = Literal["reserved", "committed", "rolled back"]
+
+#: The account of a cap: what everybody together may spend on a dataset. No analyst has this name.
+EVERYBODY = "*"
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,29 @@ class Spend:
 
 
 @dataclass(frozen=True)
+class Spending:
+    """One spend as it is shown: who spent what when on which question of which dataset, and what became of it.
+
+    `reserved` means spent without an answer: the process stopped in between, or is still at work. `reserved_by` and
+    `closed_by` are hashes of entries.
+    """
+
+    time: str
+    dataset: str
+    analyst: str
+    question: str
+    loss: LossAmount
+    state: State
+    reserved_by: str
+    closed_by: str | None = None
+
+
+@dataclass(frozen=True)
 class Account:
-    """One analyst's grant on one dataset and what is spent of it, both in the kind of the grant."""
+    """One analyst's grant on one dataset and what is spent of it, both in the kind of the grant.
+
+    The account of `EVERYBODY` is the cap on the dataset: it is charged with what any analyst spends.
+    """
 
     dataset: str
     analyst: str
@@ -64,19 +88,27 @@ class Account:
     spent: LossAmount
 
     @property
+    def is_cap(self) -> bool:
+        """True for the account that everybody shares."""
+        return self.analyst == EVERYBODY
+
+    @property
     def remaining(self) -> LossAmount:
         """What may still be spent."""
         return self.granted.minus(self.spent)
 
     def charged(self, loss: LossAmount) -> Account:
-        """The account after a further spend, or a refusal."""
-        spent = self.spent.plus(loss)
+        """The account after a further spend, or a refusal that says which account is short."""
+        try:
+            spent = self.spent.plus(loss)
+        except BudgetRefused as refused:
+            raise BudgetRefused(f"the cap for everybody together: {refused}" if self.is_cap else str(refused)) from None
         if not spent.within(self.granted):
+            short, of = ("cap for everybody together", "cap") if self.is_cap else ("budget", "grant")
             raise BudgetRefused(
-                f"the budget does not suffice: the question costs {loss.converted(self.granted.kind)}, "
-                f"and {self.remaining} is left of a grant of {self.granted}. "
-                "Ask for less, reuse an answer given before (it costs nothing), or ask the owner for a "
-                "larger grant."
+                f"the {short} does not suffice: the question costs {loss.converted(self.granted.kind)}, "
+                f"and {self.remaining} is left of a {of} of {self.granted}. "
+                f"Ask for less, reuse an answer given before (it costs nothing), or ask the owner for a larger {of}."
             )
         return Account(self.dataset, self.analyst, self.granted, spent)
 

@@ -119,6 +119,10 @@ class LossAmount:
         theirs = other.converted(self.kind)
         return self._combined(theirs, lambda mine, taken: max(mine - taken, Fraction(0)))
 
+    def lower(self, other: LossAmount) -> LossAmount:
+        """The smaller of both, part by part; the other is of the same kind."""
+        return self._combined(other.converted(self.kind), min)
+
     def within(self, limit: LossAmount) -> bool:
         """True when no part exceeds the limit, which is of the same kind."""
         mine = self.converted(limit.kind)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import BudgetRefused, InputError, LedgerError
 from sfumato.ledger import chain
-from sfumato.ledger.accounts import Account, Answer, Reservation, Spend, opened
+from sfumato.ledger.accounts import EVERYBODY, Account, Answer, Reservation, Spend, Spending, opened
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Entry, EntryKind, Head, checked_name
 
@@ -105,6 +105,18 @@ class Ledger:
         with self._store.reading() as tables:
             return list(tables.entries(dataset, kind))
 
+    def latest(self, count: int = 10, dataset: str | None = None) -> list[Entry]:
+        """The last entries, oldest first."""
+        _check_names(dataset="all" if dataset is None else dataset)
+        with self._store.reading() as tables:
+            return tables.latest(count, dataset)
+
+    def count(self, dataset: str | None = None, kind: EntryKind | None = None) -> int:
+        """How many entries there are, all or of one dataset and kind."""
+        _check_names(dataset="all" if dataset is None else dataset)
+        with self._store.reading() as tables:
+            return tables.count(dataset, kind)
+
     # Grants and spends
 
     def grant(self, dataset: str, analyst: str, loss: LossAmount) -> Entry:
@@ -115,32 +127,37 @@ class Ledger:
         not spent.
         """
         _check_names(dataset=dataset, analyst=analyst)
-        with self._store.writing() as tables:
-            before = tables.account(dataset, analyst)
-            after = opened(dataset, analyst, loss, tables.spends(dataset, analyst))
-            entry = self._append(tables, "grant", dataset, {"loss": loss.to_mapping()}, analyst=analyst)
-            tables.replace_account(before, after)
-            return entry
+        return self._open_account(dataset, analyst, loss)
+
+    def cap(self, dataset: str, loss: LossAmount) -> Entry:
+        """Set the most that everybody together may ever spend on the dataset; replaces an earlier cap.
+
+        What was spent before there was a cap counts. A spend needs both: the analyst's grant and room below the cap.
+        """
+        checked_name(dataset, "dataset")
+        return self._open_account(dataset, EVERYBODY, loss)
 
     def reserve(self, dataset: str, analyst: str, loss: LossAmount, question_digest: str) -> Reservation:
         """Set budget aside for a question, before any noise is drawn, or refuse.
 
-        A question answered before is not charged: the reservation then carries the stored answer.
+        A question answered before, to whomever, is not charged: the reservation then carries the stored answer, which
+        is no new look at the data. Who has no grant on the dataset is refused that too.
         """
         _check_names(dataset=dataset, analyst=analyst, question=question_digest)
         with self._store.writing() as tables:
-            stored = _answer(tables, tables.answered(dataset, analyst, question_digest))
-            if stored is not None:
-                return Reservation("", dataset, analyst, question_digest, loss, stored)
-            account = tables.account(dataset, analyst)
+            account, cap = tables.charged_accounts(dataset, analyst)
             if account is None:
                 raise BudgetRefused(
                     f"no budget was granted to '{analyst}' on dataset '{dataset}'. The owner grants it with: sfumato ledger grant"
                 )
-            charged = account.charged(loss)
+            stored = _answer(tables, tables.answered(dataset, question_digest))
+            if stored is not None:
+                return Reservation("", dataset, analyst, question_digest, loss, stored)
+            charged = [(each, each.charged(loss)) for each in (account, cap) if each is not None]
             payload = {"loss": loss.to_mapping(), "question": question_digest}
             entry = self._append(tables, "reserve", dataset, payload, analyst=analyst)
-            tables.replace_account(account, charged)
+            for before, after in charged:
+                tables.replace_account(before, after)
             tables.add_spend(Spend(entry.token, dataset, analyst, question_digest, loss))
         self._refundable.add(entry.token)
         return Reservation(entry.token, dataset, analyst, question_digest, loss)
@@ -152,7 +169,7 @@ class Ledger:
     def commit(self, reservation: Reservation, answer: Any) -> Answer:
         """Store the answer together with its charge; returns the answer to show.
 
-        That is an earlier one when the same question was answered meanwhile: an analyst never gets two
+        That is an earlier one when the same question was answered meanwhile, to whomever: a dataset never gives two
         answers to it.
         """
         self.draw(reservation)
@@ -160,7 +177,7 @@ class Ledger:
             return reservation.answer
         with self._store.writing() as tables:
             spend = _known(tables.spend(reservation.token))
-            stored = _answer(tables, tables.answered(spend.dataset, spend.analyst, spend.question))
+            stored = _answer(tables, tables.answered(spend.dataset, spend.question))
             if stored is not None:
                 return stored
             if spend.state != "reserved":
@@ -181,32 +198,57 @@ class Ledger:
             )
         with self._store.writing() as tables:
             spend = _known(tables.spend(reservation.token))
-            account = tables.account(spend.dataset, spend.analyst)
+            account, cap = tables.charged_accounts(spend.dataset, spend.analyst)
             if account is None or spend.state != "reserved":
                 raise LedgerError("this reservation is not open any more")
             entry = self._append(tables, "rollback", spend.dataset, {"reservation": spend.token}, analyst=spend.analyst)
-            tables.replace_account(account, account.refunded(spend.loss))
+            for each in (account, cap):
+                if each is not None:
+                    tables.replace_account(each, each.refunded(spend.loss))
             tables.close_spend(spend.token, "rolled back", entry.sequence)
         self._refundable.discard(reservation.token)
 
     def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
-        """The stored answer to a question, or None. Costs nothing."""
+        """The stored answer to a question, whoever asked it first, or None. Costs nothing; needs a grant."""
         _check_names(dataset=dataset, analyst=analyst, question=question_digest)
         with self._store.reading() as tables:
-            return _answer(tables, tables.answered(dataset, analyst, question_digest))
+            if tables.account(dataset, analyst) is None:
+                return None
+            return _answer(tables, tables.answered(dataset, question_digest))
 
-    def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
-        """What the analyst may still spend on the dataset; None without a grant."""
-        _check_names(dataset=dataset, analyst=analyst)
+    def remaining(self, dataset: str, analyst: str = EVERYBODY) -> LossAmount | None:
+        """What the analyst may still spend on the dataset; None without a grant.
+
+        Where a cap of the same kind leaves less, it is that; without an analyst, it is what is left below the cap.
+        """
+        checked_name(dataset, "dataset")
+        checked_name(analyst, "analyst")
         with self._store.reading() as tables:
-            account = tables.account(dataset, analyst)
+            account, cap = tables.charged_accounts(dataset, analyst)
+        if account is None or cap is None or cap.granted.kind != account.granted.kind:
             return None if account is None else account.remaining
+        return account.remaining.lower(cap.remaining)
 
     def accounts(self, dataset: str | None = None) -> list[Account]:
-        """Grants and spends of all analysts, or of those on one dataset."""
+        """Grants and spends of all analysts, or of those on one dataset; a cap is the account of `*`."""
         _check_names(dataset="all" if dataset is None else dataset)
         with self._store.reading() as tables:
             return tables.accounts(dataset)
+
+    def spends(self, dataset: str | None = None) -> list[Spending]:
+        """Who spent what when on which question, and what became of it; oldest first."""
+        _check_names(dataset="all" if dataset is None else dataset)
+        with self._store.reading() as tables:
+            return tables.spendings(dataset)
+
+    def charge(self, entry: str) -> Spending | None:
+        """The spend behind the hash of a `reserve` or `commit` entry, as a certificate names it; None if there is none."""
+        with self._store.reading() as tables:
+            found = tables.by_hash(entry)
+            if found is None or found.kind not in ("reserve", "commit"):
+                return None
+            token = found.token if found.kind == "reserve" else str(found.payload["reservation"])
+            return next(iter(tables.spendings(token=token)), None)
 
     # The chain
 
@@ -230,6 +272,14 @@ class Ledger:
         if report.ok and not self._store.sound():
             return replace(report, ok=False, finding="the chain is intact, but the file is damaged: restore a copy")
         return report
+
+    def _open_account(self, dataset: str, analyst: str, loss: LossAmount) -> Entry:
+        with self._store.writing() as tables:
+            before = tables.account(dataset, analyst)
+            after = opened(dataset, analyst, loss, tables.spends(dataset, analyst))
+            entry = self._append(tables, "grant", dataset, {"loss": loss.to_mapping()}, analyst=analyst)
+            tables.replace_account(before, after)
+            return entry
 
     def _enter_once(self, kind: EntryKind, dataset: str, payload: Mapping[str, Any], token: str) -> Entry:
         _check_names(dataset=dataset, token=token)
@@ -273,11 +323,15 @@ class Ledger:
 def _check_names(**names: str) -> None:
     for what, name in names.items():
         checked_name(name, what)
+        if what == "analyst" and name == EVERYBODY:
+            raise InputError(
+                "no analyst is called '*': that is everybody together. The owner sets a cap with: sfumato ledger cap"
+            )
 
 
 def _head(tables: Tables) -> Head:
     identity, last = tables.meta("identity"), tables.last()
-    return Head(identity, last.sequence, last.hash) if last else Head(identity, 0, chain.genesis(identity))
+    return Head(identity, *last) if last else Head(identity, 0, chain.genesis(identity))
 
 
 def _known(spend: Spend | None) -> Spend:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import LedgerError
 from sfumato.ledger.chain import FORMAT
-from sfumato.ledger.store import DEFINITIONS, Tables
+from sfumato.ledger.store import DEFINITIONS, LATER_INDICES, Tables
 
 if TYPE_CHECKING:
     import psycopg
@@ -131,6 +131,7 @@ class PostgresStore:
     def _prepare(self) -> None:
         with self._lock, self._explained(), self._connection.transaction():
             if self._exists():
+                self._add_later_indices()
                 return
             if self._read_only:
                 raise LedgerError(f"there is no ledger in {self.description}")
@@ -141,6 +142,19 @@ class PostgresStore:
                 self.run(statement)
             for fact in (("format", FORMAT), ("identity", uuid.uuid4().hex)):
                 self.run("INSERT INTO {t}meta (name, value) VALUES (?, ?)", fact)
+
+    def _add_later_indices(self) -> None:
+        """A ledger written before an index existed gets it when somebody who may create it opens it."""
+        if self._read_only:
+            return
+        for name, statement in LATER_INDICES.items():
+            visible = "indexname = ? AND schemaname = ANY(current_schemas(false))"
+            if self.run(f"SELECT 1 FROM pg_catalog.pg_indexes WHERE {visible}", (f"{PREFIX}{name}",)):  # noqa: S608
+                continue
+            owned = "SELECT pg_has_role(tableowner, 'USAGE') FROM pg_catalog.pg_tables WHERE tablename = ?"
+            if self.run(f"{owned} AND schemaname = ANY(current_schemas(false))", (f"{PREFIX}spends",)) == [(True,)]:
+                self.run("SELECT pg_advisory_xact_lock(?)", (_CREATION_LOCK,))
+                self.run(statement.replace("INDEX", "INDEX IF NOT EXISTS", 1))
 
     def _exists(self) -> bool:
         # Not to_regclass: its cache may not have heard yet of tables that were created while the lock was

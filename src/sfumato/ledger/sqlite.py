@@ -18,7 +18,7 @@ from typing import Any
 
 from sfumato.core.errors import LedgerError
 from sfumato.ledger.chain import FORMAT
-from sfumato.ledger.store import DEFINITIONS, VERSION, Tables
+from sfumato.ledger.store import DEFINITIONS, LATER_INDICES, VERSION, Tables
 
 APPLICATION = 0x5366756D  # "Sfum", in the file's header: distinguishes a ledger from any other SQLite file
 PATIENCE = 30.0
@@ -147,6 +147,7 @@ class SqliteStore:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         if self._is_ledger(connection):
+            self._add_later_indices(connection)
             return
         if self._read_only:
             raise LedgerError(f"{self.description} is an empty file, not a ledger")
@@ -165,6 +166,15 @@ class SqliteStore:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             raise
+
+    def _add_later_indices(self, connection: sqlite3.Connection) -> None:
+        """A ledger written before an index existed gets it when it is next written to."""
+        if self._read_only:
+            return
+        for name, statement in LATER_INDICES.items():
+            known = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?", (name,)).fetchone()
+            if known is None:
+                connection.execute(statement.replace("{t}", "").replace("INDEX", "INDEX IF NOT EXISTS", 1))
 
     def _is_ledger(self, connection: sqlite3.Connection) -> bool:
         """True for a ledger, False for an empty file; anything else is refused and left untouched."""

@@ -2,8 +2,8 @@
 database.
 
 `entries` is the truth and only ever appended to (triggers refuse anything else). `accounts` and `spends` are
-derived from it, so that a reservation is one conditional update and an answer one look-up; `verify` derives
-them again and compares.
+derived from it, so that a reservation is a conditional update of the analyst's account and of the cap, and an
+answer one look-up; `verify` derives them again and compares.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from sfumato.core.errors import LedgerError
-from sfumato.ledger.accounts import Account, Spend
+from sfumato.ledger.accounts import EVERYBODY, Account, Spend, Spending
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Entry
 
 VERSION = 1
 PAGE = 500
+
+_ANSWERS = "spends_by_question"
+_BY_QUESTION = f"INDEX {{t}}{_ANSWERS} ON {{t}}spends (dataset, question) WHERE state = 'committed'"
 
 #: Column types that mean the same in SQLite and PostgreSQL. A question has at most one committed answer.
 DEFINITIONS = (
@@ -37,7 +40,12 @@ DEFINITIONS = (
     " loss TEXT NOT NULL, state TEXT NOT NULL, closed_by BIGINT)",
     "CREATE INDEX {t}spends_by_account ON {t}spends (dataset, analyst)",
     "CREATE UNIQUE INDEX {t}one_answer ON {t}spends (dataset, analyst, question) WHERE state = 'committed'",
+    f"CREATE UNIQUE {_BY_QUESTION}",
 )
+
+#: Indices that ledgers written before them lack. There two analysts may have answers of their own to one question, so
+#: that the index cannot be unique; the earlier answer counts from then on.
+LATER_INDICES = {_ANSWERS: f"CREATE {_BY_QUESTION}"}
 
 _ENTRY = "sequence, time, dataset, kind, analyst, token, payload, previous, hash"
 _SPEND = "token, dataset, analyst, question, loss, state, closed_by"
@@ -83,9 +91,10 @@ class Tables:
             raise LedgerError("the ledger has no identity: its table of facts was emptied. Restore it from a copy.")
         return str(rows[0][0])
 
-    def last(self) -> Entry | None:
-        """The entry at the end of the chain."""
-        return self._entry("ORDER BY sequence DESC LIMIT 1", ())
+    def last(self) -> tuple[int, str] | None:
+        """Sequence number and hash of the entry at the end of the chain."""
+        rows = self._run("SELECT sequence, hash FROM {t}entries ORDER BY sequence DESC LIMIT 1")
+        return (int(rows[0][0]), str(rows[0][1])) if rows else None
 
     def by_token(self, token: str) -> Entry | None:
         """The entry with that token."""
@@ -112,6 +121,19 @@ class Tables:
                 return
             after = rows[-1][0]
 
+    def latest(self, count: int, dataset: str | None = None) -> list[Entry]:
+        """The last entries, oldest first."""
+        wanted, given = ("", ()) if dataset is None else ("WHERE dataset = ? ", (dataset,))
+        statement = f"SELECT {_ENTRY} FROM {{t}}entries {wanted}ORDER BY sequence DESC LIMIT ?"  # noqa: S608
+        return [Entry(*row) for row in self._run(statement, (*given, count))][::-1]
+
+    def count(self, dataset: str | None = None, kind: str | None = None) -> int:
+        """How many entries there are, all or of one dataset and kind."""
+        limits = [(name, value) for name, value in (("dataset", dataset), ("kind", kind)) if value is not None]
+        wanted = "".join(f" AND {name} = ?" for name, _ in limits)
+        statement = f"SELECT count(*) FROM {{t}}entries WHERE sequence > 0{wanted}"  # noqa: S608
+        return int(self._run(statement, [value for _, value in limits])[0][0])
+
     def append(self, entry: Entry) -> None:
         """Add a sealed entry."""
         fields = (entry.sequence, entry.time, entry.dataset, entry.kind, entry.analyst, entry.token)
@@ -134,6 +156,15 @@ class Tables:
         rows = self._run("SELECT granted, spent FROM {t}accounts WHERE dataset = ? AND analyst = ?", (dataset, analyst))
         return Account(dataset, analyst, _amount(rows[0][0]), _amount(rows[0][1])) if rows else None
 
+    def charged_accounts(self, dataset: str, analyst: str) -> tuple[Account | None, Account | None]:
+        """What a spend of this analyst is charged to: the analyst's account and, if there is one, the cap."""
+        rows = self._run(
+            "SELECT analyst, granted, spent FROM {t}accounts WHERE dataset = ? AND analyst IN (?, ?)",
+            (dataset, analyst, EVERYBODY),
+        )
+        found = {row[0]: Account(dataset, row[0], _amount(row[1]), _amount(row[2])) for row in rows}
+        return found.get(analyst), found.get(EVERYBODY)
+
     def replace_account(self, before: Account | None, after: Account) -> None:
         """The conditional update: takes effect only if the account still is what was decided upon."""
         given = (_text(after.granted), _text(after.spent), after.dataset, after.analyst)
@@ -152,17 +183,31 @@ class Tables:
         return next(self._spends("WHERE token = ?", (token,)), None)
 
     def spends(self, dataset: str, analyst: str) -> Iterator[Spend]:
-        """All reservations of an account."""
+        """All reservations that an account is charged with; the cap's are those of everybody."""
+        if analyst == EVERYBODY:
+            return self._spends("WHERE dataset = ?", (dataset,))
         return self._spends("WHERE dataset = ? AND analyst = ?", (dataset, analyst))
 
     def all_spends(self) -> Iterator[Spend]:
         """Every reservation."""
         return self._spends("", ())
 
-    def answered(self, dataset: str, analyst: str, question: str) -> Spend | None:
-        """The committed reservation of a question."""
-        where = "WHERE dataset = ? AND analyst = ? AND question = ? AND state = 'committed'"
-        return next(self._spends(where, (dataset, analyst, question)), None)
+    def answered(self, dataset: str, question: str) -> Spend | None:
+        """The first committed reservation of a question, whoever asked it."""
+        where = "WHERE dataset = ? AND question = ? AND state = 'committed'"
+        return next(self._spends(where, (dataset, question), "closed_by LIMIT 1"), None)
+
+    def spendings(self, dataset: str | None = None, token: str | None = None) -> list[Spending]:
+        """Spends with the time and the hashes of their entries, oldest first."""
+        limits = (("s.dataset", dataset), ("s.token", token))
+        wanted = "".join(f" AND {name} = ?" for name, value in limits if value is not None)
+        rows = self._run(
+            "SELECT e.time, s.dataset, s.analyst, s.question, s.loss, s.state, e.hash, c.hash"  # noqa: S608
+            " FROM {t}spends s JOIN {t}entries e ON e.token = s.token LEFT JOIN {t}entries c ON c.sequence = s.closed_by"
+            f" WHERE e.kind = 'reserve'{wanted} ORDER BY e.sequence",
+            [value for _, value in limits if value is not None],
+        )
+        return [Spending(row[0], row[1], row[2], row[3], _amount(row[4]), row[5], row[6], row[7]) for row in rows]
 
     def add_spend(self, spend: Spend) -> None:
         """A new reservation."""
@@ -190,8 +235,8 @@ class Tables:
         rows = self._run(f"SELECT {_ENTRY} FROM {{t}}entries {rest}", given)  # noqa: S608
         return Entry(*rows[0]) if rows else None
 
-    def _spends(self, where: str, given: Sequence[Any]) -> Iterator[Spend]:
-        rows = self._run(f"SELECT {_SPEND} FROM {{t}}spends {where} ORDER BY token", given)  # noqa: S608
+    def _spends(self, where: str, given: Sequence[Any], order: str = "token") -> Iterator[Spend]:
+        rows = self._run(f"SELECT {_SPEND} FROM {{t}}spends {where} ORDER BY {order}", given)  # noqa: S608
         return (Spend(row[0], row[1], row[2], row[3], _amount(row[4]), row[5], row[6]) for row in rows)
 
 

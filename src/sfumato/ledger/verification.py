@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sfumato.core.errors import SfumatoError
-from sfumato.ledger.accounts import Account, Spend, opened
+from sfumato.ledger.accounts import EVERYBODY, Account, Spend, opened
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import KINDS, Entry, Head, genesis, is_hash
 from sfumato.ledger.store import Tables
@@ -54,9 +54,11 @@ class _Replay:
             self.accounts[owner] = opened(*owner, LossAmount.from_mapping(payload["loss"]), earlier)
         elif entry.kind == "reserve":
             spend = Spend(entry.token, *owner, payload["question"], LossAmount.from_mapping(payload["loss"]))
-            self.accounts[owner] = self.accounts[owner].charged(spend.loss)
+            for account in self._charged(owner):
+                self.accounts[account] = self.accounts[account].charged(spend.loss)
             self.spends[entry.token] = spend
-            self.by_account.setdefault(owner, []).append(entry.token)
+            for account in (owner, (entry.dataset, EVERYBODY)):
+                self.by_account.setdefault(account, []).append(entry.token)
         elif entry.kind == "commit":
             spend = self._open(payload, owner)
             question = (*owner, spend.question)
@@ -66,8 +68,16 @@ class _Replay:
             self.spends[spend.token] = replace(spend, state="committed", closed_by=entry.sequence)
         elif entry.kind == "rollback":
             spend = self._open(payload, owner)
-            self.accounts[owner] = self.accounts[owner].refunded(spend.loss)
+            for account in self._charged(owner):
+                self.accounts[account] = self.accounts[account].refunded(spend.loss)
             self.spends[spend.token] = replace(spend, state="rolled back", closed_by=entry.sequence)
+
+    def _charged(self, owner: tuple[str, str]) -> list[tuple[str, str]]:
+        """The accounts of a spend: the analyst's and, from when there is one, the cap."""
+        cap = (owner[0], EVERYBODY)
+        if owner == cap:
+            raise ValueError("a spend by everybody")
+        return [owner, cap] if cap in self.accounts else [owner]
 
     def _open(self, payload: dict[str, Any], owner: tuple[str, str]) -> Spend:
         spend = self.spends[payload["reservation"]]

@@ -13,9 +13,11 @@ from sfumato.report.inline_svg import inline_svg
 from sfumato.report.markup import Child, Html, definitions, element, joined, table
 from sfumato.report.wording import (
     AGAINST,
+    CLASSES,
     EVIDENCE,
     FIGURES,
     LIMITS,
+    LOSSES,
     RISK,
     number,
     percentage,
@@ -79,11 +81,12 @@ def guarantees(content: CardContent) -> Html:
     if not claims:
         return _section("What is guaranteed", element("p", "Nothing is promised about this release."))
     processes = any(claim.evidence == "process" for claim in claims)
+    measured = any(claim.evidence != "process" for claim in claims)
     said = "Promises about the files were measured on the written files, not taken from the method that made them."
     head = ("Promise", "Measured", "Holds", "Against whom", "How to check it")
     return _section(
         "What is guaranteed",
-        element("p", said + (" Promises about the process rest on an argument." if processes else "")),
+        element("p", (said if measured else "") + (" Promises about the process rest on an argument." if processes else "")),
         table("Guarantees of this release", head, [_claim_row(claim) for claim in claims]),
     )
 
@@ -148,6 +151,11 @@ def composition(content: CardContent) -> Html:
     """Releases about the same people add up."""
     found = content.certificate.composition
     entered = content.certificate.ledger
+    if _only_losses(content):
+        text = "Losses add up. The ledger holds what was spent on this data set, and by whom."
+        if any(claim.ledger_entry is None for claim in content.certificate.claims):
+            text += " This release was not charged to a ledger, so nothing that is asked later will count it."
+        return _section("Together with what else is published", element("p", text))
     if not found:
         text = "No earlier release of this data set was considered."
         if entered == "not entered":
@@ -176,7 +184,9 @@ def principles(points: Sequence[Item]) -> Html:
 
 def limits(content: CardContent) -> Html:
     """What is not promised."""
-    names = {claim.guarantee.split("(")[0] for claim in content.certificate.claims}
+    claims = content.certificate.claims
+    names = {claim.guarantee.split("(")[0] for claim in claims}
+    names |= {LOSSES if claim.evidence == "process" else CLASSES for claim in claims} or {CLASSES}
     lines = [text for needed, text in LIMITS if not needed or names & needed]
     return _section("What it does not protect from", element("ul", *(element("li", line) for line in lines)))
 
@@ -236,15 +246,30 @@ def _claim_row(claim: Claim) -> tuple[Child, ...]:
         how.append(element("span", claim.argument, class_="note"))
     if claim.ledger_entry:
         how.append(element("span", "ledger entry ", _code(claim.ledger_entry), class_="note"))
-    promise = joined([claim.guarantee, element("span", sentence(claim.promised), class_="note")])
-    against = joined(
-        [
-            f"Protects against {claim.protects}." if claim.protects else "",
-            element("span", AGAINST.get(claim.guarantee.split("(")[0], AGAINST[""]), class_="note"),
-        ]
-    )
+    promise = joined([claim.guarantee, element("span", sentence(claim.promised), class_="note"), *_unit(claim)])
+    against = joined(_against(claim))
     holds = _state("holds", "good") if claim.holds else _state("does not hold", "bad")
     return (promise, joined(measured), holds, against, joined(how))
+
+
+def _unit(claim: Claim) -> list[Child]:
+    if claim.neighbours is None:
+        return []
+    return [element("span", f"Unit: {claim.unit}. Compared are data sets with {claim.neighbours}.", class_="note")]
+
+
+def _against(claim: Claim) -> list[Child]:
+    if claim.evidence == "process" and claim.adversary:
+        return [f"Protects {claim.protects}.", element("span", f"Adversary: {claim.adversary}.", class_="note")]
+    return [
+        f"Protects against {claim.protects}." if claim.protects else "",
+        element("span", AGAINST.get(claim.guarantee.split("(")[0], AGAINST[""]), class_="note"),
+    ]
+
+
+def _only_losses(content: CardContent) -> bool:
+    claims = content.certificate.claims
+    return bool(claims) and all(claim.evidence == "process" for claim in claims)
 
 
 def _score_row(score: Score) -> tuple[Child, ...]:

@@ -58,10 +58,17 @@ def _prevent(content: CardContent, certificate: Certificate) -> Item:
         worries.append("nothing is promised")
     if faults:
         worries.append(f"measured and not kept: {', '.join(faults)}")
+    if _rests_on_process(certificate):
+        fine = "the noise was calibrated before the data was looked at; an attack cannot do better than the promise"
+        return _item("1. Prevent, do not repair", worries, fine)
     if not attacks:
         worries.append("no attack was run against the release")
     fine = f"{len(certificate.claims)} guarantees measured on the written files, {attacks} attacks run"
     return _item("1. Prevent, do not repair", worries, fine)
+
+
+def _rests_on_process(certificate: Certificate) -> bool:
+    return bool(certificate.claims) and all(claim.evidence == "process" for claim in certificate.claims)
 
 
 def _default(certificate: Certificate) -> Item:
@@ -80,6 +87,8 @@ def _default(certificate: Certificate) -> Item:
         worries.append("columns that the schema does not describe were published as they are")
     if learnt:
         worries.append(f"bounds or domains were read from the data: {', '.join(learnt)}")
+    if _rests_on_process(certificate):
+        return _item("2. Private by default", worries, "nothing leaves that was computed without noise")
     if not roles:
         worries.append("the columns and their roles are not described")
     elif "quasi" not in roles.values():

@@ -12,7 +12,7 @@ from sfumato.core.certificate import Certificate, Claim
 EVIDENCE = {
     "output": "Anybody can measure it again on the released files.",
     "output+reference": "Anybody who also has a second file can measure it again.",
-    "process": "The files cannot show it; it follows from how they were made.",
+    "process": "The files cannot show it; it follows from how they were made. The ledger shows what it was charged.",
 }
 
 _KNOWS = "Adversary: knows the quasi-identifiers of a person and that the person is in the table."
@@ -41,6 +41,9 @@ FIGURES = {
     "tradeoff": "Every transformation that was looked at: risk against loss, the chosen one marked.",
 }
 
+#: Stands for any guarantee about classes, and for any bound on a privacy loss.
+CLASSES, LOSSES = "a class guarantee", "a privacy loss"
+
 #: What is not protected: shown always, or when one of the named guarantees is claimed.
 LIMITS: tuple[tuple[frozenset[str], str], ...] = (
     (
@@ -61,15 +64,42 @@ LIMITS: tuple[tuple[frozenset[str], str], ...] = (
         "table can still be learnt.",
     ),
     (
-        frozenset(),
+        frozenset({CLASSES}),
         "An adversary who knows more than the quasi-identifiers, for example some sensitive or plain "
         "values, is outside the promise.",
     ),
     (
-        frozenset(),
+        frozenset({CLASSES}),
         "Another release about the same people can undo the protection of both. Enter every release in the ledger.",
     ),
-    (frozenset(), "Columns with the role plain are published as they are."),
+    (frozenset({CLASSES}), "Columns with the role plain are published as they are."),
+    (
+        frozenset({LOSSES}),
+        "What is true of many can still be learnt, and it may be told of somebody who is not in the data at all. "
+        "The promise is that one unit's own data hardly changes what is published.",
+    ),
+    (
+        frozenset({LOSSES}),
+        "The promise is made for one unit. Several that belong together, such as a family, or one person who is several "
+        "units, are protected less the more they are.",
+    ),
+    (
+        frozenset({LOSSES}),
+        "Losses add up: everything else that is answered or published about the same data weakens the promise. The ledger "
+        "keeps the account.",
+    ),
+    (
+        frozenset({LOSSES}),
+        "Bounds, domains and keys that the owner declared are taken to be known to everybody. They are not protected.",
+    ),
+    (
+        frozenset({"ApproxDP"}),
+        "The bound holds except for a probability δ, and nothing is said about that rest.",
+    ),
+    (
+        frozenset({"ConcentratedDP", "RenyiDP"}),
+        "Stated as an ε, the bound depends on the probability δ that one is ready to leave aside.",
+    ),
     (
         frozenset(),
         "No mechanism covers originals on an open share, a printout in the printer or a colleague who "
@@ -83,11 +113,13 @@ def verdict_sentence(certificate: Certificate) -> tuple[str, str]:
     """What is guaranteed in one sentence, and its style: good, warn or bad."""
     if not certificate.claims:
         return "Nothing is guaranteed about this release.", "warn"
+    promised = "; ".join(_promise(claim) for claim in certificate.claims)
+    if not certificate.private and all(claim.evidence == "process" for claim in certificate.claims):
+        return f"A demonstration, not a private release: its noise was seeded. With secret noise: {promised}.", "warn"
     broken = [claim for claim in certificate.claims if not claim.holds]
     if broken:
         named = " and ".join(claim.guarantee for claim in broken)
         return f"This release does not keep what it promises: {named} does not hold.", "bad"
-    promised = "; ".join(_promise(claim) for claim in certificate.claims)
     if not certificate.private:
         return f"A demonstration, not a private release (its randomness was seeded): {promised}.", "warn"
     return f"{sentence(promised)}", "good"

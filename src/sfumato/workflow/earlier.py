@@ -76,7 +76,8 @@ def compare_with_earlier(
         for entry in ledger.releases(view.schema.dataset)
         if entry.hash != entered.hash and entry.sequence < entered.sequence
     ]
-    others = {str(payload.get("sha256")): (name, payload) for name, payload in payloads}
+    # What was made with noise has no classes to intersect: its loss is in the accounts of the same ledger.
+    others = {str(payload.get("sha256")): (name, payload) for name, payload in payloads if payload.get("evidence") != "process"}
     others.pop(digest, None)  # the same rows again tell nothing new
     if not others:
         return {"earlier_releases": 0, "finding": "no earlier release of this dataset is in the ledger"}

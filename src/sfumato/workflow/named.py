@@ -1,19 +1,27 @@
-"""Guarantees, methods, measures and attacks from their names, as recipes, certificates and the command line write them.
+"""Guarantees, methods, measures, attacks and private algorithms from their names, as recipes, certificates and the command
+line write them.
 
 Names are looked up in the public table alone; nothing is imported because a file says so.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import ParameterError, RecipeError, SfumatoError, all_at_once
 from sfumato.core.guarantees.base import ClassGuarantee, Knowledge
 from sfumato.core.params import build
 from sfumato.core.registry import from_mapping
 from sfumato.core.view import Attack, Measure
+
+if TYPE_CHECKING:
+    from sfumato.dp.algorithms.base import Algorithm
+
+#: Folders of `sfumato.dp` in which no algorithm lives: their modules are not loaded to look for one.
+_NO_ALGORITHMS = ("mechanisms", "sensitivity", "accounting", "refute", "sql", "session", "outcomes")
 
 
 def guarantee(given: Mapping[str, Any]) -> ClassGuarantee:
@@ -93,3 +101,51 @@ def measure(given: str | Mapping[str, Any] | Measure) -> Measure:
         raise RecipeError('a measure needs a name, for instance name = "query_error"')
     made: Measure = build(by_key(key), arguments)
     return made
+
+
+def algorithm(given: Mapping[str, Any]) -> Algorithm:
+    """The private algorithm that `{name = "PrivateHistogram", columns = ["age"], epsilon = 1}` describes."""
+    arguments = dict(given)
+    made: Algorithm = build(algorithm_class(arguments.pop("name", None)), arguments)
+    return made
+
+
+def algorithm_class(name: object) -> type[Algorithm]:
+    """The private algorithm of that name."""
+    known = algorithms()
+    if not isinstance(name, str) or name not in known:
+        near = difflib.get_close_matches(str(name), known, n=1)
+        hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(sorted(known))}."
+        raise RecipeError(f"unknown algorithm '{str(name)[:60]}'. {hint}")
+    return known[name]
+
+
+def algorithms() -> dict[str, type[Algorithm]]:
+    """All private algorithms by name: the classes of `sfumato.dp` that turn a table into one artefact."""
+    import sfumato.dp as room
+    from sfumato.dp.algorithms.base import Algorithm
+
+    elsewhere = tuple(f"sfumato.dp.{folder}" for folder in _NO_ALGORITHMS)
+    found = {}
+    for name, module in room._TABLE.items():
+        if name[0].isupper() and not module.startswith(elsewhere):
+            kind = getattr(room, name)
+            if isinstance(kind, type) and issubclass(kind, Algorithm) and dataclasses.is_dataclass(kind):
+                found[name] = kind
+    return found
+
+
+def described(kind: type[Any]) -> dict[str, Any]:
+    """What an algorithm does, in a line, and its parameters with their defaults."""
+    what = (kind.__doc__ or "").strip().split("\n")[0]
+    listed = []
+    for each in dataclasses.fields(kind):
+        if not each.init:
+            continue
+        told = f"{each.name}: {each.type}"
+        if each.default is not dataclasses.MISSING:
+            told += f" = {each.default!r}"
+        elif each.default_factory is not dataclasses.MISSING:
+            told += f" = {each.default_factory()!r}"
+        listed.append(told)
+    return {"what": what, "parameters": listed}

@@ -30,7 +30,7 @@ def save_release(release: Release, folder: Path, format: Format, *, overwrite: b
     """Write the folder; returns its path."""
     if format not in ("parquet", "csv"):
         raise ParameterError("a release is saved as 'parquet' or 'csv'")
-    key = _signing_key(sign)
+    key = signing_key(sign)
     with appearing_folder(folder, overwrite=overwrite) as hidden:
         public, owner = hidden / "public", hidden / "owner"
         public.mkdir(mode=0o755)
@@ -77,22 +77,23 @@ def _write_public(release: Release, public: Path, format: Format, key: SigningKe
     write_bytes(public / "schema.toml", schema.to_toml().encode())
     write_bytes(
         public / "card.html",
-        card_of(release, "public", certificate=certificate, signature=_signed(key)).encode(),
+        card_of(release, "public", certificate=certificate, signature=signed_by(key)).encode(),
     )
     for path in sorted(public.iterdir()):
         files.setdefault(path.name, describe_file(path))
     final = dataclasses.replace(certificate, files=files)
-    _write_certificate(final, public, key)
+    write_certificate(final, public, key)
     return final
 
 
-def _write_certificate(certificate: Certificate, public: Path, key: SigningKey | None) -> None:
+def write_certificate(certificate: Certificate, public: Path, key: SigningKey | None) -> None:
+    """The certificate and, with a key, the owner's signature over it."""
     plain = certificate.to_mapping()
-    write_bytes(public / "certificate.json", _pretty(plain))
+    write_bytes(public / "certificate.json", pretty(plain))
     if key is not None:
         from sfumato.workflow.signing import sign_certificate
 
-        write_bytes(public / "signature.json", _pretty(sign_certificate(plain, key)))
+        write_bytes(public / "signature.json", pretty(sign_certificate(plain, key)))
 
 
 def _write_owner(release: Release, owner: Path, certificate: Certificate, key: SigningKey | None) -> None:
@@ -101,11 +102,11 @@ def _write_owner(release: Release, owner: Path, certificate: Certificate, key: S
     scores = [
         {**dataclasses.asdict(dataclasses.replace(score, parts={})), "parts": dict(score.parts)} for score in release.owner.scores
     ]
-    page = card_of(release, "owner", certificate=certificate, signature=_signed(key))
+    page = card_of(release, "owner", certificate=certificate, signature=signed_by(key))
     written = {
         "card.html": page.encode(),
-        "scores.json": _pretty({"scores": scores, "loss_per_attribute": dict(release.owner.loss_per_attribute)}),
-        "details.json": _pretty(plain_details(release.details)),
+        "scores.json": pretty({"scores": scores, "loss_per_attribute": dict(release.owner.loss_per_attribute)}),
+        "details.json": pretty(plain_details(release.details)),
         "schema.toml": release.owner.schema.to_toml().encode(),
         "recipe.toml": _recipe(release),
     }
@@ -130,7 +131,8 @@ def _recipe(release: Release) -> bytes:
     return tomlkit.dumps(_without_none(listed)).encode()
 
 
-def _signing_key(path: Path | None) -> SigningKey | None:
+def signing_key(path: Path | None) -> SigningKey | None:
+    """The key in a file, if one is named."""
     if path is None:
         return None
     from sfumato.wire.signatures import SigningKey
@@ -138,11 +140,13 @@ def _signing_key(path: Path | None) -> SigningKey | None:
     return SigningKey.load(path)
 
 
-def _signed(key: SigningKey | None) -> str:
+def signed_by(key: SigningKey | None) -> str:
+    """Who signs, in words; empty without a key."""
     return "" if key is None else f"signed by the key {key.public.identity}"
 
 
-def _pretty(value: Any) -> bytes:
+def pretty(value: Any) -> bytes:
+    """JSON for a person to read."""
     return (json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 

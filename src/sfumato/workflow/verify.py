@@ -1,8 +1,8 @@
 """`verify`: check a release from its files alone, whoever wrote them.
 
 Digests, form, signature, and every guarantee whose evidence is in the files is measured again; claims that
-need a second file are measured when it is given. A hostile folder gets a verdict, never a crash, and
-nothing outside it is read.
+need a second file are measured when it is given, and claims about a process are looked up in the ledger that paid
+for them. A hostile folder gets a verdict, never a crash, and nothing outside it is read.
 """
 
 from __future__ import annotations
@@ -26,11 +26,14 @@ from sfumato.workflow.untrusted import UntrustedFolder, quoted
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sfumato.ledger.ledger import Ledger
     from sfumato.measures.guarantees.examined import Measurement
+    from sfumato.workflow.claims import References
 
 CERTIFICATE = "certificate.json"
 SIGNATURE = "signature.json"
 DATA_FILES = ("data.parquet", "data.csv")
+RESULT = "result.json"  # a private result that is no table
 UNSIGNED = "the release is not signed: digests without a signature prove nothing about who made it"
 
 
@@ -94,13 +97,18 @@ class Verification:
 
 
 def verify(
-    folder: str | Path, *, original: Any = None, population: Any = None, public_key: str | Path | None = None
+    folder: str | Path,
+    *,
+    original: Any = None,
+    population: Any = None,
+    public_key: str | Path | None = None,
+    ledger: Ledger | str | Path | None = None,
 ) -> Verification:
     """Check the release in `folder` (the one with `public/` in it, or the public folder itself).
 
     `original` and `population` are tables or files for claims that compare with them. `public_key` names
     the file of the key you expect the signature from; without it a signature is checked against the key it
-    brings along.
+    brings along. `ledger` is where claims about a process, such as differential privacy, were paid for.
     """
     place = Path(folder)
     if not place.is_dir():
@@ -121,9 +129,9 @@ def verify(
             schema = read_schema(certificate)
             findings.append(_check_files(public, certificate, Path(private)))
             findings.append(_check_signature(public, content, public_key))
-            table = _read_data(certificate, schema, Path(private))
-            findings.append(Finding("data", True, f"{counted(table.num_rows, 'row')}, {counted(table.num_columns, 'column')}"))
-            findings.extend(_check_claims(certificate, schema, table, Path(private), original, population))
+            table = _read_content(certificate, schema, Path(private), findings)
+            compared = _references(schema, original, population)
+            findings.extend(_check_claims(certificate, schema.replace(folder=private), table, compared, ledger))
     except VerificationFailed as error:
         findings.append(Finding("release", False, str(error)))
     return Verification(str(place), tuple(findings), certificate)
@@ -198,6 +206,19 @@ def _check_signature(public: UntrustedFolder, content: Any, public_key: str | Pa
     return Finding("signature", trusted, text)
 
 
+def _read_content(certificate: Certificate, schema: Schema, private: Path, findings: list[Finding]) -> pa.Table | None:
+    """The rows, or None for a result that is plain data; either must be readable."""
+    if RESULT not in certificate.files or any(name in certificate.files for name in DATA_FILES):
+        table = _read_data(certificate, schema, private)
+        findings.append(Finding("data", True, f"{counted(table.num_rows, 'row')}, {counted(table.num_columns, 'column')}"))
+        return table
+    if schema.columns:
+        raise VerificationFailed("the certificate describes columns of a table, but the release has none")
+    untrusted.parse_json((private / RESULT).read_bytes(), "the result")
+    findings.append(Finding("data", True, "plain data in result.json"))
+    return None
+
+
 def _read_data(certificate: Certificate, schema: Schema, private: Path) -> pa.Table:
     from sfumato.data.readers import read_file
 
@@ -255,22 +276,33 @@ def _is_plain_type(kind: pa.DataType) -> bool:
     return bool(text or (fixed and not types.is_dictionary(kind)))
 
 
-def _check_claims(
-    certificate: Certificate, schema: Schema, table: pa.Table, private: Path, original: Any, population: Any
-) -> list[Finding]:
+def _references(schema: Schema, original: Any, population: Any) -> References:
     from sfumato.workflow.claims import References
 
-    described = schema.replace(folder=str(private))
-    references = References(_original(original, schema), _population(population))
-    return [replace(_check_claim(claim, described, table, references), claim=True) for claim in certificate.claims]
+    return References(_original(original, schema), _population(population))
 
 
-def _check_claim(claim: Claim, schema: Schema, table: pa.Table, references: Any) -> Finding:
+def _check_claims(
+    certificate: Certificate, schema: Schema, table: pa.Table | None, references: References, ledger: Ledger | str | Path | None
+) -> list[Finding]:
+    from sfumato.workflow.process_claims import check_process_claim
+
+    findings = []
+    for claim in certificate.claims:
+        if claim.evidence == "process":
+            found = Finding(claim.guarantee[:80], *check_process_claim(claim, certificate, ledger))
+        elif table is None:
+            found = Finding(claim.guarantee[:80], False, "the claim is about a table, and the release has none")
+        else:
+            found = _check_claim(claim, schema, table, references)
+        findings.append(replace(found, claim=True))
+    return findings
+
+
+def _check_claim(claim: Claim, schema: Schema, table: pa.Table, references: References) -> Finding:
     from sfumato.workflow.claims import RECORDS_PER_CLASS, counts_units, measure_all
 
     name = claim.guarantee[:80]
-    if claim.evidence == "process":
-        return Finding(name, None, "rests on how it was made, which files cannot show")
     try:
         guarantee = named.guarantee({**claim.parameters, "name": claim.guarantee.split("(")[0]})
         if (guarantee.key, guarantee.claim(), guarantee.evidence) != (

@@ -25,15 +25,15 @@ class Entry:
 def ledger_timeline(entries: Sequence[Entry]) -> str:
     """A row per data set, a mark per release, this release marked."""
     names = sorted({entry.dataset for entry in entries})
-    moments = [_moment(entry.created) for entry in entries]
+    moments = [moment(entry.created) for entry in entries]
     with board(7.2, 1.15 + 0.45 * max(len(names), 1)) as drawn:
         axes = drawn.axes()
         for place in range(len(names)):
             axes.axhline(place, color=GRID, linewidth=1)
-        for i, (entry, moment) in enumerate(zip(entries, moments, strict=True)):
+        for i, (entry, when) in enumerate(zip(entries, moments, strict=True)):
             place = names.index(entry.dataset)
             mark = axes.scatter(
-                [moment], [place], s=110 if entry.current else 60, color=SECOND if entry.current else ACCENT,
+                [when], [place], s=110 if entry.current else 60, color=SECOND if entry.current else ACCENT,
                 zorder=3, linewidth=0,
             )  # fmt: skip
             mark.set_gid(f"release-{i}")
@@ -43,7 +43,7 @@ def ledger_timeline(entries: Sequence[Entry]) -> str:
             if entry.current:
                 axes.annotate(
                     "this release",
-                    (moment, place),
+                    (when, place),
                     (0, 9),
                     textcoords="offset points",
                     ha="center",
@@ -56,13 +56,14 @@ def ledger_timeline(entries: Sequence[Entry]) -> str:
         if moments:
             pad = max((max(moments) - min(moments)) * 0.08, 0.5)
             axes.set_xlim(min(moments) - pad, max(moments) + pad)
-        _date_axis(axes, moments)
+        date_axis(axes, moments)
         axes.spines["left"].set_visible(False)
         text = f"{len(entries):,} releases of {len(names):,} data sets."
         return finished(drawn, "ledger-timeline", "Releases in the ledger", text)
 
 
-def _date_axis(axes: object, moments: Sequence[float]) -> None:
+def date_axis(axes: object, moments: Sequence[float]) -> None:
+    """Dates along the bottom of a drawing whose places are days."""
     from matplotlib.axes import Axes
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -80,12 +81,12 @@ def _date_text(day: float) -> str:
         return ""
 
 
-def _moment(created: str) -> float:
+def moment(created: str) -> float:
     """Days since the year 1, with the time of day as a fraction, in UTC."""
     try:
-        moment = datetime.datetime.fromisoformat(created)
+        time = datetime.datetime.fromisoformat(created)
     except ValueError:
         raise InputError("a ledger entry has a time that is not in ISO form") from None
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(datetime.UTC)
-    return moment.toordinal() + (moment.hour * 3600 + moment.minute * 60 + moment.second) / 86400
+    if time.tzinfo is not None:
+        time = time.astimezone(datetime.UTC)
+    return time.toordinal() + (time.hour * 3600 + time.minute * 60 + time.second) / 86400

@@ -1,0 +1,112 @@
+"""The command that releases one private artefact: a histogram, clusters, a top list, a synthetic table."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.cli.ledger import DEFAULT, Place, ledger_name
+from sfumato.cli.output import Json, Quiet, answer, shown_progress
+from sfumato.cli.query import Analyst, Format, Overwrite, Seed, Sign, check_output, open_session, publish_outcome
+from sfumato.core.errors import ParameterError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(publish)
+
+
+def publish(
+    method: Annotated[str | None, typer.Argument(help="The algorithm; --list names them all.")] = None,
+    data: Annotated[str | None, typer.Argument(help="The file of the table, or the URL of a database.")] = None,
+    schema: Annotated[str | None, typer.Option("--schema", "-s", help="The schema (TOML) of the table.")] = None,
+    table: Annotated[str | None, typer.Option("--table", help="The table of the database.")] = None,
+    parameters: Annotated[
+        list[str] | None, typer.Option("--set", help="A parameter as NAME=VALUE, the value as in TOML; may be repeated.")
+    ] = None,
+    ledger: Place = DEFAULT,
+    analyst: Analyst = "analyst",
+    output: Annotated[str, typer.Option("--output", "-o", help="The folder of the release.")] = "out",
+    format: Format = "csv",
+    sign: Sign = None,
+    overwrite: Overwrite = False,
+    seed: Seed = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the algorithms with their parameters.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a private algorithm on a table, pay for it and publish what it made."""
+    if listed:
+        _list(method, json)
+        return
+    if method is None or data is None or schema is None:
+        raise ParameterError("publish needs a method, a table and --schema; `sfumato publish --list` names the methods.")
+    from sfumato.engines.sources import read
+    from sfumato.workflow import named
+
+    algorithm = named.algorithm({"name": method, **_settings(parameters or ())})
+    check_output(output, format, sign, overwrite)
+    session = open_session(read(data, schema=schema, table=table), ledger=ledger, analyst=analyst, seed=seed)
+    with shown_progress(json, quiet) as progress:
+        outcome = session.release(algorithm, progress=progress)
+    made = publish_outcome(outcome, output, format, sign, overwrite)
+    _told(made, session.remaining(), output, ledger, json)
+
+
+def _told(made: Any, left: Any, output: str, ledger: str, json: bool) -> None:
+    from sfumato.workflow.artefact import is_table
+    from sfumato.workflow.querying import amount
+
+    certificate = made.certificate
+    loss = amount(made.guarantees[0])
+    told = {
+        "dataset": certificate.dataset,
+        "method": dict(certificate.method),
+        "rows": made.data.num_rows if is_table(made.data) else None,
+        "claims": certificate.to_mapping()["claims"],
+        "loss": loss.to_mapping() if hasattr(loss, "to_mapping") else loss,
+        "left": None if left is None else left.to_mapping(),
+        "ledger": certificate.ledger,
+        "private": certificate.private,
+        "notices": list(certificate.notices),
+        "folder": output,
+    }
+    what = f"{made.data.num_rows:,} rows" if is_table(made.data) else "a result"
+    lines = [f"made      {what} about '{certificate.dataset}' with {certificate.method.get('name')}"]
+    lines += [f"safe      {claim.promised}" for claim in certificate.claims if claim.holds]
+    lines += [f"cost      {loss} (ledger entry {certificate.ledger[:16]}…)" if made.entered else f"cost      {loss}, not charged"]
+    lines += [] if left is None else [f"left      {left}"]
+    lines += [f"notice    {notice}" for notice in certificate.notices]
+    lines += [f"saved     {output}/public to give away, {output}/owner to keep"]
+    lines += [f"check     sfumato verify {output} --ledger {ledger_name(ledger)}"]
+    answer(told, lines, json)
+
+
+def _settings(given: list[str] | tuple[str, ...]) -> dict[str, Any]:
+    """`k=3` and `columns=["age"]` as TOML; a value that is no TOML, such as 1/10 or age, is a text."""
+    found: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ParameterError("--set is written as NAME=VALUE, for instance --set epsilon=0.5")
+        try:
+            found[name.strip()] = tomllib.loads(f"value = {value.strip()}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[name.strip()] = value.strip()
+    return found
+
+
+def _list(method: str | None, json: bool) -> None:
+    from sfumato.workflow import named
+
+    known = named.algorithms()
+    if method is not None:
+        known = {method: named.algorithm_class(method)}
+    told = {name: named.described(kind) for name, kind in sorted(known.items())}
+    lines = []
+    for name, about in told.items():
+        lines += [f"{name}: {about['what']}"]
+        lines += [f"    {parameter}" for parameter in about["parameters"]]
+    answer({"algorithms": told}, lines or ["no algorithm is installed"], json)

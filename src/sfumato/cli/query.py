@@ -1,0 +1,174 @@
+"""The command that asks a sensitive table: explained before it costs, answered with margins, charged to the ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.ledger import DEFAULT, Delta, Epsilon, Place, Rho, ledger_name
+from sfumato.cli.output import Json, answer
+from sfumato.core.errors import ParameterError
+from sfumato.core.guarantees.loss import PureDP
+
+if TYPE_CHECKING:
+    from sfumato.dp.session import Session
+
+Analyst = Annotated[str, typer.Option("--analyst", help="Who asks; the owner grants budgets by this name.")]
+Seed = Annotated[str | None, typer.Option("--seed", help="Make a repeatable demonstration.")]
+Sign = Annotated[str | None, typer.Option("--sign", help="Sign with the key in this file.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release.")]
+#: The budget of a session that only explains.
+_NOTHING = PureDP(0)
+Format = Annotated[str, typer.Option("--format", help="parquet or csv, for a table.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(query)
+
+
+def query(
+    question: Annotated[str, typer.Argument(help="The question in SQL.")],
+    data: Annotated[str | None, typer.Option("--data", "-d", help="The file of the table.")] = None,
+    schema: Annotated[str | None, typer.Option("--schema", "-s", help="The schema (TOML) of the table.")] = None,
+    table: Annotated[
+        list[str] | None, typer.Option("--table", help="A table by name, as NAME=PLACE:SCHEMA; may be repeated.")
+    ] = None,
+    ledger: Place = DEFAULT,
+    analyst: Analyst = "analyst",
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say what it costs and how exact it is; ask nothing.")] = False,
+    within: Annotated[str | None, typer.Option("--within", help="Say what it takes to be so exact; ask nothing.")] = None,
+    confidence: Annotated[float, typer.Option("--confidence", help="How sure the margins are.")] = 0.95,
+    rows: Annotated[int | None, typer.Option("--rows", min=1, help="With --within: rows you expect in a group.")] = None,
+    max_rows: Annotated[
+        int, typer.Option("--max-rows-per-group", min=1, help="At most so many rows of a unit count in a group.")
+    ] = 1,
+    max_groups: Annotated[int, typer.Option("--max-groups", min=1, help="A unit counts in at most so many groups.")] = 1,
+    bounding: Annotated[str, typer.Option("--bounding", help="Which rows count: sample or truncate.")] = "sample",
+    order: Annotated[list[str] | None, typer.Option("--order", help="With truncate: the first rows by this column.")] = None,
+    unit: Annotated[str | None, typer.Option("--unit", help="The column that names the unit, if the schema does not.")] = None,
+    public: Annotated[list[str] | None, typer.Option("--public", help="A public table, as NAME=PLACE; may be repeated.")] = None,
+    keys: Annotated[list[str] | None, typer.Option("--keys", help="Values of a grouping key, as NAME=VALUE,VALUE.")] = None,
+    version: Annotated[str, typer.Option("--data-version", help="Tells versions of the data apart.")] = "",
+    output: Annotated[str | None, typer.Option("--output", "-o", help="Publish the answer into this folder as well.")] = None,
+    format: Format = "csv",
+    sign: Sign = None,
+    overwrite: Overwrite = False,
+    seed: Seed = None,
+    json: Json = False,
+) -> None:
+    """Ask a sensitive table in SQL and get noisy answers with margins, under a budget."""
+    from sfumato.workflow.querying import amount_asked, key_values, public_tables, tables_of
+
+    asked = amount_asked(epsilon, delta, rho)
+    telling = explain or within is not None
+    if not asked and within is None:
+        raise ParameterError("say what the answer may cost: --epsilon, --epsilon with --delta, or --rho")
+    if output is not None and not telling:
+        check_output(output, format, sign, overwrite)
+    session = open_session(
+        tables_of(data, schema, table or ()),
+        **({"budget": _NOTHING} if telling else {"ledger": ledger}),
+        analyst=analyst,
+        unit=unit,
+        public=public_tables(public or ()),
+        max_rows=max_rows,
+        max_groups=max_groups,
+        bounding=bounding,
+        order=tuple(order or ()),
+        version=version,
+        seed=seed,
+    )
+    declared = key_values(keys or ())
+    if within is not None:
+        wanted = _number(within)
+        _told(session.cost(question, within=wanted, confidence=confidence, rows=rows, delta=delta, keys=declared), json)
+    elif explain:
+        _told(session.explain(question, confidence=confidence, keys=declared, **asked), json)
+    else:
+        _answered(session, question, {**asked, "keys": declared}, confidence, ledger, (output, format, sign, overwrite), json)
+
+
+def open_session(tables: Any, *, seed: str | None = None, **options: Any) -> Session:
+    """A session over tables; a seed of digits counts as the number."""
+    from sfumato.dp.session import Session
+
+    return Session(tables, seed=int(seed) if seed is not None and seed.isdecimal() else seed, **options)
+
+
+def publish_outcome(outcome: Any, output: str, format: str, sign: str | None, overwrite: bool) -> Any:
+    """Certify and save what a session returned; returns the artefact."""
+    from sfumato.workflow.artefact import publish_artefact
+
+    made = publish_artefact(outcome)
+    made.save(output, format, overwrite=overwrite, sign=sign)  # type: ignore[arg-type]
+    return made
+
+
+def _answered(
+    session: Session,
+    question: str,
+    asked: dict[str, Any],
+    confidence: float,
+    ledger: str,
+    target: tuple[str | None, str, str | None, bool],
+    json: bool,
+) -> None:
+    from sfumato.workflow.querying import amount, answer_lines, cost_lines, rows_of
+
+    got = session.sql(question, **asked)
+    left = session.remaining()
+    margins = got.margins(confidence)
+    told: dict[str, Any] = {
+        "rows": rows_of(got.table),
+        "standard_errors": rows_of(got.errors),
+        "margins": rows_of(margins),
+        "confidence": confidence,
+        "loss": _mapping(amount(got.loss)),
+        "entry": got.entry,
+        "repeated": got.repeated,
+        "left": None if left is None else left.to_mapping(),
+        "ledger": ledger_name(ledger),
+        "private": bool(got.outcome.details.get("private")),
+    }
+    lines = answer_lines(got.table, margins)
+    lines += ["", f"margins   ± at {confidence:.0%} confidence; {got.loss.claim()}"]
+    lines += cost_lines(got.loss, got.entry, got.repeated, left)
+    if not told["private"]:
+        lines.append("notice    a demonstration: the noise was seeded, so nobody is protected")
+    output, format, sign, overwrite = target
+    if output is not None:
+        publish_outcome(got.outcome, output, format, sign, overwrite)
+        told["folder"] = output
+        lines.append(f"published {output} (check it with: sfumato verify {output} --ledger {ledger_name(ledger)})")
+    answer(told, lines, json)
+
+
+def _told(explanation: Any, json: bool) -> None:
+    answer(explanation.to_mapping(), [*str(explanation).split("\n"), "", "nothing was asked and nothing was spent"], json)
+
+
+def check_output(output: str, format: str, sign: str | None, overwrite: bool) -> None:
+    """Refuse a place or a key that cannot be used before anything is spent."""
+    from sfumato.workflow.appearing import check_place
+    from sfumato.workflow.saving import signing_key
+
+    if format not in ("parquet", "csv"):
+        raise ParameterError("a table is saved as 'parquet' or 'csv'")
+    check_place(Path(output).absolute(), overwrite=overwrite)
+    signing_key(None if sign is None else Path(sign))
+
+
+def _number(text: str) -> float:
+    from sfumato.core.exact import exact
+
+    return float(exact(text, "--within"))
+
+
+def _mapping(value: Any) -> Any:
+    return value.to_mapping() if hasattr(value, "to_mapping") else value

@@ -1,0 +1,254 @@
+"""A private histogram: counts over declared categories, declared bins, or a grid of several columns, released once.
+
+Count the rows (or units) in every cell of a partition fixed without the data, add integer noise to each cell, also to
+the empty ones. Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity in private data analysis", TCC 2006.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.exact import Number
+from sfumato.core.guarantees.loss import LossGuarantee, Neighbours
+from sfumato.core.outcome import Outcome
+from sfumato.core.params import require
+from sfumato.core.progress import Progress, silent
+from sfumato.core.randomness import Randomness, default
+from sfumato.data.microdata import Microdata
+from sfumato.dp.algorithms.base import Algorithm
+from sfumato.dp.algorithms.contributions import Bounding, check_bounding, check_order, keep_per_unit, random_keys, ranks
+from sfumato.dp.algorithms.declared_values import (
+    Axis,
+    Categories,
+    Codes,
+    category_codes,
+    check_unit,
+    clamped_numbers,
+    declared_axis,
+    declared_categories,
+    read,
+    refuse,
+    unit_codes,
+)
+from sfumato.dp.algorithms.spending import Spending
+from sfumato.dp.mechanisms.base import Error
+from sfumato.dp.outcomes import private_outcome
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Every cell gets noise, empty or not, so that all of them must fit into memory.
+MAX_CELLS = 20_000_000
+
+
+@dataclass(frozen=True)
+class Bins:
+    """A column of numbers in half-open bins, the last one closed; numbers outside count in the outermost bins."""
+
+    axis: Axis
+    edges: tuple[float, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of bins."""
+        return len(self.edges) - 1
+
+    def codes(self, column: pa.ChunkedArray) -> Codes:
+        """The bin of each value, -1 where it is missing."""
+        numbers, present = clamped_numbers(column, self.axis)
+        place = np.searchsorted(np.array(self.edges), numbers, side="right") - 1
+        return np.where(present, np.clip(place, 0, self.size - 1), -1)
+
+
+@dataclass(frozen=True)
+class PrivateHistogram(Algorithm):
+    """Noisy counts of all combinations of declared categories and bins.
+
+    Whoever sees the counts, and knows everything but the noise, learns almost nothing from one unit's coming or going
+    (`add_remove`) or from the replacement of its rows (`replace`). A unit is one value of the schema's unit column and
+    keeps at most `rows` rows; without a unit column it is a record.
+
+    `columns` are counted together. A column of numbers needs `bins`: how many of equal width between its declared
+    bounds, or their edges; whole numbers without `bins` are counted one by one. `count` says what is counted: "rows",
+    or "units", where a unit counts once in each of at most `rows` cells. `bounding` and `order` say which rows of a unit
+    are kept. `non_negative` raises negative counts to 0, after the noise: sums over many cells are then biased.
+
+    >>> PrivateHistogram(("sex",), epsilon=1, rows=100).error().deviation   # at most 100 visits per person
+    141.4213562373095
+    """
+
+    columns: Sequence[str]
+    epsilon: Number | None = None
+    rho: Number | None = None
+    bins: Mapping[str, int | Sequence[float]] = field(default_factory=dict)
+    rows: int = 1
+    count: Literal["rows", "units"] = "rows"
+    bounding: Bounding = "sample"
+    order: str | None = None
+    neighbours: Neighbours = "add_remove"
+    non_negative: bool = False
+
+    def __post_init__(self) -> None:
+        columns = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "bins", {name: _checked_bins(name, given) for name, given in dict(self.bins).items()})
+        require(len(columns) >= 1, "a histogram needs at least one column")
+        require(len(set(columns)) == len(columns), "a histogram names each column once")
+        require(set(self.bins) <= set(columns), "bins are given for columns of the histogram only")
+        require(self.count in ("rows", "units"), "count is rows or units")
+        check_bounding(self.rows, self.bounding)
+        self.loss()
+
+    def sensitivity(self) -> tuple[int, int]:
+        """(L1, squared L2) of all counts together: a unit's rows may all lie in one cell; as a unit it counts there once."""
+        squared = self.rows**2 if self.count == "rows" else self.rows
+        return (self.rows, squared) if self.neighbours == "add_remove" else (2 * self.rows, 2 * squared)
+
+    def loss(self) -> LossGuarantee:
+        return self._spending.guarantee(self.neighbours)
+
+    def error(self) -> Error:
+        """Of one cell, before negative counts are raised."""
+        return self._spending.error(*self.sensitivity())
+
+    def run(self, data: Microdata, *, randomness: Randomness | None = None, progress: Progress = silent) -> Outcome[pa.Table]:
+        """An Arrow table with one row per cell: its categories or bin edges (`name_from`, `name_to`) and its `count`."""
+        source = randomness or default()
+        cells, unit = self._declared(data)
+        progress("counting", 0, 0)
+        exact_counts = self.counts(data, source)
+        spending = self._spending
+        l1, l2_squared = self.sensitivity()
+        noisy = exact_counts + spending.noise(exact_counts.size, l1, l2_squared, source)
+        released = np.maximum(noisy, 0) if self.non_negative else noisy
+        guarantee = spending.guarantee(self.neighbours, unit or "record")
+        return private_outcome(
+            _table(cells, released),
+            guarantee,
+            {"name": self.name, **self.parameters()},
+            argument=f"the cells are declared; all counts together change by at most {l1} in L1 ({l2_squared} in squared L2) "
+            f"and each carries discrete {spending.law} noise with the parameter {spending.noise_parameter(l1, l2_squared)}",
+            randomness=source,
+            dataset=data.schema.dataset,
+            deviation=self.error().deviation,
+        )
+
+    def counts(self, data: Microdata, randomness: Randomness | None = None) -> NDArray[np.int64]:
+        """The exact counts after bounding, cell by cell: the owner's, not for release."""
+        cells, unit = self._declared(data)
+        table = read(data, [*self.columns, unit, self.order])
+        code = np.zeros(table.num_rows, dtype=np.int64)
+        inside = np.ones(table.num_rows, dtype=np.bool_)
+        for cell in cells:
+            column = table.column(cell.axis.name if isinstance(cell, Bins) else cell.name)
+            own = cell.codes(column) if isinstance(cell, Bins) else category_codes(column, cell)
+            inside &= own >= 0
+            code = code * _size(cell) + own
+        units = unit_codes(table, unit)
+        rows = np.flatnonzero(inside & (units >= 0))
+        code, units = code[rows], units[rows]
+        if unit is not None:
+            keys = [ranks(table.column(self.order))[rows]] if self.order else []
+            kept = self._kept(units, code, keys, randomness or default())
+            code = code[kept]
+        return np.bincount(code, minlength=math.prod(map(_size, cells))).astype(np.int64)
+
+    def _kept(self, units: Codes, code: Codes, keys: list[Codes], randomness: Randomness) -> Codes:
+        rows = np.arange(code.size)
+        if self.count == "units":
+            # Each unit once per cell, its earliest row there, before the number of cells is bounded.
+            order = np.lexsort([*reversed(keys), code, units])
+            first = np.ones(order.size, dtype=np.bool_)
+            first[1:] = (units[order][1:] != units[order][:-1]) | (code[order][1:] != code[order][:-1])
+            rows = np.sort(order[first])
+        chosen: list[NDArray[np.generic]] = (
+            [random_keys(rows.size, randomness)]
+            if self.bounding == "sample"
+            else [*(key[rows] for key in keys), *([code[rows]] if keys else [])]
+        )
+        return rows[keep_per_unit(units[rows], self.rows, *chosen)]
+
+    @property
+    def _spending(self) -> Spending:
+        return Spending.of(self.epsilon, self.rho)
+
+    def _declared(self, data: Microdata) -> tuple[tuple[Bins | Categories, ...], str | None]:
+        faults: list[str] = []
+        unit = check_unit(data, self.rows, faults)
+        if self.order is not None and self.order not in data.column_names:
+            faults.append(f"there is no column '{self.order}' in the data to order rows by")
+        cells = [self._cell(data, name, faults) for name in self.columns]
+        found = tuple(cell for cell in cells if cell is not None)
+        total = math.prod(map(_size, found))
+        if total > MAX_CELLS:
+            faults.append(f"{total:,} cells are too many (at most {MAX_CELLS:,}); use fewer columns or wider bins")
+        refuse(data, self.name, faults)
+        if unit is not None:
+            check_order(data, self.bounding, self.order)
+        return found, unit
+
+    def _cell(self, data: Microdata, name: str, faults: list[str]) -> Bins | Categories | None:
+        given = self.bins.get(name)
+        described = data.schema.columns.get(name)
+        if isinstance(given, tuple):
+            # Edges that the caller states are a declaration, whatever the schema says.
+            before = len(faults)
+            declared_axis(data, name, faults)
+            faults[before:] = [fault for fault in faults[before:] if not fault.startswith("the bounds of")]
+            return Bins(Axis(name, given[0], given[-1]), given) if len(faults) == before else None
+        if given is None and (described is None or described.bounds is None):
+            return declared_categories(data, name, faults)
+        axis = declared_axis(data, name, faults)
+        if axis is None:
+            return None
+        if isinstance(given, int):
+            return Bins(axis, tuple(float(edge) for edge in np.linspace(axis.low, axis.high, given + 1)))
+        first, last = math.ceil(axis.low), math.floor(axis.high)
+        if not axis.whole or not 0 <= last - first < MAX_CELLS:
+            faults.append(
+                f"column '{name}' holds numbers; say how they are grouped: bins = {{\"{name}\": 20}} or a list of edges"
+            )
+            return None
+        return Bins(Axis(name, first, last, True), tuple(float(edge) for edge in range(first, last + 2)))
+
+
+def _checked_bins(name: str, given: int | Sequence[float]) -> int | tuple[float, ...]:
+    if isinstance(given, int) and not isinstance(given, bool):
+        require(given >= 1, f"the bins of '{name}' number at least 1")
+        return given
+    require(not isinstance(given, (str, bool, float)), f"the bins of '{name}' are a number of bins or a list of edges")
+    edges = tuple(float(edge) for edge in given)  # type: ignore[union-attr]
+    ascending = all(a < b for a, b in zip(edges, edges[1:], strict=False))
+    require(
+        len(edges) >= 2 and ascending and all(map(math.isfinite, edges)),
+        f"the edges of '{name}' are two or more ascending numbers",
+    )
+    return edges
+
+
+def _size(cell: Bins | Categories) -> int:
+    return cell.size if isinstance(cell, Bins) else len(cell.values)
+
+
+def _table(cells: Sequence[Bins | Categories], counts: NDArray[np.int64]) -> pa.Table:
+    import pyarrow as pa
+
+    columns: dict[str, pa.Array] = {}
+    for cell, place in zip(cells, np.unravel_index(np.arange(counts.size), [_size(cell) for cell in cells]), strict=True):
+        if isinstance(cell, Categories):
+            columns[cell.name] = pa.array(np.array(cell.values, dtype=object)[place], pa.string())
+        elif cell.axis.whole and all(b - a == 1 for a, b in zip(cell.edges, cell.edges[1:], strict=False)):
+            columns[cell.axis.name] = pa.array(np.array(cell.edges[:-1], dtype=np.int64)[place])
+        else:
+            edges = np.array(cell.edges)
+            columns[f"{cell.axis.name}_from"], columns[f"{cell.axis.name}_to"] = (
+                pa.array(edges[place]),
+                pa.array(edges[place + 1]),
+            )
+    return pa.table({**columns, "count": pa.array(counts, pa.int64())})

@@ -1,0 +1,128 @@
+"""All quantiles of a column from one private release: a tree of noisy counts between declared bounds.
+
+Cut the declared range into leaves of equal width, count them in a tree, add noise to every node, make the tree
+consistent and read off any number of quantiles. See `count_tree`.
+Hay, Rastogi, Miklau, Suciu, "Boosting the accuracy of differentially private histograms through consistency",
+PVLDB 2010.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.exact import Number
+from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.core.outcome import Outcome
+from sfumato.core.params import require
+from sfumato.core.progress import Progress, silent
+from sfumato.core.randomness import Randomness, default
+from sfumato.data.microdata import Microdata
+from sfumato.dp.algorithms.base import Algorithm
+from sfumato.dp.algorithms.contributions import Bounding, check_bounding
+from sfumato.dp.algorithms.count_tree import BRANCHING, noisy_tree, quantile, rank_deviation, tree_sensitivity
+from sfumato.dp.algorithms.declared_values import Axis, check_unit, declared_axis, refuse
+from sfumato.dp.algorithms.histogram import PrivateHistogram
+from sfumato.dp.algorithms.spending import Spending
+from sfumato.dp.mechanisms.base import Error
+from sfumato.dp.outcomes import private_outcome
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class PrivateQuantiles(Algorithm):
+    """Quantiles of one column of numbers; however many are asked for, they cost the same.
+
+    Whoever sees them, and knows everything but the noise, learns almost nothing from one unit's coming or going. A
+    unit (a value of the schema's unit column, else a record) keeps at most `rows` rows.
+
+    `leaves` is the resolution: values are told apart down to the declared width divided by it; a column of whole
+    numbers with no more values than that gets one leaf per value. The cost of a finer resolution is one more level of
+    noise for each factor of `branching`.
+
+    >>> PrivateQuantiles("income", (0.25, 0.5, 0.75), epsilon=1).error().deviation < 30   # in ranks, whatever the table's size
+    True
+    """
+
+    column: str
+    quantiles: Sequence[float] = (0.5,)
+    epsilon: Number | None = None
+    rho: Number | None = None
+    leaves: int = BRANCHING**3
+    branching: int = BRANCHING
+    rows: int = 1
+    bounding: Bounding = "sample"
+    order: str | None = None
+
+    def __post_init__(self) -> None:
+        asked = (self.quantiles,) if isinstance(self.quantiles, (int, float)) else tuple(self.quantiles)
+        object.__setattr__(self, "quantiles", asked)
+        require(len(asked) >= 1 and all(0 <= q <= 1 for q in asked), "quantiles are one or more numbers between 0 and 1")
+        require(2 <= self.leaves <= 1 << 22, "leaves are between 2 and 4,194,304")
+        require(2 <= self.branching <= 1024, "branching is between 2 and 1,024")
+        check_bounding(self.rows, self.bounding)
+        self.loss()
+
+    def loss(self) -> LossGuarantee:
+        return self._spending.guarantee()
+
+    def error(self) -> Error:
+        """Of a quantile's rank, in rows: at most that far from the rank asked for, besides the resolution."""
+        parameter = self._spending.noise_parameter(*tree_sensitivity(self.leaves, self.branching, self.rows))
+        deviation = rank_deviation(self.leaves, self.branching, parameter, self._spending.law)
+        return Error(deviation, law="gaussian" if self._spending.law == "gaussian" else "other", bound=True)
+
+    def run(self, data: Microdata, *, randomness: Randomness | None = None, progress: Progress = silent) -> Outcome[pa.Table]:
+        """An Arrow table with the columns `quantile` and `value`."""
+        import pyarrow as pa
+
+        source = randomness or default()
+        axis, leaf_counts = self.leaf_counts(data, source)
+        progress("adding noise", 0, 0)
+        spending = self._spending
+        l1, l2_squared = tree_sensitivity(leaf_counts.size, self.branching, self.rows)
+        parameter = spending.noise_parameter(l1, l2_squared)
+        tree = noisy_tree(leaf_counts, self.branching, parameter, spending.law, source)
+        values = [self._value(axis, quantile(tree, q), leaf_counts.size) for q in self.quantiles]
+        return private_outcome(
+            pa.table({"quantile": pa.array([float(q) for q in self.quantiles]), "value": pa.array(values, pa.float64())}),
+            spending.guarantee(unit=data.schema.unit or "record"),
+            {"name": self.name, **self.parameters()},
+            argument=f"the leaves are declared; all node counts together change by at most {l1} in L1 ({l2_squared} in squared "
+            f"L2) and each carries discrete {spending.law} noise with the parameter {parameter}; the rest is computed from them",
+            randomness=source,
+            dataset=data.schema.dataset,
+            rank_deviation=self.error().deviation,
+            rows=tree.total,
+        )
+
+    def leaf_counts(self, data: Microdata, randomness: Randomness | None = None) -> tuple[Axis, NDArray[np.int64]]:
+        """The exact counts of the leaves after bounding: the owner's, not for release."""
+        faults: list[str] = []
+        check_unit(data, self.rows, faults)
+        axis = declared_axis(data, self.column, faults)
+        refuse(data, self.name, faults)
+        axis = cast(Axis, axis)
+        values = math.floor(axis.high) - math.ceil(axis.low) + 1
+        bins: dict[str, int | Sequence[float]] = {} if axis.whole and 2 <= values <= self.leaves else {self.column: self.leaves}
+        histogram = PrivateHistogram(
+            (self.column,), self.epsilon, self.rho, bins, self.rows, bounding=self.bounding, order=self.order
+        )
+        return axis, histogram.counts(data, randomness)
+
+    @property
+    def _spending(self) -> Spending:
+        return Spending.of(self.epsilon, self.rho)
+
+    def _value(self, axis: Axis, position: float, leaves: int) -> float:
+        values = math.floor(axis.high) - math.ceil(axis.low) + 1
+        if axis.whole and leaves == values and leaves <= self.leaves:
+            return float(math.ceil(axis.low) + min(max(math.ceil(position) - 1, 0), leaves - 1))
+        return axis.low + axis.width * position / leaves

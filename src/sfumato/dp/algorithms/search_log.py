@@ -1,0 +1,158 @@
+"""Private search logs: how many people searched for each keyword, from a log that never leaves.
+
+Keep at most m keywords of every user, count them, add discrete Laplace noise of scale m / ε. The keywords are declared,
+or found in the log and shown only above a threshold.
+Korolova, Kenthapadi, Mishra, Ntoulas, "Releasing search queries and clicks privately", WWW 2009.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sfumato.core.exact import Number, exact
+from sfumato.core.guarantees.loss import ApproxDP, LossGuarantee
+from sfumato.core.outcome import Outcome
+from sfumato.core.params import require
+from sfumato.core.progress import Progress, silent
+from sfumato.core.randomness import Randomness, default
+from sfumato.data.microdata import Microdata
+from sfumato.dp.algorithms.base import Algorithm
+from sfumato.dp.algorithms.contributions import Bounding, check_bounding, ranks
+from sfumato.dp.algorithms.declared_values import read, refuse, unit_codes
+from sfumato.dp.algorithms.keywords import Mentions, Split, mentions
+from sfumato.dp.algorithms.spending import Spending
+from sfumato.dp.algorithms.stability import threshold
+from sfumato.dp.mechanisms.base import Error
+from sfumato.dp.outcomes import private_outcome
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class SearchLog(Algorithm):
+    """Noisy counts of keywords in a log with one row per search.
+
+    Whoever sees the counts, and knows everything but the noise, learns almost nothing from one user's whole log coming
+    or going; with keywords found in the log, except with probability `delta`. Rows and users are not released.
+
+    `column` holds the searches and `split` says what a keyword is: each of their words, or the whole search. `limit` is
+    m, the most keywords that one user contributes: a random choice ("sample"), or the first ones by the column `order`
+    ("truncate"). A keyword counts once per user unless `repeats`; then a count is a number of searches, which
+    changes nothing in L1 but lets one user fill one count. `domain` lists the keywords to count, all of them shown;
+    without it keywords are found in the log, which needs `delta`, and those whose noisy count reaches `threshold` are
+    shown. `rho` instead of `epsilon` adds Gaussian noise, for a domain.
+
+    >>> SearchLog("query", limit=2, epsilon=1, delta="1e-6").threshold
+    30
+    """
+
+    column: str
+    limit: int
+    epsilon: Number | None = None
+    delta: Number | None = None
+    rho: Number | None = None
+    domain: Sequence[str] | None = None
+    split: Split = "words"
+    bounding: Bounding = "sample"
+    order: str | None = None
+    repeats: bool = False
+
+    def __post_init__(self) -> None:
+        check_bounding(self.limit, self.bounding)
+        require(self.split in ("words", "value"), "split is words or value (the whole text)")
+        require(
+            self.order is not None or self.bounding == "sample",
+            "truncating keeps the first keywords: name the column that orders them",
+        )
+        if self.domain is not None:
+            object.__setattr__(self, "domain", tuple(self.domain))
+            require(len(set(self.domain)) == len(self.domain) >= 1, "the domain lists one or more keywords, each once")
+            require(self.delta is None, "keywords of a domain are all shown, which needs no delta; leave one of them out")
+        else:
+            require(
+                self.epsilon is not None and self.delta is not None,
+                "keywords found in the log need epsilon and delta, or a domain",
+            )
+            require(not self.repeats, "keywords found in the log count once per user; repeats need a domain")
+            require(0 < exact(self.delta or 0, "delta") < 1, "delta lies between 0 and 1")
+        self.loss()
+
+    def loss(self) -> LossGuarantee:
+        return self._guarantee("record")
+
+    def error(self) -> Error:
+        """Of one shown count."""
+        return self._spending.error(*self.sensitivity())
+
+    def sensitivity(self) -> tuple[int, int]:
+        """(L1, squared L2) of all counts together when one user's log comes or goes."""
+        return self.limit, self.limit**2 if self.repeats else self.limit
+
+    @property
+    def threshold(self) -> int | None:
+        """The least noisy count that is shown where keywords are found in the log."""
+        if self.domain is not None or self.delta is None:
+            return None
+        return threshold(self._spending.noise_parameter(*self.sensitivity()), exact(self.delta, "delta"), self.limit)
+
+    def run(self, data: Microdata, *, randomness: Randomness | None = None, progress: Progress = silent) -> Outcome[pa.Table]:
+        """An Arrow table with the columns `keyword` and `count`, the largest counts first."""
+        import pyarrow as pa
+
+        source = randomness or default()
+        found = self.mentions(data, source)
+        progress("adding noise", 0, 0)
+        l1, l2_squared = self.sensitivity()
+        noisy = found.counts() + self._spending.noise(len(found.keywords), l1, l2_squared, source)
+        least = self.threshold
+        shown = np.flatnonzero(noisy >= least) if least is not None else np.arange(noisy.size)
+        rows = sorted((-int(noisy[code]), found.keywords[code]) for code in shown)
+        return private_outcome(
+            pa.table(
+                {
+                    "keyword": pa.array([word for _, word in rows], pa.string()),
+                    "count": pa.array([-n for n, _ in rows], pa.int64()),
+                }
+            ),
+            self._guarantee(data.schema.unit or "record"),
+            {"name": self.name, **self.parameters()},
+            argument=f"a user keeps {self.limit} keywords; the counts change by at most {l1} in L1 ({l2_squared} in squared L2) "
+            f"and carry discrete {self._spending.law} noise with the parameter {self._spending.noise_parameter(l1, l2_squared)}"
+            + (f"; a keyword of one user alone reaches {least} with probability at most δ" if least is not None else ""),
+            randomness=source,
+            dataset=data.schema.dataset,
+            threshold=least,
+            deviation=self.error().deviation,
+        )
+
+    def mentions(self, data: Microdata, randomness: Randomness | None = None) -> Mentions:
+        """Who mentions which keyword after bounding: the owner's, not for release."""
+        faults: list[str] = []
+        unit = data.schema.unit
+        if unit is None:
+            faults.append('whose searches are these? Give the column that names the user role = "unit"')
+        for name in dict.fromkeys([self.column, self.order, unit]):
+            if name is not None and name not in data.column_names:
+                faults.append(f"there is no column '{name}' in the data")
+        refuse(data, self.name, faults)
+        table = read(data, [self.column, self.order, unit])
+        order = ranks(table.column(self.order)) if self.order else None
+        domain = tuple(self.domain) if self.domain is not None else None
+        found = mentions(table.column(self.column), unit_codes(table, unit), order, self.split, None, domain)
+        return (found if self.repeats else found.distinct()).bounded(self.limit, self.bounding, randomness or default())
+
+    @property
+    def _spending(self) -> Spending:
+        return Spending.of(self.epsilon, self.rho)
+
+    def _guarantee(self, unit: str) -> LossGuarantee:
+        spending = self._spending
+        if self.domain is not None:
+            return spending.guarantee(unit=unit)
+        return ApproxDP(spending.amount, exact(self.delta or Fraction(0), "delta"), unit=unit)

@@ -1,0 +1,70 @@
+"""What an algorithm pays, ε or ρ, in exact parts, and the integer noise each part buys.
+
+ε buys discrete Laplace noise of scale L1 / ε, ρ buys discrete Gaussian noise of variance L2² / 2ρ.
+Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity in private data analysis", TCC 2006;
+Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.exact import Number, exact
+from sfumato.core.guarantees.loss import ConcentratedDP, LossGuarantee, Neighbours, PureDP
+from sfumato.core.params import require
+from sfumato.core.randomness import Randomness
+from sfumato.dp.mechanisms.base import Error
+
+
+@dataclass(frozen=True)
+class Spending:
+    """An amount of ε (`laplace`) or of ρ (`gaussian`); parts of it add up to it under adaptive composition."""
+
+    law: Literal["laplace", "gaussian"]
+    amount: Fraction
+
+    @classmethod
+    def of(cls, epsilon: Number | None, rho: Number | None = None) -> Spending:
+        """Exactly one of the two is given, and it is above 0."""
+        require(
+            (epsilon is None) != (rho is None), "give epsilon or rho, one of them: it says how much privacy the release may cost"
+        )
+        if epsilon is not None:
+            paid = cls("laplace", exact(epsilon, "epsilon"))
+        else:
+            paid = cls("gaussian", exact(rho, "rho"))  # type: ignore[arg-type]
+        require(paid.amount > 0, "epsilon or rho must be above 0")
+        return paid
+
+    def part(self, share: Fraction) -> Spending:
+        """That share of the amount."""
+        return Spending(self.law, self.amount * share)
+
+    def guarantee(self, neighbours: Neighbours = "add_remove", unit: str = "record") -> LossGuarantee:
+        """What spending all of it promises."""
+        if self.law == "laplace":
+            return PureDP(self.amount, neighbours=neighbours, unit=unit)
+        return ConcentratedDP(self.amount, neighbours=neighbours, unit=unit)
+
+    def noise_parameter(self, l1: Fraction | int, l2_squared: Fraction | int) -> Fraction:
+        """The scale of Laplace noise or the variance of Gaussian noise for counts of this sensitivity."""
+        return Fraction(l1) / self.amount if self.law == "laplace" else Fraction(l2_squared) / (2 * self.amount)
+
+    def noise(self, count: int, l1: Fraction | int, l2_squared: Fraction | int, source: Randomness) -> NDArray[np.int64]:
+        """Independent integer noise for `count` integers of this sensitivity together."""
+        from sfumato.kernels.sampling import discrete_gaussian, discrete_laplace
+
+        draw = discrete_laplace if self.law == "laplace" else discrete_gaussian
+        return draw(self.noise_parameter(l1, l2_squared), count, source)
+
+    def error(self, l1: Fraction | int, l2_squared: Fraction | int) -> Error:
+        """How far one noisy integer is from the exact one; the deviations of the continuous laws bound the discrete ones."""
+        parameter = float(self.noise_parameter(l1, l2_squared))
+        deviation = math.sqrt(2) * parameter if self.law == "laplace" else math.sqrt(parameter)
+        return Error(deviation, law=self.law, bound=True)

@@ -1,0 +1,165 @@
+"""Top-k: the k most frequent of declared candidates, without their counts.
+
+k rounds of the exponential mechanism with a k-th of the budget each, the winner leaving the race; or the same race
+decided at once by one-sided geometric noise.
+McSherry, Talwar, "Mechanism design via differential privacy", FOCS 2007; McKenna, Sheldon, "Permute-and-flip: a new
+mechanism for differentially private selection", NeurIPS 2020; Durfee, Rogers, "Practical differentially private top-k
+selection with pay-what-you-get composition", NeurIPS 2019; Cesar, Rogers, "Bounding, concentrating, and truncating:
+unifying privacy loss composition for data analytics", ALT 2021.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.exact import Number
+from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.core.outcome import Outcome
+from sfumato.core.params import require
+from sfumato.core.progress import Progress, silent
+from sfumato.core.randomness import Randomness, default, permutation
+from sfumato.data.microdata import Microdata
+from sfumato.dp.algorithms.base import Algorithm
+from sfumato.dp.algorithms.contributions import Bounding, check_bounding
+from sfumato.dp.algorithms.declared_values import declared_categories, read, refuse, unit_codes
+from sfumato.dp.algorithms.keywords import Split, mentions
+from sfumato.dp.algorithms.spending import Spending
+from sfumato.dp.outcomes import private_outcome
+
+
+@dataclass(frozen=True)
+class TopK(Algorithm):
+    """The k candidates that most units have, in order.
+
+    Whoever sees the list, and knows everything but the random choices, learns almost nothing from one unit's coming or
+    going. The score of a candidate is the number of units that have it: it changes by at most 1 however many different
+    candidates a unit has. With `repeats` it is the number of mentions, of which one unit keeps `rows` ("sample"), and
+    its sensitivity is `rows`.
+
+    `method`: "peeling" is k rounds of the exponential mechanism, in each a candidate wins with probability
+    proportional to exp(ε/k · score / 2S); "permute_and_flip" plays the rounds with that mechanism, never worse in
+    expectation; "oneshot" adds one-sided geometric noise of scale S k / ε to every score and takes the k largest.
+    Scores only rise when a unit comes, so that the last two need no factor 2. `rho` instead of `epsilon` composes the
+    rounds of "peeling" by their bounded range, which for long lists is far better: a round may use √(8ρ/k).
+
+    `candidates` lists what may win; by default it is the declared domain of the column. `split` counts the words of a
+    text; sets with a declared separator are split by it.
+    """
+
+    column: str
+    k: int
+    epsilon: Number | None = None
+    rho: Number | None = None
+    method: Literal["peeling", "permute_and_flip", "oneshot"] = "oneshot"
+    candidates: Sequence[str] | None = None
+    split: Split = "value"
+    repeats: bool = False
+    rows: int = 1
+    bounding: Bounding = "sample"
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.k, int) and self.k >= 1, "k is a whole number of at least 1")
+        require(self.method in ("peeling", "permute_and_flip", "oneshot"), "method is peeling, permute_and_flip or oneshot")
+        require(self.split in ("words", "value"), "split is words or value (the whole text)")
+        check_bounding(self.rows, self.bounding)
+        require(self.bounding == "sample", "repeated mentions are bounded by sample")
+        require(self.repeats or self.rows == 1, "different candidates need no bound; rows is for repeats = True")
+        require(self.rho is None or self.method == "peeling", 'rho is for method = "peeling", whose rounds have a bounded range')
+        if self.candidates is not None:
+            object.__setattr__(self, "candidates", tuple(self.candidates))
+            require(len(set(self.candidates)) == len(self.candidates) >= self.k, "candidates are at least k different texts")
+        self.loss()
+
+    @property
+    def sensitivity(self) -> int:
+        """How much one unit changes a score: 1 where it counts once, else the mentions it may keep."""
+        return self.rows if self.repeats else 1
+
+    def loss(self) -> LossGuarantee:
+        return self._spending.guarantee()
+
+    def rate(self) -> Fraction:
+        """The factor of the score in the exponent of a round, a lower bound of it where ρ makes it irrational."""
+        spending = self._spending
+        if spending.law == "gaussian":
+            return _root_below(8 * spending.amount / self.k) / self.sensitivity
+        halved = 2 if self.method == "peeling" else 1
+        return spending.amount / (self.k * self.sensitivity * halved)
+
+    def shortfall(self, candidates: int, confidence: float = 0.95) -> float:
+        """With that probability no winner of a round has a score further below the best one left than this."""
+        require(0 < confidence < 1, "confidence lies between 0 and 1")
+        return math.log(candidates * self.k / (1 - confidence)) / float(self.rate())
+
+    def run(self, data: Microdata, *, randomness: Randomness | None = None, progress: Progress = silent) -> Outcome[list[str]]:
+        """The winners, the first one first."""
+        source = randomness or default()
+        candidates, scores = self.scores(data, source)
+        winners = self.choose(scores, source)
+        progress("chosen", self.k, self.k)
+        rounds = "ties are broken at random" if self.method == "oneshot" else f"{self.k} rounds, the winner leaving each"
+        return private_outcome(
+            [candidates[winner] for winner in winners],
+            self._spending.guarantee(unit=data.schema.unit or "record"),
+            {"name": self.name, **self.parameters()},
+            argument=f"the candidates are declared; one unit changes a score by at most {self.sensitivity}, all in one direction; "
+            f"{self.method} with the rate {self.rate()}, {rounds}",
+            randomness=source,
+            dataset=data.schema.dataset,
+        )
+
+    def scores(self, data: Microdata, randomness: Randomness | None = None) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+        """The candidates and their exact scores: the owner's, not for release."""
+        faults: list[str] = []
+        unit = data.schema.unit
+        candidates = tuple(self.candidates or ())
+        described = data.schema.columns.get(self.column)
+        if not candidates:
+            declared = declared_categories(data, self.column, faults)
+            candidates = declared.values if declared is not None else ()
+            if declared is not None and len(candidates) < self.k:
+                faults.append(f"the domain of column '{self.column}' has fewer than k = {self.k} values")
+        elif self.column not in data.column_names:
+            faults.append(f"there is no column '{self.column}' in the data")
+        if unit is not None and unit not in data.column_names:
+            faults.append(f"the unit column '{unit}' is not in the data")
+        refuse(data, self.name, faults)
+        table = read(data, [self.column, unit])
+        separator = described.items if described is not None else None
+        found = mentions(table.column(self.column), unit_codes(table, unit), None, self.split, separator, candidates)
+        kept = found.bounded(self.rows, self.bounding, randomness or default()) if self.repeats else found.distinct()
+        return candidates, kept.counts()
+
+    def choose(self, scores: NDArray[np.int64], source: Randomness) -> list[int]:
+        """The positions of the winners for these scores."""
+        from sfumato.kernels.sampling import geometric, permute_and_flip, select_by_exponent
+
+        if self.method == "oneshot":
+            noisy = scores + geometric(1 / self.rate(), scores.size, source)
+            order = permutation(source, scores.size)
+            return [int(place) for place in order[np.argsort(-noisy[order], kind="stable")][: self.k]]
+        rate = self.rate()
+        select = select_by_exponent if self.method == "peeling" else permute_and_flip
+        left = list(range(scores.size))
+        winners = []
+        for _ in range(self.k):
+            best = max(int(scores[place]) for place in left)
+            winners.append(left.pop(select([rate * (best - int(scores[place])) for place in left], source)))
+        return winners
+
+    @property
+    def _spending(self) -> Spending:
+        return Spending.of(self.epsilon, self.rho)
+
+
+def _root_below(value: Fraction) -> Fraction:
+    """A rational number at most the square root, close to it."""
+    precision = 1 << 40
+    return Fraction(math.isqrt(value.numerator * precision**2 // value.denominator), precision)

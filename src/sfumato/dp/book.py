@@ -1,0 +1,135 @@
+"""Where a session's losses are entered: the owner's ledger, or, without one, an account that lives as long as the session.
+
+Both answer the same calls. An account without a ledger protects nobody from a second session: certificates say
+"not entered".
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, Protocol
+
+from sfumato.core.errors import BudgetRefused, ParameterError
+from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.ledger.accounts import Account, Answer, Reservation
+from sfumato.ledger.amounts import LossAmount
+from sfumato.ledger.ledger import Ledger
+
+
+class Book(Protocol):
+    """What a session needs: reserve before noise is drawn, commit with the answer."""
+
+    def reserve(self, dataset: str, analyst: str, loss: LossAmount, question_digest: str) -> Reservation:
+        """Set budget aside, or refuse."""
+
+    def draw(self, reservation: Reservation) -> None:
+        """From here on nothing is given back."""
+
+    def commit(self, reservation: Reservation, answer: Any) -> Answer:
+        """Store the answer."""
+
+    def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
+        """The stored answer to a question, which costs nothing."""
+
+    def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
+        """What is left."""
+
+
+class OwnBook:
+    """An account in this process, for owners who keep no ledger."""
+
+    def __init__(self, dataset: str, analyst: str, granted: LossAmount) -> None:
+        self._lock = threading.Lock()
+        self._account = Account(dataset, analyst, granted, LossAmount.nothing(granted.kind))
+        self._answers: dict[str, Answer] = {}
+
+    def reserve(self, dataset: str, analyst: str, loss: LossAmount, question_digest: str) -> Reservation:
+        """Set budget aside, or refuse."""
+        with self._lock:
+            if question_digest in self._answers:
+                return Reservation("", dataset, analyst, question_digest, loss, self._answers[question_digest])
+            self._account = self._account.charged(loss)
+        return Reservation("own", dataset, analyst, question_digest, loss)
+
+    def draw(self, reservation: Reservation) -> None:
+        """Nothing to do: reservations here are never given back."""
+
+    def commit(self, reservation: Reservation, answer: Any) -> Answer:
+        """Store the answer; the first one to a question stays."""
+        with self._lock:
+            return self._answers.setdefault(reservation.question, Answer(answer, "", ""))
+
+    def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
+        """The stored answer to a question."""
+        return self._answers.get(question_digest)
+
+    def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
+        """What is left."""
+        return self._account.remaining
+
+
+class Lowered:
+    """A ledger under a budget of the session's own, which may lower a grant and never raise it."""
+
+    def __init__(self, book: Book, budget: LossAmount) -> None:
+        self._book = book
+        self._lock = threading.Lock()
+        self._account = Account("session", "session", budget, LossAmount.nothing(budget.kind))
+
+    def reserve(self, dataset: str, analyst: str, loss: LossAmount, question_digest: str) -> Reservation:
+        """Set budget aside in the session and in the ledger, or refuse."""
+        stored = self._book.answer(dataset, analyst, question_digest)
+        if stored is not None:
+            return Reservation("", dataset, analyst, question_digest, loss, stored)
+        with self._lock:
+            charged = self._account.charged(loss)
+            reservation = self._book.reserve(dataset, analyst, loss, question_digest)
+            if reservation.answer is None:
+                self._account = charged
+        return reservation
+
+    def draw(self, reservation: Reservation) -> None:
+        """From here on nothing is given back."""
+        self._book.draw(reservation)
+
+    def commit(self, reservation: Reservation, answer: Any) -> Answer:
+        """Store the answer."""
+        return self._book.commit(reservation, answer)
+
+    def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
+        """The stored answer to a question, which costs nothing."""
+        return self._book.answer(dataset, analyst, question_digest)
+
+    def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
+        """What is left, in the ledger and in the session."""
+        granted = self._book.remaining(dataset, analyst)
+        own = self._account.remaining
+        if granted is None or granted.kind != own.kind:
+            return granted
+        return own if own.within(granted) else granted
+
+
+def open_book(
+    ledger: Ledger | str | os.PathLike[str] | None, dataset: str, analyst: str, budget: LossGuarantee | None
+) -> tuple[Book, Ledger | None]:
+    """The book of a session, and the ledger behind it.
+
+    Where nobody was granted anything on the dataset yet, the caller is its owner and the budget becomes the first grant.
+    """
+    amount = None if budget is None else LossAmount.of(budget)
+    if ledger is None:
+        if amount is None:
+            raise ParameterError("a session needs a ledger, or at least a budget of its own: budget=sf.PureDP(1.0)")
+        return OwnBook(dataset, analyst, amount), None
+    opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    if amount is None:
+        return opened, opened
+    if not opened.accounts(dataset):
+        opened.grant(dataset, analyst, amount)
+    elif opened.remaining(dataset, analyst) is None:
+        raise BudgetRefused(
+            f"no budget was granted to '{analyst}' on dataset '{dataset}', and a session cannot grant itself one. "
+            "The owner grants it with: sfumato ledger grant"
+        )
+    return Lowered(opened, amount), opened

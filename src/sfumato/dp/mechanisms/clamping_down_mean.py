@@ -1,0 +1,116 @@
+"""Clamping-down mean: (sum + Laplace noise) / n, clamped, with a fixed law for an empty table.
+
+Dividing by the exact number of records tells it, so this is for the relation in which it is public: one record replaced.
+Records are clamped first; without that one record moves the sum by any amount.
+Li, Lyu, Su, Yang, "Differential privacy: from theory to practice", Morgan & Claypool 2016.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+
+from sfumato.core.errors import ParameterError
+from sfumato.core.exact import Number
+from sfumato.core.guarantees.loss import Neighbours, PureDP
+from sfumato.core.randomness import Randomness, below
+from sfumato.dp.mechanisms.base import Error
+from sfumato.dp.mechanisms.calibrated import Stated, source_of
+from sfumato.dp.mechanisms.grid import plain_scale
+from sfumato.dp.mechanisms.laws import Law, clamped_laplace_law
+from sfumato.dp.mechanisms.records import PLACES, Records, places
+from sfumato.kernels.sampling import bernoulli_exp, discrete_laplace_one
+
+
+@dataclass(frozen=True)
+class ClampingDownMean(Stated[Records, float]):
+    """A mean between `lower` and `upper` of clamped records whose number is public.
+
+    ε-private when one record is replaced. With one record more or less the same formula leaks up to
+    ln((n+1)/n) + εn/(n+1) and is refused: `NoisyAverage` is made for that relation. So are records that are not clamped.
+    """
+
+    lower: Number
+    upper: Number
+    epsilon: Number
+    clamp_records: bool = True
+
+    neighbours: Neighbours = field(default="replace", kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._check_bounds()
+        self._check_epsilon()
+        if self.neighbours != "replace":
+            raise ParameterError(
+                "the clamping-down mean divides by the exact number of records, which tells it when a record comes or goes: for"
+                " neighbours='add_remove' use NoisyAverage (noisy sum divided by noisy count)"
+            )
+        if not self.clamp_records:
+            raise ParameterError(
+                "without clamping, one record can move the sum by any amount and no noise hides it: records are always clamped"
+                " to [lower, upper]"
+            )
+
+    @cached_property
+    def _units(self) -> Fraction:
+        """The scale of the noise on the sum, in places of a record: the whole width over ε."""
+        return plain_scale(PLACES / Fraction(self.epsilon))
+
+    def scale(self, size: int) -> float:
+        """The scale of the noise on the mean of that many records."""
+        return float(self._units / PLACES * (Fraction(self.upper) - Fraction(self.lower)) / size)
+
+    def loss(self) -> PureDP:
+        return self._pure(self.epsilon)
+
+    def error(self) -> Error:
+        """For any number of records: the width; for one record the noise is no wider than √2·width/ε."""
+        width = float(Fraction(self.upper) - Fraction(self.lower))
+        scale = width / float(self.epsilon)
+        return Error(min(width, math.sqrt(2) * scale + width / PLACES), min(width, scale / 2 + width / PLACES), bound=True)
+
+    def error_for(self, size: int) -> Error:
+        """For a public number of records, of at least one."""
+        scale, width = self.scale(size), float(Fraction(self.upper) - Fraction(self.lower))
+        bias = scale / 2 * -math.expm1(-width / scale) + width / PLACES
+        return Error(min(width, math.sqrt(2) * scale + width / PLACES), bias, bound=True)
+
+    def law(self, value: Records) -> Law:
+        """The law of the answer, with its masses at both borders."""
+        found, low, high = self._places(value), float(self.lower), float(self.upper)
+        if not found.size:
+            return empty_law(float(self.epsilon), low, high)
+        mean = float(
+            Fraction(self.lower) + Fraction(int(found.sum()), PLACES * found.size) * (Fraction(self.upper) - Fraction(self.lower))
+        )
+        return clamped_laplace_law(mean, self.scale(found.size), low, high)
+
+    def answer(self, value: Records, randomness: Randomness | None = None) -> float:
+        source, found = source_of(randomness), self._places(value)
+        if found.size:
+            share = Fraction(int(found.sum()) + discrete_laplace_one(self._units, source), PLACES * found.size)
+        elif bernoulli_exp(Fraction(self.epsilon) / 2, source):
+            share = Fraction(below(source, 2))
+        else:
+            share = Fraction(below(source, PLACES + 1), PLACES)
+        inside = min(max(share, Fraction(0)), Fraction(1))
+        return float(Fraction(self.lower) + inside * (Fraction(self.upper) - Fraction(self.lower)))
+
+    def _places(self, records: Records) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+        return places(records, Fraction(self.lower), Fraction(self.upper))
+
+
+def empty_law(epsilon: float, lower: float, upper: float) -> Law:
+    """Without records: both borders with probability exp(-ε/2)/2, uniform in between."""
+    border, width = math.exp(-epsilon / 2) / 2, upper - lower
+    inside = 1 - 2 * border
+    return Law(
+        lambda x: inside / width if lower < x < upper else 0.0,
+        lambda x: 0.0 if x < lower else 1.0 if x >= upper else border + inside * (x - lower) / width,
+        MappingProxyType({lower: border, upper: border}),
+    )

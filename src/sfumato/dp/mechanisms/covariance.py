@@ -1,0 +1,79 @@
+"""Covariance matrix from noisy moments of columns with declared bounds, made positive semidefinite afterwards.
+
+Dwork, Talwar, Thakurta, Zhang, "Analyze Gauss", STOC 2014 (the idea, with Gaussian noise); here with Laplace noise, ε-private.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.exact import Number, exact
+from sfumato.core.guarantees.loss import PureDP
+from sfumato.core.params import require
+from sfumato.core.randomness import Randomness
+from sfumato.dp.mechanisms.base import Error
+from sfumato.dp.mechanisms.calibrated import Stated, source_of
+from sfumato.dp.mechanisms.moments import deviation, measure
+from sfumato.dp.mechanisms.records import numbers
+
+
+@dataclass(frozen=True)
+class Covariance(Stated[Any, NDArray[np.float64]]):
+    """The (population) covariance matrix of rows whose columns are clamped to `bounds`, one pair per column.
+
+    ε-private for the whole matrix. `size` is a public guess of the number of rows, for stating the error alone.
+    """
+
+    bounds: tuple[tuple[Number, Number], ...]
+    epsilon: Number
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        self._check_epsilon()
+        object.__setattr__(self, "bounds", declared_bounds(self.bounds))
+        require(self.size is None or isinstance(self.size, int) and self.size >= 1, "size is a whole number of at least 1")
+
+    @property
+    def _widest(self) -> float:
+        return max(float(Fraction(high) - Fraction(low)) / 2 for low, high in self.bounds)
+
+    def loss(self) -> PureDP:
+        return self._pure(self.epsilon)
+
+    def error(self) -> Error:
+        """Of one entry: a bound for columns of the largest width. Making the matrix positive at most doubles a Frobenius
+        error, which all d² entries share."""
+        most = self._widest**2
+        if self.size is None:
+            return Error(most, most, bound=True)
+        one = deviation(len(self.bounds), self.neighbours, Fraction(self.epsilon), self.size)
+        found = min(most, most * 6 * one * len(self.bounds))
+        return Error(found, found, bound=True)
+
+    def answer(self, value: Any, randomness: Randomness | None = None) -> NDArray[np.float64]:
+        columns = columns_of(value, len(self.bounds))
+        pairs = [(Fraction(low), Fraction(high)) for low, high in self.bounds]
+        moments = measure(columns, pairs, self.neighbours, Fraction(self.epsilon), source_of(randomness))
+        halves = np.array([float(high - low) / 2 for low, high in pairs])
+        return moments.covariance * np.outer(halves, halves)
+
+
+def declared_bounds(bounds: Any) -> tuple[tuple[Fraction, Fraction], ...]:
+    """Pairs of exact numbers, low below high."""
+    require(len(bounds) > 0 and all(len(pair) == 2 for pair in bounds), "bounds are one pair (lower, upper) per column")
+    found = tuple((exact(low, "bounds"), exact(high, "bounds")) for low, high in bounds)
+    require(all(low < high for low, high in found), "the first of a pair of bounds must be below the second")
+    return found
+
+
+def columns_of(rows: Any, count: int) -> list[NDArray[np.float64]]:
+    """A table of numbers as its columns."""
+    table = numbers(rows)
+    table = table.reshape(-1, count) if table.ndim == 1 and count == 1 or table.size == 0 else table
+    require(table.ndim == 2 and table.shape[1] == count, f"rows must have {count} numbers each, one per pair of bounds")
+    return [table[:, place] for place in range(count)]

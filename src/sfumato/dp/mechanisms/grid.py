@@ -1,0 +1,96 @@
+"""Fixed point: real numbers as whole multiples of a step, so that noise can be drawn in integers.
+
+Rounding never moves two numbers apart by more than the distance between them rounded up to whole steps, because it is
+monotone and commutes with whole steps; that is how the rounding is inside the sensitivity.
+Mironov, "On significance of the least significant bits for differential privacy", CCS 2012.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Real: TypeAlias = int | float | Fraction
+Reals: TypeAlias = Sequence[Real] | NDArray[np.floating] | NDArray[np.integer]
+
+#: A sensitivity is at least this many steps of the grid that is chosen for it, in bits.
+FINENESS = 20
+
+#: Numbers are held between plus and minus two to this many steps; holding them there brings neighbours no further apart.
+WIDEST = 62
+
+_PLAIN_DENOMINATOR, _PLAIN_NUMERATOR = 2**16, 2**46
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All multiples of `step`.
+
+    >>> Grid(Fraction(1, 4)).units(0.3), Grid(Fraction(1, 4)).shift(Fraction(3, 10))
+    (1, 2)
+    """
+
+    step: Fraction
+
+    @classmethod
+    def for_sensitivity(cls, change: Fraction, coordinates: int = 1) -> Grid:
+        """The largest power of two that is at most 2^-20 of the change, per coordinate."""
+        return cls(power_of_two_below(change / (coordinates * 2**FINENESS)))
+
+    def units(self, value: Real) -> int:
+        """The nearest multiple, halves upwards. What is not finite counts as 0: an error would tell about the data."""
+        if isinstance(value, float | np.floating) and not math.isfinite(value):
+            return 0
+        most = 1 << WIDEST
+        return max(-most, min(most, math.floor(fraction_of(value) / self.step + Fraction(1, 2))))
+
+    def units_of(self, values: Reals) -> list[int]:
+        """The same for many numbers."""
+        return [self.units(value) for value in _plain(values)]
+
+    def shift(self, change: Fraction, coordinates: int = 1) -> int:
+        """How many steps apart, summed over coordinates, numbers are rounded that differ by `change` in total."""
+        return math.ceil(change / self.step) + coordinates - 1
+
+    def real(self, units: int) -> float:
+        """The number that many steps from zero."""
+        return float(units * self.step)
+
+    def reals(self, units: Sequence[int]) -> NDArray[np.float64]:
+        """The same for many numbers."""
+        return np.array([self.real(entry) for entry in units], dtype=np.float64)
+
+
+def power_of_two_below(value: Fraction) -> Fraction:
+    """The largest power of two that does not exceed a positive number."""
+    power = value.numerator.bit_length() - value.denominator.bit_length()
+    two = Fraction(2) ** power
+    return two if two <= value else two / 2
+
+
+def plain_scale(scale: Fraction) -> Fraction:
+    """The scale itself when it has few digits, otherwise rounded up: more noise never costs privacy."""
+    if scale.denominator <= _PLAIN_DENOMINATOR and scale.numerator <= _PLAIN_NUMERATOR:
+        return scale
+    fine = 1 if scale >= _PLAIN_DENOMINATOR else _PLAIN_DENOMINATOR
+    return Fraction(math.ceil(scale * fine), fine)
+
+
+def many(value: object) -> bool:
+    """Whether a value has coordinates."""
+    return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
+
+
+def _plain(values: Reals) -> list[Real]:
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)
+
+
+def fraction_of(value: Real) -> Fraction:
+    """The number exactly; a float as the binary fraction it is."""
+    return Fraction(value.item() if isinstance(value, np.generic) else value)

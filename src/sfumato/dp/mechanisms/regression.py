@@ -1,0 +1,89 @@
+"""Linear regression from noisy sufficient statistics: count, sums and products of the columns, then ordinary least squares.
+
+The fit is post-processing of the noisy moments, with a ridge as large as their noise so that it is always defined.
+Dwork, Smith, "Differential privacy for statistics", 2009; Wang, "Revisiting differentially private linear regression: optimal
+and adaptive prediction and estimation in unbounded domain", UAI 2018.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.exact import Number
+from sfumato.core.guarantees.loss import PureDP
+from sfumato.core.params import require
+from sfumato.core.randomness import Randomness
+from sfumato.dp.mechanisms.base import Error
+from sfumato.dp.mechanisms.calibrated import Stated, source_of
+from sfumato.dp.mechanisms.covariance import columns_of, declared_bounds
+from sfumato.dp.mechanisms.moments import Moments, deviation, measure, scale
+
+
+@dataclass(frozen=True)
+class Fit:
+    """target ≈ intercept + coefficients · predictors. `moments` are the noisy ones it was made from, in scaled units."""
+
+    intercept: float
+    coefficients: tuple[float, ...]
+    moments: Moments
+
+    def predict(self, rows: Any) -> NDArray[np.float64]:
+        """The fitted target of new predictors."""
+        table = np.asarray(rows, dtype=np.float64).reshape(-1, len(self.coefficients))
+        return np.asarray(self.intercept + table @ np.array(self.coefficients))
+
+
+@dataclass(frozen=True)
+class Regression(Stated[Any, Fit]):
+    """Least squares of the last column on the others, from rows whose columns are clamped to `bounds`.
+
+    ε-private for everything in the fit. `ridge` is added to the variance of each scaled predictor; by default the
+    deviation of the noise in it. `size` is a public guess of the number of rows, for stating the error alone.
+    """
+
+    bounds: tuple[tuple[Number, Number], ...]
+    epsilon: Number
+    ridge: float | None = None
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        self._check_epsilon()
+        object.__setattr__(self, "bounds", declared_bounds(self.bounds))
+        require(len(self.bounds) >= 2, "regression needs at least one predictor and the target, each with bounds")
+        require(self.ridge is None or self.ridge >= 0, "ridge must not be negative")
+        require(self.size is None or isinstance(self.size, int) and self.size >= 1, "size is a whole number of at least 1")
+
+    def loss(self) -> PureDP:
+        return self._pure(self.epsilon)
+
+    def error(self) -> Error:
+        """Of one scaled mean or mean product, the statistics that the fit is made from; no bound holds for coefficients
+        of every table, because predictors may hardly vary."""
+        if self.size is None:
+            return Error(2.0, 2.0, bound=True)
+        one = deviation(len(self.bounds), self.neighbours, Fraction(self.epsilon), self.size)
+        return Error(one, one, bound=True)
+
+    def answer(self, value: Any, randomness: Randomness | None = None) -> Fit:
+        columns = columns_of(value, len(self.bounds))
+        pairs = [(Fraction(low), Fraction(high)) for low, high in self.bounds]
+        moments = measure(columns, pairs, self.neighbours, Fraction(self.epsilon), source_of(randomness))
+        return self._fit(moments)
+
+    def _fit(self, moments: Moments) -> Fit:
+        covariance, predictors = moments.covariance, len(self.bounds) - 1
+        noise = float(scale(len(self.bounds), self.neighbours, Fraction(self.epsilon))) / max(moments.count, 1.0)
+        ridge = max(noise if self.ridge is None else self.ridge, 1e-12)
+        slopes = np.linalg.solve(
+            covariance[:predictors, :predictors] + ridge * np.eye(predictors), covariance[:predictors, predictors]
+        )
+        halves = np.array([float(Fraction(high) - Fraction(low)) / 2 for low, high in self.bounds])
+        middles = np.array([float(Fraction(high) + Fraction(low)) / 2 for low, high in self.bounds])
+        means = middles + halves * moments.means
+        coefficients = slopes * halves[-1] / halves[:-1]
+        return Fit(float(means[-1] - coefficients @ means[:-1]), tuple(coefficients.tolist()), moments)

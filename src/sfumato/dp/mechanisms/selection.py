@@ -1,0 +1,95 @@
+"""What mechanisms share that choose one of several declared candidates by a score."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.exact import Number
+from sfumato.core.params import require
+from sfumato.core.randomness import Randomness
+from sfumato.dp.mechanisms.calibrated import Calibrated, change_of, positive
+from sfumato.dp.mechanisms.errors import ChoiceError
+from sfumato.dp.mechanisms.grid import Grid, Real
+from sfumato.dp.sensitivity.base import Sensitivity
+
+Candidate: TypeAlias = str | int | float
+Scores: TypeAlias = Sequence[Real] | Mapping[Candidate, Real] | NDArray[np.floating] | NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class Selection(Calibrated[Scores, Candidate]):
+    """One of the `candidates`, by scores in their order or by a mapping; a candidate without a score has 0.
+
+    `sensitivity` is the largest change of one score. Scores are rounded to `step` (by default a power of two of at most
+    2^-20 of the sensitivity; whole numbers stay exact), and the rounding is inside the sensitivity.
+    """
+
+    candidates: tuple[Candidate, ...]
+    sensitivity: Sensitivity | Number
+    epsilon: Number
+    monotone: bool = False
+    step: Number | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "candidates", tuple(self.candidates))
+        require(0 < len(self.candidates) == len(set(self.candidates)), "candidates are declared, at least one, all different")
+        self._settle("largest")
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        if self.step is not None:
+            object.__setattr__(self, "step", positive(self.step, "step"))
+        require(
+            not self.monotone or self.neighbours == "add_remove",
+            "scores move in one direction when a unit comes or goes; when it is replaced they do not: leave monotone out",
+        )
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The fixed-point grid of the scores."""
+        return Grid(Fraction(self.step)) if self.step is not None else Grid.for_sensitivity(change_of(self, "largest"))
+
+    @cached_property
+    def _shift(self) -> int:
+        """The sensitivity of one score in steps, doubled where scores may move apart."""
+        return self.grid.shift(change_of(self, "largest")) * (1 if self.monotone else 2)
+
+    def units(self, scores: Scores) -> list[int]:
+        """The scores in steps of the grid."""
+        if isinstance(scores, Mapping):
+            return [self.grid.units(scores.get(candidate, 0)) for candidate in self.candidates]
+        found = self.grid.units_of(scores)
+        require(len(found) == len(self.candidates), "there must be one score for each candidate")
+        return found
+
+    def exponents(self, scores: Scores) -> list[Fraction]:
+        """How many factors of e each candidate is less likely than the best."""
+        found = self.units(scores)
+        best, rate = max(found), Fraction(self.epsilon) / self._shift
+        return [(best - entry) * rate for entry in found]
+
+    def error(self) -> ChoiceError:
+        """How far the score of the winner lies below the best score."""
+        unit = float(self._shift * self.grid.step / Fraction(self.epsilon))
+        return ChoiceError.of(unit, len(self.candidates), float(self.grid.step))
+
+    def answer(self, value: Scores, randomness: Randomness | None = None) -> Candidate:
+        return self.candidates[self._chosen(self.exponents(value), randomness)]
+
+    @abstractmethod
+    def _chosen(self, exponents: list[Fraction], randomness: Randomness | None) -> int:
+        """The index of the winner."""
+
+
+def probabilities(exponents: Sequence[Fraction]) -> list[float]:
+    """exp(-x) divided by their sum; the smallest exponent is 0, so nothing overflows."""
+    weights = [math.exp(-min(float(exponent), 1e4)) for exponent in exponents]
+    total = math.fsum(weights)
+    return [weight / total for weight in weights]

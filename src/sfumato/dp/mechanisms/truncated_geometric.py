@@ -1,0 +1,139 @@
+"""Truncated geometric mechanism: geometric noise on the ranks of a finite ordered domain.
+
+Either what falls outside is gathered at the borders, which costs exactly ε per step, or every row of the channel is
+divided by its sum, whose normaliser leaks: then the loss that is reported is the true, larger one.
+Ghosh, Roughgarden, Sundararajan, "Universally utility-maximizing privacy mechanisms", STOC 2009.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+from sfumato.core.exact import Number, exact
+from sfumato.core.guarantees.loss import PureDP
+from sfumato.core.params import require
+from sfumato.core.randomness import Randomness, below
+from sfumato.dp.accounting.enclosure import Enclosure
+from sfumato.dp.mechanisms.base import Error
+from sfumato.dp.mechanisms.calibrated import Stated, positive, source_of
+from sfumato.kernels.sampling import bernoulli, discrete_laplace_one
+
+Entry: TypeAlias = int | float | str
+
+
+@dataclass(frozen=True)
+class TruncatedGeometric(Stated[Entry, Entry]):
+    """An entry of an ordered `domain`, moved by y ranks with probability proportional to α^|y|.
+
+    α is `ratio`, or exp(-ε/S) for a value whose rank one unit moves by at most `sensitivity` ranks. With
+    `form="accumulated"` the loss is exactly that ε; with `form="renormalised"` it is larger, and `loss()` says by how
+    much. A value outside the domain counts as its first entry.
+
+    >>> TruncatedGeometric((30, 40, 50), ratio="1/2", form="renormalised").law(40)
+    {30: Fraction(1, 4), 40: Fraction(1, 2), 50: Fraction(1, 4)}
+    """
+
+    domain: tuple[Entry, ...]
+    epsilon: Number | None = None
+    ratio: Number | None = None
+    sensitivity: int = 1
+    form: Literal["accumulated", "renormalised"] = "accumulated"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "domain", tuple(self.domain))
+        require(
+            len(self.domain) >= 2 and len(set(self.domain)) == len(self.domain), "the domain has at least two different entries"
+        )
+        require((self.epsilon is None) != (self.ratio is None), "give epsilon, or the ratio of probabilities one rank apart")
+        require(isinstance(self.sensitivity, int) and self.sensitivity >= 1, "sensitivity is a whole number of ranks")
+        require(self.form in {"accumulated", "renormalised"}, "form is 'accumulated' or 'renormalised'")
+        if self.epsilon is not None:
+            self._check_epsilon()
+        else:
+            object.__setattr__(self, "ratio", exact(self.ratio or 0, "ratio"))
+            require(0 < Fraction(self.ratio or 0) < 1, "ratio lies between 0 and 1")
+
+    @cached_property
+    def _reach(self) -> int:
+        """The ranks one unit can move a value by."""
+        return min(self.sensitivity, len(self.domain) - 1)
+
+    @cached_property
+    def _exponent(self) -> Fraction:
+        """ε per rank, when it was given."""
+        return positive(self.epsilon or 0, "epsilon") / self._reach
+
+    def loss(self) -> PureDP:
+        if self.form == "accumulated":
+            return self._pure(exact(self.epsilon, "epsilon") if self.epsilon is not None else self._enclosed_loss.up())
+        return self._pure(self._enclosed_loss.up())
+
+    @cached_property
+    def _enclosed_loss(self) -> Enclosure:
+        """The loss from the ratio: that of the shift, and for rows divided by their sums that of the normalisers too."""
+        alpha = Enclosure.of(Fraction(self.ratio)) if self.ratio is not None else Enclosure.of(-self._exponent).exp()
+        shift = -alpha.ln() * self._reach
+        if self.form == "accumulated":
+            return shift
+        last = len(self.domain) - 1
+        near, far = _power(alpha, self._reach + 1), _power(alpha, last - self._reach + 1)
+        sums = (alpha + 1 - near - far) / (1 - _power(alpha, last + 1))
+        return shift + sums.ln()
+
+    def law(self, value: Entry) -> dict[Entry, Fraction | float]:
+        """The probability of every entry; exact fractions where a ratio was given."""
+        alpha: Any = Fraction(self.ratio) if self.ratio is not None else math.exp(-float(self._exponent))
+        rank, last = self._rank(value), len(self.domain) - 1
+        weights = [alpha ** abs(place - rank) for place in range(last + 1)]
+        if self.form == "renormalised":
+            total = sum(weights)
+            return {entry: weight / total for entry, weight in zip(self.domain, weights, strict=True)}
+        weights = [weight * (1 - alpha) / (1 + alpha) for weight in weights]
+        weights[0] = alpha**rank / (1 + alpha)
+        weights[last] = alpha ** (last - rank) / (1 + alpha)
+        return dict(zip(self.domain, weights, strict=True))
+
+    def error(self) -> Error:
+        """In ranks: the deviation of the noise, which clamping only makes smaller; the largest bias is at a border."""
+        alpha = float(Fraction(self.ratio)) if self.ratio is not None else math.exp(-float(self._exponent))
+        last = len(self.domain) - 1
+        if self.form == "accumulated":
+            bias = alpha / (1 - alpha * alpha) * (1 - alpha**last)
+            return Error(min(math.sqrt(2 * alpha) / (1 - alpha), last), bias, bound=True)
+        weights = [alpha**place for place in range(last + 1)]
+        mean, square = (sum(w * place**power for place, w in enumerate(weights)) / sum(weights) for power in (1, 2))
+        return Error(math.sqrt(square), mean, bound=True)
+
+    def answer(self, value: Entry, randomness: Randomness | None = None) -> Entry:
+        source, rank, last = source_of(randomness), self._rank(value), len(self.domain) - 1
+        while True:
+            moved = rank + self._noise(source)
+            if self.form == "accumulated":
+                return self.domain[max(0, min(last, moved))]
+            if 0 <= moved <= last:
+                return self.domain[moved]
+
+    def _noise(self, source: Randomness) -> int:
+        if self.ratio is None:
+            return discrete_laplace_one(1 / self._exponent, source)
+        while True:
+            negative, magnitude = bool(below(source, 2)), 0
+            while magnitude < len(self.domain) and bernoulli(Fraction(self.ratio), source):
+                magnitude += 1
+            if not (negative and magnitude == 0):
+                return -magnitude if negative else magnitude
+
+    def _rank(self, value: Entry) -> int:
+        return self._ranks.get(value, 0)
+
+    @cached_property
+    def _ranks(self) -> dict[Entry, int]:
+        return {entry: rank for rank, entry in enumerate(self.domain)}
+
+
+def _power(base: Enclosure, exponent: int) -> Enclosure:
+    return (base.ln() * exponent).exp()

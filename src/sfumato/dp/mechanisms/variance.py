@@ -1,0 +1,103 @@
+"""Variance, and mean with variance, from a noisy count, sum and sum of squares that share one budget.
+
+Values are clamped to their bounds and counted from the middle, which makes the sums as small as they can be; ε/3 goes to
+each of the three. The variance is never negative. Dwork, Roth, "The algorithmic foundations of differential privacy",
+Foundations and Trends 9, 2014.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
+
+from sfumato.core.exact import Number
+from sfumato.core.guarantees.loss import PureDP
+from sfumato.core.params import require
+from sfumato.core.randomness import Randomness
+from sfumato.dp.mechanisms.base import Error
+from sfumato.dp.mechanisms.calibrated import Stated, source_of
+from sfumato.dp.mechanisms.moments import Moments, deviation, measure
+from sfumato.dp.mechanisms.records import Records, numbers
+
+
+class MeanVariance(NamedTuple):
+    """A mean and a variance that were released together."""
+
+    mean: float
+    variance: float
+
+
+@dataclass(frozen=True)
+class MeanAndVariance(Stated[Records, MeanVariance]):
+    """The mean and the (population) variance of records clamped to [lower, upper].
+
+    ε-private together: both come from the same noisy moments. `size` is a public guess of the number of records, for
+    stating the error alone.
+    """
+
+    lower: Number
+    upper: Number
+    epsilon: Number
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        self._check_bounds()
+        self._check_epsilon()
+        require(self.size is None or isinstance(self.size, int) and self.size >= 1, "size is a whole number of at least 1")
+
+    @cached_property
+    def _half(self) -> float:
+        return float((Fraction(self.upper) - Fraction(self.lower)) / 2)
+
+    def loss(self) -> PureDP:
+        return self._pure(self.epsilon)
+
+    def error(self) -> Error:
+        """Of the variance: a bound. The mean's is smaller."""
+        most = self._half**2
+        if self.size is None:
+            return Error(most, most, bound=True)
+        one = deviation(1, self.neighbours, Fraction(self.epsilon), self.size)
+        # variance = products - mean², and the square moves by at most twice the error of the mean plus its square.
+        found = min(most, most * 3 * one)
+        return Error(found, found, bound=True)
+
+    def answer(self, value: Records, randomness: Randomness | None = None) -> MeanVariance:
+        moments = self._moments(value, randomness)
+        middle = float((Fraction(self.lower) + Fraction(self.upper)) / 2)
+        return MeanVariance(middle + self._half * float(moments.means[0]), self._half**2 * float(moments.covariance[0, 0]))
+
+    def _moments(self, records: Records, randomness: Randomness | None) -> Moments:
+        bounds = [(Fraction(self.lower), Fraction(self.upper))]
+        column = numbers(records).ravel()
+        return measure([column], bounds, self.neighbours, Fraction(self.epsilon), source_of(randomness))
+
+
+@dataclass(frozen=True)
+class Variance(Stated[Records, float]):
+    """The (population) variance of records clamped to [lower, upper]; ε-private. See `MeanAndVariance`."""
+
+    lower: Number
+    upper: Number
+    epsilon: Number
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        self._check_bounds()
+        self._check_epsilon()
+        _ = self._both
+
+    @cached_property
+    def _both(self) -> MeanAndVariance:
+        return MeanAndVariance(self.lower, self.upper, self.epsilon, self.size, neighbours=self.neighbours, unit=self.unit)
+
+    def loss(self) -> PureDP:
+        return self._pure(self.epsilon)
+
+    def error(self) -> Error:
+        return self._both.error()
+
+    def answer(self, value: Records, randomness: Randomness | None = None) -> float:
+        return self._both.answer(value, randomness).variance

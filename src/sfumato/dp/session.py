@@ -1,0 +1,439 @@
+"""A session: questions in SQL to sensitive tables, answered with noise under a budget that cannot be overspent.
+
+Parse, allow, lower to a plan, compute sensitivity, noise, expected error and cost; reserve in the ledger; run one
+push-down query; add exact noise; commit together with the stored answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from sfumato.core.certificate import canonical, plain
+from sfumato.core.errors import InputError, ParameterError, Unsupported
+from sfumato.core.exact import Number
+from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.core.outcome import Outcome
+from sfumato.core.params import parameters
+from sfumato.core.progress import Progress, silent
+from sfumato.core.randomness import Randomness, default
+from sfumato.data.microdata import Microdata
+from sfumato.dp.book import open_book
+from sfumato.dp.outcomes import private_outcome
+from sfumato.ledger.amounts import LossAmount
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from sqlglot import exp
+
+    from sfumato.dp.algorithms.base import Algorithm
+    from sfumato.dp.frame import Frame
+    from sfumato.dp.sql.answer import AnswerTable
+    from sfumato.dp.sql.explanation import Explanation
+    from sfumato.dp.sql.noise import Bounds, Price, Request
+    from sfumato.dp.sql.question import Question
+    from sfumato.engines.expressions import Value
+    from sfumato.ledger.ledger import Ledger
+
+ARGUMENT = (
+    "each unit's contribution is bounded before aggregation, sums are of integers on a fixed grid, and exact integer noise "
+    "is scaled to the largest change that one unit can make; what follows is post-processing"
+)
+
+
+@dataclass(frozen=True)
+class QueryAnswer:
+    """A noisy answer: the `table` asked for, standard errors, what it cost, and where that is entered.
+
+    `repeated` says that the question was answered before: the same numbers, at no cost.
+    """
+
+    explanation: Explanation
+    outcome: Outcome[Any] = field(repr=False)
+    entry: str | None = None
+    repeated: bool = False
+    answer: AnswerTable = field(repr=False, kw_only=True)
+
+    @property
+    def table(self) -> pa.Table:
+        """What was asked for, as an Arrow table."""
+        return self.answer.table()
+
+    @property
+    def errors(self) -> pa.Table:
+        """Standard errors, column by column; empty for keys."""
+        return self.answer.error_table()
+
+    def margins(self, confidence: float = 0.95) -> pa.Table:
+        """How far each number may be off, at a confidence."""
+        return self.answer.margin_table(confidence)
+
+    @property
+    def loss(self) -> LossGuarantee:
+        """What the question costs (nothing when it is repeated)."""
+        return self.explanation.loss
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas DataFrame."""
+        return self.table.to_pandas()
+
+    def __repr__(self) -> str:
+        return f"QueryAnswer({len(self.answer.rows)} rows, columns {', '.join(self.answer.names)})"
+
+
+@dataclass(frozen=True)
+class BatchCost:
+    """What several questions cost together, and each of them."""
+
+    explanations: tuple[Explanation, ...]
+    total: LossGuarantee
+
+    def __iter__(self) -> Any:
+        return iter(self.explanations)
+
+    def __len__(self) -> int:
+        return len(self.explanations)
+
+
+class Session:
+    """Questions of one analyst to the tables of one dataset.
+
+    `data` is a table, or several by name; `public` are tables that need no protection. `unit` names the column whose
+    values are the people (or other units) to protect; without one each record is a unit. One unit contributes at most
+    `max_rows` rows to each of at most `max_groups` groups of a question, chosen by `bounding`: at random ("sample") or
+    the first in `order` ("truncate"). `budget` may lower what the ledger grants, and becomes the first grant where
+    nobody was granted anything on the dataset yet. `version` tells versions of the data apart: a stored answer is
+    shown again for the same version only. With a `seed` the noise is a demonstration and is certified as such.
+
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
+    >>> session = sf.Session(people, budget=sf.PureDP(1))
+    >>> answer = session.sql("SELECT COUNT(*) AS n FROM people", epsilon=0.5)
+    >>> answer.table.column_names, str(session.remaining())
+    (['n'], 'ε = 0.5')
+    """
+
+    def __init__(
+        self,
+        data: Microdata | Mapping[str, Microdata],
+        *,
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        unit: str | None = None,
+        budget: LossGuarantee | None = None,
+        analyst: str = "analyst",
+        public: Mapping[str, Any] | None = None,
+        max_rows: int = 1,
+        max_groups: int = 1,
+        bounding: Literal["sample", "truncate"] = "sample",
+        order: str | Sequence[str] = (),
+        version: str = "",
+        seed: int | str | None = None,
+    ) -> None:
+        from sfumato.dp.sql.catalogue import Catalogue, private_table, public_table
+        from sfumato.dp.sql.noise import Bounds
+
+        tables = _named(data)
+        self.dataset = _dataset(tables)
+        self.analyst = analyst
+        self._bounds = Bounds(max_rows, max_groups, bounding, (order,) if isinstance(order, str) else tuple(order))
+        self._version = version
+        self._seed = seed
+        self._source: Randomness = default(seed)
+        known = {name: private_table(name, table, unit) for name, table in tables.items()}
+        for name, given in (public or {}).items():
+            if name in known:
+                raise ParameterError(f"the name '{name}' is given to a private and a public table")
+            known[name] = public_table(name, given)
+        self._catalogue = Catalogue(known)
+        self._tables = tables
+        self._book, self.ledger = open_book(ledger, self.dataset, analyst, budget)
+
+    def __repr__(self) -> str:
+        return f"Session({self.dataset!r}, tables {', '.join(self._catalogue.tables)}, analyst {self.analyst!r})"
+
+    def sql(
+        self,
+        query: str,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+        keys: Mapping[str, Sequence[Any]] | None = None,
+    ) -> QueryAnswer:
+        """Answer a question at this cost. A question answered before shows the same numbers and costs nothing.
+
+        `keys` declares the values of grouping keys whose domain the schema does not: `keys={"city": ["Bern", "Basel"]}`.
+        """
+        from sfumato.dp.sql.noise import Request
+
+        return self.ask(self._parsed(query), Request.of(epsilon, delta, rho), self._bounded(max_rows, max_groups), keys)
+
+    def table(self, name: str | None = None) -> Frame:
+        """A builder of questions about a table: `session.table().where("age > 30").group_by("city").agg(n="COUNT(*)")`."""
+        from sfumato.dp.frame import Frame
+
+        return Frame(self, self._catalogue.table(name or next(iter(self._tables))).name)
+
+    def explain(
+        self,
+        query: str,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+        keys: Mapping[str, Sequence[Any]] | None = None,
+        confidence: float = 0.95,
+    ) -> Explanation:
+        """Sensitivity, noise, expected error and cost; nothing is spent and no row is read."""
+        from sfumato.dp.sql.noise import Request
+
+        request = Request.of(epsilon, delta, rho)
+        return self._explained(self._parsed(query), request, self._bounded(max_rows, max_groups), keys, confidence)
+
+    def cost(
+        self,
+        query: str,
+        *,
+        within: float,
+        confidence: float = 0.95,
+        rows: int | None = None,
+        delta: Number | None = None,
+        concentrated: bool = False,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+        keys: Mapping[str, Sequence[Any]] | None = None,
+    ) -> Explanation:
+        """The least loss at which every count and sum is within ±`within` at the confidence.
+
+        Means and variances depend on how many rows a group has: say so with `rows`. With `concentrated` the loss is in ρ.
+        """
+        from sfumato.dp.sql.explanation import explain, worst_margin
+        from sfumato.dp.sql.noise import Request, price
+
+        if not within > 0:
+            raise ParameterError("within must be above 0")
+        bounds = self._bounded(max_rows, max_groups)
+        question = self._question(self._parsed(query), keys)
+
+        def priced(amount: Fraction) -> Price:
+            request = Request.of(rho=amount) if concentrated else Request.of(epsilon=amount, delta=delta)
+            return price(question, request, bounds)
+
+        def reached(amount: Fraction) -> bool:
+            margin = worst_margin(question, priced(amount), confidence, rows)
+            if margin is None:
+                raise Unsupported(
+                    "the error of a mean or variance depends on the group's size: say rows=1000, the rows you expect in a group. "
+                    "For quantiles it depends on the data; ask with a loss and look at the errors"
+                )
+            return margin <= within
+
+        return explain(question, priced(_least(reached)), confidence)
+
+    def batch(self, queries: Sequence[str], *, confidence: float = 0.95, **loss: Any) -> BatchCost:
+        """What several questions cost together, before any is asked: each at the given loss."""
+        from sfumato.dp.accounting.composition import sequential
+
+        if not queries:
+            raise ParameterError("give at least one query")
+        notes = tuple(self.explain(query, confidence=confidence, **loss) for query in queries)
+        return BatchCost(notes, sequential(*(note.loss for note in notes)))
+
+    def remaining(self) -> LossAmount | None:
+        """What the analyst may still spend."""
+        return self._book.remaining(self.dataset, self.analyst)
+
+    def release(self, algorithm: Algorithm, table: str | None = None, *, progress: Progress = silent) -> Outcome[Any]:
+        """Run an algorithm that publishes one artefact, charged like a question. Each run is a new artefact."""
+        known = self._catalogue.table(table or next(iter(self._tables)))
+        if known.data is None:
+            raise ParameterError(f"'{known.name}' is a public table; an algorithm protects a private one")
+        loss = algorithm.loss()
+        asked = {"method": {"name": algorithm.name, **algorithm.parameters()}, "run": secrets.token_hex(16)}
+        reservation = self._book.reserve(self.dataset, self.analyst, LossAmount.of(loss), _digest(asked))
+        self._book.draw(reservation)
+        outcome = algorithm.run(known.data, randomness=default(self._seed), progress=progress)
+        stored = self._book.commit(reservation, {"artefact": asked["method"], "sha256": _result_digest(outcome.result)})
+        details = {**outcome.details, "ledger_entry": stored.entry or None, "dataset": self.dataset}
+        return replace(outcome, details=details)
+
+    def ask(
+        self, select: exp.Select, request: Request, bounds: Bounds, keys: Mapping[str, Sequence[Any]] | None = None
+    ) -> QueryAnswer:
+        """Answer a parsed question; `sql` and the builder of questions both come here."""
+        from sfumato.dp.sql.answer import AnswerTable, put_together
+        from sfumato.dp.sql.explanation import explain
+        from sfumato.dp.sql.measuring import measure
+        from sfumato.dp.sql.noise import price
+
+        question = self._question(select, keys)
+        priced = price(question, request, bounds)
+        self._check_order(question, bounds)
+        explanation = explain(question, priced, 0.95)
+        reservation = self._book.reserve(self.dataset, self.analyst, LossAmount.of(priced.loss), self._identity(question, priced))
+        repeated = reservation.answer is not None
+        stored = reservation.answer
+        if stored is None:
+            # From here on the budget is spent, whatever happens: giving it back after a failure would tell about the data.
+            self._book.draw(reservation)
+            measured = measure(question, priced, self._source)
+            stored = self._book.commit(reservation, put_together(question, priced, measured).to_mapping())
+        answer = AnswerTable.from_mapping(stored.value)
+        outcome = private_outcome(
+            answer.table(),
+            priced.loss,
+            {"name": "Session.sql", "query": question.text, "bounds": plain(parameters(bounds))},
+            argument=ARGUMENT,
+            randomness=self._source,
+            dataset=self.dataset,
+            ledger_entry=stored.entry or None,
+            errors=answer.error_table(),
+            explanation=explanation.to_mapping(),
+        )
+        return QueryAnswer(explanation, outcome, stored.entry or None, repeated, answer=answer)
+
+    def _explained(
+        self,
+        select: exp.Select,
+        request: Request,
+        bounds: Bounds,
+        keys: Mapping[str, Sequence[Any]] | None,
+        confidence: float = 0.95,
+    ) -> Explanation:
+        from sfumato.dp.sql.explanation import explain
+        from sfumato.dp.sql.noise import price
+
+        question = self._question(select, keys)
+        return explain(question, price(question, request, bounds), confidence)
+
+    def _parsed(self, query: str) -> exp.Select:
+        from sfumato.dp.sql.parse import parse
+
+        return parse(query)
+
+    def _question(self, select: exp.Select, keys: Mapping[str, Sequence[Any]] | None) -> Question:
+        from sfumato.dp.sql.parse import check_size
+        from sfumato.dp.sql.question import understand
+
+        check_size(select)
+        declared = {name: _values(name, values) for name, values in (keys or {}).items()}
+        try:
+            question = understand(select, self._catalogue, declared, self._bounds.order)
+        except RecursionError:
+            raise Unsupported("the query is too deeply nested") from None
+        unknown = [name for name in declared if name not in {key.label for key in question.keys}]
+        if unknown:
+            raise Unsupported(f"keys={{…}} names '{unknown[0][:60]}', which is not a grouping key of the query")
+        return question
+
+    def _bounded(self, max_rows: int | None, max_groups: int | None) -> Bounds:
+        changes = {name: value for name, value in (("rows", max_rows), ("groups", max_groups)) if value is not None}
+        return replace(self._bounds, **changes)  # type: ignore[arg-type]
+
+    def _check_order(self, question: Question, bounds: Bounds) -> None:
+        from sfumato.dp.sql.measuring import order_column
+
+        for name in bounds.order if question.rows.unit is not None else ():
+            order_column(question, name)
+
+    def _identity(self, question: Question, priced: Price) -> str:
+        """One digest for one question: what is computed from what, at which cost and bounds, on which version."""
+        tables = {name: _public_digest(table.rows) for name, table in question.tables.items() if table.rows is not None}
+        asked = {
+            "format": 1,
+            "rows": _renumbered(repr((question.rows.plan, question.rows.unit))),
+            "keys": _renumbered(repr(question.keys)),
+            "measurements": _renumbered(repr(question.measurements)),
+            "shown": [[column.name, column.expression.sql()] for column in question.shown],
+            "having": None if question.having is None else question.having.sql(),
+            "order": [[o.expression.sql(), o.descending, o.nulls_first] for o in question.order],
+            "limit": [question.limit, question.offset],
+            "loss": plain({"name": priced.loss.name, **parameters(priced.loss)}),
+            "noise": sorted(f"{name} {noise.law} {noise.amount}" for name, noise in priced.noises.items()),
+            "bounds": plain(parameters(priced.bounds)),
+            "public": tables,
+            "version": self._version,
+            "seed": None if self._seed is None else str(self._seed),
+        }
+        return _digest(asked)
+
+
+def _named(data: Microdata | Mapping[str, Microdata]) -> dict[str, Microdata]:
+    if isinstance(data, Mapping):
+        tables = dict(data)
+        if not tables or not all(isinstance(table, Microdata) for table in tables.values()):
+            raise ParameterError("data is a table from sf.read, or several by name")
+        return tables
+    if not isinstance(data, Microdata):
+        raise ParameterError("data is a table from sf.read: sf.Session(sf.read(frame, schema=…), …)")
+    return _OneTable(data)
+
+
+class _OneTable(dict[str, Microdata]):
+    """A single table answers to its dataset id and to `data`."""
+
+    def __init__(self, data: Microdata) -> None:
+        name = data.schema.dataset if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", data.schema.dataset) else "data"
+        super().__init__({name: data})
+
+
+def _dataset(tables: Mapping[str, Microdata]) -> str:
+    ids = sorted({table.schema.dataset for table in tables.values()})
+    if len(ids) != 1:
+        raise ParameterError(
+            f"the tables belong to the datasets {', '.join(ids)}; budgets belong to a dataset, so that tables asked together share its id"
+        )
+    return ids[0]
+
+
+def _values(name: str, values: Sequence[Any]) -> tuple[Value, ...]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence) or not values:
+        raise ParameterError(f"keys: give '{name[:60]}' a list of values")
+    return tuple(dict.fromkeys(values))
+
+
+def _least(reached: Any) -> Fraction:
+    """The smallest amount, to three significant digits, that reaches the goal; more always reaches it too."""
+    for exponent in range(-6, 6):
+        for digits in (range(100, 1000)) if _within(reached, exponent) else ():
+            amount = Fraction(digits) * Fraction(10) ** (exponent - 2)
+            if reached(amount):
+                return amount
+    raise InputError("no reasonable loss reaches this accuracy; widen the margin, or bound contributions more tightly")
+
+
+def _within(reached: Any, exponent: int) -> bool:
+    return bool(reached(Fraction(999) * Fraction(10) ** (exponent - 2)))
+
+
+def _renumbered(text: str) -> str:
+    """Names of computed columns by first appearance, so that equal questions read equal."""
+    seen: dict[str, str] = {}
+    return re.sub(r"'([vk]\d+)'", lambda match: seen.setdefault(match[1], f"'{match[1][0]}#{len(seen)}'"), text)
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(canonical(plain(value))).hexdigest()
+
+
+def _public_digest(table: Any) -> str:
+    digest = hashlib.sha256()
+    for name in table.column_names:
+        digest.update(repr((name, table.column(name).to_pylist())).encode())
+    return digest.hexdigest()
+
+
+def _result_digest(result: Any) -> str:
+    if hasattr(result, "column_names"):
+        return _public_digest(result)
+    return _digest(result)

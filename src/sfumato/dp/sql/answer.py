@@ -1,0 +1,249 @@
+"""The answer to a question: a table, the standard error of every number, and how it was reached.
+
+An answer is kept in the ledger as plain data, so that the same question shows the same numbers for ever.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.core.errors import LedgerError
+from sfumato.core.params import require
+from sfumato.dp.algorithms.count_tree import CountTree, quantile, rank_deviation
+from sfumato.dp.sql.aggregates import PLACEHOLDER
+from sfumato.dp.sql.measurement import BRANCHING
+from sfumato.dp.sql.measuring import Measured
+from sfumato.dp.sql.noise import Price
+from sfumato.dp.sql.post import Cell, evaluate
+from sfumato.dp.sql.question import KEY, Question
+from sfumato.dp.sql.statistics import Floats, Statistic
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = "sfumato-answer-1"
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """Rows of an answer and the standard error of each cell (None where a cell has no noise)."""
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    laws: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...] = field(repr=False)
+    errors: tuple[tuple[float | None, ...], ...] = field(repr=False)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain data for the ledger."""
+        return {
+            "format": FORMAT,
+            "columns": [
+                {"name": name, "kind": kind, "law": law}
+                for name, kind, law in zip(self.names, self.kinds, self.laws, strict=True)
+            ],
+            "rows": [[_stored(cell) for cell in row] for row in self.rows],
+            "errors": [list(row) for row in self.errors],
+        }
+
+    @classmethod
+    def from_mapping(cls, given: Mapping[str, Any]) -> AnswerTable:
+        """Read a stored answer back."""
+        if given.get("format") != FORMAT:
+            raise LedgerError("the stored answer was written by another version; ask a slightly different question")
+        columns = given["columns"]
+        kinds = tuple(column["kind"] for column in columns)
+        rows = tuple(tuple(_restored(c, k) for c, k in zip(row, kinds, strict=True)) for row in given["rows"])
+        names, laws = (tuple(column[part] for column in columns) for part in ("name", "law"))
+        return cls(names, kinds, laws, rows, tuple(tuple(row) for row in given["errors"]))
+
+    def table(self) -> pa.Table:
+        """The answer as an Arrow table."""
+        import pyarrow as pa
+
+        types = {"string": pa.string(), "boolean": pa.bool_(), "date": pa.date32(), "number": pa.float64()}
+        arrays = []
+        for place, kind in enumerate(self.kinds):
+            cells = [row[place] for row in self.rows]
+            if kind == "integer":
+                large = any(cell is not None and not -(2**63) <= cell < 2**63 for cell in cells)
+                arrays.append(
+                    pa.array([None if c is None else float(c) for c in cells]) if large else pa.array(cells, pa.int64())
+                )
+            else:
+                arrays.append(pa.array(cells, types[kind]))
+        return pa.Table.from_arrays(arrays, names=list(self.names))
+
+    def error_table(self) -> pa.Table:
+        """The standard errors, column by column as in the answer."""
+        import pyarrow as pa
+
+        columns = [pa.array([row[place] for row in self.errors], pa.float64()) for place in range(len(self.names))]
+        return pa.Table.from_arrays(columns, names=list(self.names))
+
+    def margin_table(self, confidence: float) -> pa.Table:
+        """How far each number may be from what the bounded data says, at a confidence.
+
+        By the law of the noise for counts and sums; for ratios and other expressions a normal approximation.
+        """
+        import pyarrow as pa
+
+        require(0 < confidence < 1, "confidence lies between 0 and 1")
+        normal = NormalDist().inv_cdf((1 + confidence) / 2)
+        laplace = math.log(1 / (1 - confidence)) / math.sqrt(2)
+        columns = []
+        for place, law in enumerate(self.laws):
+            factor = laplace if law == "laplace" else normal
+            errors = [row[place] for row in self.errors]
+            columns.append(pa.array([None if error is None else error * factor for error in errors], pa.float64()))
+        return pa.Table.from_arrays(columns, names=list(self.names))
+
+
+def put_together(question: Question, price: Price, measured: Measured) -> AnswerTable:
+    """From noisy measurements to the table that was asked for: statistics, expressions, HAVING, ORDER BY, LIMIT."""
+    values, errors = _statistics(question, price, measured)
+    rows = []
+    for place, group in enumerate(measured.groups):
+        row = {PLACEHOLDER + text: column[place] for text, column in values.items()}
+        row |= {KEY + str(number): value for number, value in enumerate(group)}
+        rows.append((place, row))
+    if question.having is not None:
+        having = question.having
+        rows = [(place, row) for place, row in rows if evaluate(having, row) is True]
+    for ordering in reversed(question.order):
+        rows.sort(key=lambda entry: _sort_key(evaluate(ordering.expression, entry[1])), reverse=ordering.descending)
+        missing = [entry for entry in rows if evaluate(ordering.expression, entry[1]) is None]
+        known = [entry for entry in rows if evaluate(ordering.expression, entry[1]) is not None]
+        rows = missing + known if ordering.nulls_first else known + missing
+    rows = rows[question.offset :]
+    if question.limit is not None:
+        rows = rows[: question.limit]
+    cells = tuple(tuple(evaluate(column.expression, row) for column in question.shown) for _, row in rows)
+    spread = tuple(
+        tuple(_error(column.expression, row, {t: e_[place] for t, e_ in errors.items()}) for column in question.shown)
+        for place, row in rows
+    )
+    kinds = tuple(_kind(question, column.expression, [row[i] for row in cells]) for i, column in enumerate(question.shown))
+    clean = tuple(tuple(_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True)) for row in cells)
+    laws = tuple(_law(question, price, column.expression) for column in question.shown)
+    return AnswerTable(tuple(column.name for column in question.shown), kinds, laws, clean, spread)
+
+
+def _statistics(question: Question, price: Price, measured: Measured) -> tuple[dict[str, list[Cell]], dict[str, list[float]]]:
+    noisy = {name: np.array([float(v) for v in column]) for name, column in measured.numbers.items()}
+    deviations = {name: noise.deviation for name, noise in price.noises.items()}
+    values: dict[str, list[Cell]] = {}
+    errors: dict[str, list[float]] = {}
+    for text, statistic in question.statistics.items():
+        if statistic.tree is not None:
+            found = [_quantile(statistic, tree, price) for tree in measured.trees[statistic.tree]]
+            values[text], errors[text] = [value for value, _ in found], [error for _, error in found]
+            continue
+        computed: Floats = statistic.value(noisy)
+        errors[text] = statistic.error(noisy, deviations).tolist()
+        # Whole numbers are shown as they were drawn, however large.
+        values[text] = measured.numbers[statistic.parts[0]] if statistic.linear and statistic.whole else computed.tolist()
+    return values, errors
+
+
+def _quantile(statistic: Statistic, tree: CountTree, price: Price) -> tuple[Cell, float]:
+    """The value at a rank, and half the distance between the values a rank's error lower and higher.
+
+    The smallest and largest value cannot be told from noise; what is reported is where about so many rows lie beyond
+    as the noise of a rank amounts to.
+    """
+    low, high, rank = statistic.low, statistic.high, statistic.rank
+    if low is None or high is None or rank is None or statistic.tree is None:
+        raise ValueError("a quantile has bounds and a rank")
+    noise = price.noises[statistic.tree]
+    leaves = len(tree.leaves)
+    total = max(tree.total, 1.0)
+    off = min(rank_deviation(leaves, BRANCHING, noise.amount, noise.law) / total, 0.5)
+    wanted = float(rank)
+    if statistic.function in ("min", "max"):
+        wanted = min(1.5 * off, 0.5) if statistic.function == "min" else max(1 - 1.5 * off, 0.5)
+
+    def at(q: float) -> float:
+        return float(low) + quantile(tree, min(max(q, 0.0), 1.0)) * float(high - low) / leaves
+
+    value, error = at(wanted), (at(wanted + off) - at(wanted - off)) / 2
+    if statistic.whole:
+        return int(min(max(math.floor(value), int(low)), int(high) - 1)), error
+    return value, error
+
+
+def _error(expression: Any, row: Mapping[str, Cell], errors: Mapping[str, float]) -> float | None:
+    """The standard error of an expression over aggregates, to first order."""
+    from sqlglot import exp
+
+    if isinstance(expression, exp.Column):
+        return errors.get(expression.name.removeprefix(PLACEHOLDER)) if expression.name.startswith(PLACEHOLDER) else None
+    used = {part.name for part in expression.find_all(exp.Column) if part.name.startswith(PLACEHOLDER)}
+    present = evaluate(expression, row)
+    if not used or not isinstance(present, (int, float)) or isinstance(present, bool):
+        return None
+    variance = 0.0
+    for name in used:
+        held = row[name]
+        if held is None:
+            return None
+        moved = evaluate(expression, {**row, name: held + errors[name.removeprefix(PLACEHOLDER)]})
+        if not isinstance(moved, (int, float)):
+            return None
+        variance += float(moved - present) ** 2
+    return math.sqrt(variance)
+
+
+def _law(question: Question, price: Price, expression: Any) -> str:
+    from sqlglot import exp
+
+    if not (isinstance(expression, exp.Column) and expression.name.startswith(PLACEHOLDER)):
+        return "gaussian"
+    statistic = question.statistics[expression.name.removeprefix(PLACEHOLDER)]
+    return price.noises[statistic.parts[0]].law if statistic.linear else "gaussian"
+
+
+def _kind(question: Question, expression: Any, cells: Sequence[Cell]) -> str:
+    from sqlglot import exp
+
+    if isinstance(expression, exp.Column):
+        if expression.name.startswith(KEY):
+            return question.keys[int(expression.name.removeprefix(KEY))].kind
+        return "integer" if question.statistics[expression.name.removeprefix(PLACEHOLDER)].whole else "number"
+    known = [cell for cell in cells if cell is not None]
+    if known and all(isinstance(cell, bool) for cell in known):
+        return "boolean"
+    if known and all(isinstance(cell, str) for cell in known):
+        return "string"
+    return "number"
+
+
+def _cell(cell: Cell, kind: str) -> Cell:
+    if kind == "number" and cell is not None:
+        try:
+            number = float(cell)
+        except (TypeError, ValueError, OverflowError):
+            return None
+        return number if math.isfinite(number) else None
+    return cell
+
+
+def _sort_key(value: Cell) -> tuple[bool, Any]:
+    if isinstance(value, (str, datetime.date)):
+        return (True, str(value))
+    return (value is not None, 0 if value is None else value)
+
+
+def _stored(cell: Cell) -> Any:
+    return cell.isoformat() if isinstance(cell, datetime.date) else cell
+
+
+def _restored(cell: Any, kind: str) -> Cell:
+    return datetime.date.fromisoformat(cell) if kind == "date" and cell is not None else cell

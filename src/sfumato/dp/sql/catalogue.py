@@ -1,0 +1,173 @@
+"""What an analyst may know of the tables: names, kinds, units, and the bounds and domains that the owner declared.
+
+Nothing here is read from the rows of a private table: bounds and domains marked `source = "data"` are left out, so
+that whatever is decided from this catalogue depends on the schema alone. A public table's own values are no secret.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.errors import ParameterError, SchemaError, Unsupported
+from sfumato.core.exact import exact
+from sfumato.data.microdata import Microdata
+from sfumato.data.schema import Column
+from sfumato.engines.canonical import canonical, kind_of_type
+from sfumato.engines.expressions import Kind, Value
+from sfumato.engines.plan import Field
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: A grouped result may have this many declared groups.
+MOST_GROUPS = 100_000
+#: A public table may have this many rows: it travels to the engine with each question.
+MOST_PUBLIC_ROWS = 1_000_000
+
+
+@dataclass(frozen=True)
+class KnownColumn:
+    """A column: what it holds, its declared bounds, and the values it may have where those are declared."""
+
+    field: Field
+    low: Fraction | None = None
+    high: Fraction | None = None
+    values: tuple[Value, ...] | None = None
+    hint: str = ""  # why bounds or values are absent, for refusals
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return self.field.name
+
+
+@dataclass(frozen=True)
+class KnownTable:
+    """A table: private, with the unit whose data is protected, or public."""
+
+    name: str
+    columns: Mapping[str, KnownColumn]
+    unit: str | None = None
+    private: bool = True
+    data: Microdata | None = field(default=None, repr=False, compare=False)
+    rows: pa.Table | None = field(default=None, repr=False, compare=False)
+
+    def column(self, name: str) -> KnownColumn | None:
+        """The column of that name; a name in another case serves where it is the only one."""
+        if name in self.columns:
+            return self.columns[name]
+        near = [known for known in self.columns if known.lower() == name.lower()]
+        return self.columns[near[0]] if len(near) == 1 else None
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The tables of a session."""
+
+    tables: Mapping[str, KnownTable]
+
+    def table(self, name: str) -> KnownTable:
+        """The table of that name."""
+        if name in self.tables:
+            return self.tables[name]
+        near = [known for known in self.tables if known.lower() == name.lower()]
+        if len(near) == 1:
+            return self.tables[near[0]]
+        close = difflib.get_close_matches(name, self.tables, n=1)
+        hint = f" Did you mean '{close[0]}'?" if close else f" There are: {', '.join(sorted(self.tables))}."
+        raise Unsupported(f"there is no table '{name[:60]}' in this session.{hint}")
+
+
+def private_table(name: str, data: Microdata, unit: str | None) -> KnownTable:
+    """A private table as its schema describes it."""
+    unit = unit if unit is not None else data.schema.unit
+    fields = relation_fields(data)
+    if unit is not None and unit not in fields:
+        raise SchemaError(f"table '{name}' has no column '{unit}', which was named as the unit")
+    columns = {}
+    for column, stored in fields.items():
+        described = data.schema.columns.get(column, Column())
+        columns[column] = _known(stored, described)
+    return KnownTable(name, columns, unit, True, data)
+
+
+def public_table(name: str, given: Any) -> KnownTable:
+    """A public table, from anything `read` accepts as a frame; its own values are its domain."""
+    from sfumato.engines.sources import read
+
+    table = canonical((given if isinstance(given, Microdata) else read(given)).table())
+    if table.num_rows > MOST_PUBLIC_ROWS:
+        raise ParameterError(f"the public table '{name}' has more than {MOST_PUBLIC_ROWS:,} rows")
+    columns = {}
+    for column in table.column_names:
+        kind = kind_of_type(table.schema.field(column).type)
+        if kind is not None:
+            columns[column] = _public(Field(column, kind), table.column(column))
+    return KnownTable(name, columns, None, False, None, table)
+
+
+def relation_fields(data: Microdata) -> dict[str, Field]:
+    """The columns that an engine can work with, as plans name them."""
+    fields: dict[str, Field] | None = getattr(data.relation, "fields", None)
+    if fields is not None:
+        return dict(fields)
+    found = {}
+    for entry in data.relation.schema():
+        kind = kind_of_type(entry.type)
+        if kind is not None:
+            found[entry.name] = Field(entry.name, kind)
+    return found
+
+
+def _known(stored: Field, described: Column) -> KnownColumn:
+    if described.source != "declared":
+        hint = 'its bounds and values were learnt from the data; declare them in the schema (source = "declared")'
+        return KnownColumn(stored, hint=hint)
+    low = high = None
+    if described.bounds is not None and stored.kind in ("integer", "number", "wide"):
+        low, high = (exact(bound, "bounds") for bound in described.bounds)
+        if stored.kind != "number":
+            low, high = Fraction(-((-low) // 1)), Fraction(high // 1)
+    listed = described.domain if described.domain is not None else described.order
+    values = None if listed is None else _values(listed, stored.kind)
+    return KnownColumn(stored, low, high, values)
+
+
+def _values(listed: Iterable[str], kind: Kind) -> tuple[Value, ...] | None:
+    """The declared values in the column's kind; None where the kind has no values that can be listed."""
+    texts = list(dict.fromkeys(listed))
+    try:
+        if kind == "string":
+            return tuple(texts)
+        if kind == "integer":
+            return tuple(int(text) for text in texts)
+        if kind == "boolean":
+            return tuple({"true": True, "false": False}[text.lower()] for text in texts)
+        if kind == "date":
+            import datetime
+
+            return tuple(datetime.date.fromisoformat(text) for text in texts)
+    except (ValueError, KeyError):
+        return None
+    return None
+
+
+def _public(stored: Field, column: pa.ChunkedArray) -> KnownColumn:
+    import pyarrow.compute as pc
+
+    low = high = None
+    values: tuple[Value, ...] | None = None
+    if stored.kind in ("integer", "number") and len(column) > column.null_count:
+        ends = pc.min_max(column)
+        low, high = (exact(ends[end].as_py(), "bounds") for end in ("min", "max"))
+    if stored.kind in ("string", "integer", "boolean", "date"):
+        distinct = pc.unique(column)
+        if len(distinct) <= MOST_GROUPS:
+            values = tuple(sorted((v for v in distinct.to_pylist() if v is not None), key=repr))
+            if column.null_count:
+                values = (None, *values)
+    return KnownColumn(stored, low, high, values)

@@ -1,0 +1,132 @@
+"""JOIN: with public tables, and between private tables of the same unit.
+
+A row of a private-private join must come from one unit, so that the tables are joined on it. Where every record is
+its own unit a public table may match at most once, or one record would become several.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from sqlglot import exp
+
+from sfumato.core.errors import Unsupported
+from sfumato.engines import expressions as e
+from sfumato.engines import plan as p
+
+if TYPE_CHECKING:
+    from sfumato.dp.sql.rows import Lowering, Rows, Visible
+
+
+def joined(left: Rows, right: Rows, join: exp.Join, lowering: Lowering) -> Rows:
+    """Both sides joined."""
+    kind = _kind(join)
+    if right.private and not left.private and kind == "inner":
+        left, right = right, left
+    if right.private and kind == "left":
+        raise Unsupported(
+            "LEFT JOIN with a private table on the right is not supported: write it as an inner JOIN"
+            if left.private
+            else "put the private table first: FROM private LEFT JOIN public"
+        )
+    pairs = _pairs(left, right, join)
+    if left.private and right.private:
+        _check_same_unit(left, right, pairs)
+    elif left.private and left.unit is None:
+        _check_unique(right, pairs, lowering)
+    on, left_plan, right_plan = [], left.plan, right.plan
+    for one, other in pairs:
+        if one.term.kind != other.term.kind:
+            raise Unsupported(f"JOIN compares '{one.name}' ({one.term.kind}) with '{other.name}' ({other.term.kind})")
+        on.append((_plan_column(one), _plan_column(other)))
+    # A missing value equals nothing in SQL; plans match missing with missing, so that it must not be on both sides.
+    known = e.And(tuple(e.Not(e.IsMissing(e.Column(name))) for name in dict.fromkeys(name for _, name in on)))
+    plan = p.Join(left_plan, p.Filter(right_plan, known), tuple(dict.fromkeys(on)), kind)
+    matched = {theirs: mine for mine, theirs in on}
+    columns = [*left.columns]
+    for column in right.columns:
+        held = _plan_column(column)
+        if held in matched:
+            one = next(c for c in left.columns if isinstance(c.term.expression, e.Column) and _plan_column(c) == matched[held])
+            columns.append(replace(column, term=one.term))
+        elif kind == "left":
+            values = column.term.values
+            term = column.term if values is None else replace(column.term, values=tuple(dict.fromkeys((*values, None))))
+            columns.append(replace(column, term=term))
+        else:
+            columns.append(column)
+    return replace(left, plan=plan, columns=tuple(columns), private=left.private or right.private)
+
+
+def _kind(join: exp.Join) -> Literal["inner", "left"]:
+    side, kind, method = (str(join.args.get(name) or "").upper() for name in ("side", "kind", "method"))
+    if method or kind in ("CROSS", "SEMI", "ANTI", "NATURAL") or side in ("RIGHT", "FULL"):
+        raise Unsupported("only JOIN and LEFT JOIN with ON or USING are supported")
+    if side == "LEFT":
+        return "left"
+    if not (join.args.get("on") or join.args.get("using")):
+        raise Unsupported("a JOIN needs ON or USING: a product of tables mixes the rows of different units")
+    return "inner"
+
+
+def _pairs(left: Rows, right: Rows, join: exp.Join) -> list[tuple[Visible, Visible]]:
+    using = join.args.get("using")
+    if using:
+        names = [exp.column(identifier.name) for identifier in using]
+        return [(left.find(name), right.find(name)) for name in names]
+    condition = join.args.get("on")
+    if condition is None:
+        raise Unsupported("a JOIN needs ON or USING: a product of tables mixes the rows of different units")
+    pairs = []
+    for part in _conjuncts(condition):
+        if not (isinstance(part, exp.EQ) and isinstance(part.this, exp.Column) and isinstance(part.expression, exp.Column)):
+            raise Unsupported("JOIN … ON takes equalities of columns joined by AND; put other conditions into WHERE")
+        pairs.append(_sides(left, right, part.this, part.expression))
+    return pairs
+
+
+def _conjuncts(node: exp.Expression) -> list[exp.Expression]:
+    if isinstance(node, exp.Paren):
+        return _conjuncts(node.this)
+    if isinstance(node, exp.And):
+        return [*_conjuncts(node.this), *_conjuncts(node.expression)]
+    return [node]
+
+
+def _sides(left: Rows, right: Rows, one: exp.Column, other: exp.Column) -> tuple[Visible, Visible]:
+    for first, second in ((one, other), (other, one)):
+        try:
+            return left.find(first), right.find(second)
+        except Unsupported:
+            continue
+    raise Unsupported("JOIN … ON must compare a column of one table with a column of the other; qualify them: a.x = b.y")
+
+
+def _check_same_unit(left: Rows, right: Rows, pairs: list[tuple[Visible, Visible]]) -> None:
+    if left.unit is None or right.unit is None:
+        raise Unsupported("two private tables can be joined only where both have a unit column")
+    if not any(one.unit and other.unit for one, other in pairs):
+        raise Unsupported("join private tables on their unit, so that a joined row belongs to one unit: ON a.unit = b.unit AND …")
+
+
+def _check_unique(public: Rows, pairs: list[tuple[Visible, Visible]], lowering: Lowering) -> None:
+    """Where each record is its own unit, a record must not be multiplied. Public rows may be looked at."""
+    tables = [table for table in lowering.read.values() if not table.private and table.rows is not None]
+    names = [other.name for _, other in pairs]
+    for table in tables:
+        columns = [table.column(name) for name in names]
+        if table.rows is not None and all(column is not None for column in columns):
+            keys = table.rows.select([column.name for column in columns if column is not None])
+            if keys.group_by(keys.column_names).aggregate([]).num_rows == keys.num_rows:
+                return
+    raise Unsupported(
+        "the public table has several rows for one key, and every record is a unit of its own: a record would be counted several "
+        "times. Join on a unique key, or give the session a unit column and bounds"
+    )
+
+
+def _plan_column(column: Visible) -> str:
+    if not isinstance(column.term.expression, e.Column):
+        raise Unsupported("JOIN … ON compares columns, not expressions; compute them in a sub-query first")
+    return column.term.expression.name

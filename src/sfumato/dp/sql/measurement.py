@@ -1,0 +1,117 @@
+"""What is measured with noise: counts of units and rows, sums of fixed-point integers, trees of counts.
+
+Each measurement adds an integer per row, and one row can add at most `change` to it; rounding to the grid happens
+before the bound is taken, so that its effect is inside the sensitivity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from sfumato.core.errors import Unsupported
+from sfumato.dp.sql.term import EXACT, Term, arithmetic, as_number, bounded, constant
+from sfumato.engines import expressions as e
+
+#: A real value within its bounds is told apart from 2^20 to 2^21 others on either side: far finer than the noise.
+GRID_BITS = 20
+#: Leaves and branching of the tree of counts behind quantiles: 16³ leaves in three levels.
+LEAVES, BRANCHING = 4096, 16
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One noisy number per group (or a tree of them).
+
+    `expression` is the integer that each row adds (for `rows`: counted where it has a value; for `tree`: its leaf).
+    `change` bounds it; `step` is the real worth of 1, and the value measured is `step` times the sum.
+    """
+
+    name: str
+    kind: Literal["units", "rows", "sum", "tree"]
+    expression: e.Expression | None = None
+    where: e.Expression | None = None
+    change: int = 1
+    step: Fraction = Fraction(1)
+    leaves: int = 0
+
+    @property
+    def levels(self) -> int:
+        """How many nodes of the tree one row is counted in; 1 for other measurements."""
+        if self.kind != "tree":
+            return 1
+        from sfumato.dp.algorithms.count_tree import level_sizes
+
+        return len(level_sizes(self.leaves, BRANCHING))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How a bounded number becomes an integer: value ≈ centre + step · integer, the integer at most `limit` in size."""
+
+    expression: e.Expression
+    step: Fraction
+    limit: int
+    centre: Fraction
+
+
+def on_grid(term: Term, *, centred: bool) -> Grid:
+    """A bounded number as an integer per row; whole numbers stay exact, others are rounded to a power of two."""
+    term = bounded(term)
+    if term.low is None or term.high is None:
+        raise Unsupported("an unbounded number cannot be summed")  # callers say more, see `needs_bounds`
+    low, high = term.low, term.high
+    whole = term.kind == "integer"
+    if whole:
+        centre = Fraction((low + high) // 2) if centred else Fraction(0)
+        limit = max(abs(high - centre), abs(low - centre))
+        if limit >= EXACT or max(abs(low), abs(high)) >= EXACT:
+            return _rounded(as_number(term), low, high, centred=centred)
+        moved = term if centre == 0 else arithmetic("-", term, constant(int(centre)))
+        return Grid(moved.expression, Fraction(1), max(int(limit), 1), centre)
+    return _rounded(as_number(term), low, high, centred=centred)
+
+
+def _rounded(term: Term, low: Fraction, high: Fraction, *, centred: bool) -> Grid:
+    width = max(abs(low), abs(high)) if not centred else (high - low) / 2
+    step, scale = Fraction(1), 1
+    while width > 0 and width * scale < 2**GRID_BITS and scale < 2**40:
+        scale *= 2
+    step = Fraction(1, scale)
+    centre = Fraction(0)
+    if centred:
+        centre = Fraction(round((low + high) / 2 / step)) * step
+    reach = max(abs(high - centre), abs(low - centre))
+    limit = float(reach) if float(reach) > 0 else float(step)
+    if limit * scale >= 2**61:
+        raise Unsupported("the bounds of a summed column are beyond 2^61; declare tighter ones")
+    moved = term.expression if centre == 0 else e.Arithmetic("-", term.expression, e.Literal(float(centre)))
+    largest = int((Fraction(limit) * scale + Fraction(1, 2)) // 1)
+    return Grid(e.FixedPoint(moved, scale, limit), step, max(largest, 1), centre)
+
+
+def leaf_of(term: Term) -> tuple[e.Expression, int, Fraction, Fraction]:
+    """The leaf of a value in the tree over its bounds, with the number of leaves and the ends of the tree.
+
+    Whole numbers in a small range have a leaf each.
+    """
+    term = bounded(term)
+    if term.low is None or term.high is None:
+        raise Unsupported("an unbounded number has no tree")
+    low, high = term.low, term.high
+    if term.kind == "integer" and high - low < LEAVES:
+        leaves = int(high - low) + 1
+        return e.Bucket(term.expression, float(low), float(high) + 1.0, leaves), leaves, low, high + 1
+    if low == high:
+        high = low + 1
+    return e.Bucket(as_number(term).expression, float(low), float(high), LEAVES), LEAVES, low, high
+
+
+def needs_bounds(what: str, term: Term) -> Unsupported:
+    """The refusal of an unbounded sum, with what to do about it."""
+    why = term.hint or "no bounds are declared for it"
+    return Unsupported(
+        f"{what} needs a bounded number: {why}. Declare bounds = [low, high] in the schema, or clamp in the query: "
+        f"{what}(CLAMP(x, 0, 100))"
+    )

@@ -1,0 +1,207 @@
+"""One push-down query per question (and one per quantile's column): the exact integers per group, then the noise.
+
+The engine is given one plan and returns one row of integers per group. Exact numbers stay in this module: what it
+returns is noisy.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import SchemaError
+from sfumato.core.randomness import Randomness
+from sfumato.dp.algorithms.count_tree import CountTree, noisy_tree
+from sfumato.dp.sql.measurement import BRANCHING, Measurement
+from sfumato.dp.sql.noise import UNITS, Bounds, Noise, Price
+from sfumato.dp.sql.question import Question, source_plan
+from sfumato.engines import expressions as e
+from sfumato.engines import plan as p
+from sfumato.engines.expressions import Value
+from sfumato.kernels.sampling import discrete_gaussian, discrete_laplace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Group = tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Noisy measurements per group: whole numbers in steps, and trees."""
+
+    groups: tuple[Group, ...]
+    numbers: Mapping[str, list[int]] = field(repr=False)
+    trees: Mapping[str, list[CountTree]] = field(repr=False)
+
+
+def measure(question: Question, price: Price, source: Randomness) -> Measured:
+    """Run the question and add the noise."""
+    flat, trees = split(question, price)
+    exact: dict[Group, list[int]] = {}
+    if flat:
+        exact = _grouped(question, run(question, flat_plan(question, price, flat, source.bytes(16).hex())), len(flat))
+    leaves = {m.name: _leaves(question, price, m, source) for m in trees}
+    groups = _groups(question, exact)
+    numbers: dict[str, list[int]] = {}
+    for place, measurement in enumerate(flat):
+        truth = [exact[group][place] if group in exact else 0 for group in groups]
+        numbers[measurement.name] = _noisy(truth, price.noises[measurement.name], source)
+    if price.threshold is not None and price.units is not None:
+        shown = [place for place, units in enumerate(numbers[price.units]) if units >= price.threshold]
+        groups = tuple(groups[place] for place in shown)
+        numbers = {name: [values[place] for place in shown] for name, values in numbers.items()}
+    grown = {m.name: _trees(m, price.noises[m.name], groups, leaves[m.name], source) for m in trees}
+    return Measured(groups, numbers, grown)
+
+
+def split(question: Question, price: Price) -> tuple[list[Measurement], list[Measurement]]:
+    """What one grouped query measures, and what needs a tree each."""
+    flat = [m for m in question.measurements if m.kind != "tree"]
+    if price.units == UNITS:
+        flat.append(Measurement(UNITS, "units"))
+    return flat, [m for m in question.measurements if m.kind == "tree"]
+
+
+def flat_plan(question: Question, price: Price, measurements: Sequence[Measurement], salt: str | None) -> p.BoundedGroup:
+    """The plan of counts and sums."""
+    inputs: dict[str, e.Expression] = {}
+    aggregates = []
+    for number, measurement in enumerate(measurements):
+        conditions = [] if measurement.where is None else [measurement.where]
+        if measurement.kind == "rows" and measurement.expression is not None:
+            conditions.append(e.Not(e.IsMissing(measurement.expression)))
+        where: e.Expression | None = None
+        if conditions:
+            inputs[f"w{number}"] = conditions[0] if len(conditions) == 1 else e.And(tuple(conditions))
+            where = e.Column(f"w{number}")
+        if measurement.kind == "sum" and measurement.expression is not None:
+            inputs[f"x{number}"] = measurement.expression
+            aggregates.append(p.Aggregate(measurement.name, "sum", e.Column(f"x{number}"), where))
+        elif measurement.kind == "units" and question.rows.unit is not None:
+            aggregates.append(p.Aggregate(measurement.name, "count_distinct", e.Column(question.rows.unit), where))
+        else:
+            aggregates.append(p.Aggregate(measurement.name, "count", None, where))
+    units_alone = all(m.kind == "units" for m in measurements)
+    return _bounded(question, price, inputs, (), aggregates, salt, rows=None if units_alone else price.bounds.rows)
+
+
+def tree_plan(question: Question, price: Price, measurement: Measurement, salt: str | None) -> p.BoundedGroup:
+    """The plan of the leaf counts of a quantile's column."""
+    if measurement.expression is None:
+        raise SchemaError("a tree needs an expression")
+    leaf = measurement.expression
+    if measurement.where is not None:
+        leaf = e.Choose(((measurement.where, leaf),), e.Literal(None, "integer"))
+    made = _bounded(question, price, {"leaf": leaf}, ("leaf",), [p.Aggregate("n", "count")], salt, rows=price.bounds.rows)
+    kept = p.Filter(made.source, e.Not(e.IsMissing(e.Column("leaf"))))
+    return p.BoundedGroup(kept, made.unit, made.keys, made.within, made.rows, made.groups, made.aggregates, made.order, made.salt)
+
+
+def _bounded(
+    question: Question,
+    price: Price,
+    inputs: dict[str, e.Expression],
+    within: tuple[str, ...],
+    aggregates: Sequence[p.Aggregate],
+    salt: str | None,
+    *,
+    rows: int | None,
+) -> p.BoundedGroup:
+    bounds = price.bounds
+    order = []
+    for number, name in enumerate(bounds.order):
+        inputs[f"o{number}"] = order_column(question, name)
+        order.append(p.Order(e.Column(f"o{number}")))
+    return p.BoundedGroup(
+        source_plan(question, inputs),
+        question.rows.unit,
+        tuple(key.name for key in question.keys),
+        within,
+        rows if question.rows.unit is not None else None,
+        bounds.groups if question.keys and question.rows.unit is not None else None,
+        tuple(aggregates),
+        tuple(order) if question.rows.unit is not None else (),
+        salt if bounds.method == "sample" and question.rows.unit is not None else None,
+    )
+
+
+def order_column(question: Question, name: str) -> e.Expression:
+    """The column that truncation orders by."""
+    from sqlglot import exp
+
+    return question.rows.resolve(exp.column(exp.to_identifier(name, quoted=True))).expression
+
+
+def run(question: Question, plan: p.Plan) -> pa.Table:
+    """The engine's answer to a plan of the question."""
+    primary = question.tables[question.primary]
+    if primary.data is None:
+        raise SchemaError("the private table has no data")
+    relation: Any = primary.data.relation
+    uploads = {f"table {name}": table.rows for name, table in question.tables.items() if table.rows is not None}
+    beside = {
+        f"table {name}": table.data.relation
+        for name, table in question.tables.items()
+        if table.data is not None and name != question.primary
+    }
+    table: pa.Table = relation.run(plan, uploads, beside) if beside else relation.run(plan, uploads)
+    return table
+
+
+def _grouped(question: Question, answer: pa.Table, numbers: int) -> dict[Group, list[int]]:
+    keys = len(question.keys)
+    columns = [column.to_pylist() for column in answer.columns]
+    found: dict[Group, list[int]] = {}
+    for row in zip(*columns, strict=True):
+        found[tuple(row[:keys])] = [int(value or 0) for value in row[keys : keys + numbers]]
+    return found
+
+
+def _groups(question: Question, exact: Mapping[Group, object]) -> tuple[Group, ...]:
+    """The declared combinations, or those in the data where some key is discovered, in a fixed order."""
+    if not question.discovers:
+        return tuple(itertools.product(*(key.values or () for key in question.keys)))
+    return tuple(sorted(exact, key=lambda group: [(value is not None, str(value)) for value in group]))
+
+
+def _noisy(truth: Sequence[int], noise: Noise, source: Randomness) -> list[int]:
+    draw = discrete_laplace if noise.law == "laplace" else discrete_gaussian
+    drawn = draw(noise.amount, len(truth), source).tolist()
+    return [value + extra for value, extra in zip(truth, drawn, strict=True)]
+
+
+def _leaves(question: Question, price: Price, measurement: Measurement, source: Randomness) -> dict[Group, NDArray[np.int64]]:
+    answer = run(question, tree_plan(question, price, measurement, source.bytes(16).hex()))
+    keys = len(question.keys)
+    found: dict[Group, NDArray[np.int64]] = {}
+    for row in zip(*(column.to_pylist() for column in answer.columns), strict=True):
+        group = tuple(row[:keys])
+        if group not in found:
+            found[group] = np.zeros(measurement.leaves, dtype=np.int64)
+        found[group][row[keys]] += int(row[keys + 1] or 0)
+    return found
+
+
+def _trees(
+    measurement: Measurement,
+    noise: Noise,
+    groups: Sequence[Group],
+    leaves: Mapping[Group, NDArray[np.int64]],
+    source: Randomness,
+) -> list[CountTree]:
+    empty = np.zeros(measurement.leaves, dtype=np.int64)
+    return [noisy_tree(leaves.get(group, empty), BRANCHING, noise.amount, noise.law, source) for group in groups]
+
+
+def contribution(bounds: Bounds, unit: str, *, grouped: bool) -> str:
+    """What one unit may add, in words."""
+    rows = f"{bounds.rows:,} row{'s' if bounds.rows != 1 else ''}"
+    where = f" in each of at most {bounds.groups:,} group{'s' if bounds.groups != 1 else ''}" if grouped else ""
+    how = "chosen at random" if bounds.method == "sample" else "the first ones"
+    return f"each {unit} contributes at most {rows}{where}, {how} where there are more"

@@ -1,0 +1,182 @@
+"""The price of a question: how a loss is shared among measurements, which noise each gets, and how far answers may be off.
+
+Every measurement of a question gets the same share of the loss. What one unit can change is the number of its groups
+times the rows it may have in each times the largest row; Laplace noise follows the L1 norm of that, Gaussian noise
+the L2 norm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Literal
+
+from sfumato.core.errors import ParameterError, Unsupported
+from sfumato.core.exact import Number, exact
+from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, LossGuarantee, PureDP
+from sfumato.dp.sql.measurement import Measurement
+from sfumato.dp.sql.question import Question
+
+Law = Literal["laplace", "gaussian"]
+
+#: Which units are shown when keys are discovered; also a measurement of its own where none counts units.
+UNITS = "units shown"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What one unit may contribute: `rows` rows to each of `groups` groups, chosen by sampling or as the first ones."""
+
+    rows: int = 1
+    groups: int = 1
+    method: Literal["sample", "truncate"] = "sample"
+    order: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "groups"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1_000_000:
+                raise ParameterError(f"max_{name} is a whole number from 1 to 1,000,000")
+        if self.method not in ("sample", "truncate"):
+            raise ParameterError('bounding is "sample" or "truncate"')
+        if self.order and self.method != "truncate":
+            raise ParameterError('order is for bounding="truncate": the first rows in that order are kept')
+
+
+@dataclass(frozen=True)
+class Request:
+    """The loss that a question may cost, exactly one of: ε; ε and δ; ρ."""
+
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+
+    @classmethod
+    def of(cls, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None) -> Request:
+        """From what people write."""
+        if (epsilon is None) == (rho is None) or (delta is not None and epsilon is None):
+            raise ParameterError("say what the question may cost: epsilon=0.1, epsilon=0.1 with delta=1e-6, or rho=0.01")
+        given = {"epsilon": epsilon, "delta": delta, "rho": rho}
+        amounts = {name: exact(value, name) for name, value in given.items() if value is not None}
+        for name, value in amounts.items():
+            if value <= 0:
+                raise ParameterError(f"{name} must be above 0")
+        if amounts.get("delta", 0) >= 1:
+            raise ParameterError("delta must be below 1; it should be far below 1 over the number of people")
+        return cls(**amounts)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise of one measurement, in its own steps: Laplace of that scale or Gaussian of that variance."""
+
+    law: Law
+    amount: Fraction
+    l1: int
+    l2_squared: int
+    step: Fraction
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation, in steps."""
+        if self.law == "gaussian":
+            return math.sqrt(self.amount)
+        inverse = float(1 / (2 * self.amount))
+        return 1 / (math.sqrt(2) * math.sinh(inverse)) if inverse < 300 else 0.0
+
+    def margin(self, confidence: float) -> float:
+        """Noise stays within this with at least that probability, in the units of the value."""
+        if self.law == "gaussian":
+            reach = self.deviation * NormalDist().inv_cdf((1 + confidence) / 2)
+            return math.ceil(reach) * float(self.step)
+        ratio = math.exp(-float(1 / self.amount))
+        # P(|x| > t) = 2 r^(t+1) / (1 + r)
+        reach = math.log((1 - confidence) * (1 + ratio) / 2) / math.log(ratio) - 1 if ratio > 0 else 0.0
+        return max(math.ceil(reach - 1e-9), 0) * float(self.step)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a question costs and how noisy its measurements will be."""
+
+    loss: LossGuarantee
+    noises: Mapping[str, Noise]
+    bounds: Bounds
+    groups: int  # that one unit can be in
+    threshold: int | None = None  # of units, where keys are discovered
+    units: str | None = None  # the measurement that the threshold is applied to
+
+
+def price(question: Question, request: Request, bounds: Bounds) -> Price:
+    """The noise that makes the question cost exactly the request, or a refusal."""
+    measurements = list(question.measurements)
+    units: str | None = None
+    if question.discovers:
+        if request.delta is None:
+            raise Unsupported(_undeclared(question))
+        plain = next((m for m in measurements if m.kind == "units" and m.where is None), None)
+        units = UNITS if plain is None else plain.name
+        if plain is None:
+            measurements.append(Measurement(UNITS, "units"))
+    groups = 1 if not question.keys else bounds.groups if question.groups is None else min(bounds.groups, question.groups)
+    if question.rows.unit is None:
+        groups = 1
+    rows = bounds.rows if question.rows.unit is not None else 1
+    law, loss, shares = _law(question, request, len(measurements), groups)
+    noises = {m.name: _noise(m, law, shares, groups, rows) for m in measurements}
+    threshold = None
+    if units is not None and request.delta is not None:
+        threshold = _threshold(noises[units].amount, request.delta / groups)
+    return Price(loss, noises, bounds, groups, threshold, units)
+
+
+def _law(question: Question, request: Request, count: int, groups: int) -> tuple[Law, LossGuarantee, Fraction]:
+    """Which noise, the guarantee it gives, and each measurement's share."""
+    unit = question.unit
+    if request.rho is not None:
+        return "gaussian", ConcentratedDP(request.rho, unit=unit), request.rho / count
+    if request.epsilon is None:
+        raise ParameterError("epsilon or rho is needed")
+    if request.delta is None:
+        return "laplace", PureDP(request.epsilon, unit=unit), request.epsilon / count
+    approximate = ApproxDP(request.epsilon, request.delta, unit=unit)
+    if question.discovers:
+        return "laplace", approximate, request.epsilon / count
+    from sfumato.dp.accounting.zcdp import rho_for
+
+    rho = rho_for(request.epsilon, request.delta)
+    # Deviations of the two laws for the same change in each of `groups` groups.
+    laplace = math.sqrt(2) * groups * count / float(request.epsilon)
+    if rho > 0 and math.sqrt(groups * count / (2 * float(rho))) < laplace:
+        return "gaussian", approximate, rho / count
+    return "laplace", PureDP(request.epsilon, unit=unit), request.epsilon / count
+
+
+def _noise(measurement: Measurement, law: Law, share: Fraction, groups: int, rows: int) -> Noise:
+    change = 1 if measurement.kind == "units" else rows * measurement.change
+    l1 = groups * change * measurement.levels
+    l2_squared = groups * change**2 * measurement.levels
+    amount = Fraction(l1) / share if law == "laplace" else Fraction(l2_squared) / (2 * share)
+    return Noise(law, amount, l1, l2_squared, measurement.step)
+
+
+def _threshold(scale: Fraction, delta: Fraction) -> int:
+    """The smallest count of units at which a group of one unit is shown with probability at most δ.
+
+    P(noise ≥ t) = r^t / (1 + r) for t at least 1 with r = e^(-1/scale); the result is checked upwards, so that rounding
+    can only raise it.
+    """
+    ratio = math.exp(-float(1 / scale))
+    reach = math.log(float(delta) * (1 + ratio)) / math.log(ratio) if ratio > 0 else 1.0
+    return 1 + max(math.ceil(reach * (1 + 1e-12) + 1e-9), 1)
+
+
+def _undeclared(question: Question) -> str:
+    names = ", ".join(f"'{key.label[:60]}'" for key in question.keys if key.values is None)
+    return (
+        f"the values of the grouping key {names} are not declared, and finding them in the data needs a small δ. Declare them in the "
+        'schema (domain = ["…"]), give keys={…} with the question, or ask with epsilon and delta: groups of few units are then left out'
+    )

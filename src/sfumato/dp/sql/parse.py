@@ -1,0 +1,90 @@
+"""SQL text to a syntax tree: one SELECT, bounded in size and depth, nothing executed.
+
+Parsing is bounded because the text comes from somebody who may be hostile; what the tree may contain is decided by the
+rules that lower it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+
+from sfumato.core.errors import Unsupported
+
+LONGEST = 50_000
+MOST_NODES = 20_000
+DEEPEST = 60
+
+_STATEMENTS = "only a SELECT can be asked: nothing is created, changed, attached or configured"
+
+
+def parse(text: str) -> exp.Select:
+    """The one SELECT that the text is."""
+    if not isinstance(text, str) or not text.strip():
+        raise Unsupported("the query is empty; ask with a SELECT")
+    if len(text) > LONGEST:
+        raise Unsupported(f"the query is longer than {LONGEST:,} characters")
+    _check_depth(text)
+    try:
+        statements = [entry for entry in sqlglot.parse(text, dialect="duckdb") if entry is not None]
+    except ParseError as error:
+        place = error.errors[0] if error.errors else {}
+        where = f" near line {place.get('line')}, column {place.get('col')}" if place.get("line") else ""
+        raise Unsupported(f"the query is not valid SQL{where}") from None
+    except (TokenError, RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError):
+        raise Unsupported("the query is not valid SQL, or too deeply nested") from None
+    if len(statements) != 1:
+        raise Unsupported("ask one question at a time: the text holds several statements")
+    statement = statements[0]
+    while isinstance(statement, (exp.Paren, exp.Subquery)):
+        statement = statement.this
+    if isinstance(statement, exp.SetOperation):
+        raise Unsupported("UNION, INTERSECT and EXCEPT are not supported; ask the parts as separate questions")
+    if not isinstance(statement, exp.Select):
+        raise Unsupported(_STATEMENTS)
+    check_size(statement)
+    return statement
+
+
+def parse_expression(text: str) -> exp.Expression:
+    """One expression, for the builder of queries."""
+    select = parse(f"SELECT {text} FROM t")  # noqa: S608  (parsed, never executed)
+    if len(select.expressions) != 1 or set(_clauses(select)) - {"expressions", "from_"}:
+        raise Unsupported("give one expression, for instance AVG(income)")
+    found: exp.Expression = select.expressions[0]
+    return found
+
+
+def check_size(tree: exp.Expression) -> None:
+    """Refuse a tree that is too large or too deep, before anything walks it recursively."""
+    pending = [(tree, 1)]
+    nodes = 0
+    while pending:
+        node, depth = pending.pop()
+        nodes += 1
+        if nodes > MOST_NODES:
+            raise Unsupported(f"the query has more than {MOST_NODES:,} parts")
+        if depth > 4 * DEEPEST:
+            raise Unsupported("the query is too deeply nested")
+        pending.extend((child, depth + 1) for child in node.iter_expressions())
+
+
+def _check_depth(text: str) -> None:
+    """Parentheses and CASE nest; deep nesting would exhaust the parser's stack."""
+    depth = deepest = 0
+    for letter in text:
+        if letter in "([":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif letter in ")]":
+            depth -= 1
+    words = text.upper().split()
+    if deepest > DEEPEST or words.count("CASE") > 200 or words.count("NOT") > 500 or words.count("SELECT") > 50:
+        raise Unsupported(f"the query is nested more than {DEEPEST} deep")
+
+
+def _clauses(node: exp.Expression) -> Iterator[str]:
+    return (name for name, value in node.args.items() if value)

@@ -1,0 +1,183 @@
+"""Sub-queries that aggregate per unit: one row per unit, or per unit and further keys.
+
+`SELECT user_id, SUM(amount) AS total FROM purchases GROUP BY user_id` keeps every row with its unit, so that the outer
+query can bound and count it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from sfumato.core.errors import Unsupported
+from sfumato.dp.sql.aggregates import PLACEHOLDER, Asked, taken_out
+from sfumato.dp.sql.functions import lower
+from sfumato.dp.sql.term import EXACT, Term, as_number, bounded
+from sfumato.engines import expressions as e
+from sfumato.engines import plan as p
+
+if TYPE_CHECKING:
+    from sfumato.dp.sql.rows import Lowering, Rows, Visible
+
+#: Sums within a unit of a column without bounds are taken in steps of 2^-20 and up to 2^31 per row.
+_FINE, _LARGE = 2**20, 2.0**31
+
+
+def per_unit_rows(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
+    """The rows of a sub-query with GROUP BY, DISTINCT or aggregates."""
+    from sfumato.dp.sql.rows import Rows, Visible
+
+    if rows.unit is None:
+        raise Unsupported(
+            "a sub-query that aggregates needs a unit column, and every record is a unit of its own here; "
+            "open the session with unit=…, or aggregate in the outer query alone"
+        )
+    keys, items = _keys(select, rows)
+    if not any(key.unit for key in keys):
+        raise Unsupported(
+            "a sub-query that aggregates must group by the unit, so that each of its rows belongs to one unit: "
+            "SELECT unit, … GROUP BY unit, …"
+        )
+    found: dict[str, Asked] = {}
+    shown = [(item, taken_out(item.unalias(), found)) for item in items]
+    having = select.args.get("having")
+    kept = None if having is None else taken_out(having.this, found)
+    named = {key.name: lowering.fresh("v") for key in keys}
+    inputs = [p.Named(named[key.name], bounded(key.term).expression) for key in keys]
+    terms: dict[str, Term] = {}
+    aggregates: list[p.Aggregate] = []
+    for text, asked in found.items():
+        name = lowering.fresh("v")
+        terms[text] = _aggregate(asked, name, rows, inputs, aggregates, lowering)
+    unit = next(named[key.name] for key in keys if key.unit)
+    source = p.Project(rows.plan, tuple(inputs))
+    plan: p.Plan = p.PerUnitAggregate(source, unit, tuple(n for n in named.values() if n != unit), tuple(aggregates))
+
+    def resolve(node: exp.Column) -> Term:
+        if node.name.startswith(PLACEHOLDER):
+            return terms[node.name.removeprefix(PLACEHOLDER)]
+        column = rows.find(node)
+        for key in keys:
+            if key.term.expression == column.term.expression:
+                return replace(bounded(key.term), expression=e.Column(named[key.name]))
+        raise Unsupported(f"the column '{node.name[:60]}' must be in GROUP BY or inside an aggregate")
+
+    if kept is not None:
+        held = lower(kept, resolve)
+        if held.kind != "boolean":
+            raise Unsupported("HAVING needs a condition")
+        plan = p.Filter(plan, held.expression)
+    outputs, visible = [p.Named(unit, e.Column(unit))], []
+    for item, node in shown:
+        key = next((k for k in keys if _same(k, item)), None)
+        if key is not None:
+            term = replace(bounded(key.term), expression=e.Column(named[key.name]))
+        else:
+            term = lower(node, resolve)
+        name = lowering.fresh("v")
+        outputs.append(p.Named(name, term.expression))
+        is_unit = key is not None and key.unit
+        visible.append(Visible("", item.alias_or_name, replace(term, expression=e.Column(name)), is_unit))
+    return Rows(p.Project(plan, tuple(outputs)), tuple(visible), unit, rows.private)
+
+
+def _keys(select: exp.Select, rows: Rows) -> tuple[list[Visible], list[exp.Expression]]:
+    from sfumato.dp.sql.rows import Visible
+
+    items = list(select.expressions)
+    if any(isinstance(item, exp.Star) for item in items):
+        raise Unsupported("SELECT * cannot be grouped; name the columns")
+    group = select.args.get("group")
+    if select.args.get("distinct"):
+        if group is not None or select.args["distinct"].args.get("on"):
+            raise Unsupported("use either GROUP BY or DISTINCT")
+        nodes = list(items)
+    else:
+        nodes = group_nodes(select)
+    keys = []
+    for number, node in enumerate(nodes):
+        plain = node.unalias()
+        if isinstance(plain, exp.Column):
+            aliased = next((i for i in items if i.alias == plain.name and not isinstance(i.unalias(), exp.Column)), None)
+            if aliased is None:
+                held = rows.find(plain)
+                keys.append(Visible(node.alias_or_name, f"{number}", held.term, held.unit))
+                continue
+            plain = aliased.unalias()
+        keys.append(Visible(plain.sql(), f"{number}", lower(plain, rows.resolve), False))
+    return keys, items
+
+
+def group_nodes(select: exp.Select) -> list[exp.Expression]:
+    """What GROUP BY names, positions resolved."""
+    group = select.args.get("group")
+    if group is None:
+        return []
+    if any(group.args.get(name) for name in ("grouping_sets", "cube", "rollup", "totals", "all")):
+        raise Unsupported("GROUPING SETS, CUBE and ROLLUP are not supported; ask one question per grouping")
+    found = []
+    for node in group.expressions:
+        if isinstance(node, exp.Literal) and not node.is_string:
+            place = int(node.this) if str(node.this).isdigit() else 0
+            if not 1 <= place <= len(select.expressions):
+                raise Unsupported("GROUP BY names a position that SELECT does not have")
+            node = select.expressions[place - 1].unalias()
+        found.append(node)
+    return found
+
+
+def _same(key: Visible, item: exp.Expression) -> bool:
+    plain = item.unalias()
+    if isinstance(plain, exp.Column):
+        return key.qualifier in (plain.name, item.alias) or key.qualifier == plain.sql()
+    return key.qualifier == plain.sql()
+
+
+def _aggregate(
+    asked: Asked, name: str, rows: Rows, inputs: list[p.Named], aggregates: list[p.Aggregate], lowering: Lowering
+) -> Term:
+    where = None if asked.where is None else lower(asked.where, rows.resolve)
+    term = None if asked.argument is None else bounded(lower(asked.argument, rows.resolve))
+    held: e.Expression | None = None
+
+    def given(expression: e.Expression) -> e.Expression:
+        column = lowering.fresh("v")
+        inputs.append(p.Named(column, expression))
+        return e.Column(column)
+
+    condition = None if where is None else given(where.expression)
+    if asked.function in ("count", "count_distinct"):
+        held = None if term is None else given(term.expression)
+        aggregates.append(p.Aggregate(name, asked.function, held, condition))
+        return Term(e.Column(name), "integer", Fraction(0))
+    if term is None or (asked.function in ("sum", "avg") and not term.numeric):
+        raise Unsupported(f"{asked.function.upper()} needs a number")
+    if asked.function in ("min", "max"):
+        if term.kind == "boolean":
+            raise Unsupported("MIN and MAX of a condition: use SUM(CASE WHEN … THEN 1 ELSE 0 END) > 0")
+        aggregates.append(p.Aggregate(name, asked.function, given(term.expression), condition))
+        return replace(term, expression=e.Column(name), values=None)
+    if asked.function != "sum":
+        raise Unsupported(
+            f"{asked.function.upper()} inside a sub-query is not supported; take SUM and COUNT per unit there, or AVG in the outer query"
+        )
+    return _sum(term, name, given, condition, aggregates)
+
+
+def _sum(term: Term, name: str, given: object, condition: e.Expression | None, aggregates: list[p.Aggregate]) -> Term:
+    low = Fraction(0) if term.low is not None and term.low >= 0 else None
+    high = Fraction(0) if term.high is not None and term.high <= 0 else None
+    if term.kind == "integer":
+        aggregates.append(p.Aggregate(name, "sum", given(term.expression), condition))  # type: ignore[operator]
+        return Term(e.FixedPoint(e.Column(name), 1, float(EXACT)), "integer", low, high)
+    # Sums of floating-point numbers depend on the order of rows; sums of fixed-point integers do not.
+    largest = max((abs(end) for end in (term.low, term.high) if end is not None), default=Fraction(_LARGE))
+    limit = float(largest) if term.low is not None and term.high is not None else _LARGE
+    scale = _FINE if limit * _FINE < 2**61 else 1
+    fixed = e.FixedPoint(as_number(term).expression, scale, max(limit, 1.0))
+    aggregates.append(p.Aggregate(name, "sum", given(fixed), condition))  # type: ignore[operator]
+    total = e.Cast(e.Column(name), "number")
+    return Term(e.Divide(total, float(scale)) if scale != 1 else total, "number", low, high)

@@ -1,0 +1,244 @@
+"""FROM, JOIN, WHERE and sub-queries: rows that each belong to one unit.
+
+Whatever stands below the outer aggregation keeps one invariant: every row comes from the rows of one unit and from
+public tables. Then removing a unit removes exactly its rows, and bounding what each unit contributes bounds the
+sensitivity.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from sfumato.core.errors import Unsupported
+from sfumato.dp.sql.catalogue import Catalogue, KnownColumn, KnownTable
+from sfumato.dp.sql.functions import lower
+from sfumato.dp.sql.per_unit import per_unit_rows
+from sfumato.dp.sql.term import Term
+from sfumato.engines import expressions as e
+from sfumato.engines import plan as p
+from sfumato.engines.class_queries import ROWS
+
+
+@dataclass(frozen=True)
+class Visible:
+    """A column that the query may name: with its table's alias or without."""
+
+    qualifier: str
+    name: str
+    term: Term
+    unit: bool = False  # holds the unit
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows under a plan; `unit` is the plan's column that says whose they are, None when each row is its own unit."""
+
+    plan: p.Plan
+    columns: tuple[Visible, ...]
+    unit: str | None
+    private: bool
+
+    def resolve(self, node: exp.Column) -> Term:
+        """The column that a reference names."""
+        return self.find(node).term
+
+    def find(self, node: exp.Column) -> Visible:
+        """The column that a reference names, with what is known of it."""
+        if not isinstance(node.this, exp.Identifier):
+            raise Unsupported("* stands where a column is needed; name the columns")
+        qualifier, name = node.table, node.name
+        found = [c for c in self.columns if c.name == name and (not qualifier or c.qualifier == qualifier)]
+        if not found:
+            found = [
+                c
+                for c in self.columns
+                if c.name.lower() == name.lower() and (not qualifier or c.qualifier.lower() == qualifier.lower())
+            ]
+        if not found:
+            known = ", ".join(dict.fromkeys(c.name for c in self.columns if not c.name.startswith("\x00")))
+            raise Unsupported(f"there is no column '{name[:60]}' here; there are: {known[:500]}")
+        if len(found) > 1 and len({c.term.expression for c in found}) > 1:
+            raise Unsupported(f"the column '{name[:60]}' is in more than one table; write table.{name[:60]}")
+        return found[0]
+
+
+@dataclass
+class Lowering:
+    """The state of lowering one query: which tables it reads, and fresh names for what it computes."""
+
+    catalogue: Catalogue
+    primary: str | None = None
+    read: dict[str, KnownTable] = field(default_factory=dict)
+    referenced: frozenset[str] = frozenset()
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def fresh(self, what: str) -> str:
+        """A plan column name that nothing else has."""
+        return f"{what}{next(self.numbers)}"
+
+
+def source_rows(select: exp.Select, lowering: Lowering, outer: Mapping[str, exp.Select] | None = None) -> Rows:
+    """The rows of FROM and JOIN under WHERE."""
+    named = {**(outer or {}), **_with(select)}
+    _refuse_clauses(select)
+    origin = select.args.get("from_")
+    if origin is None:
+        raise Unsupported("the query has no FROM: name a table")
+    rows = _item(origin.this, lowering, named)
+    for join in select.args.get("joins") or ():
+        rows = _joined(rows, join, lowering, named)
+    where = select.args.get("where")
+    return rows if where is None else filtered(rows, where.this)
+
+
+def filtered(rows: Rows, node: exp.Expression) -> Rows:
+    """The rows for which a condition holds."""
+    if any(isinstance(part, exp.AggFunc) for part in node.walk()):
+        raise Unsupported("an aggregate cannot stand in WHERE; use HAVING")
+    term = lower(node, rows.resolve)
+    if term.kind != "boolean":
+        raise Unsupported("WHERE needs a condition")
+    return replace(rows, plan=p.Filter(rows.plan, term.expression))
+
+
+def _with(select: exp.Select) -> dict[str, exp.Select]:
+    clause = select.args.get("with_")
+    if clause is None:
+        return {}
+    if clause.args.get("recursive"):
+        raise Unsupported("WITH RECURSIVE is not supported")
+    found: dict[str, exp.Select] = {}
+    for entry in clause.expressions:
+        inner = entry.this
+        if not isinstance(inner, exp.Select):
+            raise Unsupported("WITH takes SELECTs")
+        if inner.args.get("with_") is None and found:
+            inner = inner.copy()
+            inner.set("with_", exp.With(expressions=[e_.copy() for e_ in clause.expressions[: len(found)]]))
+        found[entry.alias] = inner
+    return found
+
+
+_REFUSED = {
+    "distinct": "SELECT DISTINCT is supported in a sub-query that selects the unit; outside, use GROUP BY",
+    "windows": "window functions are not supported; aggregate per unit in a sub-query instead",
+    "qualify": "QUALIFY is not supported",
+    "pivots": "PIVOT is not supported; use GROUP BY",
+    "laterals": "LATERAL is not supported",
+    "match": "MATCH_RECOGNIZE is not supported",
+    "sample": "a query may not sample by itself; the session bounds contributions",
+    "locks": "locks are not supported",
+    "into": "SELECT INTO is not supported: nothing is written",
+    "connect": "CONNECT BY is not supported",
+    "cluster": "CLUSTER BY is not supported",
+    "distribute": "DISTRIBUTE BY is not supported",
+    "sort": "SORT BY is not supported; use ORDER BY",
+    "prewhere": "PREWHERE is not supported",
+    "settings": "settings are not supported",
+    "format": "FORMAT is not supported",
+    "options": "options are not supported",
+    "kind": "SELECT AS STRUCT or VALUE is not supported",
+    "hint": "hints are not supported",
+    "limit_options": "LIMIT with options is not supported",
+}
+
+
+def _refuse_clauses(select: exp.Select) -> None:
+    for name, reason in _REFUSED.items():
+        if name != "distinct" and select.args.get(name):
+            raise Unsupported(reason)
+
+
+def _item(node: exp.Expression, lowering: Lowering, named: Mapping[str, exp.Select]) -> Rows:
+    if isinstance(node, exp.Subquery):
+        inner = node.this
+        while isinstance(inner, (exp.Subquery, exp.Paren)):
+            inner = inner.this
+        if not isinstance(inner, exp.Select):
+            raise Unsupported("a sub-query in FROM must be a SELECT")
+        return _aliased(_inner(inner, lowering, named), node.alias or "\x00sub")
+    if isinstance(node, exp.Table):
+        if node.args.get("joins") or node.args.get("pivots") or node.args.get("sample") or node.args.get("version"):
+            raise Unsupported("write joins after FROM one by one; pivots, samples and versions of tables are not supported")
+        if not isinstance(node.this, exp.Identifier):
+            raise Unsupported("only declared tables can be read: no files, no table functions")
+        if node.args.get("db") or node.args.get("catalog"):
+            raise Unsupported("name a table of the session, without a schema or database before it")
+        if node.name in named:
+            rest = {name: inner for name, inner in named.items() if name != node.name}
+            return _aliased(_inner(named[node.name], lowering, rest), node.alias_or_name)
+        return _scan(lowering.catalogue.table(node.name), node.alias_or_name, lowering)
+    raise Unsupported("FROM takes tables of the session and sub-queries")
+
+
+def _scan(table: KnownTable, alias: str, lowering: Lowering) -> Rows:
+    lowering.read[table.name] = table
+    if table.private and lowering.primary is None:
+        lowering.primary = table.name
+    wanted = [c for c in table.columns.values() if c.name.lower() in lowering.referenced or c.name == table.unit]
+    if not wanted:  # COUNT(*) alone names no column; the rows must still be read
+        wanted = [next(iter(table.columns.values()))]
+    scanned = ROWS if table.name == lowering.primary else f"table {table.name}"
+    names = {c.name: lowering.fresh("v") for c in wanted}
+    scan = p.Scan(scanned, tuple(c.field for c in wanted))
+    plan: p.Plan = p.Project(scan, tuple(p.Named(names[c.name], e.Column(c.name)) for c in wanted))
+    unit = names[table.unit] if table.unit is not None else None
+    columns = tuple(Visible(alias, c.name, _declared(c, names[c.name]), c.name == table.unit) for c in wanted)
+    return Rows(plan, columns, unit, table.private)
+
+
+def _declared(known: KnownColumn, name: str) -> Term:
+    return Term(e.Column(name), known.field.kind, known.low, known.high, known.values, sure=False, hint=known.hint)
+
+
+def _aliased(rows: Rows, alias: str) -> Rows:
+    return replace(rows, columns=tuple(replace(column, qualifier=alias) for column in rows.columns))
+
+
+def _inner(select: exp.Select, lowering: Lowering, named: Mapping[str, exp.Select]) -> Rows:
+    rows = source_rows(select, lowering, named)
+    if select.args.get("limit") or select.args.get("offset"):
+        raise Unsupported("LIMIT in a sub-query mixes the rows of different units; put it on the outer query")
+    grouped = select.args.get("group") or select.args.get("distinct") or select.args.get("having")
+    if grouped or any(isinstance(part, exp.AggFunc) for item in select.expressions for part in item.walk()):
+        return per_unit_rows(select, rows, lowering)
+    return _projected(select, rows, lowering)
+
+
+def _projected(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
+    named: list[p.Named] = []
+    visible: list[Visible] = []
+    for item in select.expressions:
+        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+            visible.extend(rows.columns)
+            named.extend(p.Named(_column_name(c.term), c.term.expression) for c in rows.columns)
+            continue
+        node = item.unalias()
+        if isinstance(node, exp.Column):
+            held = rows.find(node)
+            term, unit = held.term, held.unit
+        else:
+            term, unit = lower(node, rows.resolve), False
+        name = lowering.fresh("v")
+        named.append(p.Named(name, term.expression))
+        visible.append(Visible("", item.alias_or_name, replace(term, expression=e.Column(name)), unit))
+    if rows.unit is not None:
+        named.append(p.Named(rows.unit, e.Column(rows.unit)))
+    unique = {entry.name: entry for entry in named}
+    return replace(rows, plan=p.Project(rows.plan, tuple(unique.values())), columns=tuple(visible))
+
+
+def _column_name(term: Term) -> str:
+    if not isinstance(term.expression, e.Column):
+        raise Unsupported("SELECT * cannot be used here; name the columns")
+    return term.expression.name
+
+
+def _joined(left: Rows, join: exp.Join, lowering: Lowering, named: Mapping[str, exp.Select]) -> Rows:
+    from sfumato.dp.sql.joins import joined
+
+    return joined(left, _item(join.this, lowering, named), join, lowering)

@@ -1,0 +1,116 @@
+"""Bounded contributions as plain relational algebra: every engine runs one query.
+
+Rows of a unit are numbered in the order of their values; the first ones are kept, or those with the smallest digests
+of the salt, the unit and the number. What is kept is first summed per unit and group, then groups are bounded alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sfumato.engines.expressions import Cast, Choose, Column, Compare, Expression, IsMissing, Literal, Not, Scrambled
+from sfumato.engines.plan import (
+    Aggregate,
+    Bound,
+    BoundedGroup,
+    Filter,
+    Group,
+    Join,
+    Named,
+    Number,
+    Order,
+    PerUnitAggregate,
+    Plan,
+    Project,
+    column,
+    columns,
+)
+
+# NUL occurs in no column name of a query, so that ours collide with none.
+_PLACE = "\x00place"
+_GROUP = "\x00group"
+_MATCHED = "\x00matched"
+
+
+def expanded(plan: BoundedGroup) -> Plan:
+    """The same question without `BoundedGroup`."""
+    names = plan.keys + plan.within
+    if plan.unit is None:
+        return Group(plan.source, names, plan.aggregates)
+    source: Plan = Filter(plan.source, Not(IsMissing(Column(plan.unit))))
+    by_groups = plan.groups is not None and bool(plan.keys)
+    if plan.rows is None and not by_groups:
+        return Group(source, names, plan.aggregates)
+    if plan.rows is not None or plan.salt is None:
+        source = Number(source, _PLACE, (plan.unit,), _row_order(plan))
+    if plan.rows is not None:
+        source = Bound(source, (plan.unit, *plan.keys), plan.rows, _sampled(plan, "rows", _PLACE))
+    partial = tuple(_partial(i, aggregate) for i, aggregate in enumerate(plan.aggregates))
+    if by_groups and plan.salt is None:
+        partial += (Aggregate(_PLACE, "min", Column(_PLACE)),)
+    kept: Plan = PerUnitAggregate(source, plan.unit, names, partial)
+    if by_groups and plan.groups is not None:
+        kept = _bounded_groups(plan, kept, plan.unit, plan.groups)
+    return _finished(plan, Group(kept, names, tuple(_final(i, aggregate) for i, aggregate in enumerate(plan.aggregates))))
+
+
+def _row_order(plan: BoundedGroup) -> tuple[Order, ...]:
+    values = tuple(Order(Column(name)) for name in columns(plan.source))
+    return plan.order + values
+
+
+def _sampled(plan: BoundedGroup, what: str, number: str) -> tuple[Order, ...]:
+    """By a digest where there is a salt, then (or else) by number."""
+    if plan.salt is None or plan.unit is None:
+        return (Order(Column(number)),)
+    return (Order(Scrambled(Column(plan.unit), f"{plan.salt}:{what}", (Column(number),))), Order(Column(number)))
+
+
+def _bounded_groups(plan: BoundedGroup, kept: Plan, unit: str, groups: int) -> Plan:
+    """The rows of `kept` (one per unit, group and leaf) that belong to the unit's chosen groups."""
+    pairs = kept if not plan.within else PerUnitAggregate(kept, unit, plan.keys, _first_place(plan))
+    if plan.salt is None:
+        order = _sampled(plan, "groups", _PLACE)
+    else:
+        pairs = Number(pairs, _GROUP, (unit,), tuple(Order(Column(key)) for key in plan.keys))
+        order = _sampled(plan, "groups", _GROUP)
+    chosen = Bound(pairs, (unit,), groups, order)
+    if not plan.within:
+        return chosen
+    labels = dict.fromkeys((unit, *plan.keys))
+    matched = {name: f"{_MATCHED}{i}" for i, name in enumerate(labels)}
+    right = Project(chosen, tuple(Named(other, Column(name)) for name, other in matched.items()))
+    return Join(kept, right, tuple(matched.items()))
+
+
+def _first_place(plan: BoundedGroup) -> tuple[Aggregate, ...]:
+    return () if plan.salt is not None else (Aggregate(_PLACE, "min", Column(_PLACE)),)
+
+
+def _partial(place: int, aggregate: Aggregate) -> Aggregate:
+    """What one unit contributes to a group; for units, its rows where the condition holds."""
+    if aggregate.function == "count_distinct":
+        return Aggregate(_name(place), "count", None, aggregate.where)
+    return replace(aggregate, name=_name(place))
+
+
+def _final(place: int, aggregate: Aggregate) -> Aggregate:
+    part = Column(_name(place))
+    if aggregate.function == "count_distinct":
+        return Aggregate(_name(place), "count", None, Compare(">", part, Literal(0)))
+    return Aggregate(_name(place), "sum", part)
+
+
+def _finished(plan: BoundedGroup, group: Group) -> Plan:
+    shown = [column(name) for name in group.keys]
+    for place, aggregate in enumerate(plan.aggregates):
+        total: Expression = Column(_name(place))
+        if aggregate.function == "count":
+            none = Choose(((IsMissing(total), Literal(0, "wide")),), total)
+            total = Cast(none, "integer")
+        shown.append(Named(aggregate.name, total))
+    return Project(group, tuple(shown))
+
+
+def _name(place: int) -> str:
+    return f"\x00a{place}"

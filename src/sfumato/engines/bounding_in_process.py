@@ -1,0 +1,334 @@
+"""Sampled contributions in this process: the engine streams the few columns needed, a kernel chooses and sums.
+
+Units travel as 64-bit words (128-bit digests where they are text), groups as codes, values as whole numbers; the
+answer is the one of `bounding.expanded` except that other rows are drawn. See docs/decisions/0006.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core.errors import Unsupported
+from sfumato.engines.canonical import ARROW_TYPES, canonical_column
+from sfumato.engines.expressions import And, Choose, Column, Expression, IsMissing, Kind, Literal, Not, Scrambled, kind_of
+from sfumato.engines.memory import Coded, encode
+from sfumato.engines.plan import (
+    Aggregate,
+    BoundedGroup,
+    Filter,
+    Group,
+    Join,
+    Named,
+    Plan,
+    Project,
+    Scan,
+    columns,
+    sources,
+)
+from sfumato.kernels.bounding import bounded_sums, rows_by_unit
+from sfumato.kernels.grouping import group_columns
+
+#: The answer to a plan as the engine streams it: columns by position, in any form that means the same.
+Stream = Callable[[Plan], Iterable[pa.RecordBatch]]
+
+_T = TypeVar("_T", bound=np.generic)
+_WORDS: frozenset[Kind] = frozenset({"integer", "number", "boolean", "date", "datetime", "instant", "time"})
+_UNIT = "\x00unit"
+_ROW_LIMIT = 2**31 - 1
+
+
+def sampled(plan: Plan) -> bool:
+    """True for a question that is answered here rather than by the engine alone."""
+    if not isinstance(plan, BoundedGroup) or plan.unit is None or plan.salt is None:
+        return False
+    counts_units = any(aggregate.function == "count_distinct" for aggregate in plan.aggregates)
+    return plan.rows is not None or (plan.groups is not None and bool(plan.keys)) or counts_units
+
+
+def replace_sampled(plan: Plan, answered: Callable[[BoundedGroup], Scan]) -> Plan:
+    """The plan with every sampled grouping replaced by a scan of its answer."""
+    if isinstance(plan, BoundedGroup) and sampled(plan):
+        return answered(plan)
+    match plan:
+        case Scan():
+            return plan
+        case Join(left, right):
+            sides = (replace_sampled(left, answered), replace_sampled(right, answered))
+            return plan if sides == (left, right) else replace(plan, left=sides[0], right=sides[1])
+        case _:
+            (below,) = sources(plan)
+            above = replace_sampled(below, answered)
+            return plan if above is below else replace(plan, source=above)
+
+
+def bounded_in_process(plan: BoundedGroup, stream: Stream) -> pa.Table:
+    """The answer to a sampled grouping."""
+    if plan.unit is None or plan.salt is None:
+        raise ValueError("only sampled groupings of units are answered in this process")
+    layout = _Layout(plan, plan.unit, plan.salt)
+    rows = _Rows(layout)
+    for batch in stream(layout.plan):
+        rows.add(batch)
+        if rows.size > _ROW_LIMIT:
+            raise Unsupported("more than 2^31 rows have a unit; keep the first rows of each (order) instead of random ones")
+    words = [int.from_bytes(hashlib.blake2b(f"{plan.salt}:{what}".encode(), digest_size=8).digest(), "big") for what in _KEYS]
+    leaf, group_of_leaf, labels = _leaves(plan, rows.codes(), rows.size)
+    low, high = rows.words()
+    ordered = rows_by_unit(low, high, leaf, np.uint64(words[0]))
+    del low, high, leaf
+    limits = (_ROW_LIMIT if limit is None else min(limit, _ROW_LIMIT) for limit in (plan.rows, plan.groups))
+    sums = _Sums(
+        *bounded_sums(*ordered, np.array(words[1:], dtype=np.uint64), group_of_leaf, *limits, rows.values(), rows.flags())
+    )
+    return _answer(plan, layout, sums, labels)
+
+
+_KEYS = ("units", "rows", "groups")
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """What the kernel returns, see `bounded_sums`."""
+
+    rows: NDArray[np.int64]
+    units: NDArray[np.int64]
+    flag_rows: NDArray[np.int64]
+    flag_units: NDArray[np.int64]
+    upper: NDArray[np.int64]
+    lower: NDArray[np.int64]
+
+
+class _Layout:
+    """Which columns are streamed: the unit, keys and leaves, values to sum, conditions to count.
+
+    Each value and each condition is streamed once. A value that is missing counts for no condition, so that a summed
+    value tells where it may be counted, too.
+    """
+
+    def __init__(self, plan: BoundedGroup, unit: str, salt: str) -> None:
+        below = columns(plan.source)
+        self.names = plan.keys + plan.within
+        self.kinds = [below[name] for name in self.names]
+        self.by_digest = below[unit] not in _WORDS
+        self.unit_kind: Kind = "string" if self.by_digest else below[unit]
+        self.sums: dict[tuple[Expression | None, Expression | None], int] = {}
+        self.flags: dict[tuple[Expression | None, Expression | None], int] = {}
+        self.wide: list[bool] = []
+        sums, conditions = [], []
+        for aggregate in plan.aggregates:
+            asked = (aggregate.expression, aggregate.where)
+            if aggregate.function == "sum" and aggregate.expression is not None and asked not in self.sums:
+                kind = kind_of(aggregate.expression, below)
+                self.sums[asked] = len(self.sums)
+                self.flags[asked] = len(self.flags)
+                self.wide.append(kind == "wide")
+                none = Literal(None, kind)
+                shown = aggregate.expression
+                sums.append(shown if aggregate.where is None else Choose(((aggregate.where, shown),), none))
+        for aggregate in plan.aggregates:
+            asked = _counted(aggregate)
+            if asked != (None, None) and asked not in self.flags:
+                self.flags[asked] = len(self.flags)
+                known = () if asked[0] is None else (Not(IsMissing(asked[0])),)
+                conditions.append(And((*known, *(() if asked[1] is None else (asked[1],)))))
+        identity = Scrambled(Column(unit), f"{salt}:units") if self.by_digest else Column(unit)
+        shown = [Named(_UNIT, identity), *(Named(f"\x00k{i}", Column(name)) for i, name in enumerate(self.names))]
+        shown += [Named(f"\x00v{i}", value) for i, value in enumerate(sums)]
+        shown += [Named(f"\x00f{i}", condition) for i, condition in enumerate(conditions)]
+        self.plan: Plan = Project(Filter(plan.source, Not(IsMissing(Column(unit)))), tuple(shown))
+
+
+def _counted(aggregate: Aggregate) -> tuple[Expression | None, Expression | None]:
+    """Where an aggregate counts: rows in which the expression has a value and the condition holds."""
+    return (None if aggregate.function == "count_distinct" else aggregate.expression, aggregate.where)
+
+
+@dataclass
+class _Rows:
+    """The streamed rows, a batch at a time, in arrays that the kernel takes."""
+
+    layout: _Layout
+    size: int = 0
+    _low: list[NDArray[np.uint64]] = field(default_factory=list)
+    _high: list[NDArray[np.uint64]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._keys: list[list[pa.Array]] = [[] for _ in self.layout.names]
+        self._values: list[list[NDArray[np.int64]]] = [[] for _ in range(sum(1 + wide for wide in self.layout.wide))]
+        self._flags: list[list[NDArray[np.uint8]]] = [[] for _ in self.layout.flags]
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take the next rows."""
+        self.size += batch.num_rows
+        streamed = iter(batch.columns)
+        self._add_units(next(streamed))
+        for chunks, kind in zip(self._keys, self.layout.kinds, strict=True):
+            column = canonical_column(next(streamed), "key", kind)
+            chunks.extend(c if pa.types.is_dictionary(c.type) else c.dictionary_encode() for c in column.chunks)
+        values, flags = iter(self._values), iter(self._flags)
+        for wide in self.layout.wide:
+            column = next(streamed)
+            parts = wide_words(column) if wide else (_filled(column),)
+            for part in parts:
+                next(values).append(part)
+            next(flags).append(column.is_valid().to_numpy(zero_copy_only=False).view(np.uint8))
+        for condition, chunks in zip(streamed, flags, strict=True):
+            chunks.append(condition.fill_null(False).to_numpy(zero_copy_only=False).view(np.uint8))
+
+    def _add_units(self, column: pa.Array) -> None:
+        if not self.layout.by_digest:
+            self._low.append(_unit_words(column, self.layout.unit_kind))
+            return
+        both = _digest_words(column)
+        self._high.append(np.ascontiguousarray(both[:, 0]))
+        self._low.append(np.ascontiguousarray(both[:, 1]))
+
+    def codes(self) -> list[Coded]:
+        """Keys and leaves in codes."""
+        coded = []
+        for i, kind in enumerate(self.layout.kinds):
+            target = pa.dictionary(pa.int32(), pa.string() if kind == "string" else ARROW_TYPES[kind])
+            coded.append(encode(pa.chunked_array(self._keys[i], type=target)))
+            self._keys[i] = []
+        return coded
+
+    def words(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The units, low and high half."""
+        return _joined(self._low), _joined(self._high)
+
+    def values(self) -> NDArray[np.int64]:
+        """A row per summed word."""
+        return _stacked(self._values, self.size, np.int64)
+
+    def flags(self) -> NDArray[np.uint8]:
+        """A row per condition."""
+        return _stacked(self._flags, self.size, np.uint8)
+
+
+def _leaves(
+    plan: BoundedGroup, coded: Sequence[Coded], rows: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], Callable[[NDArray[np.int64]], list[pa.Array]]]:
+    """The leaf of each row, the group of each leaf, and how leaves are shown."""
+    bounded = len(plan.keys)
+    if not coded:
+        return np.zeros(rows, np.int32), np.zeros(1, np.int32), lambda leaves: []
+    if len(coded) == 1:
+        only = coded[0]
+        each = np.arange(only.cardinality, dtype=np.int32)
+        listed = replace(only, codes=each)
+        return only.codes, each if bounded else np.zeros_like(each), lambda leaves: [listed.at(leaves)]
+    if not rows:
+        return np.zeros(0, np.int32), np.zeros(0, np.int32), lambda leaves: [column.at(leaves) for column in coded]
+    numbers, first = group_columns([column.codes for column in coded], [column.cardinality for column in coded])
+    groups = np.zeros(first.size, np.int64)
+    if bounded:
+        keys = coded[:bounded]
+        groups, _ = group_columns([column.codes[first] for column in keys], [column.cardinality for column in keys])
+    return numbers.astype(np.int32), groups.astype(np.int32), lambda leaves: [column.at(first[leaves]) for column in coded]
+
+
+def _answer(plan: BoundedGroup, layout: _Layout, sums: _Sums, labels: Callable[[NDArray[np.int64]], list[pa.Array]]) -> pa.Table:
+    # without any grouping column there is one row, even over no rows
+    leaves = np.flatnonzero(sums.rows) if layout.names else np.zeros(1, dtype=np.int64)
+    shown = labels(leaves)
+    for aggregate in plan.aggregates:
+        if aggregate.function == "sum":
+            shown.append(_total((aggregate.expression, aggregate.where), layout, sums, leaves))
+            continue
+        place = layout.flags.get(_counted(aggregate))
+        if aggregate.function == "count_distinct":
+            counted = sums.units if place is None else sums.flag_units[place]
+        else:
+            counted = sums.rows if place is None else sums.flag_rows[place]
+        shown.append(pa.array(counted[leaves]))
+    kinds = columns(Group(plan.source, layout.names, plan.aggregates))
+    arrays = [canonical_column(array, name, kind) for array, (name, kind) in zip(shown, kinds.items(), strict=True)]
+    return pa.table(arrays, schema=pa.schema([(name, ARROW_TYPES[kind]) for name, kind in kinds.items()]))
+
+
+def _total(
+    asked: tuple[Expression | None, Expression | None], layout: _Layout, sums: _Sums, leaves: NDArray[np.int64]
+) -> pa.Array:
+    """A sum as 38 digits; missing where no value was summed."""
+    place = layout.sums[asked]
+    word = sum(1 + wide for wide in layout.wide[:place])
+    low, high = _two_words(sums.upper[word][leaves], sums.lower[word][leaves])
+    if layout.wide[place]:
+        high += _two_words(sums.upper[word + 1][leaves], sums.lower[word + 1][leaves])[0].view(np.int64)
+    pairs = np.empty((leaves.size, 2), dtype=np.int64)
+    pairs[:, 0], pairs[:, 1] = low.view(np.int64), high
+    known = np.packbits(sums.flag_rows[layout.flags[asked]][leaves] > 0, bitorder="little")
+    return pa.Array.from_buffers(
+        pa.decimal128(38, 0), leaves.size, [pa.py_buffer(known.tobytes()), pa.py_buffer(pairs.tobytes())]
+    )
+
+
+def _two_words(upper: NDArray[np.int64], lower: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """upper · 2^32 + lower as a low and a high 64-bit word."""
+    carried = upper + (lower >> 32)
+    low = ((carried & 0xFFFFFFFF) << 32) | (lower & 0xFFFFFFFF)
+    return low.view(np.uint64), carried >> 32
+
+
+def wide_words(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Decimals of up to 38 digits as (low, high) with value = high · 2^64 + low, both signed; missing is zero."""
+    clean = column.fill_null(0).cast(pa.decimal128(38, 0))
+    if not len(clean):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    pairs = np.frombuffer(clean.buffers()[1], dtype=np.int64).reshape(-1, 2)[clean.offset : clean.offset + len(clean)]
+    low = np.ascontiguousarray(pairs[:, 0])
+    return low, pairs[:, 1] + (low < 0)
+
+
+def _filled(column: pa.Array) -> NDArray[np.int64]:
+    filled: NDArray[np.int64] = column.fill_null(0).to_numpy(zero_copy_only=False)
+    return np.ascontiguousarray(filled, dtype=np.int64)
+
+
+def _unit_words(column: pa.Array, kind: Kind) -> NDArray[np.uint64]:
+    canonical = canonical_column(column, "unit", kind).combine_chunks()
+    flat = pa.concat_arrays(canonical.chunks) if isinstance(canonical, pa.ChunkedArray) else canonical
+    if kind == "boolean":
+        flat = flat.cast(pa.int64())
+    elif kind == "date":
+        flat = flat.cast(pa.int32()).cast(pa.int64())
+    elif kind != "integer":
+        flat = flat.view(pa.int64())
+    return np.ascontiguousarray(flat.to_numpy(zero_copy_only=False), dtype=np.int64).view(np.uint64)
+
+
+_NIBBLES = np.zeros(256, dtype=np.uint8)
+_NIBBLES[[ord(digit) for digit in "0123456789abcdef"]] = np.arange(16)
+
+
+def _digest_words(column: pa.Array) -> NDArray[np.uint64]:
+    """Hexadecimal digests of 128 bits as two words each."""
+    if not len(column):
+        return np.zeros((0, 2), np.uint64)
+    text = column.cast(pa.string())
+    data, offset = text.buffers()[2], text.buffers()[1]
+    begin = int(np.frombuffer(offset, dtype=np.int32)[text.offset])
+    digits = _NIBBLES[np.frombuffer(data, dtype=np.uint8)[begin : begin + 32 * len(text)]]
+    return ((digits[::2] << 4) | digits[1::2]).view(np.uint64).reshape(-1, 2)
+
+
+def _joined(chunks: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    whole = np.concatenate(chunks) if chunks else np.zeros(0, dtype=np.uint64)
+    chunks.clear()
+    return whole
+
+
+def _stacked(chunks: list[list[NDArray[_T]]], size: int, kind: type[_T]) -> NDArray[_T]:
+    whole = np.empty((len(chunks), size), dtype=kind)
+    for row, parts in enumerate(chunks):
+        if parts:
+            np.concatenate(parts, out=whole[row])
+        parts.clear()
+    return whole

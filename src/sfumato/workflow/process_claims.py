@@ -1,0 +1,106 @@
+"""Checking a claim whose evidence is the process: do its words mean its parameters, and did a ledger pay for it?
+
+Files cannot show differential privacy. What can be shown is that the claim says what its numbers mean, that its
+noise was not seeded, and that the entry it names is in the owner's ledger and was charged exactly that loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.certificate import Certificate, Claim
+from sfumato.core.errors import SfumatoError
+from sfumato.core.guarantees import loss as losses
+from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.core.params import build
+from sfumato.ledger.chain import is_hash
+
+if TYPE_CHECKING:
+    from sfumato.ledger.ledger import Ledger
+
+_KNOWN: dict[str, type[LossGuarantee]] = {
+    kind.__name__: kind for kind in (losses.PureDP, losses.ApproxDP, losses.ConcentratedDP, losses.RenyiDP)
+}
+
+Verdict = tuple[bool | None, str]
+
+
+def loss_of(claim: Claim) -> LossGuarantee | None:
+    """The guarantee that a claim states; None for one this version does not know."""
+    kind = _KNOWN.get(claim.guarantee)
+    return None if kind is None else build(kind, _exact_texts(claim.parameters))
+
+
+def check_process_claim(claim: Claim, certificate: Certificate, ledger: Ledger | str | Path | None) -> Verdict:
+    """True where the ledger paid for it, None where only that could not be looked up, False where something is wrong."""
+    try:
+        guarantee = loss_of(claim)
+    except (SfumatoError, TypeError, ValueError, ArithmeticError) as error:
+        return False, f"the claim's parameters cannot be read ({type(error).__name__})"
+    if guarantee is None:
+        return None, "rests on how it was made, which files cannot show"
+    if not _says_what_it_means(claim, guarantee):
+        return False, "the claim's words do not say what its parameters mean"
+    if claim.holds != certificate.private:
+        return False, "it is said to hold although the noise was seeded, or the other way round"
+    if not certificate.private:
+        return None, "a demonstration: its noise was seeded, so nobody is protected by it"
+    if claim.ledger_entry is None:
+        return False, f"{claim.promised}; it names no ledger entry, so that nothing shows that it was paid for"
+    if not is_hash(claim.ledger_entry):
+        return False, "the ledger entry it names is not the hash of an entry"
+    short = f"ledger entry {claim.ledger_entry[:16]}…"
+    if ledger is None:
+        return None, f"rests on how it was made; pass the ledger to check that {short} was charged for it"
+    return _charged(claim, guarantee, certificate, ledger, short)
+
+
+def _says_what_it_means(claim: Claim, guarantee: LossGuarantee) -> bool:
+    said = (claim.promised, claim.evidence, claim.unit, claim.neighbours, claim.protects, claim.adversary)
+    meant = (
+        guarantee.claim(),
+        guarantee.evidence,
+        guarantee.unit,
+        guarantee.compared,
+        guarantee.protects,
+        guarantee.adversary,
+    )
+    return said == meant and claim.measured is None
+
+
+def _charged(
+    claim: Claim, guarantee: LossGuarantee, certificate: Certificate, ledger: Ledger | str | Path, short: str
+) -> Verdict:
+    from sfumato.ledger.amounts import LossAmount
+    from sfumato.ledger.ledger import Ledger as Book
+
+    if isinstance(ledger, (str, Path)):
+        with Book.open(ledger, read_only=True) as book:
+            return _charged(claim, guarantee, certificate, book, short)
+    entry = str(claim.ledger_entry)
+    found = ledger.verify(entry)
+    if not found.ok:
+        return False, f"{short} is not confirmed by the ledger: {found.finding}"
+    spent = ledger.charge(entry)
+    if spent is None or spent.closed_by != entry or spent.state != "committed":
+        return False, f"{short} is in the ledger but is no answered charge"
+    if spent.dataset != certificate.dataset:
+        return False, f"{short} was charged to another dataset"
+    try:
+        claimed = LossAmount.of(guarantee)
+        same = spent.loss.converted(claimed.kind) == claimed
+    except SfumatoError:
+        same = False
+    if not same:
+        return False, f"{short} was charged {spent.loss}, which is not what the certificate claims"
+    return True, f"{claim.promised}; {short} was charged {spent.loss}, and the ledger's chain is intact"
+
+
+def _exact_texts(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers of a stranger's certificate: only short texts and whole numbers are turned into fractions."""
+    for value in given.values():
+        if isinstance(value, bool) or not isinstance(value, (str, int)) or len(str(value)) > 300:
+            raise ValueError("not a parameter of a privacy loss")
+    return dict(given)

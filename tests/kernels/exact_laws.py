@@ -1,0 +1,160 @@
+"""Exact laws to hold samplers against: mass functions as fractions with a bound, and sources that try every byte."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+
+DIGITS = 60
+ERROR = Fraction(1, 10 ** (DIGITS - 10))
+
+
+class Unfinished(Exception):
+    """The draw asked for more than this path holds."""
+
+
+class Path:
+    """A source that plays given bytes and counts how many were asked for in vain."""
+
+    private = False
+    description = "every byte string in turn"
+
+    def __init__(self, played: bytes) -> None:
+        self.played = played
+        self.used = 0
+        self.asked = 0
+
+    def bytes(self, count: int) -> bytes:
+        self.asked = self.used + count
+        if self.asked > len(self.played):
+            raise Unfinished
+        taken = self.played[self.used : self.asked]
+        self.used = self.asked
+        return taken
+
+
+def masses_over_bytes(draw: Callable[[Path], Hashable], depth: int) -> tuple[dict[Hashable, Fraction], Fraction]:
+    """The probability of each outcome over all byte strings of at most `depth`, and what was not settled by then."""
+    found: dict[Hashable, Fraction] = defaultdict(Fraction)
+    unsettled = Fraction(0)
+    waiting = [b""]
+    while waiting:
+        played = waiting.pop()
+        path = Path(played)
+        try:
+            outcome = draw(path)
+        except Unfinished:
+            more = path.asked - len(played)
+            if path.asked > depth:
+                unsettled += Fraction(1, 256 ** len(played))
+            else:
+                waiting += [played + bytes(tail) for tail in itertools.product(range(256), repeat=more)]
+            continue
+        assert path.used == len(played)
+        found[outcome] += Fraction(1, 256**path.used)
+    return dict(found), unsettled
+
+
+class Choices:
+    """Stands in for the building blocks: tries every value of a uniform integer and both sides of a coin, with their chances."""
+
+    def __init__(self, taken: tuple[int, ...]) -> None:
+        self.taken = taken
+        self.used = 0
+        self.mass = Fraction(1)
+        self.next: list[Fraction] = []
+
+    def below(self, source: object, bound: int) -> int:
+        return self._choose([Fraction(1, bound)] * bound)
+
+    def accept(self, numerator: int, denominator: int, source: object) -> bool:
+        chance = exp(Fraction(numerator, denominator))
+        return self._choose([1 - chance, chance]) == 1
+
+    def _choose(self, chances: list[Fraction]) -> int:
+        if self.used == len(self.taken):
+            self.next = chances
+            raise Unfinished
+        chosen = self.taken[self.used]
+        self.used += 1
+        self.mass *= chances[chosen]
+        return chosen
+
+
+def masses_over_choices(draw: Callable[[Choices], Hashable], limit: Fraction) -> tuple[dict[Hashable, Fraction], Fraction]:
+    """The probability of each outcome over all choices; a path rarer than `limit` stays unsettled."""
+    found: dict[Hashable, Fraction] = defaultdict(Fraction)
+    unsettled = Fraction(0)
+    waiting: list[tuple[int, ...]] = [()]
+    while waiting:
+        choices = Choices(waiting.pop())
+        try:
+            outcome = draw(choices)
+        except Unfinished:
+            if choices.mass < limit:
+                unsettled += choices.mass
+            else:
+                waiting += [(*choices.taken, value) for value, chance in enumerate(choices.next) if chance]
+            continue
+        found[outcome] += choices.mass
+    return dict(found), unsettled
+
+
+def exp(exponent: Fraction) -> Fraction:
+    """e^(-exponent) to fifty digits, by the decimal module, which shares no code with the samplers."""
+    with localcontext() as context:
+        context.prec = DIGITS
+        return Fraction((-(Decimal(exponent.numerator) / Decimal(exponent.denominator))).exp())
+
+
+def bernoulli_exp_mass(exponent: Fraction) -> Callable[[int], Fraction]:
+    return lambda outcome: exp(exponent) if outcome else 1 - exp(exponent)
+
+
+def geometric_mass(scale: Fraction) -> Callable[[int], Fraction]:
+    step = exp(1 / scale)
+    return lambda k: (1 - step) * exp(k / scale) if k >= 0 else Fraction(0)
+
+
+def laplace_mass(scale: Fraction) -> Callable[[int], Fraction]:
+    step = exp(1 / scale)
+    return lambda x: (1 - step) / (1 + step) * exp(abs(x) / scale)
+
+
+def gaussian_mass(variance: Fraction) -> Callable[[int], Fraction]:
+    reach = int(12 * float(variance) ** 0.5) + 12  # what lies beyond is below 10^-31
+    weights = {x: exp(Fraction(x * x) / (2 * variance)) for x in range(reach + 1)}
+    total = weights[0] + 2 * sum(weights[x] for x in range(1, reach + 1))
+    return lambda x: weights.get(abs(x), Fraction(0)) / total
+
+
+def cells(lowest: int, mass: Callable[[int], Fraction], expected: float, count: int) -> Iterator[tuple[int, float]]:
+    """Upper ends of neighbouring cells that hold at least `expected` of `count` draws each, and their probability."""
+    held = Fraction(0)
+    left = Fraction(1)
+    x = lowest
+    while left * count > 2 * expected:
+        held += mass(x)
+        if held * count >= expected:
+            left -= held
+            yield x, float(held)
+            held = Fraction(0)
+        x += 1
+
+
+def chi_square_p_value(drawn: np.ndarray, mass: Callable[[int], Fraction], lowest: int, expected: float = 50.0) -> float:
+    """How likely a chi-square statistic as large as this is when the draws have the law `mass`."""
+    from scipy import stats
+
+    limits = list(cells(lowest, mass, expected, drawn.size))
+    ends = np.array([end for end, _ in limits])
+    chances = np.array([chance for _, chance in limits])
+    # the first cell also takes what lies below it, the last what lies above
+    observed = np.bincount(np.searchsorted(ends, drawn, side="left"), minlength=ends.size + 1)
+    chances = np.append(chances, 1 - chances.sum())
+    return float(stats.chisquare(observed, chances / chances.sum() * drawn.size).pvalue)
