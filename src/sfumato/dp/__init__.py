@@ -15,8 +15,36 @@ _TABLE: dict[str, str] = {
     # mechanisms
     "Error": "sfumato.dp.mechanisms.base",
     "Mechanism": "sfumato.dp.mechanisms.base",
+    "BoundedLaplace": "sfumato.dp.mechanisms.bounded_laplace",
+    "ClampingDownMean": "sfumato.dp.mechanisms.clamping_down_mean",
+    "Constant": "sfumato.dp.mechanisms.constant",
+    "Covariance": "sfumato.dp.mechanisms.covariance",
+    "Exponential": "sfumato.dp.mechanisms.exponential",
+    "Gaussian": "sfumato.dp.mechanisms.gaussian",
+    "Geometric": "sfumato.dp.mechanisms.geometric",
+    "GridHistogram": "sfumato.dp.mechanisms.grid_histogram",
+    "Histogram": "sfumato.dp.mechanisms.histogram",
+    "HistogramMean": "sfumato.dp.mechanisms.histogram_mean",
+    "Laplace": "sfumato.dp.mechanisms.laplace",
+    "MeanAndVariance": "sfumato.dp.mechanisms.variance",
+    "Median": "sfumato.dp.mechanisms.quantiles",
+    "NoisyAverage": "sfumato.dp.mechanisms.noisy_average",
+    "PermuteAndFlip": "sfumato.dp.mechanisms.permute_and_flip",
+    "Quantiles": "sfumato.dp.mechanisms.quantiles",
+    "RandomisedResponse": "sfumato.dp.mechanisms.randomised_response",
+    "Redraw": "sfumato.dp.mechanisms.redraw",
+    "Regression": "sfumato.dp.mechanisms.regression",
+    "ReportNoisyMax": "sfumato.dp.mechanisms.report_noisy_max",
+    "SparseVector": "sfumato.dp.mechanisms.sparse_vector",
+    "TruncatedGeometric": "sfumato.dp.mechanisms.truncated_geometric",
+    "TruncatedMean": "sfumato.dp.mechanisms.truncated_mean",
+    "Variance": "sfumato.dp.mechanisms.variance",
+    "mean_from_histogram": "sfumato.dp.mechanisms.histogram_mean",
+    "regression_leak": "sfumato.dp.mechanisms.regression_leak",
     # sensitivities
     "Sensitivity": "sfumato.dp.sensitivity.base",
+    "global_sensitivity": "sfumato.dp.sensitivity.brute_force",
+    "local_sensitivity": "sfumato.dp.sensitivity.brute_force",
     # accounting
     "advanced_composition": "sfumato.dp.accounting.advanced",
     "approx_from_renyi": "sfumato.dp.accounting.renyi",
@@ -57,8 +85,35 @@ _TABLE: dict[str, str] = {
     "share": "sfumato.dp.accounting.policies",
     "UniformPolicy": "sfumato.dp.accounting.policies",
     # verify and refute
+    "audit": "sfumato.dp.refute.auditing",
+    "bounded_laplace_law": "sfumato.dp.refute.laws",
+    "channel_epsilon": "sfumato.dp.refute.exact",
+    "channel_verdict": "sfumato.dp.refute.exact",
+    "clamping_down_mean_law": "sfumato.dp.refute.laws",
+    "Density": "sfumato.dp.refute.densities",
+    "density_delta": "sfumato.dp.refute.exact",
+    "density_epsilon": "sfumato.dp.refute.exact",
+    "density_verdict": "sfumato.dp.refute.exact",
+    "output_histogram": "sfumato.dp.refute.experiment",
+    "OutputHistogram": "sfumato.dp.refute.experiment",
+    "Refutation": "sfumato.dp.refute.tester",
+    "SumAuditor": "sfumato.dp.refute.auditing",
+    "truncated_mean_law": "sfumato.dp.refute.laws",
+    "Verdict": "sfumato.dp.refute.exact",
     # algorithms
+    "GridKMeans": "sfumato.dp.algorithms.grid_kmeans",
+    "KMeans": "sfumato.dp.algorithms.kmeans",
+    "PrivateHistogram": "sfumato.dp.algorithms.histogram",
+    "PrivateQuantiles": "sfumato.dp.algorithms.quantiles",
+    "SearchLog": "sfumato.dp.algorithms.search_log",
+    "TopK": "sfumato.dp.algorithms.top_k",
+    "bound_contributions": "sfumato.dp.algorithms.contributions",
+    "clustering_cost": "sfumato.dp.algorithms.lloyd",
+    "kmeans_baseline": "sfumato.dp.algorithms.lloyd",
     # synthesis
+    "Aim": "sfumato.dp.synthesis.aim",
+    "Mst": "sfumato.dp.synthesis.mst",
+    "quality": "sfumato.dp.synthesis.quality",
 }
 
 if TYPE_CHECKING:
@@ -101,11 +156,66 @@ if TYPE_CHECKING:
     from sfumato.dp.accounting.zcdp import epsilon_for as epsilon_for
     from sfumato.dp.accounting.zcdp import rho_for as rho_for
     from sfumato.dp.algorithms.base import Algorithm as Algorithm
+    from sfumato.dp.algorithms.contributions import bound_contributions as bound_contributions
+    from sfumato.dp.algorithms.grid_kmeans import GridKMeans as GridKMeans
+    from sfumato.dp.algorithms.histogram import PrivateHistogram as PrivateHistogram
+    from sfumato.dp.algorithms.kmeans import KMeans as KMeans
+    from sfumato.dp.algorithms.lloyd import clustering_cost as clustering_cost
+    from sfumato.dp.algorithms.lloyd import kmeans_baseline as kmeans_baseline
+    from sfumato.dp.algorithms.quantiles import PrivateQuantiles as PrivateQuantiles
+    from sfumato.dp.algorithms.search_log import SearchLog as SearchLog
+    from sfumato.dp.algorithms.top_k import TopK as TopK
     from sfumato.dp.mechanisms.base import Error as Error
     from sfumato.dp.mechanisms.base import Mechanism as Mechanism
+    from sfumato.dp.mechanisms.bounded_laplace import BoundedLaplace as BoundedLaplace
+    from sfumato.dp.mechanisms.clamping_down_mean import ClampingDownMean as ClampingDownMean
+    from sfumato.dp.mechanisms.constant import Constant as Constant
+    from sfumato.dp.mechanisms.covariance import Covariance as Covariance
+    from sfumato.dp.mechanisms.exponential import Exponential as Exponential
+    from sfumato.dp.mechanisms.gaussian import Gaussian as Gaussian
+    from sfumato.dp.mechanisms.geometric import Geometric as Geometric
+    from sfumato.dp.mechanisms.grid_histogram import GridHistogram as GridHistogram
+    from sfumato.dp.mechanisms.histogram import Histogram as Histogram
+    from sfumato.dp.mechanisms.histogram_mean import HistogramMean as HistogramMean
+    from sfumato.dp.mechanisms.histogram_mean import mean_from_histogram as mean_from_histogram
+    from sfumato.dp.mechanisms.laplace import Laplace as Laplace
+    from sfumato.dp.mechanisms.noisy_average import NoisyAverage as NoisyAverage
+    from sfumato.dp.mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip
+    from sfumato.dp.mechanisms.quantiles import Median as Median
+    from sfumato.dp.mechanisms.quantiles import Quantiles as Quantiles
+    from sfumato.dp.mechanisms.randomised_response import RandomisedResponse as RandomisedResponse
+    from sfumato.dp.mechanisms.redraw import Redraw as Redraw
+    from sfumato.dp.mechanisms.regression import Regression as Regression
+    from sfumato.dp.mechanisms.regression_leak import regression_leak as regression_leak
+    from sfumato.dp.mechanisms.report_noisy_max import ReportNoisyMax as ReportNoisyMax
+    from sfumato.dp.mechanisms.sparse_vector import SparseVector as SparseVector
+    from sfumato.dp.mechanisms.truncated_geometric import TruncatedGeometric as TruncatedGeometric
+    from sfumato.dp.mechanisms.truncated_mean import TruncatedMean as TruncatedMean
+    from sfumato.dp.mechanisms.variance import MeanAndVariance as MeanAndVariance
+    from sfumato.dp.mechanisms.variance import Variance as Variance
     from sfumato.dp.outcomes import private_outcome as private_outcome
+    from sfumato.dp.refute.auditing import SumAuditor as SumAuditor
+    from sfumato.dp.refute.auditing import audit as audit
+    from sfumato.dp.refute.densities import Density as Density
+    from sfumato.dp.refute.exact import Verdict as Verdict
+    from sfumato.dp.refute.exact import channel_epsilon as channel_epsilon
+    from sfumato.dp.refute.exact import channel_verdict as channel_verdict
+    from sfumato.dp.refute.exact import density_delta as density_delta
+    from sfumato.dp.refute.exact import density_epsilon as density_epsilon
+    from sfumato.dp.refute.exact import density_verdict as density_verdict
+    from sfumato.dp.refute.experiment import OutputHistogram as OutputHistogram
+    from sfumato.dp.refute.experiment import output_histogram as output_histogram
+    from sfumato.dp.refute.laws import bounded_laplace_law as bounded_laplace_law
+    from sfumato.dp.refute.laws import clamping_down_mean_law as clamping_down_mean_law
+    from sfumato.dp.refute.laws import truncated_mean_law as truncated_mean_law
+    from sfumato.dp.refute.tester import Refutation as Refutation
     from sfumato.dp.sensitivity.base import Sensitivity as Sensitivity
+    from sfumato.dp.sensitivity.brute_force import global_sensitivity as global_sensitivity
+    from sfumato.dp.sensitivity.brute_force import local_sensitivity as local_sensitivity
     from sfumato.dp.session import Session as Session
+    from sfumato.dp.synthesis.aim import Aim as Aim
+    from sfumato.dp.synthesis.mst import Mst as Mst
+    from sfumato.dp.synthesis.quality import quality as quality
 
 __all__ = sorted(_TABLE)
 

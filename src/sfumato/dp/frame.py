@@ -14,7 +14,7 @@ from sqlglot import exp
 from sfumato.core.errors import ParameterError
 from sfumato.core.exact import Number
 from sfumato.dp.sql.noise import Request
-from sfumato.dp.sql.parse import parse_expression
+from sfumato.dp.sql.parse import parse_expression, without_alias
 
 if TYPE_CHECKING:
     from sfumato.dp.session import QueryAnswer, Session
@@ -73,9 +73,8 @@ class Frame:
 
     def histogram(self, column: str, low: float, high: float, bins: int) -> Frame:
         """Counts in equal bins of a number: 0 below, 1 … bins inside, bins + 1 above."""
-        return replace(
-            self, keys=(*self.keys, f"WIDTH_BUCKET({column}, {low!r}, {high!r}, {bins!r})"), aggregates={"count": "COUNT(*)"}
-        )
+        bucket = f"WIDTH_BUCKET({column}, {low!r}, {high!r}, {bins!r}) AS bin"
+        return replace(self, keys=(*self.keys, bucket), aggregates={"count": "COUNT(*)"})
 
     def select(self) -> exp.Select:
         """The syntax tree that is asked."""
@@ -83,19 +82,14 @@ class Frame:
             raise ParameterError('say what to compute: .agg(n="COUNT(*)")')
         keys = [parse_expression(key) for key in self.keys]
         shown = [exp.alias_(parse_expression(text), name, quoted=True) for name, text in self.aggregates.items()]
-        named = [
-            key
-            if isinstance(key, (exp.Column, exp.Alias))
-            else exp.alias_(key, "bin" if len(keys) == 1 else key.sql(), quoted=True)
-            for key in keys
-        ]
+        named = [key if isinstance(key, (exp.Column, exp.Alias)) else exp.alias_(key, key.sql(), quoted=True) for key in keys]
         made = exp.select(*named, *shown, copy=False).from_(exp.Table(this=exp.to_identifier(self.name, quoted=True)))
         for table, on in self.joined:
             made = made.join(exp.Table(this=exp.to_identifier(table, quoted=True)), on=parse_expression(on))
         for condition in self.conditions:
             made = made.where(parse_expression(condition))
         if keys:
-            made = made.group_by(*(key.unalias().copy() for key in keys))
+            made = made.group_by(*(without_alias(key).copy() for key in keys))
         for condition in self.kept:
             made = made.having(parse_expression(condition))
         for term in self.order:

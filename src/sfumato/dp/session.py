@@ -6,7 +6,6 @@ push-down query; add exact noise; commit together with the stored answer.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import secrets
@@ -15,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.core.certificate import canonical, plain
-from sfumato.core.errors import InputError, ParameterError, Unsupported
+from sfumato.core.certificate import plain
+from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
@@ -104,7 +103,8 @@ class BatchCost:
 class Session:
     """Questions of one analyst to the tables of one dataset.
 
-    `data` is a table, or several by name; `public` are tables that need no protection. `unit` names the column whose
+    `data` is a table (a query may call it as it likes), or several by name; `public` are tables that need no protection.
+    `unit` names the column whose
     values are the people (or other units) to protect; without one each record is a unit. One unit contributes at most
     `max_rows` rows to each of at most `max_groups` groups of a question, chosen by `bounding`: at random ("sample") or
     the first in `order` ("truncate"). `budget` may lower what the ledger grants, and becomes the first grant where
@@ -150,7 +150,7 @@ class Session:
             if name in known:
                 raise ParameterError(f"the name '{name}' is given to a private and a public table")
             known[name] = public_table(name, given)
-        self._catalogue = Catalogue(known)
+        self._catalogue = Catalogue(known, alone=isinstance(data, Microdata) and not public)
         self._tables = tables
         self._book, self.ledger = open_book(ledger, self.dataset, analyst, budget)
 
@@ -217,7 +217,7 @@ class Session:
 
         Means and variances depend on how many rows a group has: say so with `rows`. With `concentrated` the loss is in ρ.
         """
-        from sfumato.dp.sql.explanation import explain, worst_margin
+        from sfumato.dp.sql.explanation import explain, least_loss, worst_margin
         from sfumato.dp.sql.noise import Request, price
 
         if not within > 0:
@@ -238,7 +238,7 @@ class Session:
                 )
             return margin <= within
 
-        return explain(question, priced(_least(reached)), confidence)
+        return explain(question, priced(least_loss(reached)), confidence)
 
     def batch(self, queries: Sequence[str], *, confidence: float = 0.95, **loss: Any) -> BatchCost:
         """What several questions cost together, before any is asked: each at the given loss."""
@@ -255,15 +255,17 @@ class Session:
 
     def release(self, algorithm: Algorithm, table: str | None = None, *, progress: Progress = silent) -> Outcome[Any]:
         """Run an algorithm that publishes one artefact, charged like a question. Each run is a new artefact."""
+        from sfumato.dp.sql.identity import digest, result_digest
+
         known = self._catalogue.table(table or next(iter(self._tables)))
         if known.data is None:
             raise ParameterError(f"'{known.name}' is a public table; an algorithm protects a private one")
         loss = algorithm.loss()
         asked = {"method": {"name": algorithm.name, **algorithm.parameters()}, "run": secrets.token_hex(16)}
-        reservation = self._book.reserve(self.dataset, self.analyst, LossAmount.of(loss), _digest(asked))
+        reservation = self._book.reserve(self.dataset, self.analyst, LossAmount.of(loss), digest(asked))
         self._book.draw(reservation)
         outcome = algorithm.run(known.data, randomness=default(self._seed), progress=progress)
-        stored = self._book.commit(reservation, {"artefact": asked["method"], "sha256": _result_digest(outcome.result)})
+        stored = self._book.commit(reservation, {"artefact": asked["method"], "sha256": result_digest(outcome.result)})
         details = {**outcome.details, "ledger_entry": stored.entry or None, "dataset": self.dataset}
         return replace(outcome, details=details)
 
@@ -273,6 +275,7 @@ class Session:
         """Answer a parsed question; `sql` and the builder of questions both come here."""
         from sfumato.dp.sql.answer import AnswerTable, put_together
         from sfumato.dp.sql.explanation import explain
+        from sfumato.dp.sql.identity import question_digest
         from sfumato.dp.sql.measuring import measure
         from sfumato.dp.sql.noise import price
 
@@ -280,7 +283,9 @@ class Session:
         priced = price(question, request, bounds)
         self._check_order(question, bounds)
         explanation = explain(question, priced, 0.95)
-        reservation = self._book.reserve(self.dataset, self.analyst, LossAmount.of(priced.loss), self._identity(question, priced))
+        reservation = self._book.reserve(
+            self.dataset, self.analyst, LossAmount.of(priced.loss), question_digest(question, priced, self._version, self._seed)
+        )
         repeated = reservation.answer is not None
         stored = reservation.answer
         if stored is None:
@@ -346,27 +351,6 @@ class Session:
         for name in bounds.order if question.rows.unit is not None else ():
             order_column(question, name)
 
-    def _identity(self, question: Question, priced: Price) -> str:
-        """One digest for one question: what is computed from what, at which cost and bounds, on which version."""
-        tables = {name: _public_digest(table.rows) for name, table in question.tables.items() if table.rows is not None}
-        asked = {
-            "format": 1,
-            "rows": _renumbered(repr((question.rows.plan, question.rows.unit))),
-            "keys": _renumbered(repr(question.keys)),
-            "measurements": _renumbered(repr(question.measurements)),
-            "shown": [[column.name, column.expression.sql()] for column in question.shown],
-            "having": None if question.having is None else question.having.sql(),
-            "order": [[o.expression.sql(), o.descending, o.nulls_first] for o in question.order],
-            "limit": [question.limit, question.offset],
-            "loss": plain({"name": priced.loss.name, **parameters(priced.loss)}),
-            "noise": sorted(f"{name} {noise.law} {noise.amount}" for name, noise in priced.noises.items()),
-            "bounds": plain(parameters(priced.bounds)),
-            "public": tables,
-            "version": self._version,
-            "seed": None if self._seed is None else str(self._seed),
-        }
-        return _digest(asked)
-
 
 def _named(data: Microdata | Mapping[str, Microdata]) -> dict[str, Microdata]:
     if isinstance(data, Mapping):
@@ -376,22 +360,16 @@ def _named(data: Microdata | Mapping[str, Microdata]) -> dict[str, Microdata]:
         return tables
     if not isinstance(data, Microdata):
         raise ParameterError("data is a table from sf.read: sf.Session(sf.read(frame, schema=…), …)")
-    return _OneTable(data)
-
-
-class _OneTable(dict[str, Microdata]):
-    """A single table answers to its dataset id and to `data`."""
-
-    def __init__(self, data: Microdata) -> None:
-        name = data.schema.dataset if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", data.schema.dataset) else "data"
-        super().__init__({name: data})
+    named = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", data.schema.dataset) is not None
+    return {data.schema.dataset if named else "data": data}
 
 
 def _dataset(tables: Mapping[str, Microdata]) -> str:
     ids = sorted({table.schema.dataset for table in tables.values()})
     if len(ids) != 1:
         raise ParameterError(
-            f"the tables belong to the datasets {', '.join(ids)}; budgets belong to a dataset, so that tables asked together share its id"
+            f"the tables belong to the datasets {', '.join(ids)}; budgets belong to a dataset, "
+            "so that tables asked together share its id"
         )
     return ids[0]
 
@@ -400,40 +378,3 @@ def _values(name: str, values: Sequence[Any]) -> tuple[Value, ...]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence) or not values:
         raise ParameterError(f"keys: give '{name[:60]}' a list of values")
     return tuple(dict.fromkeys(values))
-
-
-def _least(reached: Any) -> Fraction:
-    """The smallest amount, to three significant digits, that reaches the goal; more always reaches it too."""
-    for exponent in range(-6, 6):
-        for digits in (range(100, 1000)) if _within(reached, exponent) else ():
-            amount = Fraction(digits) * Fraction(10) ** (exponent - 2)
-            if reached(amount):
-                return amount
-    raise InputError("no reasonable loss reaches this accuracy; widen the margin, or bound contributions more tightly")
-
-
-def _within(reached: Any, exponent: int) -> bool:
-    return bool(reached(Fraction(999) * Fraction(10) ** (exponent - 2)))
-
-
-def _renumbered(text: str) -> str:
-    """Names of computed columns by first appearance, so that equal questions read equal."""
-    seen: dict[str, str] = {}
-    return re.sub(r"'([vk]\d+)'", lambda match: seen.setdefault(match[1], f"'{match[1][0]}#{len(seen)}'"), text)
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(canonical(plain(value))).hexdigest()
-
-
-def _public_digest(table: Any) -> str:
-    digest = hashlib.sha256()
-    for name in table.column_names:
-        digest.update(repr((name, table.column(name).to_pylist())).encode())
-    return digest.hexdigest()
-
-
-def _result_digest(result: Any) -> str:
-    if hasattr(result, "column_names"):
-        return _public_digest(result)
-    return _digest(result)

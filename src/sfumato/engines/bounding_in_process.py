@@ -83,10 +83,9 @@ def bounded_in_process(plan: BoundedGroup, stream: Stream) -> pa.Table:
     low, high = rows.words()
     ordered = rows_by_unit(low, high, leaf, np.uint64(words[0]))
     del low, high, leaf
-    limits = (_ROW_LIMIT if limit is None else min(limit, _ROW_LIMIT) for limit in (plan.rows, plan.groups))
-    sums = _Sums(
-        *bounded_sums(*ordered, np.array(words[1:], dtype=np.uint64), group_of_leaf, *limits, rows.values(), rows.flags())
-    )
+    rows_kept, groups_kept = (_ROW_LIMIT if limit is None else min(limit, _ROW_LIMIT) for limit in (plan.rows, plan.groups))
+    keys = np.array(words[1:], dtype=np.uint64)
+    sums = _Sums(*bounded_sums(*ordered, keys, group_of_leaf, rows_kept, groups_kept, rows.values(), rows.flags()))
     return _answer(plan, layout, sums, labels)
 
 
@@ -130,8 +129,8 @@ class _Layout:
                 self.flags[asked] = len(self.flags)
                 self.wide.append(kind == "wide")
                 none = Literal(None, kind)
-                shown = aggregate.expression
-                sums.append(shown if aggregate.where is None else Choose(((aggregate.where, shown),), none))
+                value = aggregate.expression
+                sums.append(value if aggregate.where is None else Choose(((aggregate.where, value),), none))
         for aggregate in plan.aggregates:
             asked = _counted(aggregate)
             if asked != (None, None) and asked not in self.flags:
@@ -223,7 +222,12 @@ def _leaves(
         only = coded[0]
         each = np.arange(only.cardinality, dtype=np.int32)
         listed = replace(only, codes=each)
-        return only.codes, each if bounded else np.zeros_like(each), lambda leaves: [listed.at(leaves)]
+        # the kernel takes no array that may not be written to, as Arrow's are
+        return (
+            np.require(only.codes, requirements="W"),
+            each if bounded else np.zeros_like(each),
+            lambda leaves: [listed.at(leaves)],
+        )
     if not rows:
         return np.zeros(0, np.int32), np.zeros(0, np.int32), lambda leaves: [column.at(leaves) for column in coded]
     numbers, first = group_columns([column.codes for column in coded], [column.cardinality for column in coded])

@@ -1,26 +1,29 @@
 """Rows in DuckDB: a table of a database file, or a Parquet or CSV file that is never loaded whole.
 
-Each question opens the file read-only in a connection that can reach nothing else and whose settings are
-locked.
+Each question has a connection to itself that can read this file and nothing else. Sampled contributions are bounded
+in this process from the few columns they need.
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import cached_property
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from sfumato.core.errors import SourceError
+from sfumato.data.relation import Relation
 from sfumato.data.schema import Type
 from sfumato.engines.canonical import canonical, canonical_table
 from sfumato.engines.class_queries import ROWS
+from sfumato.engines.duckdb_connections import Connections
 from sfumato.engines.expressions import Kind
-from sfumato.engines.plan import Field, Plan, Scan, scans
+from sfumato.engines.plan import BoundedGroup, Field, Plan, Scan, columns, scans, validate
+from sfumato.engines.queryable import not_together
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
 
 if TYPE_CHECKING:
@@ -147,46 +150,77 @@ class DuckDBRelation(SqlRelation):
         stored = {own.get(name, name): kind_of_sql_type(given) for name, given in described}
         return declared_fields(stored, self._types, self._missing)
 
-    def run(self, plan: Plan, uploads: Mapping[str, pa.Table] | None = None) -> pa.Table:
-        """The answer to a plan over `rows` and uploaded tables."""
-        source = self._source  # opens a connection of its own
-        with self._connected() as connection:
-            return _answer(connection, plan, {ROWS: source}, uploads or {})
+    def run(
+        self,
+        plan: Plan,
+        uploads: Mapping[str, pa.Table] | None = None,
+        beside: Mapping[str, Relation] | None = None,
+    ) -> pa.Table:
+        """The answer to a plan over `rows`, uploaded tables and other relations that DuckDB reads."""
+        tables, connections = self._together(beside or {})
+        clean = {name: canonical(table) for name, table in (uploads or {}).items()}
+        with connections.one() as connection:
+            return _answer(connection, plan, tables, clean)
 
     def stream(self, plan: Plan) -> Iterator[pa.RecordBatch]:
         """The answer to a plan over `rows`, a batch at a time."""
         source = self._source
         with self._connected() as connection:
             query = _compiled(plan, {ROWS: source})
-            result = connection.sql(query.sql)
-            reader = getattr(result, "to_arrow_reader", None) or result.fetch_arrow_reader
-            for batch in reader(BATCH_ROWS):
+            for batch in _streamed(connection, query):
                 table = _canonical(pa.Table.from_batches([batch]), query)
                 yield from table.combine_chunks().to_batches()
 
-    @contextmanager
-    def _connected(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        import duckdb
+    def _together(self, beside: Mapping[str, Relation]) -> tuple[dict[str, PhysicalTable], Connections]:
+        """Where every table is, and connections that see them all."""
+        tables = {ROWS: self._source}
+        files = [] if self._database else [self._path]
+        attached: dict[str, Path] = {}
+        for name, other in beside.items():
+            if not isinstance(other, DuckDBRelation):
+                raise not_together(self, name, other)
+            tables[name] = other._source
+            if not other._database:
+                files.append(other._path)
+            elif not self._database or other._path.resolve() != self._path.resolve():
+                alias = f"beside{len(attached)}"
+                attached[alias] = other._path
+                tables[name] = replace(other._source, path=(alias, *other._source.path[1:]))
+        if not beside:
+            return tables, self._connections
+        together = Connections(
+            f"'{self._path}' and what is joined with it",
+            self._path if self._database else None,
+            attached=attached,
+            files=files,
+            threads=self._threads,
+            memory_limit=self._memory_limit,
+        )
+        return tables, together
 
-        with tempfile.TemporaryDirectory(prefix="sfumato-spill-") as spill:
-            try:
-                connection = duckdb.connect(str(self._path), read_only=True) if self._database else duckdb.connect(":memory:")
-            except duckdb.Error as error:
-                raise SourceError(
-                    f"'{self._path}' cannot be opened as a DuckDB database ({type(error).__name__}). "
-                    "Another process may have it open for writing, or it is no DuckDB file."
-                ) from None
-            with connection, _plain_errors(f"'{self._path}'"):
-                _lock(connection, spill, self._path, self._threads, self._memory_limit)
-                yield connection
+    @cached_property
+    def _connections(self) -> Connections:
+        database = self._database
+        return Connections(
+            f"'{self._path}'",
+            self._path if database else None,
+            files=() if database else (self._path,),
+            threads=self._threads,
+            memory_limit=self._memory_limit,
+        )
+
+    def _connected(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        return self._connections.one()
+
+
+@cache
+def _in_process() -> Connections:
+    return Connections("tables in memory")
 
 
 def run_in_process(plan: Plan, tables: Mapping[str, pa.Table]) -> pa.Table:
-    """The answer to a plan over Arrow tables in this process."""
-    import duckdb
-
-    with duckdb.connect(":memory:") as connection, _plain_errors("tables in memory"):
-        _lock(connection, None, None, None, None)
+    """The answer to a plan over canonical Arrow tables in this process."""
+    with _in_process().one() as connection:
         return _answer(connection, plan, {}, tables)
 
 
@@ -228,51 +262,51 @@ def is_database(path: Path) -> bool:
         return False
 
 
-def _lock(
-    connection: duckdb.DuckDBPyConnection,
-    spill: str | None,
-    path: Path | None,
-    threads: int | None,
-    memory_limit: str | None,
-) -> None:
-    connection.execute("SET TimeZone = 'UTC'")
-    connection.execute("SET python_enable_replacements = false")
-    if spill is not None:
-        connection.execute("SET temp_directory = $1", [spill])
-    if threads is not None:
-        connection.execute("SET threads = $1", [threads])
-    if memory_limit is not None:
-        connection.execute("SET memory_limit = $1", [memory_limit])
-    if path is not None and not is_database(path):
-        connection.execute("SET allowed_paths = $1", [[str(path.resolve())]])
-    connection.execute("SET autoinstall_known_extensions = false")
-    connection.execute("SET autoload_known_extensions = false")
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
-
-
 def _answer(
     connection: duckdb.DuckDBPyConnection,
     plan: Plan,
     stored: Mapping[str, PhysicalTable],
     uploads: Mapping[str, pa.Table],
 ) -> pa.Table:
+    """The answer to a plan over stored and canonical uploaded tables."""
+    from sfumato.engines.bounding_in_process import bounded_in_process, replace_sampled, sampled
     from sfumato.engines.compile import PhysicalTable
 
-    needed = {scan.table for scan in scans(plan)}
+    validate(plan)
     tables = dict(stored)
-    for number, (name, table) in enumerate(uploads.items()):
-        if name not in needed:
-            continue
-        # Canonical columns under plain names: Arrow names may differ in case alone, which DuckDB does not
-        # tell apart.
-        view = f"upload{number}"
-        table = canonical(table)
+    views: list[str] = []
+
+    def put(name: str, table: pa.Table) -> None:
+        # Plain names: Arrow names may differ in case alone, which DuckDB does not tell apart.
         columns = {column: f"u{i}" for i, column in enumerate(table.column_names)}
-        connection.register(view, table.rename_columns(list(columns.values())))
-        tables[name] = PhysicalTable((view,), columns=columns, clean=True)
-    query = _compiled(plan, tables)
-    return _canonical(connection.sql(query.sql).to_arrow_table(), query)
+        views.append(f"upload{len(views)}")
+        connection.register(views[-1], table.rename_columns(list(columns.values())))
+        tables[name] = PhysicalTable((views[-1],), columns=columns, clean=True)
+
+    def drawn(part: BoundedGroup) -> pa.Table:
+        return bounded_in_process(part, lambda rows: _streamed(connection, _compiled(rows, tables)))
+
+    def answered(part: BoundedGroup) -> Scan:
+        table = drawn(part)
+        name = f"\x00bounded{len(views)}"
+        put(name, table)
+        return Scan(name, tuple(Field(column, kind) for column, kind in columns(part).items()))
+
+    for name in dict.fromkeys(scan.table for scan in scans(plan)):
+        if name in uploads:
+            put(name, uploads[name])
+    if isinstance(plan, BoundedGroup) and sampled(plan):
+        answer = drawn(plan)
+    else:
+        query = _compiled(replace_sampled(plan, answered), tables)
+        answer = _canonical(connection.sql(query.sql).to_arrow_table(), query)
+    for view in views:
+        connection.unregister(view)
+    return answer
+
+
+def _streamed(connection: duckdb.DuckDBPyConnection, query: CompiledQuery) -> Iterator[pa.RecordBatch]:
+    yield from connection.sql(query.sql).to_arrow_reader(BATCH_ROWS)
 
 
 def _compiled(plan: Plan, tables: Mapping[str, PhysicalTable]) -> CompiledQuery:
@@ -296,18 +330,3 @@ def _described(connection: duckdb.DuckDBPyConnection, source: PhysicalTable) -> 
 def _listed(names: Mapping[str, object]) -> str:
     shown = ", ".join(list(names)[:20]) or "none"
     return shown + (", …" if len(names) > 20 else "")
-
-
-@contextmanager
-def _plain_errors(where: str) -> Iterator[None]:
-    """DuckDB quotes values in its messages; ours name the source and the class of the error alone."""
-    import duckdb
-
-    try:
-        yield
-    except duckdb.Error as error:
-        reason = {
-            "ConversionException": "a value is not of the declared type, or a whole number beyond 64 bits",
-            "OutOfMemoryException": "the memory limit is too low",
-        }.get(type(error).__name__, "the file may be damaged or may have changed")
-        raise SourceError(f"{where} could not be read by DuckDB ({type(error).__name__}): {reason}") from None

@@ -18,11 +18,12 @@ from sfumato.core.errors import MissingColumn, SchemaError, Unsupported, all_at_
 from sfumato.data.recoding import SUPPRESSED, RecodingTable
 from sfumato.data.relation import COUNT, UNITS, WEIGHT
 from sfumato.engines import class_queries
-from sfumato.engines.canonical import canonical_column, canonical_type, kind_of_type, one_array
+from sfumato.engines.canonical import canonical, canonical_column, canonical_type, kind_of_type, one_array
 from sfumato.kernels.grouping import group_columns
 
 if TYPE_CHECKING:
-    from sfumato.engines.plan import Plan
+    from sfumato.data.relation import Relation
+    from sfumato.engines.plan import Field, Plan
 
 BATCH_ROWS = 131_072
 
@@ -240,12 +241,37 @@ class MemoryRelation:
             klass[order[inside]] = recoding.klass[entry[inside]]
         return klass
 
-    def run(self, plan: Plan, uploads: Mapping[str, pa.Table] | None = None) -> pa.Table:
-        """The answer to a plan over `rows` (this relation) and uploaded tables; a DuckDB in this process
-        computes it."""
-        from sfumato.engines.duckdb import run_in_process
+    @property
+    def fields(self) -> dict[str, Field]:
+        """The columns by name, in order, without those that cannot be compared (lists, structs)."""
+        from sfumato.engines.plan import Field
 
-        return run_in_process(plan, {**(uploads or {}), class_queries.ROWS: self._select(self._names)})
+        kinds = {field.name: kind_of_type(field.type) for field in self.schema()}
+        return {name: Field(name, kind) for name, kind in kinds.items() if kind is not None}
+
+    def run(
+        self,
+        plan: Plan,
+        uploads: Mapping[str, pa.Table] | None = None,
+        beside: Mapping[str, Relation] | None = None,
+    ) -> pa.Table:
+        """The answer to a plan over `rows` (this relation), uploaded tables and other tables in memory; a DuckDB in this
+        process computes it."""
+        from sfumato.engines.duckdb import run_in_process
+        from sfumato.engines.plan import scans
+        from sfumato.engines.queryable import not_together
+
+        relations: dict[str, MemoryRelation] = {class_queries.ROWS: self}
+        for name, other in (beside or {}).items():
+            if not isinstance(other, MemoryRelation):
+                raise not_together(self, name, other)
+            relations[name] = other
+        tables = {name: canonical(table) for name, table in (uploads or {}).items()}
+        read: dict[str, dict[str, None]] = {}
+        for scan in scans(plan):
+            read.setdefault(scan.table, {}).update(dict.fromkeys(field.name for field in scan.columns))
+        tables.update({name: relation._select(list(read[name])) for name, relation in relations.items() if name in read})
+        return run_in_process(plan, tables)
 
 
 def _divided_rows(recoding: RecodingTable, key_of_row: NDArray[np.int64]) -> NDArray[np.int64]:

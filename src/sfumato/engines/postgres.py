@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from sfumato.core.errors import SourceError
 from sfumato.data.recoding import RecodingTable
+from sfumato.data.relation import Relation
 from sfumato.data.schema import Type
 from sfumato.engines.address import redacted
 from sfumato.engines.canonical import ARROW_TYPES, canonical
@@ -30,6 +31,7 @@ from sfumato.engines.postgres_transport import (
     received,
     upload,
 )
+from sfumato.engines.queryable import not_together
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
 
 if TYPE_CHECKING:
@@ -155,25 +157,34 @@ class PostgresRelation(SqlRelation):
         rows = pa.Table.from_batches(self.batches(needed), schema=pa.schema([self.schema().field(n) for n in needed]))
         return MemoryRelation(rows).recode(recoding, keep)
 
-    def run(self, plan: Plan, uploads: Mapping[str, pa.Table] | None = None) -> pa.Table:
-        """The answer to a plan over `rows` and uploaded tables."""
-        batches = list(self._answer(plan, uploads or {}))
+    def run(
+        self,
+        plan: Plan,
+        uploads: Mapping[str, pa.Table] | None = None,
+        beside: Mapping[str, Relation] | None = None,
+    ) -> pa.Table:
+        """The answer to a plan over `rows`, uploaded tables and other tables of the same database."""
+        stored = {ROWS: self._found[1]}
+        for name, other in (beside or {}).items():
+            if not isinstance(other, PostgresRelation) or other._url != self._url:
+                raise not_together(self, name, other)
+            stored[name] = other._found[1]
+        batches = list(self._answer(plan, uploads or {}, stored))
         return pa.Table.from_batches(batches[1:], schema=batches[0].schema) if len(batches) > 1 else batches[0]
 
     def stream(self, plan: Plan) -> Iterator[pa.RecordBatch]:
         """The answer to a plan over `rows`, a batch at a time."""
-        answer = self._answer(plan, {})
+        answer = self._answer(plan, {}, {ROWS: self._found[1]})
         next(answer)
         yield from answer
 
-    def _answer(self, plan: Plan, uploads: Mapping[str, pa.Table]) -> Iterator[Any]:
+    def _answer(self, plan: Plan, uploads: Mapping[str, pa.Table], stored: Mapping[str, tuple[str, str]]) -> Iterator[Any]:
         """An empty table that shows the types, then the batches."""
         from sfumato.engines.compile import PhysicalTable, compile_plan
 
-        _, path = self._found
         needed = {scan.table for scan in scans(plan)}
         with self._connected() as connection:
-            tables = {ROWS: PhysicalTable(path)}
+            tables = {name: PhysicalTable(path) for name, path in stored.items()}
             for number, (name, table) in enumerate(uploads.items()):
                 if name in needed:
                     tables[name] = upload(connection, f"sfumato_upload_{number}", canonical(table))

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sfumato.core.errors import MissingExtra, SchemaError, SourceError, all_at_once
+from sfumato.data.relation import Relation
 from sfumato.data.schema import Type
 from sfumato.engines.canonical import canonical, canonical_table, decoded_table
 from sfumato.engines.class_queries import ROWS, table_fields
 from sfumato.engines.expressions import Kind
 from sfumato.engines.plan import Field, Plan, scans
+from sfumato.engines.queryable import not_together
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
 
 if TYPE_CHECKING:
@@ -86,13 +88,24 @@ class SparkRelation(SqlRelation):
             stored[entry.name] = "number" if given.startswith("decimal") else _KINDS.get(given, "string")
         return declared_fields(stored, self._types, self._missing)
 
-    def run(self, plan: Plan, uploads: Mapping[str, pa.Table] | None = None) -> pa.Table:
-        """The answer to a plan over `rows` and uploaded tables."""
+    def run(
+        self,
+        plan: Plan,
+        uploads: Mapping[str, pa.Table] | None = None,
+        beside: Mapping[str, Relation] | None = None,
+    ) -> pa.Table:
+        """The answer to a plan over `rows`, uploaded tables and other tables of the same session."""
         from sfumato.engines.compile import compile_plan
 
+        relations: dict[str, SparkRelation] = {ROWS: self}
+        for name, other in (beside or {}).items():
+            if not isinstance(other, SparkRelation) or other._session is not self._session:
+                raise not_together(self, name, other)
+            relations[name] = other
         needed = {scan.table for scan in scans(plan)}
         with ExitStack() as stack, _plain_errors():
-            tables = {ROWS: stack.enter_context(self._view(self._frame, list(self._frame.columns)))}
+            frames = {name: relation._frame for name, relation in relations.items()}
+            tables = {name: stack.enter_context(self._view(frame, list(frame.columns))) for name, frame in frames.items()}
             for name, table in (uploads or {}).items():
                 if name in needed:
                     clean = canonical(table)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from sfumato.core.errors import MissingColumn, Unsupported, all_at_once
 from sfumato.data.recoding import RecodingTable
+from sfumato.data.relation import Relation
 from sfumato.data.schema import Type
 from sfumato.engines import class_queries
 from sfumato.engines.canonical import ARROW_TYPES
@@ -51,8 +52,14 @@ class SqlRelation(ABC):
         """The columns by name, in order."""
 
     @abstractmethod
-    def run(self, plan: Plan, uploads: Mapping[str, pa.Table] | None = None) -> pa.Table:
-        """The answer to a plan over `rows` (this relation) and uploaded tables, in canonical form."""
+    def run(
+        self,
+        plan: Plan,
+        uploads: Mapping[str, pa.Table] | None = None,
+        beside: Mapping[str, Relation] | None = None,
+    ) -> pa.Table:
+        """The answer to a plan over `rows` (this relation), uploaded tables, and relations `beside` this one that the
+        same engine holds, joined in place; in canonical form."""
 
     @abstractmethod
     def stream(self, plan: Plan) -> Iterator[pa.RecordBatch]:

@@ -36,8 +36,10 @@ def _mixed(word: Any) -> Any:
 
 
 def _hashes(low: Word, high: Word, key: np.uint64) -> Word:
-    hashed = _mixed(low ^ key)
-    return _mixed(hashed ^ high) if high.size else hashed
+    hashed: Word = _mixed(low ^ key)
+    if high.size:
+        hashed = _mixed(hashed ^ high)
+    return hashed
 
 
 def _partition_bits(rows: int) -> int:
@@ -48,8 +50,8 @@ def _partition_bits(rows: int) -> int:
     return bits
 
 
-def _rows_by_unit_numpy(low: Word, high: Word, leaf: Code, key: int) -> tuple[Code, Code, Code, Word]:
-    hashed = _hashes(low, high, np.uint64(key))
+def _rows_by_unit_numpy(low: Word, high: Word, leaf: Code, key: np.uint64) -> tuple[Code, Code, Code, Word]:
+    hashed = _hashes(low, high, key)
     if high.size:
         _, first, unit = np.unique(np.stack([low, high]), axis=1, return_index=True, return_inverse=True)
     else:
@@ -70,7 +72,7 @@ def _rows_by_unit_numpy(low: Word, high: Word, leaf: Code, key: int) -> tuple[Co
     "Tuple((int32[::1], int32[::1], int32[::1], uint64[::1]))(uint64[::1], uint64[::1], int32[::1], uint64)",
     twin=_rows_by_unit_numpy,
 )
-def rows_by_unit(low: Word, high: Word, leaf: Code, key: int) -> tuple[Code, Code, Code, Word]:
+def rows_by_unit(low: Word, high: Word, leaf: Code, key: np.uint64) -> tuple[Code, Code, Code, Word]:
     """The rows in an order in which those of a unit are neighbours (otherwise as given), their leaves in that order,
     where each unit starts, and its hash.
 
@@ -82,7 +84,6 @@ def rows_by_unit(low: Word, high: Word, leaf: Code, key: int) -> tuple[Code, Cod
         bits += 1
     parts = 1 << bits
     shift = np.uint64(63 - bits)
-    secret = np.uint64(key)
     wide = high.size > 0
     place = np.zeros(parts + 1, dtype=np.int64)
     bounds = np.zeros(parts + 1, dtype=np.int64)
@@ -90,7 +91,7 @@ def rows_by_unit(low: Word, high: Word, leaf: Code, key: int) -> tuple[Code, Cod
     packed = np.empty(rows, dtype=np.int64)
     for scatter in range(2):  # first count, then fill
         for row in range(rows):
-            word = low[row] ^ secret
+            word = low[row] ^ key
             word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             word = word ^ (word >> np.uint64(31))
@@ -99,21 +100,21 @@ def rows_by_unit(low: Word, high: Word, leaf: Code, key: int) -> tuple[Code, Cod
                 word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
                 word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
                 word = word ^ (word >> np.uint64(31))
-            part = np.int64((word >> np.uint64(1)) >> shift)
+            own = np.int64((word >> np.uint64(1)) >> shift)
             if scatter:
-                hashed[place[part]] = word
-                packed[place[part]] = (np.int64(row) << 32) | np.int64(leaf[row])
-                place[part] += 1
+                hashed[place[own]] = word
+                packed[place[own]] = (np.int64(row) << 32) | np.int64(leaf[row])
+                place[own] += 1
             else:
-                bounds[part + 1] += 1
+                bounds[own + 1] += 1
         if not scatter:
             for part in range(parts):
                 bounds[part + 1] += bounds[part]
                 place[part] = bounds[part]
-    largest = np.int64(0)
+    largest = 0
     for part in range(parts):
         largest = max(largest, bounds[part + 1] - bounds[part])
-    table = np.int64(2)
+    table = 2
     while table < 2 * largest:
         table *= 2
     slots = np.empty(table, dtype=np.int32)
@@ -124,10 +125,10 @@ def rows_by_unit(low: Word, high: Word, leaf: Code, key: int) -> tuple[Code, Cod
     leaves = np.empty(rows, dtype=np.int32)
     starts = np.empty(rows + 1, dtype=np.int32)
     seeds = np.empty(rows, dtype=np.uint64)
-    units = np.int64(0)
+    units = 0
     for part in range(parts):
         begin, count = bounds[part], bounds[part + 1] - bounds[part]
-        table = np.int64(2)
+        table = 2
         while table < 2 * count:
             table *= 2
         slots[:table] = -1

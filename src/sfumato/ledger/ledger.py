@@ -105,6 +105,11 @@ class Ledger:
         with self._store.reading() as tables:
             return list(tables.entries(dataset, kind))
 
+    def entry(self, digest: str) -> Entry | None:
+        """The entry with that hash."""
+        with self._store.reading() as tables:
+            return tables.by_hash(digest)
+
     def latest(self, count: int = 10, dataset: str | None = None) -> list[Entry]:
         """The last entries, oldest first."""
         _check_names(dataset="all" if dataset is None else dataset)

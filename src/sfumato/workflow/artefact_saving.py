@@ -20,6 +20,7 @@ from sfumato.workflow.appearing import appearing_folder, write_bytes
 from sfumato.workflow.artefact import Artefact, as_json, is_table
 from sfumato.workflow.publish import describe_file, read_back, write_and_describe
 from sfumato.workflow.saving import pretty, signed_by, signing_key, write_certificate
+from sfumato.workflow.untrusted import is_plain_name
 from sfumato.workflow.verify import RESULT
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def save_artefact(artefact: Artefact, folder: Path, format: Format, *, overwrite
         public, owner = hidden / "public", hidden / "owner"
         public.mkdir(mode=0o755)
         files, notices = _write_result(artefact, public, format)
+        files |= _write_tables(artefact, public, format)
         told = artefact.certificate
         certificate = dataclasses.replace(told, files=files, notices=(*told.notices, *notices))
         page = card_of(artefact, "public", certificate=certificate, signature=signed_by(key))
@@ -94,6 +96,16 @@ def _write_result(artefact: Artefact, public: Path, format: Format) -> tuple[dic
     if not canonical(back).equals(canonical(rows)):
         raise VerificationFailed(f"the rows read back from {format} are not those that were made; nothing was released")
     return files, [] if format == "parquet" else spreadsheet_notices(rows)
+
+
+def _write_tables(artefact: Artefact, public: Path, format: Format) -> dict[str, Any]:
+    """Tables that come with the result, such as the standard errors of an answer."""
+    found = {}
+    for name, value in artefact.details.items():
+        file = f"{name}.{format}"
+        if is_table(value) and is_plain_name(file) and not (public / file).exists():
+            found[file] = write_and_describe(value, public / file)
+    return found
 
 
 def _plain(value: Any) -> Any:

@@ -126,10 +126,10 @@ def algorithms() -> dict[str, type[Algorithm]]:
     from sfumato.dp.algorithms.base import Algorithm
 
     elsewhere = tuple(f"sfumato.dp.{folder}" for folder in _NO_ALGORITHMS)
-    found = {}
+    found: dict[str, type[Algorithm]] = {}
     for name, module in room._TABLE.items():
         if name[0].isupper() and not module.startswith(elsewhere):
-            kind = getattr(room, name)
+            kind: Any = getattr(room, name)
             if isinstance(kind, type) and issubclass(kind, Algorithm) and dataclasses.is_dataclass(kind):
                 found[name] = kind
     return found

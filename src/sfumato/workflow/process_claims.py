@@ -1,7 +1,8 @@
 """Checking a claim whose evidence is the process: do its words mean its parameters, and did a ledger pay for it?
 
 Files cannot show differential privacy. What can be shown is that the claim says what its numbers mean, that its
-noise was not seeded, and that the entry it names is in the owner's ledger and was charged exactly that loss.
+noise was not seeded, and that the entry it names is in the owner's ledger, was charged exactly that loss, and holds
+this result or its digest: a charge pays for one result.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def loss_of(claim: Claim) -> LossGuarantee | None:
     return None if kind is None else build(kind, _exact_texts(claim.parameters))
 
 
-def check_process_claim(claim: Claim, certificate: Certificate, ledger: Ledger | str | Path | None) -> Verdict:
+def check_process_claim(claim: Claim, certificate: Certificate, result: Any, ledger: Ledger | str | Path | None) -> Verdict:
     """True where the ledger paid for it, None where only that could not be looked up, False where something is wrong."""
     try:
         guarantee = loss_of(claim)
@@ -54,7 +55,12 @@ def check_process_claim(claim: Claim, certificate: Certificate, ledger: Ledger |
     short = f"ledger entry {claim.ledger_entry[:16]}…"
     if ledger is None:
         return None, f"rests on how it was made; pass the ledger to check that {short} was charged for it"
-    return _charged(claim, guarantee, certificate, ledger, short)
+    if isinstance(ledger, (str, Path)):
+        from sfumato.ledger.ledger import Ledger as Book
+
+        with Book.open(ledger, read_only=True) as book:
+            return _charged(claim, guarantee, certificate.dataset, result, book)
+    return _charged(claim, guarantee, certificate.dataset, result, ledger)
 
 
 def _says_what_it_means(claim: Claim, guarantee: LossGuarantee) -> bool:
@@ -70,23 +76,18 @@ def _says_what_it_means(claim: Claim, guarantee: LossGuarantee) -> bool:
     return said == meant and claim.measured is None
 
 
-def _charged(
-    claim: Claim, guarantee: LossGuarantee, certificate: Certificate, ledger: Ledger | str | Path, short: str
-) -> Verdict:
+def _charged(claim: Claim, guarantee: LossGuarantee, dataset: str, result: Any, ledger: Ledger) -> Verdict:
     from sfumato.ledger.amounts import LossAmount
-    from sfumato.ledger.ledger import Ledger as Book
 
-    if isinstance(ledger, (str, Path)):
-        with Book.open(ledger, read_only=True) as book:
-            return _charged(claim, guarantee, certificate, book, short)
     entry = str(claim.ledger_entry)
+    short = f"ledger entry {entry[:16]}…"
     found = ledger.verify(entry)
     if not found.ok:
         return False, f"{short} is not confirmed by the ledger: {found.finding}"
     spent = ledger.charge(entry)
     if spent is None or spent.closed_by != entry or spent.state != "committed":
         return False, f"{short} is in the ledger but is no answered charge"
-    if spent.dataset != certificate.dataset:
+    if spent.dataset != dataset:
         return False, f"{short} was charged to another dataset"
     try:
         claimed = LossAmount.of(guarantee)
@@ -95,7 +96,32 @@ def _charged(
         same = False
     if not same:
         return False, f"{short} was charged {spent.loss}, which is not what the certificate claims"
+    stored = _stored_digest(ledger, entry)
+    if stored is not None and stored != _digest(result):
+        return False, f"{short} was charged for another result than the one in these files"
     return True, f"{claim.promised}; {short} was charged {spent.loss}, and the ledger's chain is intact"
+
+
+def _stored_digest(ledger: Ledger, entry: str) -> str | None:
+    """The digest of what the entry paid for: stored as such for an artefact, computed from the stored answer to a query."""
+    from sfumato.dp.sql.answer import AnswerTable
+
+    found = ledger.entry(entry)
+    answer = None if found is None else found.payload.get("answer")
+    if not isinstance(answer, Mapping):
+        return None
+    if isinstance(answer.get("sha256"), str):
+        return str(answer["sha256"])
+    try:
+        return _digest(AnswerTable.from_mapping(answer).table())
+    except (SfumatoError, KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _digest(result: Any) -> str:
+    from sfumato.dp.session import _result_digest
+
+    return _result_digest(result)
 
 
 def _exact_texts(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -129,9 +129,9 @@ def verify(
             schema = read_schema(certificate)
             findings.append(_check_files(public, certificate, Path(private)))
             findings.append(_check_signature(public, content, public_key))
-            table = _read_content(certificate, schema, Path(private), findings)
+            result = _read_content(certificate, schema, Path(private), findings)
             compared = _references(schema, original, population)
-            findings.extend(_check_claims(certificate, schema.replace(folder=private), table, compared, ledger))
+            findings.extend(_check_claims(certificate, schema.replace(folder=private), result, compared, ledger))
     except VerificationFailed as error:
         findings.append(Finding("release", False, str(error)))
     return Verification(str(place), tuple(findings), certificate)
@@ -206,17 +206,17 @@ def _check_signature(public: UntrustedFolder, content: Any, public_key: str | Pa
     return Finding("signature", trusted, text)
 
 
-def _read_content(certificate: Certificate, schema: Schema, private: Path, findings: list[Finding]) -> pa.Table | None:
-    """The rows, or None for a result that is plain data; either must be readable."""
+def _read_content(certificate: Certificate, schema: Schema, private: Path, findings: list[Finding]) -> Any:
+    """The rows as a table, or a result that is plain data; either must be readable."""
     if RESULT not in certificate.files or any(name in certificate.files for name in DATA_FILES):
         table = _read_data(certificate, schema, private)
         findings.append(Finding("data", True, f"{counted(table.num_rows, 'row')}, {counted(table.num_columns, 'column')}"))
         return table
     if schema.columns:
         raise VerificationFailed("the certificate describes columns of a table, but the release has none")
-    untrusted.parse_json((private / RESULT).read_bytes(), "the result")
+    result = untrusted.parse_json((private / RESULT).read_bytes(), "the result")
     findings.append(Finding("data", True, "plain data in result.json"))
-    return None
+    return result
 
 
 def _read_data(certificate: Certificate, schema: Schema, private: Path) -> pa.Table:
@@ -283,18 +283,18 @@ def _references(schema: Schema, original: Any, population: Any) -> References:
 
 
 def _check_claims(
-    certificate: Certificate, schema: Schema, table: pa.Table | None, references: References, ledger: Ledger | str | Path | None
+    certificate: Certificate, schema: Schema, result: Any, references: References, ledger: Ledger | str | Path | None
 ) -> list[Finding]:
     from sfumato.workflow.process_claims import check_process_claim
 
     findings = []
     for claim in certificate.claims:
         if claim.evidence == "process":
-            found = Finding(claim.guarantee[:80], *check_process_claim(claim, certificate, ledger))
-        elif table is None:
+            found = Finding(claim.guarantee[:80], *check_process_claim(claim, certificate, result, ledger))
+        elif RESULT in certificate.files:
             found = Finding(claim.guarantee[:80], False, "the claim is about a table, and the release has none")
         else:
-            found = _check_claim(claim, schema, table, references)
+            found = _check_claim(claim, schema, result, references)
         findings.append(replace(found, claim=True))
     return findings
 

@@ -43,12 +43,12 @@ def zcdp_delta(rho: Fraction, epsilon: Fraction, order: mpmath.mpf) -> mpmath.mp
 
 def smallest_zcdp_delta(rho: Fraction, epsilon: Fraction) -> mpmath.mpf:
     """The same at the best order, found by bisection on the derivative of the exponent's logarithm."""
-    low, high = mpmath.mpf("1e-30"), mpmath.mpf("1e30")
+    low, high = mpmath.mpf("1e-12"), mpmath.mpf("1e12")
 
     def slope(above: mpmath.mpf) -> mpmath.mpf:
         return (2 * above + 1) * real(rho) - real(epsilon) + mpmath.log(above / (1 + above))
 
-    for _ in range(400):
+    for _ in range(90):  # 24 powers of ten halved so often leave twenty-five digits
         middle = mpmath.sqrt(low * high)
         low, high = (middle, high) if slope(middle) < 0 else (low, middle)
     return zcdp_delta(rho, epsilon, 1 + low)

@@ -16,7 +16,7 @@ from functools import lru_cache
 from sfumato.core.exact import Number, exact
 from sfumato.core.params import require
 from sfumato.dp.accounting.enclosure import DIGITS, PI, Enclosure, shortened
-from sfumato.dp.accounting.normal import upper_tail
+from sfumato.dp.accounting.normal import density, upper_tail
 from sfumato.dp.accounting.zcdp import between_zero_and_one, delta_for
 
 #: Above this variance the sums of the discrete Gaussian are bounded by integrals instead of added up.
@@ -86,7 +86,14 @@ def discrete_gaussian_delta(epsilon: Number, variance: Number, sensitivity: int 
         found = _discrete_tail(near, variance) - growth * _discrete_tail(far, variance)
         return min(max(found.up(), Fraction(0)), Fraction(1))
     deviation = Enclosure.of(variance).sqrt()
-    found = upper_tail((near - 1) / deviation) - growth * upper_tail(far / deviation) * _normaliser_ratio(variance)
+    # Beyond one deviation the curve is convex: midpoints lie below the integral, trapezoids above it. Nearer the middle
+    # it still falls, and steps enclose it.
+    convex = Fraction(2 * near - 1, 2) ** 2 >= variance and near > 0
+    above = upper_tail((near - (Fraction(1, 2) if convex else 1)) / deviation)
+    below = upper_tail(far / deviation)
+    if convex:
+        below = below + density(far / deviation) / (deviation * 2)
+    found = above - growth * below * _normaliser_ratio(variance)
     return min(max(found.up(), Fraction(0)), delta_for(Fraction(sensitivity**2) / (2 * variance), epsilon), Fraction(1))
 
 

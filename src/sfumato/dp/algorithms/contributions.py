@@ -24,6 +24,8 @@ from sfumato.dp.algorithms.declared_values import Codes, distinct_values, unit_c
 
 Bounding = Literal["sample", "truncate"]
 
+MOST_ROWS = 10**6
+
 
 def bound_contributions(
     data: Microdata,
@@ -85,8 +87,8 @@ def bounded_rows(
 def check_bounding(rows: int, method: str) -> None:
     """Parameters of a bound, checked alike by everything that has one."""
     require(
-        isinstance(rows, int) and not isinstance(rows, bool) and rows >= 1,
-        "rows, the most that one unit keeps, is a whole number of at least 1",
+        isinstance(rows, int) and not isinstance(rows, bool) and 1 <= rows <= MOST_ROWS,
+        "rows, the most that one unit keeps, is a whole number from 1 to a million",
     )
     require(method in ("sample", "truncate"), "contributions are bounded by sample or truncate")
 

@@ -97,8 +97,9 @@ class GridKMeans(Algorithm):
             centre_table(axes, centres, sizes),
             self._spending.guarantee(unit=data.schema.unit or "record"),
             {"name": self.name, **self.parameters()},
-            argument=f"a unit has at most {self.rows} rows; the number of rows, the grid's counts, the sizes and the clipped offset sums "
-            f"have {_COUNT}, {_GRID}, {_SIZES} and {_OFFSETS} of the budget and noise for their sensitivity; the rest is computed from them",
+            argument=f"a unit has at most {self.rows} rows; the number of rows, the grid counts, the sizes and the clipped "
+            f"offsets have {_COUNT}, {_GRID}, {_SIZES} and {_OFFSETS} of the budget and noise for their sensitivity; the rest is "
+            "computed from them",
             randomness=source,
             dataset=data.schema.dataset,
             cells_per_column=per_axis,
@@ -129,7 +130,7 @@ class GridKMeans(Algorithm):
         least = parameter * math.log(total) if spending.law == "laplace" else math.sqrt(2 * parameter * math.log(total))
         kept = np.flatnonzero(noisy > least)
         middles = (np.column_stack(np.unravel_index(kept, (per_axis,) * columns)) + 0.5) * ((STEPS + 1) / per_axis)
-        return middles, noisy[kept].astype(np.float64)
+        return np.asarray(middles, dtype=np.float64), noisy[kept].astype(np.float64)
 
     def _clustered(self, cells: NDArray[np.float64], weights: NDArray[np.float64], columns: int, source: Randomness) -> Codes:
         spread = spread_centres(self.k, columns, source)
@@ -164,7 +165,7 @@ class GridKMeans(Algorithm):
         )
         deviation = for_sizes.error(self.rows, self.rows**2).deviation
         moved = noisy_sizes > max(1.0, 2 * deviation)
-        steps = np.rint(noisy_sums[moved] / noisy_sizes[moved, None].astype(np.float64)).astype(np.int64)
+        steps = np.rint(noisy_sums[moved].astype(np.float64) / noisy_sizes[moved, None]).astype(np.int64)
         limit = radius[moved, None]
         result = centres.copy()
         result[moved] = np.clip(centres[moved] + np.clip(steps, -limit, limit), 0, STEPS)
@@ -180,7 +181,8 @@ class GridKMeans(Algorithm):
             mass += np.bincount(nearest, weights=weights, minlength=self.k)
         within = (STEPS / per_axis) ** 2 / 12
         radius = 3 * np.sqrt(squared / mass / len(self.columns) + within)
-        return np.clip(np.rint(radius), _NARROWEST, _WIDEST).astype(np.int64)
+        extents: Codes = np.clip(np.rint(radius), _NARROWEST, _WIDEST).astype(np.int64)
+        return extents
 
     @property
     def _spending(self) -> Spending:

@@ -26,6 +26,7 @@ from sfumato.dp.algorithms.cluster_points import bounded_points, check_columns, 
 from sfumato.dp.algorithms.contributions import Bounding, check_bounding
 from sfumato.dp.algorithms.declared_values import STEPS, Codes
 from sfumato.dp.algorithms.lloyd import centre_table, nearest_centres
+from sfumato.dp.algorithms.spending import Spending
 from sfumato.dp.outcomes import private_outcome
 
 if TYPE_CHECKING:
@@ -77,8 +78,7 @@ class KMeans(Algorithm):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", check_columns(self.columns, self.k))
-        object.__setattr__(self, "epsilon", exact(self.epsilon, "epsilon"))
-        require(self.epsilon > 0, "epsilon must be above 0")  # type: ignore[operator]
+        object.__setattr__(self, "epsilon", Spending.of(self.epsilon).amount)
         require(isinstance(self.iterations, int) and self.iterations >= 1, "iterations is a whole number of at least 1")
         check_bounding(self.rows, self.bounding)
         if self.start is not None:
@@ -118,13 +118,13 @@ class KMeans(Algorithm):
             noisy_sums = sums + discrete_laplace(scales.sums[0], sums.size, source).reshape(sums.shape)
             # Below the noise's own deviation a size says nothing, and dividing by it would throw the centre anywhere.
             moved = noisy_sizes > max(1.0, 1.5 * float(scales.size))
-            means = np.clip(np.rint(noisy_sums[moved] / noisy_sizes[moved, None].astype(np.float64)), 0, STEPS)
+            means = np.clip(np.rint(noisy_sums[moved].astype(np.float64) / noisy_sizes[moved, None]), 0, STEPS)
             centres[moved] = means.astype(np.int64)
         return private_outcome(
             centre_table(axes, centres, noisy_sizes),
             PureDP(self.epsilon, unit=data.schema.unit or "record"),
             {"name": self.name, **self.parameters()},
-            argument=f"{self.iterations} iterations of ε/{self.iterations}, half for sizes and half for sums; clusters are disjoint; "
+            argument=f"{self.iterations} iterations of ε/{self.iterations} each, half for sums; clusters are disjoint, "
             f"a unit has at most {self.rows} rows, each of which adds 1 to a size and at most its declared width to each sum",
             randomness=source,
             dataset=data.schema.dataset,

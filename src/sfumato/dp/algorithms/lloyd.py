@@ -79,7 +79,7 @@ def centre_table(axes: Sequence[Axis], centres: Codes, sizes: NDArray[np.int64])
     """Centres in the units of their columns, with sizes."""
     import pyarrow as pa
 
-    columns = {axis.name: pa.array(axis.value(centres[:, place])) for place, axis in enumerate(axes)}
+    columns = {axis.name: pa.array(axis.value(centres[:, place].astype(np.float64))) for place, axis in enumerate(axes)}
     return pa.table({**columns, "size": pa.array(sizes, pa.int64())})
 
 

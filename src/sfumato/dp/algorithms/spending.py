@@ -21,6 +21,9 @@ from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
 from sfumato.dp.mechanisms.base import Error
 
+#: Smaller amounts would need noise that does not fit into 64 bits.
+LEAST = Fraction(1, 10**6)
+
 
 @dataclass(frozen=True)
 class Spending:
@@ -39,7 +42,7 @@ class Spending:
             paid = cls("laplace", exact(epsilon, "epsilon"))
         else:
             paid = cls("gaussian", exact(rho, "rho"))  # type: ignore[arg-type]
-        require(paid.amount > 0, "epsilon or rho must be above 0")
+        require(paid.amount >= LEAST, "epsilon or rho is at least a millionth: below that nothing but noise would be released")
         return paid
 
     def part(self, share: Fraction) -> Spending:

@@ -109,7 +109,7 @@ class TopK(Algorithm):
             [candidates[winner] for winner in winners],
             self._spending.guarantee(unit=data.schema.unit or "record"),
             {"name": self.name, **self.parameters()},
-            argument=f"the candidates are declared; one unit changes a score by at most {self.sensitivity}, all in one direction; "
+            argument=f"the candidates are declared; one unit changes scores by at most {self.sensitivity}, in one direction; "
             f"{self.method} with the rate {self.rate()}, {rounds}",
             randomness=source,
             dataset=data.schema.dataset,

@@ -21,8 +21,8 @@ from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness, below
 from sfumato.dp.accounting.enclosure import Enclosure
-from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.mechanisms.calibrated import Calibrated, change_of, positive, source_of
+from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.grid import Real, fraction_of, plain_scale
 from sfumato.dp.mechanisms.laws import Law, bounded_laplace_law
 from sfumato.dp.sensitivity.base import Sensitivity
@@ -126,7 +126,7 @@ class BoundedLaplace(Calibrated[Real, float]):
     def loss(self) -> PureDP:
         return self._pure(self.epsilon)
 
-    def error(self) -> Error:
+    def error(self) -> BoundedError:
         """The largest deviation and bias over all values, both at a border; the deviation is about the value itself."""
         scale, width, rounding = float(self.noise_scale), float(self.width), 2 * float(self.step)
         # From a border the noise is exponential and cut off at the width; it never exceeds a uniform one.
@@ -134,7 +134,7 @@ class BoundedLaplace(Calibrated[Real, float]):
         if scale < 1000 * width:
             odds = 1 / math.expm1(width / scale)
             mean, square = scale - width * odds, 2 * scale**2 - (width**2 + 2 * scale * width) * odds
-        return Error(math.sqrt(square) + rounding, mean + rounding, bound=True)
+        return BoundedError(math.sqrt(square) + rounding, mean + rounding, "other", True, width)
 
     def law(self, value: float) -> Law:
         """The continuous law that the grid's approaches."""

@@ -19,8 +19,8 @@ from sfumato.core.errors import ParameterError
 from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import Neighbours, PureDP
 from sfumato.core.randomness import Randomness, below
-from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.mechanisms.calibrated import Stated, source_of
+from sfumato.dp.mechanisms.errors import LaplaceError
 from sfumato.dp.mechanisms.grid import plain_scale
 from sfumato.dp.mechanisms.laws import Law, clamped_laplace_law
 from sfumato.dp.mechanisms.records import PLACES, Records, places
@@ -68,17 +68,14 @@ class ClampingDownMean(Stated[Records, float]):
     def loss(self) -> PureDP:
         return self._pure(self.epsilon)
 
-    def error(self) -> Error:
-        """For any number of records: the width; for one record the noise is no wider than √2·width/ε."""
-        width = float(Fraction(self.upper) - Fraction(self.lower))
-        scale = width / float(self.epsilon)
-        return Error(min(width, math.sqrt(2) * scale + width / PLACES), min(width, scale / 2 + width / PLACES), bound=True)
+    def error(self) -> LaplaceError:
+        """For any public number of records of at least one; `error_for` says it for a number that is known."""
+        return self.error_for(1)
 
-    def error_for(self, size: int) -> Error:
+    def error_for(self, size: int) -> LaplaceError:
         """For a public number of records, of at least one."""
-        scale, width = self.scale(size), float(Fraction(self.upper) - Fraction(self.lower))
-        bias = scale / 2 * -math.expm1(-width / scale) + width / PLACES
-        return Error(min(width, math.sqrt(2) * scale + width / PLACES), bias, bound=True)
+        width = float(Fraction(self.upper) - Fraction(self.lower))
+        return LaplaceError.clamped(float(self._units), width / PLACES / size, width)
 
     def law(self, value: Records) -> Law:
         """The law of the answer, with its masses at both borders."""

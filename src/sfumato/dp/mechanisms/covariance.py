@@ -16,8 +16,8 @@ from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
-from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.mechanisms.calibrated import Stated, source_of
+from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.moments import deviation, measure
 from sfumato.dp.mechanisms.records import numbers
 
@@ -45,15 +45,17 @@ class Covariance(Stated[Any, NDArray[np.float64]]):
     def loss(self) -> PureDP:
         return self._pure(self.epsilon)
 
-    def error(self) -> Error:
-        """Of one entry: a bound for columns of the largest width. Making the matrix positive at most doubles a Frobenius
-        error, which all d² entries share."""
-        most = self._widest**2
+    def error(self) -> BoundedError:
+        """Of one entry: a bound for columns of the largest width.
+
+        An entry is at most three moments' errors off; making the matrix positive brings it nearer to the true one as a
+        whole, so that an entry is off by at most what all d² entries were off together.
+        """
+        width = 2 * len(self.bounds) * self._widest**2
         if self.size is None:
-            return Error(most, most, bound=True)
+            return BoundedError.of(width, width)
         one = deviation(len(self.bounds), self.neighbours, Fraction(self.epsilon), self.size)
-        found = min(most, most * 6 * one * len(self.bounds))
-        return Error(found, found, bound=True)
+        return BoundedError.of(3 * one * len(self.bounds) * self._widest**2, width)
 
     def answer(self, value: Any, randomness: Randomness | None = None) -> NDArray[np.float64]:
         columns = columns_of(value, len(self.bounds))

@@ -105,7 +105,7 @@ class Gaussian(Calibrated[Any, Any]):
             return _whole(self.shift**2 / (2 * rho_for(epsilon, delta)))
         else:
             through = gaussian_sigma(epsilon, delta, self.shift) ** 2
-        variance, growth = _whole(through), Fraction(1, 2**_FINENESS)
+        variance, growth = _whole(through), Fraction(1, 2**24)
         # The discrete law leaks a little more than the continuous one; the deviation is raised until it does not.
         while self.coordinates == 1 and discrete_gaussian_delta(epsilon, variance, int(self.shift)) > delta:
             variance, growth = _whole(variance * (1 + growth)), growth * 2

@@ -20,8 +20,8 @@ from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
-from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.mechanisms.calibrated import Stated
+from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.histogram import Histogram
 from sfumato.dp.mechanisms.records import Records, numbers
 
@@ -57,7 +57,7 @@ class HistogramMean(Stated[Records, float]):
     def loss(self) -> PureDP:
         return self._pure(self.epsilon)
 
-    def error(self) -> Error:
+    def error(self) -> BoundedError:
         """Half the widest bucket from taking midpoints; the noise through the guess of the size, else the whole domain.
 
         While the noisy total is at least n/2, the noise moves the mean by at most 2/n times the sum of the noises
@@ -66,12 +66,11 @@ class HistogramMean(Stated[Records, float]):
         edges = [float(edge) for edge in self.edges]
         width, coarse = edges[-1] - edges[0], max(b - a for a, b in zip(edges, edges[1:], strict=False)) / 2
         if self.size is None:
-            return Error(width, width, bound=True)
+            return BoundedError.of(width, width)
         one, buckets = self.histogram.error().deviation, len(edges) - 1
         noise = 2 * width * one * math.sqrt(buckets) / self.size
         rare = min(1.0, 4 * buckets * one**2 / self.size**2)  # Chebyshev: the total noise beyond n/2
-        deviation = min(width, math.sqrt(noise**2 + width**2 * rare) + coarse)
-        return Error(deviation, deviation, bound=True)
+        return BoundedError.of(math.sqrt(noise**2 + width**2 * rare) + coarse, width)
 
     def answer(self, value: Records, randomness: Randomness | None = None) -> float:
         low, high = float(self.edges[0]), float(self.edges[-1])

@@ -35,10 +35,10 @@ class Moments:
 
     @property
     def covariance(self) -> NDArray[np.float64]:
-        """Mean products less products of means: the nearest matrix without negative variances in any direction."""
+        """Mean products less products of means: the nearest matrix that can be a covariance."""
         raw = self.products - np.outer(self.means, self.means)
         values, vectors = np.linalg.eigh((raw + raw.T) / 2)
-        return np.asarray((vectors * np.clip(values, 0.0, 1.0)) @ vectors.T)
+        return np.asarray((vectors * np.clip(values, 0.0, len(values))) @ vectors.T)
 
 
 def change(columns: int, neighbours: Neighbours) -> int:
@@ -68,14 +68,14 @@ def measure(
     found = np.stack([places(c, *b, 2 * UNIT) - UNIT for c, b in zip(columns, bounds, strict=True)])
     size, (first, second) = len(columns), np.triu_indices(len(columns))
     spread = scale(size, neighbours, epsilon)
-    sums = found.sum(axis=1, dtype=np.int64) + discrete_laplace(plain_scale(spread * UNIT), size, source)
-    products = (found @ found.T)[first, second] + discrete_laplace(plain_scale(spread * UNIT**2), len(first), source)
+    sums = (found.sum(axis=1, dtype=np.int64) + discrete_laplace(plain_scale(spread * UNIT), size, source)).astype(np.float64)
+    squares = (found @ found.T)[first, second] + discrete_laplace(plain_scale(spread * UNIT**2), len(first), source)
     count = float(found.shape[1])
     if neighbours == "add_remove":
         count += float(discrete_laplace(plain_scale(spread), 1, source)[0])
     divisor = max(count, 1.0)
     matrix = np.zeros((size, size))
-    matrix[first, second] = matrix[second, first] = np.clip(products / (divisor * UNIT**2), -1, 1)
+    matrix[first, second] = matrix[second, first] = np.clip(squares.astype(np.float64) / (divisor * UNIT**2), -1, 1)
     return Moments(count, np.clip(sums / (divisor * UNIT), -1, 1), matrix)
 
 

@@ -16,8 +16,8 @@ from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
-from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.mechanisms.calibrated import Stated, source_of
+from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.grid import plain_scale
 from sfumato.dp.mechanisms.records import PLACES, Records, places
 from sfumato.kernels.sampling import discrete_laplace_one
@@ -58,20 +58,19 @@ class NoisyAverage(Stated[Records, float]):
     def loss(self) -> PureDP:
         return self._pure(self.epsilon)
 
-    def error(self) -> Error:
+    def error(self) -> BoundedError:
         """The width without a guess of the size; with one, a bound from the deviations of both noises.
 
         While the noisy count is at least n/2, the error is at most 2 (|sum noise| + width/2 · |count noise|) / n.
         """
         width = float(Fraction(self.upper) - Fraction(self.lower))
         if self.size is None:
-            return Error(width, width, bound=True)
+            return BoundedError.of(width, width)
         total = float(self._sum_scale) / PLACES * width
         count = float(self._count_scale)
         noise = 2 * math.sqrt(2 * total**2 + width**2 / 2 * count**2) / self.size
         rare = math.exp(-self.size / 2 / count) / 2
-        deviation = min(width, math.sqrt(noise**2 + width**2 * rare) + width / PLACES)
-        return Error(deviation, deviation, bound=True)
+        return BoundedError.of(math.sqrt(noise**2 + width**2 * rare) + width / PLACES, width)
 
     def answer(self, value: Records, randomness: Randomness | None = None) -> float:
         source = source_of(randomness)

@@ -22,8 +22,8 @@ from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
-from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.mechanisms.calibrated import Stated, source_of
+from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.exact_choice import choose
 from sfumato.dp.mechanisms.records import Records, places
 
@@ -72,9 +72,9 @@ class Quantiles(Stated[Records, tuple[float, ...]]):
     def loss(self) -> PureDP:
         return self._pure(self.epsilon)
 
-    def error(self) -> Error:
+    def error(self) -> BoundedError:
         width = float(Fraction(self.upper) - Fraction(self.lower))
-        return Error(width, width, bound=True)
+        return BoundedError.of(width, width)
 
     def rank_error(self, confidence: float = 0.95) -> float:
         """How many records lie, at most, between the answer and the true quantile, for all answers together.
@@ -154,7 +154,7 @@ class Median(Stated[Records, float]):
     def loss(self) -> PureDP:
         return self._pure(self.epsilon)
 
-    def error(self) -> Error:
+    def error(self) -> BoundedError:
         return self._quantiles.error()
 
     def rank_error(self, confidence: float = 0.95) -> float:

@@ -18,9 +18,9 @@ from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
-from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.mechanisms.calibrated import Stated, source_of
 from sfumato.dp.mechanisms.covariance import columns_of, declared_bounds
+from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.moments import Moments, deviation, measure, scale
 
 
@@ -61,13 +61,13 @@ class Regression(Stated[Any, Fit]):
     def loss(self) -> PureDP:
         return self._pure(self.epsilon)
 
-    def error(self) -> Error:
+    def error(self) -> BoundedError:
         """Of one scaled mean or mean product, the statistics that the fit is made from; no bound holds for coefficients
         of every table, because predictors may hardly vary."""
         if self.size is None:
-            return Error(2.0, 2.0, bound=True)
+            return BoundedError.of(2.0, 2.0)
         one = deviation(len(self.bounds), self.neighbours, Fraction(self.epsilon), self.size)
-        return Error(one, one, bound=True)
+        return BoundedError.of(one, 2.0)
 
     def answer(self, value: Any, randomness: Randomness | None = None) -> Fit:
         columns = columns_of(value, len(self.bounds))

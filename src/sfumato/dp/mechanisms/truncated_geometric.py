@@ -18,8 +18,8 @@ from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness, below
 from sfumato.dp.accounting.enclosure import Enclosure
-from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.mechanisms.calibrated import Stated, positive, source_of
+from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.kernels.sampling import bernoulli, discrete_laplace_one
 
 Entry: TypeAlias = int | float | str
@@ -97,16 +97,16 @@ class TruncatedGeometric(Stated[Entry, Entry]):
         weights[last] = alpha ** (last - rank) / (1 + alpha)
         return dict(zip(self.domain, weights, strict=True))
 
-    def error(self) -> Error:
+    def error(self) -> BoundedError:
         """In ranks: the deviation of the noise, which clamping only makes smaller; the largest bias is at a border."""
         alpha = float(Fraction(self.ratio)) if self.ratio is not None else math.exp(-float(self._exponent))
         last = len(self.domain) - 1
         if self.form == "accumulated":
             bias = alpha / (1 - alpha * alpha) * (1 - alpha**last)
-            return Error(min(math.sqrt(2 * alpha) / (1 - alpha), last), bias, bound=True)
+            return BoundedError(min(math.sqrt(2 * alpha) / (1 - alpha), last), bias, "other", True, last)
         weights = [alpha**place for place in range(last + 1)]
         mean, square = (sum(w * place**power for place, w in enumerate(weights)) / sum(weights) for power in (1, 2))
-        return Error(math.sqrt(square), mean, bound=True)
+        return BoundedError(math.sqrt(square), mean, "other", True, last)
 
     def answer(self, value: Entry, randomness: Randomness | None = None) -> Entry:
         source, rank, last = source_of(randomness), self._rank(value), len(self.domain) - 1

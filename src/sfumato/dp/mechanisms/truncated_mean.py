@@ -6,7 +6,6 @@ interval. Torra, "Data privacy: foundations, new developments and the big data c
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,8 +16,8 @@ from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
-from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.mechanisms.calibrated import Stated, source_of
+from sfumato.dp.mechanisms.errors import LaplaceError
 from sfumato.dp.mechanisms.grid import Grid, plain_scale
 from sfumato.dp.mechanisms.laws import Law, clamped_laplace_law
 from sfumato.dp.mechanisms.records import PLACES, Records, places
@@ -80,11 +79,10 @@ class TruncatedMean(Stated[Records, float]):
     def loss(self) -> PureDP:
         return self._pure(self.epsilon)
 
-    def error(self) -> Error:
-        """About the clamped mean: at most that of the noise, and at most the width; the bias is largest at a border."""
-        scale, width = float(self.scale), float(Fraction(self.upper) - Fraction(self.lower))
-        bias = scale / 2 * -math.expm1(-width / scale) + float(self._grid.step)
-        return Error(min(math.sqrt(2) * scale + float(self._grid.step), width), bias, bound=True)
+    def error(self) -> LaplaceError:
+        """About the clamped mean: at most that of the noise, and at most the width."""
+        width = float(Fraction(self.upper) - Fraction(self.lower))
+        return LaplaceError.clamped(float(self._units), float(self._grid.step), width)
 
     def law(self, value: Records) -> Law:
         """The law of the answer, with its masses at both borders, as the continuous law that the grid's approaches."""

@@ -16,8 +16,8 @@ from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
-from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.mechanisms.calibrated import Stated, source_of
+from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.moments import Moments, deviation, measure
 from sfumato.dp.mechanisms.records import Records, numbers
 
@@ -54,15 +54,14 @@ class MeanAndVariance(Stated[Records, MeanVariance]):
     def loss(self) -> PureDP:
         return self._pure(self.epsilon)
 
-    def error(self) -> Error:
+    def error(self) -> BoundedError:
         """Of the variance: a bound. The mean's is smaller."""
         most = self._half**2
         if self.size is None:
-            return Error(most, most, bound=True)
+            return BoundedError.of(most, most)
         one = deviation(1, self.neighbours, Fraction(self.epsilon), self.size)
         # variance = products - mean², and the square moves by at most twice the error of the mean plus its square.
-        found = min(most, most * 3 * one)
-        return Error(found, found, bound=True)
+        return BoundedError.of(most * 3 * one, most)
 
     def answer(self, value: Records, randomness: Randomness | None = None) -> MeanVariance:
         moments = self._moments(value, randomness)
@@ -96,7 +95,7 @@ class Variance(Stated[Records, float]):
     def loss(self) -> PureDP:
         return self._pure(self.epsilon)
 
-    def error(self) -> Error:
+    def error(self) -> BoundedError:
         return self._both.error()
 
     def answer(self, value: Records, randomness: Randomness | None = None) -> float:

@@ -45,7 +45,7 @@ class Aspect:
             "lowest bit": f"the exponent of the lowest bit of {name}",
             "bits": f"the binary exponent of {name} and that of its lowest bit",
             "fraction": f"the fractional part of {name}",
-            "parity": f"the remainder of {name} divided by 2 (-1 where it is no finite number)",
+            "parity": f"the remainder of {name}, rounded down, divided by 2 (-1 where it is no finite number)",
             "sum": f"{name} plus {other}",
             "difference": f"{name} minus {other}",
         }[self.kind]
@@ -65,7 +65,7 @@ class Aspect:
             if self.kind == "fraction":
                 return numbers - np.floor(numbers)
             if self.kind == "parity":
-                remainder = np.mod(numbers, 2)
+                remainder = np.mod(np.floor(numbers), 2)
                 return np.where(np.isnan(remainder), _NO_NUMBER, remainder)
             other = outputs.column(self.second).numbers
             if other is None:

@@ -169,13 +169,13 @@ def _staged(source: _Source, limit: int, epsilon: float, delta: float, confidenc
         fresh = [Outputs(values) for values in source.all(since=already)]
         found = _tested(candidates, fresh[0], fresh[1], epsilon, delta, alarm, confidence, source)
         if found.refuted:
-            break
+            return found
+        if source.always_raised:
+            raise ParameterError(
+                f"the function raised {source.always_raised} every time on both databases, so nothing was tested. Call it once "
+                "on each neighbour to see why."
+            )
     assert found is not None  # noqa: S101  (the first stage always runs)
-    if source.always_raised and not found.refuted:
-        raise ParameterError(
-            f"the function raised {source.always_raised} every time on both databases, so nothing was tested. Call it once "
-            "on each neighbour to see why."
-        )
     return found
 
 

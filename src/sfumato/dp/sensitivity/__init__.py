@@ -1,9 +1,9 @@
 """Sensitivities as objects: by formula for the catalogue of queries, by brute force on small finite domains.
 
-Every function returns a `Sensitivity` that names its neighbour relation and unit: `count`, `counts`, `histogram`, `bar_chart`
-(counts.py), `total`, `sum_of_squares`, `mean`, `truncated_mean`, `minimum`, `maximum`, `median` (numbers.py), `units_sold`
-(baskets.py), `matching_vertices` (trees.py), `edge_count`, `degree_at_least` (graphs.py), `global_sensitivity` and
-`local_sensitivity` (brute_force.py).
+Every function returns a `Sensitivity` that names its neighbour relation and unit. Counts: `count`, `several_counts`,
+`histogram`, `bar_chart`. Numbers: `total`, `sum_of_squares`, `mean`, `truncated_mean`, `minimum`, `maximum`, `median`.
+Other shapes: `units_sold` (baskets), `matching_vertices` (trees), `edge_count` and `degree_at_least` (graphs). By trying
+everything: `global_sensitivity`, `local_sensitivity`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _TABLE: dict[str, str] = {
     "local_sensitivity": "sfumato.dp.sensitivity.brute_force",
     "bar_chart": "sfumato.dp.sensitivity.counts",
     "count": "sfumato.dp.sensitivity.counts",
-    "counts": "sfumato.dp.sensitivity.counts",
     "histogram": "sfumato.dp.sensitivity.counts",
+    "several_counts": "sfumato.dp.sensitivity.counts",
     "degree_at_least": "sfumato.dp.sensitivity.graphs",
     "edge_count": "sfumato.dp.sensitivity.graphs",
     "maximum": "sfumato.dp.sensitivity.numbers",
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from sfumato.dp.sensitivity.brute_force import local_sensitivity as local_sensitivity
     from sfumato.dp.sensitivity.counts import bar_chart as bar_chart
     from sfumato.dp.sensitivity.counts import count as count
-    from sfumato.dp.sensitivity.counts import counts as counts
     from sfumato.dp.sensitivity.counts import histogram as histogram
+    from sfumato.dp.sensitivity.counts import several_counts as several_counts
     from sfumato.dp.sensitivity.graphs import degree_at_least as degree_at_least
     from sfumato.dp.sensitivity.graphs import edge_count as edge_count
     from sfumato.dp.sensitivity.numbers import maximum as maximum

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from sfumato.core.exact import exact
 from sfumato.core.guarantees.loss import Neighbours
 from sfumato.core.params import require
 
@@ -27,6 +28,8 @@ class Sensitivity:
     local: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("l1", "l2_squared", "largest"):
+            object.__setattr__(self, name, exact(getattr(self, name), name))
         require(self.l1 >= 0 and self.l2_squared >= 0 and self.largest >= 0, "a sensitivity must not be negative")
 
     @classmethod

@@ -83,7 +83,7 @@ def largest_change(
     known: dict[Any, list[Fraction]] = {}
 
     def answered(table: D) -> list[Fraction]:
-        key = table if isinstance(table, tuple) else tuple(table)  # type: ignore[arg-type,var-annotated]
+        key = table if isinstance(table, tuple) else tuple(table)  # type: ignore[arg-type]
         if key not in known:
             known[key] = _exact(query(table))
         return known[key]
@@ -117,7 +117,7 @@ def _replaced(domain: Sequence[Record], sizes: Sequence[int]) -> Iterator[tuple[
 
 def _exact(answer: Answer) -> list[Fraction]:
     many = isinstance(answer, Sequence | np.ndarray)
-    entries = np.asarray(answer, dtype=object).ravel().tolist() if many else [answer]
+    entries: list[Any] = np.asarray(answer, dtype=object).ravel().tolist() if many else [answer]
     try:
         return [Fraction(entry.item() if isinstance(entry, np.generic) else entry) for entry in entries]
     except (TypeError, ValueError, OverflowError):

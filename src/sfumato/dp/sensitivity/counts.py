@@ -12,7 +12,7 @@ def count(neighbours: Neighbours = "add_remove", *, unit: str = "record") -> Sen
     return Sensitivity.of(1, neighbours, unit=unit, why=f"one {unit} is counted once or not at all")
 
 
-def counts(queries: int, neighbours: Neighbours = "add_remove", *, unit: str = "record") -> Sensitivity:
+def several_counts(queries: int, neighbours: Neighbours = "add_remove", *, unit: str = "record") -> Sensitivity:
     """Several counts whose conditions may overlap: in the worst case one unit is counted in all of them."""
     require(isinstance(queries, int) and queries >= 1, "queries is a whole number of at least 1")
     return Sensitivity.of(1, neighbours, coordinates=queries, unit=unit, why=f"one {unit} may satisfy all {queries} conditions")
@@ -29,5 +29,4 @@ def bar_chart(most: int, neighbours: Neighbours = "add_remove", *, unit: str = "
     times = 1 if neighbours == "add_remove" else 2
     # All entries may lie in one bucket: that is the worst case of the L2 norm and of one coordinate.
     why = f"one {unit} adds at most {most} to the bars" + ("" if times == 1 else ", and replacing it also takes as many away")
-    one = Sensitivity.of(most, neighbours, coordinates=times, unit=unit, why=why)
-    return one
+    return Sensitivity.of(most, neighbours, coordinates=times, unit=unit, why=why)

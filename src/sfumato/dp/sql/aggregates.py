@@ -9,6 +9,7 @@ from typing import Literal
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
+from sfumato.dp.sql.parse import function_name
 
 Function = Literal[
     "count", "count_distinct", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "min", "max", "quantile"
@@ -91,7 +92,7 @@ def _asked(node: exp.Expression) -> Asked:
         return Asked("quantile", _plain(node.this), rank=_rank(node.expression))
     function = _FUNCTIONS.get(type(node))
     if function is None:
-        name = node.sql_name() if isinstance(node, exp.Func) else type(node).__name__
+        name = function_name(node)
         raise Unsupported(
             f"the aggregate {name} is not supported; there are COUNT, SUM, AVG, VAR, STDDEV, MIN, MAX, MEDIAN and QUANTILE"
         )

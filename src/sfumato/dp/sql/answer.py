@@ -18,11 +18,12 @@ from sfumato.core.errors import LedgerError
 from sfumato.core.params import require
 from sfumato.dp.algorithms.count_tree import CountTree, quantile, rank_deviation
 from sfumato.dp.sql.aggregates import PLACEHOLDER
+from sfumato.dp.sql.grouping import KEY
 from sfumato.dp.sql.measurement import BRANCHING
 from sfumato.dp.sql.measuring import Measured
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.post import Cell, evaluate
-from sfumato.dp.sql.question import KEY, Question
+from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.statistics import Floats, Statistic
 
 if TYPE_CHECKING:

@@ -69,6 +69,7 @@ class Catalogue:
     """The tables of a session."""
 
     tables: Mapping[str, KnownTable]
+    alone: bool = False  # one table was given without a name: any name means it
 
     def table(self, name: str) -> KnownTable:
         """The table of that name."""
@@ -77,6 +78,8 @@ class Catalogue:
         near = [known for known in self.tables if known.lower() == name.lower()]
         if len(near) == 1:
             return self.tables[near[0]]
+        if self.alone:
+            return next(iter(self.tables.values()))
         close = difflib.get_close_matches(name, self.tables, n=1)
         hint = f" Did you mean '{close[0]}'?" if close else f" There are: {', '.join(sorted(self.tables))}."
         raise Unsupported(f"there is no table '{name[:60]}' in this session.{hint}")

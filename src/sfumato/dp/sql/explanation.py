@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from sqlglot import exp
 
+from sfumato.core.errors import InputError
 from sfumato.core.exact import shown as shown_number
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.params import parameters
@@ -148,7 +150,7 @@ def _notes(question: Question) -> list[str]:
         notes.append(f"rows without a {question.unit} are left out")
     if any(m.kind == "tree" for m in question.measurements):
         notes.append(
-            "quantiles come from one tree of noisy counts over the declared bounds; MIN and MAX stay clear of the extremes by the noise"
+            "quantiles come from one tree of noisy counts over the declared bounds; MIN and MAX keep clear of the ends by it"
         )
     return notes
 
@@ -226,3 +228,17 @@ def _at(statistic: Statistic, price: Price, confidence: float, rows: int) -> flo
     noisy[statistic.count or ""] = np.array([float(rows)])
     deviations = {part: price.noises[part].deviation for part in statistic.parts}
     return float(statistic.error(noisy, deviations)[0]) * NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+def least_loss(reached: Callable[[Fraction], bool]) -> Fraction:
+    """The smallest amount, to three significant digits, that reaches the goal; more always reaches it too."""
+    for exponent in range(-6, 6):
+        for digits in range(100, 1000) if _within(reached, exponent) else ():
+            amount = Fraction(digits) * Fraction(10) ** (exponent - 2)
+            if reached(amount):
+                return amount
+    raise InputError("no reasonable loss reaches this accuracy; widen the margin, or bound contributions more tightly")
+
+
+def _within(reached: Callable[[Fraction], bool], exponent: int) -> bool:
+    return bool(reached(Fraction(999) * Fraction(10) ** (exponent - 2)))

@@ -177,6 +177,7 @@ def _threshold(scale: Fraction, delta: Fraction) -> int:
 def _undeclared(question: Question) -> str:
     names = ", ".join(f"'{key.label[:60]}'" for key in question.keys if key.values is None)
     return (
-        f"the values of the grouping key {names} are not declared, and finding them in the data needs a small δ. Declare them in the "
-        'schema (domain = ["…"]), give keys={…} with the question, or ask with epsilon and delta: groups of few units are then left out'
+        f"the values of the grouping key {names} are not declared, and finding them in the data needs a small δ. "
+        'Declare them in the schema (domain = ["…"]), give keys={…} with the question, '
+        "or ask with epsilon and delta: groups of few units are then left out"
     )

@@ -86,5 +86,19 @@ def _check_depth(text: str) -> None:
         raise Unsupported(f"the query is nested more than {DEEPEST} deep")
 
 
+def without_alias(node: exp.Expression) -> exp.Expression:
+    """The expression behind `… AS name`."""
+    held = node.this if isinstance(node, exp.Alias) else node
+    return held if isinstance(held, exp.Expression) else node
+
+
+def function_name(node: exp.Expression) -> str:
+    """How a message calls a node."""
+    if isinstance(node, exp.Anonymous):
+        return f"the function {str(node.this)[:40]}"
+    names = getattr(type(node), "_sql_names", None) or getattr(node, "sql_names", list)()
+    return str(names[0]) if names else type(node).__name__.upper()
+
+
 def _clauses(node: exp.Expression) -> Iterator[str]:
     return (name for name, value in node.args.items() if value)

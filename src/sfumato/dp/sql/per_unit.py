@@ -15,6 +15,7 @@ from sqlglot import exp
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Asked, taken_out
 from sfumato.dp.sql.functions import lower
+from sfumato.dp.sql.parse import without_alias
 from sfumato.dp.sql.term import EXACT, Term, as_number, bounded
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
@@ -42,7 +43,7 @@ def per_unit_rows(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
             "SELECT unit, … GROUP BY unit, …"
         )
     found: dict[str, Asked] = {}
-    shown = [(item, taken_out(item.unalias(), found)) for item in items]
+    shown = [(item, taken_out(without_alias(item), found)) for item in items]
     having = select.args.get("having")
     kept = None if having is None else taken_out(having.this, found)
     named = {key.name: lowering.fresh("v") for key in keys}
@@ -99,14 +100,14 @@ def _keys(select: exp.Select, rows: Rows) -> tuple[list[Visible], list[exp.Expre
         nodes = group_nodes(select)
     keys = []
     for number, node in enumerate(nodes):
-        plain = node.unalias()
+        plain = without_alias(node)
         if isinstance(plain, exp.Column):
-            aliased = next((i for i in items if i.alias == plain.name and not isinstance(i.unalias(), exp.Column)), None)
+            aliased = next((i for i in items if i.alias == plain.name and not isinstance(without_alias(i), exp.Column)), None)
             if aliased is None:
                 held = rows.find(plain)
                 keys.append(Visible(node.alias_or_name, f"{number}", held.term, held.unit))
                 continue
-            plain = aliased.unalias()
+            plain = without_alias(aliased)
         keys.append(Visible(plain.sql(), f"{number}", lower(plain, rows.resolve), False))
     return keys, items
 
@@ -124,13 +125,13 @@ def group_nodes(select: exp.Select) -> list[exp.Expression]:
             place = int(node.this) if str(node.this).isdigit() else 0
             if not 1 <= place <= len(select.expressions):
                 raise Unsupported("GROUP BY names a position that SELECT does not have")
-            node = select.expressions[place - 1].unalias()
+            node = without_alias(select.expressions[place - 1])
         found.append(node)
     return found
 
 
 def _same(key: Visible, item: exp.Expression) -> bool:
-    plain = item.unalias()
+    plain = without_alias(item)
     if isinstance(plain, exp.Column):
         return key.qualifier in (plain.name, item.alias) or key.qualifier == plain.sql()
     return key.qualifier == plain.sql()
@@ -162,7 +163,8 @@ def _aggregate(
         return replace(term, expression=e.Column(name), values=None)
     if asked.function != "sum":
         raise Unsupported(
-            f"{asked.function.upper()} inside a sub-query is not supported; take SUM and COUNT per unit there, or AVG in the outer query"
+            f"{asked.function.upper()} inside a sub-query is not supported; take SUM and COUNT per unit there, "
+            "or AVG in the outer query"
         )
     return _sum(term, name, given, condition, aggregates)
 

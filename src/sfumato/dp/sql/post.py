@@ -12,6 +12,7 @@ from typing import Any
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
+from sfumato.dp.sql.parse import function_name
 
 #: A value of the answer: a key, a noisy number, or missing.
 Cell = Any
@@ -171,7 +172,7 @@ def check(node: exp.Expression) -> None:
     """Refuse what cannot be computed over an answer."""
     for part in node.walk():
         if type(part) not in _RULES and not isinstance(part, _INSIDE):
-            name = part.sql_name() if isinstance(part, exp.Func) else type(part).__name__.upper()
+            name = function_name(part)
             raise Unsupported(f"{name} over aggregates is not supported; compute it from the answer")
         if isinstance(part, exp.In) and (part.args.get("query") is not None or not part.expressions):
             raise Unsupported("IN takes a list of constants")

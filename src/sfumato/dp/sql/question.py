@@ -7,54 +7,21 @@ expressions around them, which are post-processing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.aggregates import PLACEHOLDER, Asked, is_aggregate, taken_out
-from sfumato.dp.sql.catalogue import MOST_GROUPS, Catalogue, KnownTable
-from sfumato.dp.sql.functions import lower
-from sfumato.dp.sql.measurement import Measurement, leaf_of, needs_bounds, on_grid
-from sfumato.dp.sql.per_unit import group_nodes
+from sfumato.dp.sql.aggregates import Asked
+from sfumato.dp.sql.catalogue import Catalogue, KnownTable
+from sfumato.dp.sql.grouping import Grouping, Key, Ordering, Shown
+from sfumato.dp.sql.measurement import Measurement
 from sfumato.dp.sql.rows import Lowering, Rows, source_rows
+from sfumato.dp.sql.statistic_plan import StatisticPlan
 from sfumato.dp.sql.statistics import Statistic
-from sfumato.dp.sql.term import Term, arithmetic, bounded, possible_values
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
-from sfumato.engines.expressions import Kind, Value
-
-#: What the placeholder column of a key begins with in post-processing.
-KEY = "\x00key "
-
-
-@dataclass(frozen=True)
-class Key:
-    """A grouping key: the plan's column, its kind, and its declared values; None where they must be discovered."""
-
-    name: str
-    label: str
-    kind: Kind
-    expression: e.Expression
-    values: tuple[Value, ...] | None
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A column of the answer: its name and the expression over placeholders of keys and aggregates."""
-
-    name: str
-    expression: exp.Expression
-
-
-@dataclass(frozen=True)
-class Ordering:
-    """One term of ORDER BY, over placeholders."""
-
-    expression: exp.Expression
-    descending: bool
-    nulls_first: bool
+from sfumato.engines.expressions import Value
 
 
 @dataclass(frozen=True)
@@ -112,7 +79,7 @@ def understand(
     rows = source_rows(select, lowering)
     if not rows.private or lowering.primary is None:
         raise Unsupported("the query reads public tables only; there is nothing to protect: compute it directly")
-    grouping = _Grouping(select, rows, lowering, keys or {})
+    grouping = Grouping(select, rows, lowering, keys or {})
     found: dict[str, Asked] = {}
     shown = tuple(grouping.shown(item, found) for item in select.expressions)
     having_node = select.args.get("having")
@@ -123,7 +90,7 @@ def understand(
         raise Unsupported(
             "the query has no aggregate, and single rows are never shown: add COUNT(*), SUM(…), AVG(…), and GROUP BY where needed"
         )
-    measuring = _Measuring(rows)
+    measuring = StatisticPlan(rows)
     statistics = {text: measuring.statistic(asked) for text, asked in found.items()}
     return Question(
         text=select.sql(),
@@ -139,204 +106,6 @@ def understand(
         tables=dict(lowering.read),
         primary=lowering.primary,
     )
-
-
-class _Grouping:
-    """The keys of the outer query, and expressions over groups."""
-
-    def __init__(self, select: exp.Select, rows: Rows, lowering: Lowering, declared: Mapping[str, tuple[Value, ...]]) -> None:
-        self.rows = rows
-        self.items = list(select.expressions)
-        if any(isinstance(item, exp.Star) for item in self.items):
-            raise Unsupported("SELECT * would show single rows, which never leave; ask for aggregates")
-        self.keys: list[Key] = []
-        self.nodes: list[str] = []
-        count = 1
-        for node in group_nodes(select):
-            plain, label = self._key_node(node.unalias())
-            term = bounded(lower(plain, rows.resolve))
-            values = declared.get(label, possible_values(term) if term.values is None else term.values)
-            if term.kind not in ("string", "integer", "boolean", "date"):
-                raise Unsupported(
-                    f"a {term.kind} cannot be a grouping key; group by WIDTH_BUCKET(x, low, high, n), FLOOR(x / 10), "
-                    "DATE_TRUNC('month', d) or a CASE"
-                )
-            self.keys.append(Key(lowering.fresh("k"), label, term.kind, term.expression, values))
-            self.nodes.append(self._text(plain))
-            count *= len(values) if values is not None else 1
-            if count > MOST_GROUPS:
-                raise Unsupported(
-                    f"the declared keys have more than {MOST_GROUPS:,} combinations; group by fewer or coarser keys"
-                )
-
-    def _key_node(self, node: exp.Expression) -> tuple[exp.Expression, str]:
-        if is_aggregate(node) or any(is_aggregate(part) for part in node.walk()):
-            raise Unsupported("an aggregate cannot be a grouping key")
-        if isinstance(node, exp.Column) and not node.table:
-            item = next((i for i in self.items if isinstance(i, exp.Alias) and i.alias == node.name), None)
-            if item is not None and not any(c.name == node.name for c in self.rows.columns):
-                return item.this, node.name
-        label = node.name if isinstance(node, exp.Column) else ""
-        item = next((i for i in self.items if i.unalias() == node), None)
-        return node, label or (item.alias if item is not None and item.alias else node.sql())
-
-    def _text(self, node: exp.Expression) -> str:
-        """One text for references to the same key, qualified or not."""
-
-        def spelled(part: exp.Expression) -> exp.Expression:
-            if isinstance(part, exp.Column):
-                return exp.column(str(self.rows.find(part).term.expression))
-            return part
-
-        return node.transform(spelled).sql()
-
-    def over_groups(self, node: exp.Expression, found: dict[str, Asked]) -> exp.Expression:
-        """An expression with keys and aggregates replaced by placeholders; nothing of single rows is left."""
-        aliased = {item.alias: item.this for item in self.items if isinstance(item, exp.Alias)}
-        if isinstance(node, exp.Column) and not node.table and node.name in aliased and not self._is_key(node):
-            node = aliased[node.name]
-        return self._placed(taken_out(self._with_keys(node), found))
-
-    def _is_key(self, node: exp.Expression) -> bool:
-        try:
-            return self._text(node) in self.nodes
-        except Unsupported:
-            return False
-
-    def _with_keys(self, node: exp.Expression) -> exp.Expression:
-        if is_aggregate(node):
-            return node
-        if not isinstance(node, (exp.Literal, exp.Boolean, exp.Null)) and self._is_key(node):
-            return exp.column(exp.to_identifier(KEY + str(self.nodes.index(self._text(node))), quoted=True))
-        made = node.copy()
-        for name, value in list(made.args.items()):
-            if isinstance(value, exp.Expression):
-                made.set(name, self._with_keys(value))
-            elif isinstance(value, list):
-                made.set(name, [self._with_keys(v) if isinstance(v, exp.Expression) else v for v in value])
-        return made
-
-    def _placed(self, node: exp.Expression) -> exp.Expression:
-        for part in node.walk():
-            if isinstance(part, exp.Column) and not part.name.startswith((KEY, PLACEHOLDER)):
-                self.rows.find(part)
-                raise Unsupported(
-                    f"the column '{part.name[:60]}' must be in GROUP BY or inside an aggregate: single rows never leave"
-                )
-            if isinstance(part, (exp.Select, exp.Subquery, exp.Window)):
-                raise Unsupported("a sub-query or window inside an expression is not supported")
-        return node
-
-    def shown(self, item: exp.Expression, found: dict[str, Asked]) -> Shown:
-        """A column of the answer."""
-        from sfumato.dp.sql.post import check
-
-        node = item.this if isinstance(item, exp.Alias) else item
-        made = self._placed(taken_out(self._with_keys(node), found))
-        check(made)
-        return Shown(item.alias_or_name or node.sql().lower(), made)
-
-    def ordering(self, entry: exp.Ordered, shown: tuple[Shown, ...], found: dict[str, Asked]) -> Ordering:
-        """A term of ORDER BY: an alias, a position, or an expression over groups."""
-        from sfumato.dp.sql.post import check
-
-        node = entry.this
-        if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
-            place = int(node.this)
-            if not 1 <= place <= len(shown):
-                raise Unsupported("ORDER BY names a position that SELECT does not have")
-            made = shown[place - 1].expression
-        else:
-            named = [column for column in shown if isinstance(node, exp.Column) and not node.table and column.name == node.name]
-            made = named[0].expression if named else self.over_groups(node, found)
-        check(made)
-        return Ordering(made, bool(entry.args.get("desc")), bool(entry.args.get("nulls_first")))
-
-
-class _Measuring:
-    """The measurements behind the statistics, each taken once however many statistics use it."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.rows = rows
-        self.found: dict[tuple[object, ...], Measurement] = {}
-
-    def statistic(self, asked: Asked) -> Statistic:
-        """How one aggregate is computed."""
-        where = None if asked.where is None else lower(asked.where, self.rows.resolve)
-        if where is not None and where.kind != "boolean":
-            raise Unsupported("FILTER (WHERE …) needs a condition")
-        condition = None if where is None else where.expression
-        if asked.function == "count_distinct":
-            return self._units(asked, condition)
-        if asked.argument is None:
-            return Statistic("count", count=self._rows(None, condition), whole=True)
-        term = lower(asked.argument, self.rows.resolve)
-        if asked.function == "count":
-            return Statistic("count", count=self._rows(term.expression, condition), whole=True)
-        name = {"avg": "AVG", "sum": "SUM", "min": "MIN", "max": "MAX", "quantile": "QUANTILE"}.get(asked.function, "VAR")
-        if not term.numeric:
-            raise Unsupported(f"{name} needs a number, not a {term.kind}")
-        term = bounded(term)
-        if term.low is None or term.high is None:
-            raise needs_bounds(name, term)
-        if asked.function in ("min", "max", "quantile"):
-            return self._quantile(asked, term, condition)
-        if asked.function == "sum":
-            grid = on_grid(term, centred=False)
-            total = self._add(Measurement("", "sum", grid.expression, condition, grid.limit, grid.step))
-            return Statistic("sum", total=total, step=grid.step, whole=grid.step == 1 and term.kind == "integer")
-        return self._moments(asked, term, condition)
-
-    def _moments(self, asked: Asked, term: Term, condition: e.Expression | None) -> Statistic:
-        grid = on_grid(term, centred=True)
-        total = self._add(Measurement("", "sum", grid.expression, condition, grid.limit, grid.step))
-        made = Statistic(
-            asked.function,
-            count=self._rows(term.expression, condition),
-            total=total,
-            step=grid.step,
-            centre=grid.centre,
-            low=term.low,
-            high=term.high,
-        )
-        if asked.function == "avg":
-            return made
-        around = bounded(arithmetic("-", term, _constant_term(grid.centre, term)))
-        squared = arithmetic("*", around, around)
-        squares = on_grid(replace(squared, low=max(squared.low or Fraction(0), Fraction(0))), centred=True)
-        name = self._add(Measurement("", "sum", squares.expression, condition, squares.limit, squares.step))
-        return replace(made, squares=name, square_step=squares.step, square_centre=squares.centre)
-
-    def _units(self, asked: Asked, condition: e.Expression | None) -> Statistic:
-        argument = asked.argument
-        if isinstance(argument, exp.Column) and self.rows.find(argument).unit:
-            return Statistic("count_distinct", count=self._add(Measurement("", "units", None, condition)), whole=True)
-        raise Unsupported(
-            "COUNT(DISTINCT …) is supported for the unit column only: how many values one unit adds to other columns cannot be "
-            "bounded in a count of values. Group by the column and count units instead"
-        )
-
-    def _rows(self, expression: e.Expression | None, condition: e.Expression | None) -> str:
-        return self._add(Measurement("", "rows", expression, condition))
-
-    def _quantile(self, asked: Asked, term: Term, condition: e.Expression | None) -> Statistic:
-        leaf, leaves, low, high = leaf_of(term)
-        name = self._add(Measurement("", "tree", leaf, condition, leaves=leaves))
-        rank = {"min": Fraction(0), "max": Fraction(1)}.get(asked.function, asked.rank)
-        whole = term.kind == "integer" and leaves == high - low
-        return Statistic(asked.function, tree=name, low=low, high=high, rank=rank, whole=whole)
-
-    def _add(self, measurement: Measurement) -> str:
-        identity = (measurement.kind, measurement.expression, measurement.where, measurement.step, measurement.leaves)
-        if identity not in self.found:
-            self.found[identity] = replace(measurement, name=f"m{len(self.found)}")
-        return self.found[identity].name
-
-
-def _constant_term(value: Fraction, like: Term) -> Term:
-    from sfumato.dp.sql.term import constant
-
-    return constant(int(value)) if like.kind == "integer" and value.denominator == 1 else constant(float(value))
 
 
 def _referenced(select: exp.Select, order: tuple[str, ...]) -> frozenset[str]:

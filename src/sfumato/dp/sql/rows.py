@@ -16,6 +16,7 @@ from sqlglot import exp
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.catalogue import Catalogue, KnownColumn, KnownTable
 from sfumato.dp.sql.functions import lower
+from sfumato.dp.sql.parse import without_alias
 from sfumato.dp.sql.per_unit import per_unit_rows
 from sfumato.dp.sql.term import Term
 from sfumato.engines import expressions as e
@@ -97,7 +98,8 @@ def source_rows(select: exp.Select, lowering: Lowering, outer: Mapping[str, exp.
 
 def filtered(rows: Rows, node: exp.Expression) -> Rows:
     """The rows for which a condition holds."""
-    if any(isinstance(part, exp.AggFunc) for part in node.walk()):
+    inner = any(isinstance(part, (exp.Select, exp.Subquery)) for part in node.walk())
+    if not inner and any(isinstance(part, exp.AggFunc) for part in node.walk()):
         raise Unsupported("an aggregate cannot stand in WHERE; use HAVING")
     term = lower(node, rows.resolve)
     if term.kind != "boolean":
@@ -217,7 +219,7 @@ def _projected(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
             visible.extend(rows.columns)
             named.extend(p.Named(_column_name(c.term), c.term.expression) for c in rows.columns)
             continue
-        node = item.unalias()
+        node = without_alias(item)
         if isinstance(node, exp.Column):
             held = rows.find(node)
             term, unit = held.term, held.unit

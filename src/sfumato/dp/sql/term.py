@@ -128,11 +128,23 @@ def arithmetic(operator: str, left: Term, right: Term) -> Term:
     )
     if whole and fits and small:
         made = e.Arithmetic(operator, left.expression, right.expression)  # type: ignore[arg-type]
-        return Term(e.FixedPoint(made, 1, float(EXACT)), "integer", low, high)
+        return Term(e.FixedPoint(made, 1, float(EXACT)), "integer", low, high, _results(operator, left, right))
     sides = [_moderate(as_number(side)) for side in (left, right)]
     made = e.Arithmetic(operator, sides[0].expression, sides[1].expression)  # type: ignore[arg-type]
     # Rounding may carry a result across its exact bound by the last digit.
     return Term(made, "number", low, high, sure=False)
+
+
+def _results(operator: str, left: Term, right: Term) -> tuple[Value, ...] | None:
+    """What comes out when a term with few possible values meets a constant: FLOOR(age / 10) * 10."""
+    if left.constant is None and right.constant is None:
+        return None
+    listed = [possible_values(side) for side in (left, right)]
+    if listed[0] is None or listed[1] is None:
+        return None
+    pairs = [(a, b) for a in listed[0] for b in listed[1] if isinstance(a, int) and isinstance(b, int)]
+    results = [a + b if operator == "+" else a - b if operator == "-" else a * b for a, b in pairs]
+    return tuple(dict.fromkeys(results)) if len(pairs) == len(listed[0]) * len(listed[1]) else None
 
 
 def _moderate(term: Term) -> Term:

@@ -1,8 +1,11 @@
-"""From noisy marginals to a model: the distribution of largest entropy that agrees with them as far as the noise allows.
+"""From noisy marginals to a model: the distribution of largest entropy that agrees with them as far as their noise allows.
 
-Maximising entropy minus the squared misfit in units of noise has a smooth dual, the likelihood of a log-linear model with
-a quadratic penalty on its potentials; it is solved by the limited-memory quasi-Newton method.
+Entropy minus the squared misfit in units of the noise has a smooth dual: the likelihood of a log-linear model with a
+quadratic penalty on its potentials, so that what the noise could have made is drawn back to the simpler model. It is
+minimised by a limited-memory quasi-Newton method. Dudík, Phillips, Schapire, "Maximum entropy density estimation with
+generalized regularization", JMLR 8, 2007; Liu, Nocedal, Mathematical Programming 45, 1989.
 """
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -11,82 +14,161 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.dp.synthesis.graphical_model import Beliefs, GraphicalModel, Table
+from sfumato.dp.synthesis.graphical_model import Beliefs, GraphicalModel, Table, others
 from sfumato.dp.synthesis.junction_tree import Columns
+
+Vector = NDArray[np.float64]
+
+#: How strongly potentials are drawn to 0, in units of the noise's variance per record.
+SHRINK = 0.01
+_MEMORY = 8
+_LEAST_CURVATURE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
+    """Noisy counts of some columns, and the variance of their noise."""
+
     columns: Columns
     counts: Table
     variance: float
 
+    def with_another(self, other: Measurement) -> Measurement:
+        """Two measurements of the same columns as one, weighted by precision."""
+        first, second = 1 / self.variance, 1 / other.variance
+        return Measurement(self.columns, (self.counts * first + other.counts * second) / (first + second), 1 / (first + second))
+
+
+Measured = dict[Columns, Measurement]
+
+
+def add(measured: Measured, new: Measurement) -> None:
+    """Keep a measurement beside the others."""
+    known = measured.get(new.columns)
+    measured[new.columns] = new if known is None else known.with_another(new)
+
+
+def estimated_total(measured: Measured) -> float:
+    """The number of records, from the sums of all measured marginals weighted by precision; at least one."""
+    weights = [1 / (entry.counts.size * entry.variance) for entry in measured.values()]
+    sums = [float(entry.counts.sum()) for entry in measured.values()]
+    return max(float(np.dot(weights, sums) / sum(weights)), 1.0)
+
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
+    """A model with its potentials and its calibrated tables."""
+
     model: GraphicalModel
     potentials: Mapping[Columns, Table]
     beliefs: Beliefs
     total: float
-    passes: int
+
+    def counts(self, columns: Columns) -> Table | None:
+        """The expected counts of these columns, where one clique holds them all."""
+        place = self.model.tree.holding(columns, self.model.sizes)
+        if place is None:
+            return None
+        return np.asarray(self.beliefs.cliques[place].sum(axis=others(columns, self.model.tree.cliques[place])) * self.total)
 
 
-def fit(measured, sizes, total, start, shrink=1.0, passes=60, weights=None, tol=1e-4):
-    sets = list(measured)
-    model = GraphicalModel(sizes, sets)
-    shapes = [measured[s].counts.shape for s in sets]
-    y = np.concatenate([measured[s].counts.ravel() for s in sets]) / total
-    pen = np.concatenate([(shrink * measured[s].variance / total * (weights[s] if weights else np.ones(measured[s].counts.shape))).ravel() for s in sets])
-    x = np.concatenate([(start[s] if s in start else np.zeros(measured[s].counts.shape)).ravel() for s in sets])
+def fit(
+    measured: Measured, sizes: Sequence[int], *, start: Fitted | None = None, passes: int = 60, tolerance: float = 1e-3
+) -> Fitted:
+    """The model of all measurements; `start` is an earlier one to begin from.
 
-    def split(v):
-        out, at = {}, 0
-        for s, sh in zip(sets, shapes):
-            n = int(np.prod(sh)); out[s] = v[at:at+n].reshape(sh); at += n
-        return out
-    last = {}
-
-    def fg(v):
-        b = model.beliefs(split(v))
-        m = model.marginals(b)
-        mu = np.concatenate([m[s].ravel() for s in sets])
-        last['b'] = b
-        last['n'] = last.get('n', 0) + 1
-        return b.log_normaliser - v @ y + 0.5 * v @ (pen * v), mu - y + pen * v
-    x, b = lbfgs(fg, x, 1.0 / np.maximum(pen + 0, 1e-12) if False else None, passes, tol, last)
-    return Fitted(model, split(x), b, total, last['n'])
+    `passes` bounds the steps; `tolerance` is the sum of absolute gradient entries, in shares of all records, at which
+    it is good enough.
+    """
+    total = estimated_total(measured)
+    problem = _Dual(GraphicalModel(sizes, list(measured)), measured, total)
+    first = problem.joined({} if start is None else start.potentials)
+    found = _minimised(problem, first, passes, tolerance)
+    return Fitted(problem.model, problem.split(found.place), found.beliefs, total)
 
 
-def lbfgs(fg, x, h0, passes, tol, last, memory=8):
-    f, g = fg(x); b = last['b']
-    S, Y, R = [], [], []
-    for it in range(passes):
-        q = g.copy(); al = []
-        for s, yy, r in zip(reversed(S), reversed(Y), reversed(R)):
-            a = r * (s @ q); al.append(a); q -= a * yy
-        if S:
-            q *= (S[-1] @ Y[-1]) / (Y[-1] @ Y[-1])
-        for (s, yy, r), a in zip(zip(S, Y, R), reversed(al)):
-            q += s * (a - r * (yy @ q))
-        d = -q
-        slope = d @ g
-        if slope >= 0:
-            d = -g; slope = -(g @ g); S, Y, R = [], [], []
-        t = 1.0
-        while True:
-            xn = x + t * d
-            fn, gn = fg(xn)
-            if fn <= f + 1e-4 * t * slope or t < 1e-6:
-                break
-            t *= 0.5 if not S else 0.3
-        s = xn - x; yy = gn - g
-        sy = s @ yy
-        x, g, b = xn, gn, last['b']
-        done = f - fn < 1e-7 and it > 3
-        f = fn
-        if sy > 1e-14:
-            S.append(s); Y.append(yy); R.append(1 / sy)
-            if len(S) > memory: S.pop(0); Y.pop(0); R.pop(0)
-        if np.abs(g).sum() < tol or done:
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """A place, the dual's value and gradient there, the size of the second derivatives, and the model's tables."""
+
+    place: Vector
+    value: float
+    gradient: Vector
+    curvature: Vector
+    beliefs: Beliefs
+
+
+class _Dual:
+    """The function to minimise, of all potentials in one vector."""
+
+    def __init__(self, model: GraphicalModel, measured: Measured, total: float) -> None:
+        self.model = model
+        self.shapes = {columns: measured[columns].counts.shape for columns in model.sets}
+        self.target = self.joined({columns: measured[columns].counts / total for columns in model.sets})
+        self.penalty = self.joined(
+            {columns: np.full(self.shapes[columns], SHRINK * measured[columns].variance / total) for columns in model.sets}
+        )
+
+    def joined(self, tables: Mapping[Columns, Table]) -> Vector:
+        """Tables as one vector, zero where there is none."""
+        parts = [tables.get(columns, np.zeros(self.shapes[columns])).reshape(-1) for columns in self.model.sets]
+        return np.concatenate(parts)
+
+    def split(self, vector: Vector) -> dict[Columns, Table]:
+        """The vector as tables."""
+        ends = np.cumsum([int(np.prod(self.shapes[columns])) for columns in self.model.sets])
+        parts = np.split(vector, ends[:-1])
+        return {columns: part.reshape(self.shapes[columns]) for columns, part in zip(self.model.sets, parts, strict=True)}
+
+    def at(self, place: Vector) -> _Point:
+        """Everything about one place, by one run of belief propagation."""
+        beliefs = self.model.beliefs(self.split(place))
+        expected = self.joined(self.model.marginals(beliefs))
+        drawn_back = self.penalty * place
+        value = beliefs.log_normaliser - float(place @ self.target) + float(place @ drawn_back) / 2
+        curvature = expected * (1 - expected) + self.penalty + _LEAST_CURVATURE
+        return _Point(place, value, expected - self.target + drawn_back, curvature, beliefs)
+
+
+def _minimised(dual: _Dual, first: Vector, passes: int, tolerance: float) -> _Point:
+    now = dual.at(first)
+    pairs: list[tuple[Vector, Vector]] = []
+    for _ in range(passes):
+        if float(np.abs(now.gradient).sum()) <= tolerance:
             break
-    return x, b
+        direction = -_scaled_gradient(now, pairs)
+        slope = float(direction @ now.gradient)
+        if slope >= 0:
+            pairs, direction = [], -now.gradient / now.curvature
+            slope = float(direction @ now.gradient)
+        step = 1.0
+        after = dual.at(now.place + direction)
+        while not after.value <= now.value + 1e-4 * step * slope and step > 1e-6:
+            step *= 0.4
+            after = dual.at(now.place + step * direction)
+        if not after.value < now.value:  # not even a short step helps: as good as the arithmetic allows
+            break
+        moved, bent = after.place - now.place, after.gradient - now.gradient
+        if float(moved @ bent) > 1e-14:
+            pairs = [*pairs[1 - _MEMORY :], (moved, bent)]
+        now = after
+    return now
+
+
+def _scaled_gradient(now: _Point, pairs: list[tuple[Vector, Vector]]) -> Vector:
+    """The gradient times an approximation of the inverse second derivatives, from the last few steps."""
+    made = now.gradient.copy()
+    parts = []
+    for moved, bent in reversed(pairs):
+        part = float(moved @ made) / float(moved @ bent)
+        parts.append(part)
+        made -= part * bent
+    made /= now.curvature
+    if pairs:
+        moved, bent = pairs[-1]
+        made *= float(moved @ bent) / float(bent @ (bent / now.curvature))
+    else:
+        made *= 0.3  # curvatures of different potentials overlap: begin with a careful step
+    for (moved, bent), part in zip(pairs, reversed(parts), strict=True):
+        made += moved * (part - float(bent @ made) / float(moved @ bent))
+    return made

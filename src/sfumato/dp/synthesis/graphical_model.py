@@ -84,4 +84,4 @@ class GraphicalModel:
 
 def _log_sum(scores: Table, axes: tuple[int, ...]) -> Table:
     top = float(scores.max())
-    return np.log(np.maximum(np.exp(scores - top).sum(axis=axes), _TINY)) + top
+    return np.asarray(np.log(np.maximum(np.exp(scores - top).sum(axis=axes), _TINY)) + top)

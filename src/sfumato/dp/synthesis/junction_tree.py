@@ -72,7 +72,8 @@ def junction_tree(sets: Iterable[Columns], sizes: Sequence[int]) -> JunctionTree
     """A tree over the cliques, of largest separators, rooted at the largest clique."""
     cliques = maximal_cliques(sets, sizes)
     root = max(range(len(cliques)), key=lambda place: (cells(cliques[place], sizes), -place))
-    order, parents, separators = [root], [-1], [()]
+    order, parents = [root], [-1]
+    separators: list[Columns] = [()]
     waiting = [place for place in range(len(cliques)) if place != root]
     while waiting:
         # the pair with the most shared columns; among those the smallest separator table

@@ -1,0 +1,85 @@
+"""SQL expressions over rows, one rule per allowed node; everything else is refused with a reason.
+
+Every allowed function is total: it has a value for each input, so that whether a query fails never depends on a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, TypeAlias, TypeVar
+
+from sqlglot import exp
+
+from sfumato.core.errors import Unsupported
+from sfumato.dp.sql.parse import function_name
+from sfumato.dp.sql.term import Term
+
+#: Resolves a column reference of the query.
+Resolve: TypeAlias = Callable[[exp.Column], Term]
+Rule: TypeAlias = Callable[[Any, Resolve], Term]
+F = TypeVar("F", bound=Rule)
+
+_RULES: dict[type[exp.Expression], Rule] = {}
+_NAMED: dict[str, Rule] = {}
+
+_ELSE = "only total functions that mean the same on every engine are allowed"
+
+#: Why some well-known functions are not offered, and what to write instead.
+_REASONS: Mapping[type[exp.Expression], str] = {
+    exp.Rand: "a query may not draw its own random numbers: the same question must mean the same thing",
+    exp.CurrentDate: "the answer would depend on the day it is asked; write the date as DATE '2026-01-31'",
+    exp.CurrentTimestamp: "the answer would depend on when it is asked; write the moment as a constant",
+    exp.Sqrt: "roots differ between engines in the last digit; take the root of the answer instead",
+    exp.Ln: "logarithms fail on some values; transform the answer instead of the rows",
+    exp.Log: "logarithms fail on some values; transform the answer instead of the rows",
+    exp.Exp: "exponentials overflow on some values; transform the answer instead of the rows",
+    exp.RegexpLike: "regular expressions differ between engines; use LIKE",
+    exp.SimilarTo: "regular expressions differ between engines; use LIKE",
+    exp.Subquery: "a sub-query inside an expression is not supported; join its table instead",
+    exp.Select: "a sub-query inside an expression is not supported; join its table instead",
+    exp.Exists: "EXISTS is not supported; join the other table on the unit instead",
+    exp.Window: "window functions are not supported; aggregate per unit in a sub-query instead",
+}
+
+
+def rule(*nodes: type[exp.Expression]) -> Callable[[F], F]:
+    """Register what a node means."""
+
+    def register(function: F) -> F:
+        _RULES.update(dict.fromkeys(nodes, function))
+        return function
+
+    return register
+
+
+def named_rule(name: str) -> Callable[[F], F]:
+    """Register a function that the parser knows by name only."""
+
+    def register(function: F) -> F:
+        _NAMED[name] = function
+        return function
+
+    return register
+
+
+def lower(node: exp.Expression, resolve: Resolve) -> Term:
+    """The term that an SQL expression means."""
+    found = _RULES.get(type(node))
+    if found is None and isinstance(node, exp.Anonymous):
+        found = _NAMED.get(str(node.this).upper())
+    if found is not None:
+        return found(node, resolve)
+    if isinstance(node, exp.AggFunc):
+        raise Unsupported(
+            f"{function_name(node)} stands where a value of one row is needed; aggregates belong in SELECT or HAVING"
+        )
+    raise Unsupported(f"{function_name(node)} is not supported: {_REASONS.get(type(node), _ELSE)}")
+
+
+def constant_of(term: Term, where: str) -> Fraction:
+    """The number of a constant term; anything else is refused."""
+    value = term.constant
+    if value is None:
+        raise Unsupported(f"{where} takes constants")
+    return value

@@ -1,0 +1,160 @@
+"""The keys of a query and the expressions over its groups, with placeholders for what will be known after the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sfumato.core.errors import Unsupported
+from sfumato.dp.sql.aggregates import PLACEHOLDER, Asked, is_aggregate, taken_out
+from sfumato.dp.sql.catalogue import MOST_GROUPS
+from sfumato.dp.sql.functions import lower
+from sfumato.dp.sql.parse import without_alias
+from sfumato.dp.sql.per_unit import group_nodes
+from sfumato.dp.sql.post import check
+from sfumato.dp.sql.rows import Lowering, Rows
+from sfumato.dp.sql.term import bounded, possible_values
+from sfumato.engines import expressions as e
+from sfumato.engines.expressions import Kind, Value
+
+#: What the placeholder column of a key begins with in post-processing.
+KEY = "\x00key "
+
+
+@dataclass(frozen=True)
+class Key:
+    """A grouping key: the plan's column, its kind, and its declared values; None where they must be discovered."""
+
+    name: str
+    label: str
+    kind: Kind
+    expression: e.Expression
+    values: tuple[Value, ...] | None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A column of the answer: its name and the expression over placeholders of keys and aggregates."""
+
+    name: str
+    expression: exp.Expression
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """One term of ORDER BY, over placeholders."""
+
+    expression: exp.Expression
+    descending: bool
+    nulls_first: bool
+
+
+class Grouping:
+    """The keys of the outer query, and expressions over groups."""
+
+    def __init__(self, select: exp.Select, rows: Rows, lowering: Lowering, declared: Mapping[str, tuple[Value, ...]]) -> None:
+        self.rows = rows
+        self.items = list(select.expressions)
+        if any(isinstance(item, exp.Star) for item in self.items):
+            raise Unsupported("SELECT * would show single rows, which never leave; ask for aggregates")
+        self.keys: list[Key] = []
+        self.nodes: list[str] = []
+        count = 1
+        for node in group_nodes(select):
+            plain, label = self._key_node(without_alias(node))
+            term = bounded(lower(plain, rows.resolve))
+            values = declared.get(label, possible_values(term) if term.values is None else term.values)
+            if term.kind not in ("string", "integer", "boolean", "date"):
+                raise Unsupported(
+                    f"a {term.kind} cannot be a grouping key; group by WIDTH_BUCKET(x, low, high, n), FLOOR(x / 10), "
+                    "DATE_TRUNC('month', d) or a CASE"
+                )
+            self.keys.append(Key(lowering.fresh("k"), label, term.kind, term.expression, values))
+            self.nodes.append(self._text(plain))
+            count *= len(values) if values is not None else 1
+            if count > MOST_GROUPS:
+                raise Unsupported(
+                    f"the declared keys have more than {MOST_GROUPS:,} combinations; group by fewer or coarser keys"
+                )
+
+    def _key_node(self, node: exp.Expression) -> tuple[exp.Expression, str]:
+        if is_aggregate(node) or any(is_aggregate(part) for part in node.walk()):
+            raise Unsupported("an aggregate cannot be a grouping key")
+        if isinstance(node, exp.Column) and not node.table:
+            item = next((i for i in self.items if isinstance(i, exp.Alias) and i.alias == node.name), None)
+            if item is not None and not any(c.name == node.name for c in self.rows.columns):
+                return item.this, node.name
+        label = node.name if isinstance(node, exp.Column) else ""
+        item = next((i for i in self.items if without_alias(i) == node), None)
+        return node, label or (item.alias if item is not None and item.alias else node.sql())
+
+    def _text(self, node: exp.Expression) -> str:
+        """One text for references to the same key, qualified or not."""
+
+        def spelled(part: exp.Expression) -> exp.Expression:
+            if isinstance(part, exp.Column):
+                return exp.column(str(self.rows.find(part).term.expression))
+            return part
+
+        return node.transform(spelled).sql()
+
+    def over_groups(self, node: exp.Expression, found: dict[str, Asked]) -> exp.Expression:
+        """An expression with keys and aggregates replaced by placeholders; nothing of single rows is left."""
+        aliased = {item.alias: item.this for item in self.items if isinstance(item, exp.Alias)}
+        if isinstance(node, exp.Column) and not node.table and node.name in aliased and not self._is_key(node):
+            node = aliased[node.name]
+        return self._placed(taken_out(self._with_keys(node), found))
+
+    def _is_key(self, node: exp.Expression) -> bool:
+        try:
+            return self._text(node) in self.nodes
+        except Unsupported:
+            return False
+
+    def _with_keys(self, node: exp.Expression) -> exp.Expression:
+        if is_aggregate(node):
+            return node
+        if not isinstance(node, (exp.Literal, exp.Boolean, exp.Null)) and self._is_key(node):
+            return exp.column(exp.to_identifier(KEY + str(self.nodes.index(self._text(node))), quoted=True))
+        made = node.copy()
+        for name, value in list(made.args.items()):
+            if isinstance(value, exp.Expression):
+                made.set(name, self._with_keys(value))
+            elif isinstance(value, list):
+                made.set(name, [self._with_keys(v) if isinstance(v, exp.Expression) else v for v in value])
+        return made
+
+    def _placed(self, node: exp.Expression) -> exp.Expression:
+        for part in node.walk():
+            if isinstance(part, exp.Column) and not part.name.startswith((KEY, PLACEHOLDER)):
+                self.rows.find(part)
+                raise Unsupported(
+                    f"the column '{part.name[:60]}' must be in GROUP BY or inside an aggregate: single rows never leave"
+                )
+            if isinstance(part, (exp.Select, exp.Subquery, exp.Window)):
+                raise Unsupported("a sub-query or window inside an expression is not supported")
+        return node
+
+    def shown(self, item: exp.Expression, found: dict[str, Asked]) -> Shown:
+        """A column of the answer."""
+        node = item.this if isinstance(item, exp.Alias) else item
+        made = self._placed(taken_out(self._with_keys(node), found))
+        check(made)
+        named = item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else node.sql().lower()
+        return Shown(named, made)
+
+    def ordering(self, entry: exp.Ordered, shown: tuple[Shown, ...], found: dict[str, Asked]) -> Ordering:
+        """A term of ORDER BY: an alias, a position, or an expression over groups."""
+        node = entry.this
+        if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
+            place = int(node.this)
+            if not 1 <= place <= len(shown):
+                raise Unsupported("ORDER BY names a position that SELECT does not have")
+            made = shown[place - 1].expression
+        else:
+            named = [column for column in shown if isinstance(node, exp.Column) and not node.table and column.name == node.name]
+            made = named[0].expression if named else self.over_groups(node, found)
+        check(made)
+        return Ordering(made, bool(entry.args.get("desc")), bool(entry.args.get("nulls_first")))

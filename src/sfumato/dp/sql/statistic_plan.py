@@ -1,0 +1,101 @@
+"""Which measurements the aggregates of a query need, each taken once however many aggregates use it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from sfumato.core.errors import Unsupported
+from sfumato.dp.sql.aggregates import Asked
+from sfumato.dp.sql.functions import lower
+from sfumato.dp.sql.measurement import Measurement, leaf_of, needs_bounds, on_grid
+from sfumato.dp.sql.rows import Rows
+from sfumato.dp.sql.statistics import Statistic
+from sfumato.dp.sql.term import Term, arithmetic, bounded, constant
+from sfumato.engines import expressions as e
+
+
+class StatisticPlan:
+    """The measurements behind the statistics, each taken once however many statistics use it."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.found: dict[tuple[object, ...], Measurement] = {}
+
+    def statistic(self, asked: Asked) -> Statistic:
+        """How one aggregate is computed."""
+        where = None if asked.where is None else lower(asked.where, self.rows.resolve)
+        if where is not None and where.kind != "boolean":
+            raise Unsupported("FILTER (WHERE …) needs a condition")
+        condition = None if where is None else where.expression
+        if asked.function == "count_distinct":
+            return self._units(asked, condition)
+        if asked.argument is None:
+            return Statistic("count", count=self._rows(None, condition), whole=True)
+        term = lower(asked.argument, self.rows.resolve)
+        if asked.function == "count":
+            return Statistic("count", count=self._rows(term.expression, condition), whole=True)
+        name = {"avg": "AVG", "sum": "SUM", "min": "MIN", "max": "MAX", "quantile": "QUANTILE"}.get(asked.function, "VAR")
+        if not term.numeric:
+            raise Unsupported(f"{name} needs a number, not a {term.kind}")
+        term = bounded(term)
+        if term.low is None or term.high is None:
+            raise needs_bounds(name, term)
+        if asked.function in ("min", "max", "quantile"):
+            return self._quantile(asked, term, condition)
+        if asked.function == "sum":
+            grid = on_grid(term, centred=False)
+            total = self._add(Measurement("", "sum", grid.expression, condition, grid.limit, grid.step))
+            return Statistic("sum", total=total, step=grid.step, whole=grid.step == 1 and term.kind == "integer")
+        return self._moments(asked, term, condition)
+
+    def _moments(self, asked: Asked, term: Term, condition: e.Expression | None) -> Statistic:
+        grid = on_grid(term, centred=True)
+        total = self._add(Measurement("", "sum", grid.expression, condition, grid.limit, grid.step))
+        made = Statistic(
+            asked.function,
+            count=self._rows(term.expression, condition),
+            total=total,
+            step=grid.step,
+            centre=grid.centre,
+            low=term.low,
+            high=term.high,
+        )
+        if asked.function == "avg":
+            return made
+        around = bounded(arithmetic("-", term, _constant_term(grid.centre, term)))
+        squared = arithmetic("*", around, around)
+        squares = on_grid(replace(squared, low=max(squared.low or Fraction(0), Fraction(0))), centred=True)
+        name = self._add(Measurement("", "sum", squares.expression, condition, squares.limit, squares.step))
+        return replace(made, squares=name, square_step=squares.step, square_centre=squares.centre)
+
+    def _units(self, asked: Asked, condition: e.Expression | None) -> Statistic:
+        argument = asked.argument
+        if isinstance(argument, exp.Column) and self.rows.find(argument).unit:
+            return Statistic("count_distinct", count=self._add(Measurement("", "units", None, condition)), whole=True)
+        raise Unsupported(
+            "COUNT(DISTINCT …) is supported for the unit column only: how many values one unit adds to other columns cannot be "
+            "bounded in a count of values. Group by the column and count units instead"
+        )
+
+    def _rows(self, expression: e.Expression | None, condition: e.Expression | None) -> str:
+        return self._add(Measurement("", "rows", expression, condition))
+
+    def _quantile(self, asked: Asked, term: Term, condition: e.Expression | None) -> Statistic:
+        leaf, leaves, low, high = leaf_of(term)
+        name = self._add(Measurement("", "tree", leaf, condition, leaves=leaves))
+        rank = {"min": Fraction(0), "max": Fraction(1)}.get(asked.function, asked.rank)
+        whole = term.kind == "integer" and leaves == high - low
+        return Statistic(asked.function, tree=name, low=low, high=high, rank=rank, whole=whole)
+
+    def _add(self, measurement: Measurement) -> str:
+        identity = (measurement.kind, measurement.expression, measurement.where, measurement.step, measurement.leaves)
+        if identity not in self.found:
+            self.found[identity] = replace(measurement, name=f"m{len(self.found)}")
+        return self.found[identity].name
+
+
+def _constant_term(value: Fraction, like: Term) -> Term:
+    return constant(int(value)) if like.kind == "integer" and value.denominator == 1 else constant(float(value))

@@ -1,0 +1,207 @@
+"""What both syntheses share: the budget, the domain, whose records count, and the table that leaves.
+
+Select which marginals matter, measure them with noise, generate records from a model of the measurements; the data are
+looked at only through noisy counts and noisy choices.
+McKenna, Miklau, Sheldon, "Winning the NIST contest: a scalable and general approach to differentially private synthetic
+data", Journal of Privacy and Confidentiality 11(3), 2021.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.core.errors import ParameterError, SchemaError
+from sfumato.core.exact import Number, exact, shown
+from sfumato.core.guarantees.loss import ConcentratedDP, Neighbours
+from sfumato.core.outcome import Outcome
+from sfumato.core.params import require
+from sfumato.core.progress import Progress, silent
+from sfumato.core.randomness import Randomness, default
+from sfumato.data.microdata import Microdata
+from sfumato.data.schema import Schema
+from sfumato.dp.algorithms.base import Algorithm
+from sfumato.dp.mechanisms.base import Error
+from sfumato.dp.outcomes import private_outcome
+from sfumato.dp.synthesis.budget import Purse, Reach
+from sfumato.dp.synthesis.coded_columns import Codes
+from sfumato.dp.synthesis.declared_domain import Domain, declared_domain
+from sfumato.dp.synthesis.drawing import draw
+from sfumato.dp.synthesis.estimation import Fitted, Measurement
+from sfumato.dp.synthesis.quality import quality_of_codes
+
+_MOST_ROWS = 100_000_000
+_MOST_CODES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a synthesis works with: the coded records, their domain, and the means to look at them."""
+
+    codes: Codes
+    sizes: tuple[int, ...]
+    reach: Reach
+    purse: Purse
+    source: Randomness
+    progress: Progress
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A model, and which columns were measured with which noise, in order."""
+
+    fitted: Fitted
+    trail: tuple[Measurement, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Synthesis(Algorithm):
+    """A synthetic table from noisy marginals, with ρ-zero-concentrated differential privacy.
+
+    `rho` is what it may cost; `epsilon` and `delta` in its place are converted (the largest ρ that implies them).
+    `rows` is how many records to draw, a public number; by default the noisy number of records. `bins` is the number of
+    ranges a column with declared bounds is cut into. `missing` names columns that may be missing beside those for which
+    the schema lists missing codes. With a unit column in the schema at most `max_rows` records of each unit count, by
+    `bounding` (a random sample, or the first ones). `neighbours` is the relation: one record (or unit) more or less, or
+    one replaced. `report` computes the owner's quality report, which is not private and never leaves with the table.
+    """
+
+    rho: Number | None = None
+    epsilon: Number | None = None
+    delta: Number | None = None
+    rows: int | None = None
+    bins: int = 32
+    missing: tuple[str, ...] = ()
+    max_rows: int | None = None
+    bounding: Literal["sample", "truncate"] = "sample"
+    neighbours: Neighbours = "add_remove"
+    report: bool = True
+
+    def __post_init__(self) -> None:
+        require(
+            (self.rho is not None) != (self.epsilon is not None and self.delta is not None)
+            and (self.epsilon is None) == (self.delta is None),
+            "give rho, or epsilon and delta in its place: it says how much privacy the table may cost",
+        )
+        require(self.budget > 0, "rho must be above 0")
+        whole_number(self.rows, "rows", 0, _MOST_ROWS)
+        whole_number(self.bins, "bins", 1, 10_000)
+        whole_number(self.max_rows, "max_rows", 1, 1_000_000)
+        require(self.bounding in ("sample", "truncate"), "bounding is sample or truncate")
+        require(self.neighbours in ("add_remove", "replace"), "neighbours is add_remove or replace")
+        require(not isinstance(self.missing, str), "missing is a list of column names")
+
+    @property
+    def budget(self) -> Fraction:
+        """ρ, exact."""
+        if self.rho is not None:
+            return exact(self.rho, "rho")
+        from sfumato.dp.accounting.zcdp import rho_for
+
+        return rho_for(self.epsilon or 0, self.delta or 0)
+
+    def loss(self, schema: Schema | None = None) -> ConcentratedDP:
+        """What one run costs; with a schema the unit has its name."""
+        named = schema.unit if schema is not None else None
+        unit = named or ("record" if self.max_rows is None else "unit")
+        return ConcentratedDP(self.budget, neighbours=self.neighbours, unit=unit)
+
+    def error(self, schema: Schema) -> Error:
+        """The noise on one count of one column, before the model evens out what does not fit together."""
+        domain = declared_domain(schema, list(schema.columns), bins=self.bins, missing=self.missing, who=self.name)
+        variance = self._first_variance(len(domain.sizes), self._reach())
+        return Error(float(variance) ** 0.5, law="gaussian", bound=True)
+
+    def run(self, data: Microdata, *, randomness: Randomness | None = None, progress: Progress = silent) -> Outcome[pa.Table]:
+        source = randomness or default()
+        domain = declared_domain(data.schema, data.column_names, bins=self.bins, missing=self.missing, who=self.name)
+        self._refuse(data, domain)
+        progress("reading", 0, 1)
+        every = self._coded(data, domain)
+        work = Work(self._counted(data, every, source), domain.sizes, self._reach(), Purse(self.budget), source, progress)
+        made = self._made(work)
+        rows = round(made.fitted.total) if self.rows is None else self.rows
+        progress("drawing", 0, 1)
+        drawn = draw(made.fitted, min(rows, _MOST_ROWS), source)
+        table = domain.decode(drawn, source)
+        owner: dict[str, Any] = {}
+        if self.report:
+            progress("comparing", 0, 1)
+            owner["quality"] = quality_of_codes(every, drawn, domain)
+        progress("comparing", 1, 1)
+        return private_outcome(
+            table,
+            self.loss(data.schema),
+            {"name": self.name, **self.parameters()},
+            argument=self._argument(),
+            randomness=source,
+            dataset=data.schema.dataset,
+            owner=owner,
+            rows=table.num_rows,
+            spent=shown(work.purse.spent),
+            measured=[
+                {"columns": [domain.names[column] for column in one.columns], "deviation": one.variance**0.5}
+                for one in made.trail
+            ],
+        )
+
+    @abstractmethod
+    def _made(self, work: Work) -> Made:
+        """The model, from noisy counts and noisy choices alone."""
+
+    @abstractmethod
+    def _first_variance(self, columns: int, reach: Reach) -> Fraction:
+        """The variance of the noise on the marginals of single columns."""
+
+    @abstractmethod
+    def _argument(self) -> str:
+        """Why the claim holds, in one sentence."""
+
+    def _reach(self) -> Reach:
+        return Reach.of(self.max_rows or 1, self.neighbours)
+
+    def _refuse(self, data: Microdata, domain: Domain) -> None:
+        """What cannot be done is said before a row is read."""
+        unit = data.schema.unit
+        if unit is not None and self.max_rows is None:
+            raise ParameterError(
+                f"{self.name}: column '{unit}' names the person behind a record, who may have several. "
+                "Say how many records of one person count: max_rows = 1, for instance"
+            )
+        if unit is None and self.max_rows is not None:
+            raise ParameterError(f"{self.name}: max_rows is for schemas with a unit column, and '{data.schema.dataset}' has none")
+        if unit is not None and unit not in data.column_names:
+            raise SchemaError(f"{self.name}: the unit column '{unit}' is not in the data")
+        large = [column.name for column in domain.columns if column.size > _MOST_CODES]
+        if large:
+            raise SchemaError(f"{self.name}: more than {_MOST_CODES:,} declared values in: {', '.join(large)}. Group them")
+
+    def _coded(self, data: Microdata, domain: Domain) -> Codes:
+        from sfumato.dp.algorithms.declared_values import read
+
+        return domain.encode(read(data, domain.names))
+
+    def _counted(self, data: Microdata, codes: Codes, source: Randomness) -> Codes:
+        """The records that count: every value has a code, and at most `max_rows` of a unit."""
+        inside = np.all(codes >= 0, axis=1)
+        unit = data.schema.unit
+        if unit is None or self.max_rows is None:
+            return codes[inside]
+        from sfumato.dp.algorithms.contributions import check_order, keep_per_unit, random_keys
+        from sfumato.dp.algorithms.declared_values import read, unit_codes
+
+        check_order(data, self.bounding, None)
+        units = np.where(inside, unit_codes(read(data, [unit]), unit), -1)
+        keys = [random_keys(units.size, source)] if self.bounding == "sample" else []
+        return codes[keep_per_unit(units, self.max_rows, *keys)]
+
+
+def whole_number(value: int | None, name: str, least: int, most: int) -> None:
+    """Refuse anything but a whole number in a range; None is left to its default."""
+    fine = value is None or (isinstance(value, int) and not isinstance(value, bool) and least <= value <= most)
+    require(fine, f"{name} must be a whole number from {least:,} to {most:,}")

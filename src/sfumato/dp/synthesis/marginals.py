@@ -1,0 +1,38 @@
+"""Counts of combinations of columns, and how far a model is from them on a grid of sixteenths, in whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.dp.synthesis.coded_columns import Codes
+from sfumato.dp.synthesis.junction_tree import Columns, cells
+
+#: Scores count sixteenths of a record, so that they are whole numbers and their sensitivity is exact.
+STEP = 16
+_FARTHEST = 1e15
+
+
+def marginal(codes: Codes, columns: Columns, sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Records per combination of these columns."""
+    place = np.zeros(len(codes), dtype=np.int64)
+    for column in columns:
+        place *= sizes[column]
+        place += codes[:, column]
+    return np.bincount(place, minlength=cells(columns, sizes)).reshape([sizes[column] for column in columns]).astype(np.int64)
+
+
+def misfit(counts: NDArray[np.int64], model: NDArray[np.float64]) -> int:
+    """The sum of absolute differences, in sixteenths.
+
+    The model is rounded to the grid first, so that one record more or less moves the sum by exactly `STEP` at most.
+    """
+    grid = np.rint(np.clip(model * STEP, -_FARTHEST, _FARTHEST)).astype(np.int64)
+    return int(np.abs(counts * STEP - grid).sum())
+
+
+def in_steps(amount: float) -> int:
+    """A public number on the same grid."""
+    return round(min(max(amount, -_FARTHEST), _FARTHEST) * STEP)

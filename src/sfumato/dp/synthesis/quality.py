@@ -1,0 +1,132 @@
+"""How good a synthetic table is, measured against the original: for the owner, because it is computed without noise.
+
+The total-variation distance of every marginal of one, two and three columns, how much the association of pairs
+changed, and how many synthetic records equal an original one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.data.microdata import Microdata
+from sfumato.dp.synthesis.coded_columns import Codes
+from sfumato.dp.synthesis.declared_domain import Domain, declared_domain
+from sfumato.dp.synthesis.junction_tree import Columns, cells
+from sfumato.dp.synthesis.marginals import marginal
+
+_WORST = 10
+_MOST_MARGINALS = 2_000
+
+
+def quality(
+    original: Microdata,
+    synthetic: pa.Table,
+    *,
+    bins: int = 32,
+    missing: Sequence[str] = (),
+    degree: int = 3,
+    marginal_cells: int = 10_000,
+) -> dict[str, Any]:
+    """The report on a synthetic table, as plain data; `bins` and `missing` as they were for the synthesis.
+
+    It describes the original exactly and is for its owner alone.
+    """
+    domain = declared_domain(original.schema, original.column_names, bins=bins, missing=missing, who="quality")
+    from sfumato.dp.algorithms.declared_values import read
+
+    return quality_of_codes(
+        domain.encode(read(original, domain.names)),
+        domain.encode(synthetic),
+        domain,
+        degree=degree,
+        marginal_cells=marginal_cells,
+    )
+
+
+def quality_of_codes(
+    original: Codes, synthetic: Codes, domain: Domain, *, degree: int = 3, marginal_cells: int = 10_000
+) -> dict[str, Any]:
+    """`quality` of tables that are coded already; records with a value outside the domain are not compared."""
+    counted = original[np.all(original >= 0, axis=1)]
+    drawn = synthetic[np.all(synthetic >= 0, axis=1)]
+    distances = marginal_distances(counted, drawn, domain.sizes, degree=degree, marginal_cells=marginal_cells)
+    worst = sorted(distances, key=lambda columns: (-distances[columns], columns))[:_WORST]
+    return {
+        "records": {"original": len(original), "not_counted": len(original) - len(counted), "synthetic": len(synthetic)},
+        "distance": {str(size): _summary([d for c, d in distances.items() if len(c) == size]) for size in range(1, degree + 1)},
+        "worst": [{"columns": [domain.names[column] for column in columns], "distance": distances[columns]} for columns in worst],
+        "association": _association(counted, drawn, domain, marginal_cells),
+        "matches": _matches(counted, drawn),
+        "columns": {
+            column.name: {
+                "labels": list(column.labels()),
+                "original": _shares(counted, (place,), domain.sizes).tolist(),
+                "synthetic": _shares(drawn, (place,), domain.sizes).tolist(),
+            }
+            for place, column in enumerate(domain.columns)
+        },
+    }
+
+
+def marginal_distances(
+    original: Codes, synthetic: Codes, sizes: Sequence[int], *, degree: int = 3, marginal_cells: int = 10_000
+) -> dict[Columns, float]:
+    """Half the sum of absolute differences of shares, for each marginal of at most so many columns and cells."""
+    made: dict[Columns, float] = {}
+    for size in range(1, degree + 1):
+        wanted = [columns for columns in combinations(range(len(sizes)), size) if cells(columns, sizes) <= marginal_cells]
+        for columns in wanted[:: max(len(wanted) // _MOST_MARGINALS, 1)]:
+            difference = _shares(original, columns, sizes) - _shares(synthetic, columns, sizes)
+            made[columns] = float(np.abs(difference).sum()) / 2
+    return made
+
+
+def _shares(codes: Codes, columns: Columns, sizes: Sequence[int]) -> NDArray[np.float64]:
+    return marginal(codes, columns, sizes) / max(len(codes), 1)
+
+
+def _summary(distances: list[float]) -> dict[str, float]:
+    if not distances:
+        return {"marginals": 0}
+    return {"marginals": len(distances), "mean": float(np.mean(distances)), "largest": max(distances)}
+
+
+def _association(original: Codes, synthetic: Codes, domain: Domain, marginal_cells: int) -> dict[str, Any]:
+    """Cramér's V of every pair, before and after."""
+    pairs = [pair for pair in combinations(range(len(domain.sizes)), 2) if cells(pair, domain.sizes) <= marginal_cells]
+    entries = [
+        {
+            "columns": [domain.names[column] for column in pair],
+            "original": _cramers_v(marginal(original, pair, domain.sizes)),
+            "synthetic": _cramers_v(marginal(synthetic, pair, domain.sizes)),
+        }
+        for pair in pairs[:_MOST_MARGINALS]
+    ]
+    changes = [abs(float(entry["original"]) - float(entry["synthetic"])) for entry in entries]  # type: ignore[arg-type]
+    return {"mean_change": float(np.mean(changes)) if changes else 0.0, "pairs": entries}
+
+
+def _cramers_v(counts: NDArray[np.int64]) -> float:
+    """0 when two columns are independent, 1 when one determines the other; 0 when one of them is constant."""
+    table = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0].astype(np.float64)
+    total, least = table.sum(), min(table.shape) - 1
+    if total == 0 or least < 1:
+        return 0.0
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / total
+    return float(np.sqrt(((table - expected) ** 2 / expected).sum() / total / least))
+
+
+def _matches(original: Codes, synthetic: Codes) -> dict[str, int]:
+    """Synthetic records that equal an original one in every column, as coded, and those whose original is the only one."""
+    if not len(original) or not len(synthetic):
+        return {"equal_to_an_original": 0, "equal_to_a_unique_original": 0}
+    _, places, counts = np.unique(np.concatenate([original, synthetic]), axis=0, return_inverse=True, return_counts=True)
+    places = places.reshape(-1)
+    there = np.bincount(places[: len(original)], minlength=counts.size)[places[len(original) :]]
+    return {"equal_to_an_original": int((there > 0).sum()), "equal_to_a_unique_original": int((there == 1).sum())}

@@ -1,0 +1,48 @@
+"""Fifty questions as analysts ask them: which are answered, and why the others are not."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfumato.core.errors import Unsupported
+from tests.dp.sql.database import session
+
+QUERIES: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("queries.toml").read_text(encoding="utf-8"))["query"]
+
+
+@pytest.fixture(scope="module")
+def shop() -> Any:
+    return session()
+
+
+def loss_of(query: dict[str, Any]) -> dict[str, Any]:
+    return {"epsilon": 1, "delta": "1e-4"} if query.get("loss") == "delta" else {"epsilon": 1}
+
+
+@pytest.mark.parametrize("query", [q for q in QUERIES if "refused" not in q], ids=lambda q: q["ask"][:60])
+def test_it_is_answered_with_an_error_for_every_number(shop: Any, query: dict[str, Any]) -> None:
+    answer = shop.sql(query["ask"], **loss_of(query))
+    assert answer.table.column_names == answer.errors.column_names
+    numbers = [place for place, law in enumerate(answer.answer.kinds) if law in ("integer", "number")]
+    keys = len(answer.answer.names) - len([n for n in numbers if any(row[n] is not None for row in answer.answer.errors)])
+    assert keys < len(answer.answer.names) or not answer.answer.rows
+
+
+@pytest.mark.parametrize("query", [q for q in QUERIES if "refused" in q], ids=lambda q: q["ask"][:60])
+def test_it_is_refused_for_the_right_reason(shop: Any, query: dict[str, Any]) -> None:
+    before = shop.remaining()
+    with pytest.raises(Unsupported, match=query["refused"]):
+        shop.sql(query["ask"], **loss_of(query))
+    assert shop.remaining() == before
+
+
+def test_the_share_that_is_answered(record_property: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    answered = sum("refused" not in query for query in QUERIES)
+    record_property("answered", f"{answered} of {len(QUERIES)}")
+    with capsys.disabled():
+        print(f"\n{answered} of {len(QUERIES)} analyst queries are answered, {len(QUERIES) - answered} refused for their reasons")
+    assert (answered, len(QUERIES)) == (32, 50)
