@@ -22,6 +22,7 @@ _TABLE: dict[str, str] = {
     "inspect": "sfumato.workflow.inspect",
     "protect": "sfumato.workflow.protect",
     "read": "sfumato.engines.sources",
+    "refute": "sfumato.dp.refute.tester",
     "verify": "sfumato.workflow.verify",
     # data
     "Column": "sfumato.data.schema",
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata as Microdata
     from sfumato.data.schema import Column as Column
     from sfumato.data.schema import Schema as Schema
+    from sfumato.dp.refute.tester import refute as refute
     from sfumato.dp.session import Session as Session
     from sfumato.engines.sources import read as read
     from sfumato.ledger.ledger import Ledger as Ledger

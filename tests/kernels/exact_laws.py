@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -60,21 +61,44 @@ def masses_over_bytes(draw: Callable[[Path], Hashable], depth: int) -> tuple[dic
     return dict(found), unsettled
 
 
-class Choices:
-    """Stands in for the building blocks: tries every value of a uniform integer and both sides of a coin, with their chances."""
+class Again(Exception):
+    """A rejected trial: the sampler starts anew, with the same law."""
 
-    def __init__(self, taken: tuple[int, ...]) -> None:
+
+class Choices:
+    """Stands in for building blocks whose law is known: tries everything they can give, with its exact chance.
+
+    `starts` names the block that begins a trial; when it is asked a second time, the first trial was rejected.
+    """
+
+    def __init__(self, taken: tuple[int, ...], starts: str = "") -> None:
         self.taken = taken
+        self.starts = starts
         self.used = 0
+        self.trials = 0
         self.mass = Fraction(1)
         self.next: list[Fraction] = []
 
     def below(self, source: object, bound: int) -> int:
+        self._begin("below")
         return self._choose([Fraction(1, bound)] * bound)
 
     def accept(self, numerator: int, denominator: int, source: object) -> bool:
         chance = exp(Fraction(numerator, denominator))
         return self._choose([1 - chance, chance]) == 1
+
+    def geometric(self, scale: Fraction, source: object) -> int:
+        return self._choose(_geometric_masses(scale))
+
+    def laplace(self, scale: Fraction, source: object) -> int:
+        self._begin("laplace")
+        masses = _laplace_masses(scale)
+        return self._choose(masses) - len(masses) // 2
+
+    def _begin(self, block: str) -> None:
+        self.trials += block == self.starts
+        if self.trials > 1:
+            raise Again
 
     def _choose(self, chances: list[Fraction]) -> int:
         if self.used == len(self.taken):
@@ -86,25 +110,43 @@ class Choices:
         return chosen
 
 
-def masses_over_choices(draw: Callable[[Choices], Hashable], limit: Fraction) -> tuple[dict[Hashable, Fraction], Fraction]:
-    """The probability of each outcome over all choices; a path rarer than `limit` stays unsettled."""
+def masses_over_choices(
+    draw: Callable[[Choices], Hashable], limit: Fraction, starts: str = ""
+) -> tuple[dict[Hashable, Fraction], Fraction]:
+    """The probability of each outcome given that its trial is not rejected; paths rarer than `limit` stay unsettled."""
     found: dict[Hashable, Fraction] = defaultdict(Fraction)
-    unsettled = Fraction(0)
+    unsettled = rejected = Fraction(0)
     waiting: list[tuple[int, ...]] = [()]
     while waiting:
-        choices = Choices(waiting.pop())
+        choices = Choices(waiting.pop(), starts)
         try:
             outcome = draw(choices)
         except Unfinished:
             if choices.mass < limit:
                 unsettled += choices.mass
             else:
+                unsettled += choices.mass * (1 - sum(choices.next))  # what the block's own list leaves out
                 waiting += [(*choices.taken, value) for value, chance in enumerate(choices.next) if chance]
-            continue
-        found[outcome] += choices.mass
-    return dict(found), unsettled
+        except Again:
+            rejected += choices.mass
+        else:
+            found[outcome] += choices.mass
+    return {outcome: mass / (1 - rejected) for outcome, mass in found.items()}, unsettled / (1 - rejected)
 
 
+@lru_cache
+def _geometric_masses(scale: Fraction) -> list[Fraction]:
+    mass = geometric_mass(scale)
+    return [mass(k) for k in range(int(25 * scale) + 10)]
+
+
+@lru_cache
+def _laplace_masses(scale: Fraction) -> list[Fraction]:
+    mass, reach = laplace_mass(scale), int(25 * scale) + 10
+    return [mass(x) for x in range(-reach, reach + 1)]
+
+
+@lru_cache(maxsize=100_000)
 def exp(exponent: Fraction) -> Fraction:
     """e^(-exponent) to fifty digits, by the decimal module, which shares no code with the samplers."""
     with localcontext() as context:

@@ -74,25 +74,40 @@ def test_an_exponential_coin_has_its_probability_over_all_bytes(exponent: Fracti
     brackets(found, unsettled, laws.bernoulli_exp_mass(exponent))
 
 
-NOISE: list[tuple[Callable[..., int], Callable[[Fraction], Callable[[int], Fraction]], Fraction]] = [
-    *((sampling.geometric_one, laws.geometric_mass, scale) for scale in (F(1), F(3), F(1, 2), F(5, 3), F(2, 7))),
-    *((sampling.discrete_laplace_one, laws.laplace_mass, scale) for scale in (F(1), F(2), F(1, 2), F(3, 2))),
-    *((sampling.discrete_gaussian_one, laws.gaussian_mass, variance) for variance in (F(1), F(1, 3), F(9, 4), F(1, 50))),
-]
-
-
-@pytest.mark.parametrize(("one", "law", "parameter"), NOISE, ids=lambda value: getattr(value, "__name__", str(value)))
-def test_noise_has_its_law_over_all_integers_and_coins(
-    one: Callable[..., int], law: Callable[..., Any], parameter: Fraction, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_geometric_draw_has_its_law_over_all_integers_and_coins(monkeypatch: pytest.MonkeyPatch) -> None:
     def draw(choices: Choices) -> int:
         monkeypatch.setattr(sampling_scalar, "below", choices.below)
         monkeypatch.setattr(sampling_scalar, "_accept", choices.accept)
-        return one(parameter, Path(b""))
+        return sampling.geometric_one(scale, Path(b""))
 
-    found, unsettled = masses_over_choices(draw, F(1, 10**5))
-    assert unsettled < F(1, 100)
-    brackets(found, unsettled, law(parameter))
+    for scale in (F(1), F(3), F(1, 2), F(5, 3), F(2, 7), F(40)):
+        found, unsettled = masses_over_choices(draw, F(1, 10**9), starts="below")
+        assert unsettled < F(1, 10**7)
+        brackets(found, unsettled, laws.geometric_mass(scale))
+
+
+def test_a_laplace_draw_has_its_law_over_all_signs_and_geometric_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    def draw(choices: Choices) -> int:
+        monkeypatch.setattr(sampling_scalar, "below", choices.below)
+        monkeypatch.setattr(sampling_scalar, "geometric_one", choices.geometric)
+        return sampling.discrete_laplace_one(scale, Path(b""))
+
+    for scale in (F(1), F(2), F(1, 2), F(5, 3), F(2, 7)):
+        found, unsettled = masses_over_choices(draw, F(1, 10**12), starts="below")
+        assert unsettled < F(1, 10**9)
+        brackets(found, unsettled, laws.laplace_mass(scale))
+
+
+def test_a_gaussian_draw_has_its_law_over_all_laplace_draws_and_coins(monkeypatch: pytest.MonkeyPatch) -> None:
+    def draw(choices: Choices) -> int:
+        monkeypatch.setattr(sampling_scalar, "discrete_laplace_one", choices.laplace)
+        monkeypatch.setattr(sampling_scalar, "_accept", choices.accept)
+        return sampling.discrete_gaussian_one(variance, Path(b""))
+
+    for variance in (F(1), F(1, 3), F(9, 4), F(1, 50), F(30)):
+        found, unsettled = masses_over_choices(draw, F(1, 10**12), starts="laplace")
+        assert unsettled < F(1, 10**9)
+        brackets(found, unsettled, laws.gaussian_mass(variance))
 
 
 # -- the bulk path -----------------------------------------------------------------------------------------------------

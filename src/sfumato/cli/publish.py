@@ -51,7 +51,7 @@ def publish(
     session = open_session(read(data, schema=schema, table=table), ledger=ledger, analyst=analyst, seed=seed)
     with shown_progress(json, quiet) as progress:
         outcome = session.release(algorithm, progress=progress)
-    made = publish_outcome(outcome, output, format, sign, overwrite)
+    made = publish_outcome(session, outcome, output, format, sign, overwrite)
     _told(made, session.remaining(), output, ledger, json)
 
 
@@ -60,7 +60,7 @@ def _told(made: Any, left: Any, output: str, ledger: str, json: bool) -> None:
     from sfumato.workflow.querying import amount
 
     certificate = made.certificate
-    loss = amount(made.guarantees[0])
+    loss, paid = amount(made.guarantees[0]), certificate.claims[0].ledger_entry
     told = {
         "dataset": certificate.dataset,
         "method": dict(certificate.method),
@@ -69,6 +69,7 @@ def _told(made: Any, left: Any, output: str, ledger: str, json: bool) -> None:
         "loss": loss.to_mapping() if hasattr(loss, "to_mapping") else loss,
         "left": None if left is None else left.to_mapping(),
         "ledger": certificate.ledger,
+        "charged": paid,
         "private": certificate.private,
         "notices": list(certificate.notices),
         "folder": output,
@@ -76,7 +77,7 @@ def _told(made: Any, left: Any, output: str, ledger: str, json: bool) -> None:
     what = f"{made.data.num_rows:,} rows" if is_table(made.data) else "a result"
     lines = [f"made      {what} about '{certificate.dataset}' with {certificate.method.get('name')}"]
     lines += [f"safe      {claim.promised}" for claim in certificate.claims if claim.holds]
-    lines += [f"cost      {loss} (ledger entry {certificate.ledger[:16]}…)" if made.entered else f"cost      {loss}, not charged"]
+    lines += [f"cost      {loss}" + (f" (ledger entry {paid[:16]}…)" if paid else ", not charged")]
     lines += [] if left is None else [f"left      {left}"]
     lines += [f"notice    {notice}" for notice in certificate.notices]
     lines += [f"saved     {output}/public to give away, {output}/owner to keep"]

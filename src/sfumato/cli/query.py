@@ -101,11 +101,11 @@ def open_session(tables: Any, *, seed: str | None = None, **options: Any) -> Ses
     return Session(tables, seed=int(seed) if seed is not None and seed.isdecimal() else seed, **options)
 
 
-def publish_outcome(outcome: Any, output: str, format: str, sign: str | None, overwrite: bool) -> Any:
-    """Certify and save what a session returned; returns the artefact."""
+def publish_outcome(session: Session, outcome: Any, output: str, format: str, sign: str | None, overwrite: bool) -> Any:
+    """Certify, enter and save what a session returned; returns the artefact."""
     from sfumato.workflow.artefact import publish_artefact
 
-    made = publish_artefact(outcome)
+    made = publish_artefact(outcome, ledger=session.ledger)
     made.save(output, format, overwrite=overwrite, sign=sign)  # type: ignore[arg-type]
     return made
 
@@ -143,7 +143,7 @@ def _answered(
         lines.append("notice    a demonstration: the noise was seeded, so nobody is protected")
     output, format, sign, overwrite = target
     if output is not None:
-        publish_outcome(got.outcome, output, format, sign, overwrite)
+        publish_outcome(session, got.outcome, output, format, sign, overwrite)
         told["folder"] = output
         lines.append(f"published {output} (check it with: sfumato verify {output} --ledger {ledger_name(ledger)})")
     answer(told, lines, json)

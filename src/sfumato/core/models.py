@@ -68,7 +68,7 @@ MODELS: tuple[PrivacyModel, ...] = (
         ("respondent",),
         ("identity", "attribute", "membership"),
         composes=True,
-        room=None,
+        room="sfumato.dp",
     ),
     PrivacyModel(
         "local differential privacy and d-privacy",

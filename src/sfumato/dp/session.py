@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sfumato.dp.sql.answer import AnswerTable
     from sfumato.dp.sql.explanation import Explanation
     from sfumato.dp.sql.noise import Bounds, Price, Request
+    from sfumato.dp.sql.paid_bounds import PaidBounds
     from sfumato.dp.sql.question import Question
     from sfumato.engines.expressions import Value
     from sfumato.ledger.ledger import Ledger
@@ -248,6 +249,20 @@ class Session:
             raise ParameterError("give at least one query")
         notes = tuple(self.explain(query, confidence=confidence, **loss) for query in queries)
         return BatchCost(notes, sequential(*(note.loss for note in notes)))
+
+    def bounds(
+        self, column: str, *, table: str | None = None, epsilon: Number, confidence: float = 0.99, max_rows: int | None = None
+    ) -> PaidBounds:
+        """Bounds of a number that nobody declared, found privately: rough, and charged like any question.
+
+        Use them in the next question: `SUM(CLAMP(x, low, high))`.
+        """
+        from sfumato.dp.sql.noise import Request
+        from sfumato.dp.sql.paid_bounds import bounds_of, bucket_query
+
+        name = self._catalogue.table(table or next(iter(self._tables))).name
+        answer = self.ask(bucket_query(column, name), Request.of(epsilon), self._bounded(max_rows, None))
+        return bounds_of(answer, answer.explanation.measurements[0].scale, confidence)
 
     def remaining(self) -> LossAmount | None:
         """What the analyst may still spend."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -32,16 +34,19 @@ from sfumato.engines.plan import (
     columns,
     sources,
 )
-from sfumato.kernels.bounding import bounded_sums, rows_by_unit
+from sfumato.kernels.bounding import Ordered, Sums, bounded_sums, rows_by_unit
 from sfumato.kernels.grouping import group_columns
 
 #: The answer to a plan as the engine streams it: columns by position, in any form that means the same.
 Stream = Callable[[Plan], Iterable[pa.RecordBatch]]
+#: The key columns of some leaves.
+Labels = Callable[[NDArray[np.int64]], list[pa.Array]]
 
 _T = TypeVar("_T", bound=np.generic)
 _WORDS: frozenset[Kind] = frozenset({"integer", "number", "boolean", "date", "datetime", "instant", "time"})
 _UNIT = "\x00unit"
 _ROW_LIMIT = 2**31 - 1
+_SHARES = 4
 
 
 def sampled(plan: Plan) -> bool:
@@ -74,26 +79,59 @@ def bounded_in_process(plan: BoundedGroup, stream: Stream) -> pa.Table:
         raise ValueError("only sampled groupings of units are answered in this process")
     layout = _Layout(plan, plan.unit, plan.salt)
     rows = _Rows(layout)
-    for batch in stream(layout.plan):
-        rows.add(batch)
-        if rows.size > _ROW_LIMIT:
-            raise Unsupported("more than 2^31 rows have a unit; keep the first rows of each (order) instead of random ones")
-    words = [int.from_bytes(hashlib.blake2b(f"{plan.salt}:{what}".encode(), digest_size=8).digest(), "big") for what in _KEYS]
-    leaf, group_of_leaf, labels = _leaves(plan, rows.codes(), rows.size)
-    low, high = rows.words()
-    ordered = rows_by_unit(low, high, leaf, np.uint64(words[0]))
-    del low, high, leaf
-    rows_kept, groups_kept = (_ROW_LIMIT if limit is None else min(limit, _ROW_LIMIT) for limit in (plan.rows, plan.groups))
-    keys = np.array(words[1:], dtype=np.uint64)
-    sums = _Sums(*bounded_sums(*ordered, keys, group_of_leaf, rows_kept, groups_kept, rows.values(), rows.flags()))
+    with ThreadPoolExecutor(max_workers=2) as workers:
+        loading = workers.submit(_load_kernels)
+        _fill(rows, stream(layout.plan), workers)
+        units, *keys = (_word(f"{plan.salt}:{what}") for what in ("units", "rows", "groups"))
+        leaf, group_of_leaf, labels = _leaves(plan, rows.codes(), rows.size)
+        loading.result()
+        ordered = rows_by_unit(*rows.words(), leaf, units)
+        del leaf
+        limits = [_ROW_LIMIT if limit is None else min(limit, _ROW_LIMIT) for limit in (plan.rows, plan.groups)]
+        values, flags = rows.values(), rows.flags()
+
+        def summed(order: Ordered) -> Sums:
+            return bounded_sums(*order, np.array(keys), group_of_leaf, limits[0], limits[1], values, flags)
+
+        parts = list(workers.map(summed, _shares(ordered, min(pa.cpu_count(), _SHARES))))
+    sums = _Summed(*(np.sum(part, axis=0) for part in zip(*parts, strict=True)))
     return _answer(plan, layout, sums, labels)
 
 
-_KEYS = ("units", "rows", "groups")
+def _fill(rows: _Rows, batches: Iterable[pa.RecordBatch], workers: Executor) -> None:
+    """Take one batch while the engine computes the next."""
+    taken: Future[None] | None = None
+    for batch in batches:
+        if taken is not None:
+            taken.result()
+        if rows.size > _ROW_LIMIT - batch.num_rows:
+            raise Unsupported("more than 2^31 rows have a unit; keep the first rows of each (order) instead of random ones")
+        taken = workers.submit(rows.add, batch)
+    if taken is not None:
+        taken.result()
+
+
+def _load_kernels() -> None:
+    """Machine code takes a moment to load, which passes while the engine reads."""
+    none, no_code = np.zeros(0, np.uint64), np.zeros(0, np.int32)
+    ordered = rows_by_unit(none, none, no_code, np.uint64(0))
+    bounded_sums(*ordered, np.zeros(2, np.uint64), no_code, 1, 1, np.zeros((0, 0), np.int64), np.zeros((0, 0), np.uint8))
+
+
+def _word(text: str) -> np.uint64:
+    return np.uint64(int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big"))
+
+
+def _shares(ordered: Ordered, count: int) -> list[Ordered]:
+    """The same rows in parts of about equal size, each unit in one of them."""
+    order, leaf, starts, seeds = ordered
+    cuts = np.searchsorted(starts[:-1], np.linspace(0, order.size, count + 1)[1:-1])
+    bounds = [0, *cuts.tolist(), seeds.size]
+    return [(order, leaf, starts[a : b + 1], seeds[a:b]) for a, b in pairwise(bounds)]
 
 
 @dataclass(frozen=True)
-class _Sums:
+class _Summed:
     """What the kernel returns, see `bounded_sums`."""
 
     rows: NDArray[np.int64]
@@ -211,9 +249,7 @@ class _Rows:
         return _stacked(self._flags, self.size, np.uint8)
 
 
-def _leaves(
-    plan: BoundedGroup, coded: Sequence[Coded], rows: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], Callable[[NDArray[np.int64]], list[pa.Array]]]:
+def _leaves(plan: BoundedGroup, coded: Sequence[Coded], rows: int) -> tuple[NDArray[np.int32], NDArray[np.int32], Labels]:
     """The leaf of each row, the group of each leaf, and how leaves are shown."""
     bounded = len(plan.keys)
     if not coded:
@@ -238,7 +274,7 @@ def _leaves(
     return numbers.astype(np.int32), groups.astype(np.int32), lambda leaves: [column.at(first[leaves]) for column in coded]
 
 
-def _answer(plan: BoundedGroup, layout: _Layout, sums: _Sums, labels: Callable[[NDArray[np.int64]], list[pa.Array]]) -> pa.Table:
+def _answer(plan: BoundedGroup, layout: _Layout, sums: _Summed, labels: Labels) -> pa.Table:
     # without any grouping column there is one row, even over no rows
     leaves = np.flatnonzero(sums.rows) if layout.names else np.zeros(1, dtype=np.int64)
     shown = labels(leaves)
@@ -258,7 +294,7 @@ def _answer(plan: BoundedGroup, layout: _Layout, sums: _Sums, labels: Callable[[
 
 
 def _total(
-    asked: tuple[Expression | None, Expression | None], layout: _Layout, sums: _Sums, leaves: NDArray[np.int64]
+    asked: tuple[Expression | None, Expression | None], layout: _Layout, sums: _Summed, leaves: NDArray[np.int64]
 ) -> pa.Array:
     """A sum as 38 digits; missing where no value was summed."""
     place = layout.sums[asked]

@@ -64,7 +64,7 @@ def compile_expression(expression: e.Expression, kinds: Mapping[str, Kind], colu
             kind = kind_of(term, kinds)
             return clamp(inner(term), literal(low, kind, dialect), literal(high, kind, dialect))
         case e.FixedPoint(term, scale, limit):
-            return _fixed_point(inner(term), scale, limit, dialect)
+            return _fixed_point(inner(term), term, scale, limit, dialect)
         case e.Scrambled(term, key, numbers):
             return as_kind(exp.func("MD5", _scrambled(inner(term), key, [inner(n) for n in numbers], dialect)), "string", dialect)
         case _:
@@ -105,9 +105,10 @@ def _cast(value: exp.Expression, source: Kind, target: Kind, dialect: Dialect) -
     return as_kind(value, target, dialect)
 
 
-def _fixed_point(value: exp.Expression, scale: int, limit: float, dialect: Dialect) -> exp.Expression:
+def _fixed_point(value: exp.Expression, term: e.Expression, scale: int, limit: float, dialect: Dialect) -> exp.Expression:
     number = as_kind(value, "number", dialect)
-    bounds = (literal(float(bound), "number", dialect) for bound in (-limit, limit))
-    scaled = exp.Mul(this=exp.Paren(this=clamp(number, *bounds)), expression=literal(float(scale), "number", dialect))
+    if not (isinstance(term, e.Clamp) and -limit <= term.low and term.high <= limit):
+        number = exp.Paren(this=clamp(number, *(literal(float(bound), "number", dialect) for bound in (-limit, limit))))
+    scaled = exp.Mul(this=number, expression=literal(float(scale), "number", dialect))
     half = literal(0.5, "number", dialect)
     return as_kind(exp.Floor(this=exp.Add(this=scaled, expression=half)), "integer", dialect)

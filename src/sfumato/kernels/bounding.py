@@ -20,6 +20,8 @@ Word = NDArray[np.uint64]
 Code = NDArray[np.int32]
 Flag = NDArray[np.uint8]
 Int = NDArray[np.int64]
+#: What `rows_by_unit` and `bounded_sums` return.
+Ordered = tuple[Code, Code, Code, Word]
 Sums = tuple[Int, Int, Int, Int, Int, Int]
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
@@ -50,7 +52,7 @@ def _partition_bits(rows: int) -> int:
     return bits
 
 
-def _rows_by_unit_numpy(low: Word, high: Word, leaf: Code, key: np.uint64) -> tuple[Code, Code, Code, Word]:
+def _rows_by_unit_numpy(low: Word, high: Word, leaf: Code, key: np.uint64) -> Ordered:
     hashed = _hashes(low, high, key)
     if high.size:
         _, first, unit = np.unique(np.stack([low, high]), axis=1, return_index=True, return_inverse=True)
@@ -72,7 +74,7 @@ def _rows_by_unit_numpy(low: Word, high: Word, leaf: Code, key: np.uint64) -> tu
     "Tuple((int32[::1], int32[::1], int32[::1], uint64[::1]))(uint64[::1], uint64[::1], int32[::1], uint64)",
     twin=_rows_by_unit_numpy,
 )
-def rows_by_unit(low: Word, high: Word, leaf: Code, key: np.uint64) -> tuple[Code, Code, Code, Word]:
+def rows_by_unit(low: Word, high: Word, leaf: Code, key: np.uint64) -> Ordered:
     """The rows in an order in which those of a unit are neighbours (otherwise as given), their leaves in that order,
     where each unit starts, and its hash.
 

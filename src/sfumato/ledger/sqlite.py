@@ -1,7 +1,7 @@
 """A ledger in one SQLite file: created readable by its owner only, write-ahead log, every commit on the disk.
 
 Writers take the write lock at the beginning of a transaction (`BEGIN IMMEDIATE`) and wait for each other up
-to `patience` seconds.
+to `patience` seconds, looking again every few milliseconds.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from sfumato.ledger.store import DEFINITIONS, LATER_INDICES, VERSION, Tables
 
 APPLICATION = 0x5366756D  # "Sfum", in the file's header: distinguishes a ledger from any other SQLite file
 PATIENCE = 30.0
+#: Seconds between two looks at the write lock. SQLite's own waiting sleeps up to 100 ms, while everybody is asleep
+#: the lock is free: with 16 writers that costs two thirds of the throughput.
+FIRST_WAIT, LONGEST_WAIT = 0.0005, 0.004
 
 _APPEND_ONLY = tuple(
     f"CREATE TRIGGER entries_no_{verb} BEFORE {verb} ON entries BEGIN SELECT RAISE(ABORT, 'append only'); END"
@@ -98,7 +101,7 @@ class SqliteStore:
         with self._lock:
             self._after_fork()
             with self._explained():
-                self._connection.execute(begin)
+                self._begin(begin)
                 try:
                     yield Tables(self)
                     self._connection.execute("COMMIT")
@@ -107,6 +110,28 @@ class SqliteStore:
                     with suppress(sqlite3.Error):
                         self._connection.execute("ROLLBACK")
                     raise
+
+    def _begin(self, statement: str) -> None:
+        if statement != "BEGIN IMMEDIATE":
+            self._connection.execute(statement)
+            return
+        end, wait = time.monotonic() + self._patience, FIRST_WAIT
+        self._connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            while not self._took_the_lock(last=time.monotonic() > end):
+                time.sleep(wait)
+                wait = min(2 * wait, LONGEST_WAIT)
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout = {int(self._patience * 1000)}")
+
+    def _took_the_lock(self, *, last: bool) -> bool:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            return True
+        except sqlite3.OperationalError as error:
+            if last or not _reason_name(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+                raise
+            return False
 
     def _create_file(self) -> None:
         try:

@@ -130,7 +130,7 @@ def algorithms() -> dict[str, type[Algorithm]]:
     for name, module in room._TABLE.items():
         if name[0].isupper() and not module.startswith(elsewhere):
             kind: Any = getattr(room, name)
-            if isinstance(kind, type) and issubclass(kind, Algorithm) and dataclasses.is_dataclass(kind):
+            if isinstance(kind, type) and issubclass(kind, Algorithm) and hasattr(kind, "__dataclass_fields__"):
                 found[name] = kind
     return found
 

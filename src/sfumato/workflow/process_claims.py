@@ -119,9 +119,9 @@ def _stored_digest(ledger: Ledger, entry: str) -> str | None:
 
 
 def _digest(result: Any) -> str:
-    from sfumato.dp.session import _result_digest
+    from sfumato.dp.sql.identity import result_digest
 
-    return _result_digest(result)
+    return result_digest(result)
 
 
 def _exact_texts(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,11 @@ atoms = st.one_of(
     st.builds(lambda values: among("town", *values), st.lists(st.sampled_from(TOWNS), max_size=2)),
 )
 conditions = st.one_of(
-    st.none(), atoms, atoms.map(Not), st.builds(lambda a, b: And((a, b)), atoms, atoms), st.builds(lambda a, b: Or((a, b)), atoms, atoms)
+    st.none(),
+    atoms,
+    atoms.map(Not),
+    st.builds(lambda a, b: And((a, b)), atoms, atoms),
+    st.builds(lambda a, b: Or((a, b)), atoms, atoms),
 )
 questions = st.lists(st.tuples(conditions, st.integers(1, 9)), min_size=1, max_size=7)
 
@@ -73,7 +77,9 @@ def test_the_total_is_never_below_the_truth_nor_above_the_sum(asked: list[tuple[
 
 @settings(max_examples=40)
 @given(questions, st.booleans())
-def test_without_listing_all_sets_the_total_is_still_no_understatement(asked: list[tuple[Expression | None, int]], replaced: bool) -> None:
+def test_without_listing_all_sets_the_total_is_still_no_understatement(
+    asked: list[tuple[Expression | None, int]], replaced: bool
+) -> None:
     relation = "replace" if replaced else "add_remove"
     losses = [(where, PureDP(cost, neighbours=relation)) for where, cost in asked]
     most, disjoint._MOST_SETS = disjoint._MOST_SETS, 0

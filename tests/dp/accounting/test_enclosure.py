@@ -71,7 +71,9 @@ def test_the_exponential_of_zero_is_exactly_one() -> None:
     assert Enclosure.of(0).exp().up() == 1 == Enclosure.of(0).exp().down()
 
 
-@pytest.mark.parametrize("compute", [lambda: Enclosure.of(10**7).exp(), lambda: Enclosure.of(0).ln(), lambda: Enclosure.of(1) / 0])
+@pytest.mark.parametrize(
+    "compute", [lambda: Enclosure.of(10**7).exp(), lambda: Enclosure.of(0).ln(), lambda: Enclosure.of(1) / 0]
+)
 def test_what_cannot_be_computed_is_refused(compute: object) -> None:
     with pytest.raises(ParameterError, match="too extreme"):
         compute()  # type: ignore[operator]

@@ -53,7 +53,10 @@ DISJOINT = [
     (Not(Or((POSITIVE, NEGATIVE))), And((NEGATIVE, equals("hair", "red")))),
     (compare("born", "<", datetime.date(2000, 1, 1)), compare("born", ">", datetime.date(2000, 1, 1))),
     (Compare("<", Literal(5), Column("x")), compare("x", "<=", 5)),
-    (Compare(">", Arithmetic("+", Column("x"), Column("y")), Literal(5)), Not(Compare(">", Arithmetic("+", Column("x"), Column("y")), Literal(5)))),
+    (
+        Compare(">", Arithmetic("+", Column("x"), Column("y")), Literal(5)),
+        Not(Compare(">", Arithmetic("+", Column("x"), Column("y")), Literal(5))),
+    ),
     (Compare("<", Column("x"), Column("y")), Not(Compare("<", Column("x"), Column("y")))),
     (Or(()), POSITIVE),
     (Literal(False), None),
@@ -134,7 +137,14 @@ def truth(condition: Expression, row: dict[str, object], nan_on_top: bool) -> bo
                 return None
             if math.isnan(held):  # type: ignore[arg-type]
                 return operator == "<>" or (nan_on_top and operator in (">", ">="))
-            return {"=": held == value, "<>": held != value, "<": held < value, "<=": held <= value, ">": held > value, ">=": held >= value}[operator]  # type: ignore[operator]
+            return {
+                "=": held == value,
+                "<>": held != value,
+                "<": held < value,
+                "<=": held <= value,
+                ">": held > value,
+                ">=": held >= value,
+            }[operator]  # type: ignore[operator]
     raise AssertionError(condition)
 
 
@@ -146,7 +156,11 @@ atoms = st.one_of(
         st.sampled_from([0, 1, 2, 2.5, None]),
     ),
     st.sampled_from("xyz").map(lambda name: IsMissing(Column(name))),
-    st.builds(lambda name, values: OneOfValues(Column(name), tuple(values)), st.sampled_from("xyz"), st.lists(st.sampled_from([0, 1, 2]))),
+    st.builds(
+        lambda name, values: OneOfValues(Column(name), tuple(values)),
+        st.sampled_from("xyz"),
+        st.lists(st.sampled_from([0, 1, 2])),
+    ),
 )
 conditions = st.recursive(
     atoms,

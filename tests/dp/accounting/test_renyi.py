@@ -109,7 +109,9 @@ def test_delta_of_an_order_is_never_understated(rho: Fraction, epsilon: Fraction
 
 
 @given(epsilons, orders, orders)
-def test_a_bound_holds_for_smaller_orders_and_is_refused_for_larger_ones(epsilon: Fraction, one: Fraction, other: Fraction) -> None:
+def test_a_bound_holds_for_smaller_orders_and_is_refused_for_larger_ones(
+    epsilon: Fraction, one: Fraction, other: Fraction
+) -> None:
     loss = RenyiDP(max(one, other), epsilon)
     assert as_renyi(loss, min(one, other)).epsilon == epsilon
     with pytest.raises(Unsupported, match="smaller"):

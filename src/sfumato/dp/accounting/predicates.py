@@ -33,7 +33,7 @@ from sfumato.engines.expressions import (
 from sfumato.engines.expressions import Literal as Constant
 
 #: A search that has made this many comparisons gives up, and the conditions count as overlapping.
-_MOST_WORK = 500_000
+_MOST_WORK = 100_000
 
 #: Whole numbers beyond this may be compared as floating point by an engine, so nothing is concluded from them.
 _EXACT = 2**53

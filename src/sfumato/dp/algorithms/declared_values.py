@@ -61,6 +61,7 @@ def declared_axis(data: Microdata, name: str, faults: list[str]) -> Axis | None:
     kind = _number_kind(data.relation.schema().field(name).type)
     if kind is None:
         faults.append(f"column '{name}' does not hold numbers")
+        return None
     if column.bounds is None or column.source != "declared":
         found = "learnt from the data, which would tell about it" if column.bounds is not None else "missing"
         faults.append(f"the bounds of column '{name}' are {found}. Declare them: bounds = [low, high], source = \"declared\"")

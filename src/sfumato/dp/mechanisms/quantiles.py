@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.params import require
-from sfumato.core.randomness import Randomness
+from sfumato.core.randomness import Randomness, below
 from sfumato.dp.mechanisms.calibrated import Stated, source_of
 from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.exact_choice import choose
@@ -101,33 +101,33 @@ class Quantiles(Stated[Records, tuple[float, ...]]):
         quantile = wanted[middle]
         place = self._choice(records, quantile, first, last, source)
         cut = int(np.searchsorted(records, place, side="left"))
-        below = [q / quantile for q in wanted[:middle]]
-        above = [(q - quantile) / (1 - quantile) for q in wanted[middle + 1 :]]
+        lesser = [q / quantile for q in wanted[:middle]]
+        greater = [(q - quantile) / (1 - quantile) for q in wanted[middle + 1 :]]
         return [
-            *self._search(records[:cut], below, first, place, source),
+            *self._search(records[:cut], lesser, first, place, source),
             place,
-            *self._search(records[cut:], above, place, last, source),
+            *self._search(records[cut:], greater, place, last, source),
         ]
 
     def _choice(self, records: Ranks, quantile: Fraction, first: int, last: int, source: Randomness) -> int:
         """One place between two, by the exponential mechanism; all places in a gap between records have the same score."""
         values, repeats = np.unique(np.clip(records, first, last), return_counts=True)
-        starts, counts, scores, below = [], [], [], 0
+        starts, counts, scores, lower = [], [], [], 0
         ahead, total = first, len(records)
         top, bottom = quantile.numerator, quantile.denominator
         for value, repeat in zip(values.tolist(), repeats.tolist(), strict=True):
             for start, stop, equal in ((ahead, value, 0), (value, value + 1, repeat)):
                 starts.append(start)
                 counts.append(stop - start)
-                scores.append(abs((bottom - top) * below - top * (total - below - equal)))
-            below, ahead = below + repeat, value + 1
+                scores.append(abs((bottom - top) * lower - top * (total - lower - equal)))
+            lower, ahead = lower + repeat, value + 1
         starts.append(ahead)
         counts.append(last + 1 - ahead)
-        scores.append(abs((bottom - top) * below))
+        scores.append(abs((bottom - top) * lower))
         change = bottom if self._alone else max(top, bottom - top)
         rate = self._each / (2 * change)
-        index = choose(counts, [score * rate for score in scores], source)
-        return starts[index] + _below(counts[index], source)
+        index = choose(counts, scores, rate, source)
+        return starts[index] + below(source, counts[index])
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,3 @@ class Median(Stated[Records, float]):
 
     def answer(self, value: Records, randomness: Randomness | None = None) -> float:
         return self._quantiles.answer(value, randomness)[0]
-
-
-def _below(count: int, source: Randomness) -> int:
-    from sfumato.core.randomness import below
-
-    return below(source, count)

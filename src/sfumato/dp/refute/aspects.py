@@ -92,9 +92,9 @@ def aspects(first: Outputs, second: Outputs) -> list[Aspect]:
 def _about_bits(path: Path, *, floating: bool) -> Iterator[Aspect]:
     yield Aspect("parity", path)
     if floating:
+        yield Aspect("fraction", path)
         yield Aspect("lowest bit", path)
         yield Aspect("bits", path)
-        yield Aspect("fraction", path)
 
 
 def _pairs(paths: list[Path]) -> Iterator[tuple[Path, Path]]:

@@ -56,7 +56,7 @@ def joined(left: Rows, right: Rows, join: exp.Join, lowering: Lowering) -> Rows:
             columns.append(replace(column, term=term))
         else:
             columns.append(column)
-    return replace(left, plan=plan, columns=tuple(columns), private=left.private or right.private)
+    return replace(left, plan=plan, columns=tuple(columns), private=left.private or right.private, table=None)
 
 
 def _kind(join: exp.Join) -> Literal["inner", "left"]:
@@ -112,17 +112,15 @@ def _check_same_unit(left: Rows, right: Rows, pairs: list[tuple[Visible, Visible
 
 def _check_unique(public: Rows, pairs: list[tuple[Visible, Visible]], lowering: Lowering) -> None:
     """Where each record is its own unit, a record must not be multiplied. Public rows may be looked at."""
-    tables = [table for table in lowering.read.values() if not table.private and table.rows is not None]
-    names = [other.name for _, other in pairs]
-    for table in tables:
-        columns = [table.column(name) for name in names]
-        if table.rows is not None and all(column is not None for column in columns):
-            keys = table.rows.select([column.name for column in columns if column is not None])
-            if keys.group_by(keys.column_names).aggregate([]).num_rows == keys.num_rows:
-                return
+    table = lowering.read.get(public.table or "")
+    if table is not None and table.rows is not None:
+        columns = [table.column(other.name) for _, other in pairs]
+        keys = table.rows.select([column.name for column in columns if column is not None])
+        if keys.num_columns and keys.group_by(keys.column_names).aggregate([]).num_rows == keys.num_rows:
+            return
     raise Unsupported(
-        "the public table has several rows for one key, and every record is a unit of its own: a record would be counted several "
-        "times. Join on a unique key, or give the session a unit column and bounds"
+        "the public side has several rows for one key, or is no table by itself, and every record is a unit of its own: a record "
+        "would be counted several times. Join a table on a unique key, or give the session a unit column and bounds"
     )
 
 

@@ -42,6 +42,7 @@ class Rows:
     columns: tuple[Visible, ...]
     unit: str | None
     private: bool
+    table: str | None = None  # the one stored table whose rows these are, each at most once
 
     def resolve(self, node: exp.Column) -> Term:
         """The column that a reference names."""
@@ -190,7 +191,7 @@ def _scan(table: KnownTable, alias: str, lowering: Lowering) -> Rows:
     plan: p.Plan = p.Project(scan, tuple(p.Named(names[c.name], e.Column(c.name)) for c in wanted))
     unit = names[table.unit] if table.unit is not None else None
     columns = tuple(Visible(alias, c.name, _declared(c, names[c.name]), c.name == table.unit) for c in wanted)
-    return Rows(plan, columns, unit, table.private)
+    return Rows(plan, columns, unit, table.private, table.name)
 
 
 def _declared(known: KnownColumn, name: str) -> Term:
@@ -231,7 +232,7 @@ def _projected(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
     if rows.unit is not None:
         named.append(p.Named(rows.unit, e.Column(rows.unit)))
     unique = {entry.name: entry for entry in named}
-    return replace(rows, plan=p.Project(rows.plan, tuple(unique.values())), columns=tuple(visible))
+    return replace(rows, plan=p.Project(rows.plan, tuple(unique.values())), columns=tuple(visible), table=None)
 
 
 def _column_name(term: Term) -> str:

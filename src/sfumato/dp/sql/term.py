@@ -120,7 +120,7 @@ def arithmetic(operator: str, left: Term, right: Term) -> Term:
     if not (left.numeric and right.numeric):
         raise Unsupported(f"'{operator}' needs two numbers, not a {left.kind} and a {right.kind}")
     left, right = bounded(left), bounded(right)
-    low, high = _ends(operator, left, right)
+    low, high = (_finite(end) for end in _ends(operator, left, right))
     whole = left.kind != "number" and right.kind != "number"
     fits = low is not None and high is not None and max(abs(low), abs(high)) < EXACT
     small = all(
@@ -165,6 +165,11 @@ def _ends(operator: str, left: Term, right: Term) -> tuple[Fraction | None, Frac
         return None, None
     products = [a * b for a in (left.low, left.high) for b in (right.low, right.high) if a is not None and b is not None]
     return min(products), max(products)
+
+
+def _finite(end: Fraction | None) -> Fraction | None:
+    """An end that a real number can hold; beyond it nothing is known."""
+    return end if end is not None and abs(end) < Fraction(HUGE) ** 2 else None
 
 
 def _apart(one: Fraction | None, other: Fraction | None, sign: int) -> Fraction | None:

@@ -8,6 +8,7 @@ generalized regularization", JMLR 8, 2007; Liu, Nocedal, Mathematical Programmin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ Vector = NDArray[np.float64]
 SHRINK = 0.01
 _MEMORY = 8
 _LEAST_CURVATURE = 1e-6
+_RECORDS = 0.2  # nor is the model fitted closer than to a fraction of one record
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,7 @@ def fit(
     total = estimated_total(measured)
     problem = _Dual(GraphicalModel(sizes, list(measured)), measured, total)
     first = problem.joined({} if start is None else start.potentials)
-    found = _minimised(problem, first, passes, tolerance)
+    found = _minimised(problem, first, passes, max(tolerance, _RECORDS / total))
     return Fitted(problem.model, problem.split(found.place), found.beliefs, total)
 
 
@@ -104,6 +106,8 @@ class _Dual:
     def __init__(self, model: GraphicalModel, measured: Measured, total: float) -> None:
         self.model = model
         self.shapes = {columns: measured[columns].counts.shape for columns in model.sets}
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes.values()]).tolist()
+        self.spans = dict(zip(model.sets, zip([0, *ends[:-1]], ends, strict=True), strict=True))
         self.target = self.joined({columns: measured[columns].counts / total for columns in model.sets})
         self.penalty = self.joined(
             {columns: np.full(self.shapes[columns], SHRINK * measured[columns].variance / total) for columns in model.sets}
@@ -116,9 +120,7 @@ class _Dual:
 
     def split(self, vector: Vector) -> dict[Columns, Table]:
         """The vector as tables."""
-        ends = np.cumsum([int(np.prod(self.shapes[columns])) for columns in self.model.sets])
-        parts = np.split(vector, ends[:-1])
-        return {columns: part.reshape(self.shapes[columns]) for columns, part in zip(self.model.sets, parts, strict=True)}
+        return {columns: vector[start:stop].reshape(self.shapes[columns]) for columns, (start, stop) in self.spans.items()}
 
     def at(self, place: Vector) -> _Point:
         """Everything about one place, by one run of belief propagation."""

@@ -62,5 +62,10 @@ def _panel(drawn: Board, panel: Axes, found: OutputHistogram, which: int) -> Non
             (mark,) = panel.plot([point], [mass], "o", color=ACCENT, markersize=5, clip_on=False)
             mark.set_gid(f"law-{which}-{i}")
             drawn.tooltips[f"law-{which}-{i}"] = f"exact probability of {point:g}: {mass:.6f}"
-    panel.set_ylabel("share")
+    if found.atoms:  # single values hold far more than any bin: on a straight scale the bins would vanish
+        panel.set_yscale("function", functions=(lambda y: np.sqrt(np.maximum(y, 0)), np.square))
+        panel.set_yticks([0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0])
+        panel.set_ylim(0, 1.15 * max(float(found.atom_shares(i).max()) for i in (0, 1)))
+        panel.yaxis.set_major_formatter("{x:g}")
+    panel.set_ylabel("share (root scale)" if found.atoms else "share")
     tidy_axes(panel, grid="y")

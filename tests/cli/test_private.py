@@ -1,0 +1,268 @@
+"""The commands about differential privacy as a person types them: query, publish, and the ledger that pays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.cli.main import run
+from sfumato.ledger import Ledger
+from tests.cli.test_commands import as_json
+
+SCHEMA = """
+dataset = "people"
+[columns.user]
+role = "unit"
+type = "integer"
+[columns.age]
+type = "integer"
+bounds = [18, 90]
+[columns.sex]
+type = "string"
+domain = ["f", "m"]
+[columns.income]
+type = "integer"
+bounds = [0, 100000]
+"""
+BY_SEX = "SELECT sex, COUNT(*) AS n, AVG(income) AS income FROM people GROUP BY sex ORDER BY sex"
+COUNT = "SELECT COUNT(*) AS n FROM people"
+ON = ["--data", "people.csv", "--schema", "people.toml", "--analyst", "ann"]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    from sfumato.data.writers import write_file
+
+    draw = np.random.default_rng(1)
+    rows = 2000
+    table = pa.table(
+        {
+            "user": np.arange(rows) % 900,
+            "age": draw.integers(18, 90, rows),
+            "sex": draw.choice(["f", "m"], rows),
+            "income": draw.integers(0, 100_000, rows),
+        }
+    )
+    write_file(table, tmp_path / "people.csv")
+    (tmp_path / "people.toml").write_text(SCHEMA)
+    monkeypatch.chdir(tmp_path)
+    assert run(["ledger", "grant", "people", "ann", "--epsilon", "2"]) == 0
+    return tmp_path
+
+
+def query(text: str, *more: str) -> list[str]:
+    return ["query", text, *ON, *more]
+
+
+def test_a_question_is_answered_with_margins_and_charged_once(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert run(query(BY_SEX, "--epsilon", "1")) == 0
+    first = capsys.readouterr().out.splitlines()
+    assert first[0].split() == ["sex", "n", "income"] and " ± " in first[1] and first[1].startswith("f ")
+    assert any(line.startswith("cost      ε = 1 (ledger entry ") for line in first) and "left      ε = 1" in first
+    assert run(query(BY_SEX, "--epsilon", "1")) == 0
+    again = capsys.readouterr().out.splitlines()
+    assert again[:3] == first[:3] and "left      ε = 1" in again
+    assert any("answered before" in line for line in again)
+
+
+def test_json_has_rows_errors_margins_and_costs(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = as_json(query(BY_SEX, "--epsilon", "0.5", "--confidence", "0.9"), capsys)
+    assert [row["sex"] for row in told["rows"]] == ["f", "m"] and told["confidence"] == 0.9
+    assert told["margins"][0]["n"] > told["standard_errors"][0]["n"] > 0 and told["margins"][0]["sex"] is None
+    assert told["loss"] == {"kind": "pure", "epsilon": "1/2"} and told["left"] == {"kind": "pure", "epsilon": "3/2"}
+    assert told["private"] is True and told["repeated"] is False and len(told["entry"]) == 64
+    assert as_json(query(BY_SEX, "--epsilon", "0.5"), capsys)["repeated"] is True
+
+
+def test_explaining_costs_nothing_and_needs_no_ledger(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert run(query(COUNT, "--epsilon", "0.1", "--explain", "--ledger", "none.db")) == 0
+    shown = capsys.readouterr().out
+    assert "costs ε = 0.1" in shown and "within ±" in shown and "nothing was spent" in shown
+    assert run(query(COUNT, "--within", "100", "--ledger", "none.db")) == 0
+    assert "costs ε = 0.0299" in capsys.readouterr().out  # ln(1/0.05) / 100, to three digits
+    assert as_json(query(COUNT, "--within", "100"), capsys)["loss"]
+    assert not (place / "none.db").exists()
+    with Ledger.open(place / "sfumato-ledger.db") as ledger:
+        assert ledger.spends() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (query(COUNT, "--epsilon", "2.1"), 3),
+        (query(COUNT, "--rho", "0.1"), 3),  # a grant of ε cannot pay ρ exactly
+        (["query", COUNT, *ON[:4], "--analyst", "eve", "--epsilon", "0.1"], 3),
+        (query("SELECT income FROM people", "--epsilon", "0.1"), 2),
+        (query("SELECT AVG(height) FROM people", "--epsilon", "0.1"), 2),
+        (query("DROP TABLE people", "--epsilon", "0.1"), 2),
+        (query(COUNT), 2),
+        (query(COUNT, "--rho", "1", "--epsilon", "1"), 2),
+        (query(COUNT, "--epsilon", "much"), 2),
+        (query(COUNT, "--epsilon", "1", "--bounding", "guess"), 2),
+        (query(COUNT, "--within", "near"), 2),
+        (query(COUNT, "--epsilon", "1", "--output", "people.csv"), 2),
+        (query(COUNT, "--epsilon", "1", "--output", "o", "--format", "xls"), 2),
+        (query(COUNT, "--epsilon", "1", "--output", "o", "--sign", "no.key"), 2),
+        (["query", COUNT, "--epsilon", "1"], 2),
+        (["query", COUNT, "--epsilon", "1", "--data", "people.csv"], 2),
+        (["query", COUNT, "--epsilon", "1", "--table", "people=people.csv"], 2),
+        (["query", COUNT, "--epsilon", "1", "--data", "no.csv", "--schema", "people.toml"], 2),
+        (["publish"], 2),
+        (["publish", "PrivateHistogram", "people.csv"], 2),
+        (["publish", "Histogramm", "people.csv", "--schema", "people.toml"], 2),
+        (["publish", "--list", "Histogramm"], 2),
+        (["publish", "PrivateHistogram", "people.csv", "--schema", "people.toml", "--set", "columns"], 2),
+        (["publish", "PrivateHistogram", "people.csv", "--schema", "people.toml", "--set", "colour=1"], 2),
+    ],
+)
+def test_refusals_end_with_2_or_3_and_spend_nothing(
+    place: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int
+) -> None:
+    capsys.readouterr()
+    assert run(arguments) == code
+    shown = capsys.readouterr()
+    assert shown.err.startswith("error: ") and "internal" not in shown.err and shown.out == ""
+    assert as_json(arguments, capsys, code)["exit_code"] == code
+    with Ledger.open(place / "sfumato-ledger.db") as ledger:
+        assert ledger.spends() == [] and not (place / "o").exists() and not (place / "out").exists()
+
+
+def test_an_answer_is_published_and_verified(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["key", "new", "owner.key"]) == 0
+    assert run(query(BY_SEX, "--epsilon", "1", "--output", "answer", "--sign", "owner.key")) == 0
+    assert {path.name for path in (place / "answer" / "public").iterdir()} == {
+        "data.csv", "errors.csv", "card.html", "certificate.json", "signature.json",
+    }  # fmt: skip
+    assert run(["verify", "answer"]) == 1, "files alone cannot show a process"
+    told = as_json(["verify", "answer", "--ledger", "sfumato-ledger.db", "--public-key", "owner.key.pub"], capsys)
+    assert told["holds"] is True and "keeps what it claims" in told["verdict"]
+    assert run(["verify", "answer", "--ledger", "no.db"]) == 2
+    assert run(["ledger", "grant", "people", "bob", "--epsilon", "1", "--ledger", "other.db"]) == 0
+    assert as_json(["verify", "answer", "--ledger", "other.db"], capsys, 1)["holds"] is False
+    [release] = as_json(["ledger", "releases"], capsys)["releases"]
+    assert release["evidence"] == "process" and release["rows"] == 2
+    assert run(query(BY_SEX, "--epsilon", "1", "--output", "answer")) == 2
+    assert run(query(BY_SEX, "--epsilon", "1", "--output", "answer", "--overwrite")) == 0
+    capsys.readouterr()
+    assert run(["ledger", "releases"]) == 0
+    assert "no event is more than e^1 times as likely" in capsys.readouterr().out
+
+
+def test_a_seed_makes_a_demonstration(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(query(COUNT, "--epsilon", "0.1", "--seed", "7", "--output", "demo")) == 0
+    assert "demonstration" in capsys.readouterr().out
+    assert sf.verify(place / "demo", ledger="sfumato-ledger.db").holds is False
+    assert as_json(query(COUNT, "--epsilon", "0.2", "--seed", "7"), capsys)["private"] is False
+
+
+def test_several_tables_public_tables_and_keys(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "names.csv").write_text("sex,word\nf,female\nm,male\n")
+    joined = "SELECT word, COUNT(*) AS n FROM people JOIN names ON people.sex = names.sex GROUP BY word ORDER BY word"
+    tables = ["--table", "people=people.csv:people.toml", "--public", "names=names.csv", "--analyst", "ann"]
+    told = as_json(["query", joined, *tables, "--epsilon", "0.5"], capsys)
+    assert [row["word"] for row in told["rows"]] == ["female", "male"]
+    ages = "SELECT age, COUNT(*) AS n FROM people GROUP BY age ORDER BY age"
+    told = as_json(query(ages, "--keys", "age=20,30", "--epsilon", "0.5"), capsys)
+    assert [row["age"] for row in told["rows"]] == [20, 30]
+    assert run(query(ages, "--keys", "age", "--epsilon", "0.5")) == 2
+    assert run(query(ages, "--public", "names", "--epsilon", "0.5")) == 2
+
+
+def test_bounds_of_contribution_reach_the_session(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wide = as_json(query(COUNT, "--epsilon", "0.1", "--max-rows-per-group", "5", "--explain"), capsys)
+    narrow = as_json(query(COUNT, "--epsilon", "0.1", "--explain"), capsys)
+    assert wide["measurements"][0]["deviation"] > 4.9 * narrow["measurements"][0]["deviation"]
+    asked = query(COUNT, "--epsilon", "0.1", "--bounding", "truncate", "--order", "age", "--data-version", "march")
+    assert as_json(asked, capsys)["repeated"] is False
+
+
+def test_an_artefact_is_made_paid_for_and_verified(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["publish", "PrivateHistogram", "people.csv", "--schema", "people.toml", "--analyst", "ann",
+             "--set", 'columns=["sex", "age"]', "--set", "bins={age=[18, 40, 65, 90]}", "--set", "epsilon=1/2"]  # fmt: skip
+    capsys.readouterr()
+    assert run([*asked, "--output", "h"]) == 0
+    shown = capsys.readouterr().out
+    assert "made      6 rows" in shown and "cost      ε = 0.5 (ledger entry " in shown and "left      ε = 1.5" in shown
+    assert as_json(["verify", "h", "--ledger", "sfumato-ledger.db"], capsys)["holds"] is True
+    told = as_json([*asked, "--output", "p", "--format", "parquet", "--seed", "x"], capsys)
+    assert told["private"] is False and told["rows"] == 6 and told["left"] == {"kind": "pure", "epsilon": "1/1"}
+    assert [entry["kind"] for entry in as_json(["ledger", "show"], capsys)["entries"]].count("release") == 2
+
+
+def test_the_list_of_algorithms_tells_their_parameters(capsys: pytest.CaptureFixture[str]) -> None:
+    known = as_json(["publish", "--list"], capsys)["algorithms"]
+    assert {"PrivateHistogram", "KMeans", "TopK"} <= set(known)
+    assert all(about["what"] and about["parameters"] for about in known.values())
+    assert list(as_json(["publish", "--list", "KMeans"], capsys)["algorithms"]) == ["KMeans"]
+    assert run(["publish", "--list"]) == 0
+    assert "epsilon: Number" in capsys.readouterr().out
+
+
+def test_the_ledger_alone_shows_who_spent_what_and_what_is_left(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ledger", "cap", "people", "--epsilon", "1.5"]) == 0
+    assert run(query(COUNT, "--epsilon", "0.5")) == 0
+    with Ledger.open(place / "sfumato-ledger.db") as ledger:
+        from sfumato.ledger import LossAmount
+
+        ledger.reserve("people", "ann", LossAmount.pure("0.25"), "a process died")
+    told = as_json(["ledger"], capsys)
+    everybody, ann = told["accounts"]
+    assert (everybody["analyst"], everybody["left"]["epsilon"]) == ("*", "3/4")
+    assert (ann["granted"]["epsilon"], ann["spent"]["epsilon"], ann["left"]["epsilon"]) == ("2/1", "3/4", "5/4")
+    assert (ann["answered"], ann["reserved_without_answer"]) == (1, 1) == (everybody["answered"], 1)
+    assert told["entries"] == 5 and len(told["last"]) == 5 and told["releases"] == 0
+    capsys.readouterr()
+    assert run(["ledger", "--dataset", "people"]) == 0
+    shown = capsys.readouterr().out
+    assert "everybody" in shown and "it stays spent" in shown and "0 releases, 5 entries" in shown
+    assert run(query("SELECT SUM(age) AS s FROM people", "--epsilon", "0.8")) == 3
+    assert "cap for everybody together does not suffice" in capsys.readouterr().err
+
+
+def test_spends_are_listed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert run(["ledger", "spends"]) == 0
+    assert capsys.readouterr().out == "nothing was spent yet\n"
+    assert run(query(COUNT, "--epsilon", "0.5")) == 0
+    [spend] = as_json(["ledger", "spends"], capsys)["spends"]
+    assert (spend["analyst"], spend["state"], spend["loss"]["epsilon"]) == ("ann", "committed", "1/2")
+    assert run(["ledger", "spends", "--dataset", "people"]) == 0
+    assert "answered" in capsys.readouterr().out
+
+
+def test_the_ledger_is_drawn(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(query(COUNT, "--epsilon", "0.5")) == 0
+    assert run(["ledger", "--figure", "budget.svg"]) == 0
+    source = (place / "budget.svg").read_text()
+    assert "<script" not in source and ElementTree.fromstring(source).tag.endswith("svg")
+    assert "ann on people: ε 0.5 of 2 (25.00 %)" in source and "spent by 20" in source
+    assert run(["ledger", "--figure", "no/folder/budget.svg"]) == 2
+
+
+def test_caps_are_entered(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = as_json(["ledger", "cap", "people", "--epsilon", "1", "--delta", "1e-6"], capsys)
+    assert told["cap"] == {"kind": "approx", "epsilon": "1/1", "delta": "1/1000000"}
+    assert run(["ledger", "cap", "people"]) == 2 and run(["ledger", "grant", "people", "*", "--epsilon", "1"]) == 2
+    assert as_json(["ledger", "verify"], capsys)["ok"] is True
+
+
+def test_no_value_of_a_record_is_shown_by_a_refusal(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same refusal, letter for letter, on a neighbouring table."""
+    texts: list[Any] = []
+    for extra in ("", "901,18,f,99999\n"):
+        with (place / "people.csv").open("a") as file:
+            file.write(extra)
+        for asked in (query("SELECT MAX(user) FROM people", "--epsilon", "0.1"), query(COUNT, "--epsilon", "9")):
+            capsys.readouterr()
+            assert run([*asked, "--json"]) in (2, 3)
+            texts.append(json.loads(capsys.readouterr().out))
+    assert texts[:2] == texts[2:]

@@ -1,0 +1,117 @@
+"""The same questions on memory, DuckDB, PostgreSQL and Spark: identical before noise where no chance is involved."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.dp.sql.measuring import flat_plan, run, split, tree_plan
+from sfumato.dp.sql.noise import Request, price
+from tests.dp.sql.database import CUSTOMERS, ORDERS, customers, orders, regions
+
+_NUMBERS = itertools.count()
+Opened = Callable[[pa.Table, dict[str, Any]], sf.Microdata]
+ASKED = [
+    (query["ask"], query.get("loss"))
+    for query in tomllib.loads(Path(__file__).with_name("queries.toml").read_text(encoding="utf-8"))["query"]
+    if "refused" not in query
+]
+ENGINES = [
+    "duckdb",
+    "parquet",
+    pytest.param("postgres", marks=pytest.mark.postgres),
+    pytest.param("spark", marks=pytest.mark.spark),
+]
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, sf.Microdata]:
+    """Both tables on one engine."""
+    folder = tmp_path_factory.mktemp("shop")
+    return {
+        "customers": _opened(request, folder, customers(), CUSTOMERS),
+        "orders": _opened(request, folder, orders(), ORDERS),
+    }
+
+
+def _opened(request: pytest.FixtureRequest, folder: Path, table: pa.Table, schema: dict[str, Any]) -> sf.Microdata:
+    from sfumato.engines.write import write_table
+
+    name = f"shop{next(_NUMBERS)}"
+    if request.param == "duckdb":
+        # One file holds both tables, so that they can be joined in place.
+        write_table(table, folder / "shop.duckdb", table_name=name)
+        return sf.read(folder / "shop.duckdb", schema=schema, table=name)
+    if request.param == "parquet":
+        import pyarrow.parquet as pq
+
+        pq.write_table(table, folder / f"{name}.parquet")
+        return sf.read(folder / f"{name}.parquet", schema=schema, engine="duckdb")
+    if request.param == "postgres":
+        url = request.getfixturevalue("postgres_url")
+        write_table(table, url, table_name=name)
+        return sf.read(url, schema=schema, table=name)
+    spark = request.getfixturevalue("spark")
+    return sf.read(spark.createDataFrame(table.to_pandas(), schema=_spark_schema(table)), schema=schema)
+
+
+def _spark_schema(table: pa.Table) -> Any:
+    from sfumato.engines.canonical import kind_of_type
+    from sfumato.engines.spark import spark_schema
+
+    kinds = [kind_of_type(given) for given in table.schema.types]
+    return spark_schema(table.column_names, kinds)
+
+
+def in_memory() -> dict[str, sf.Microdata]:
+    return {"customers": sf.read(customers(), schema=CUSTOMERS), "orders": sf.read(orders(), schema=ORDERS)}
+
+
+def before_noise(tables: dict[str, sf.Microdata], query: str, discover: bool, **bounds: Any) -> list[list[tuple[Any, ...]]]:
+    asked = sf.Session(tables, public={"regions": regions()}, budget=sf.ApproxDP(1, "0.1"), **bounds)
+    question = asked._question(asked._parsed(query), None)
+    priced = price(question, Request.of(epsilon=1, delta="1e-6" if discover else None), asked._bounds)
+    flat, trees = split(question, priced)
+    plans: list[Any] = [flat_plan(question, priced, flat, "5" * 32)] if flat else []
+    plans += [tree_plan(question, priced, measurement, "5" * 32) for measurement in trees]
+    answers = [run(question, plan) for plan in plans]
+    return [sorted(zip(*(column.to_pylist() for column in answer.columns), strict=True), key=repr) for answer in answers]
+
+
+@pytest.mark.parametrize(("query", "loss"), ASKED, ids=[ask[:50] for ask, _ in ASKED])
+def test_truncation_gives_the_same_integers_on_every_engine(shop: dict[str, sf.Microdata], query: str, loss: str | None) -> None:
+    bounds = {"max_rows": 2, "max_groups": 2, "bounding": "truncate"}
+    assert before_noise(shop, query, loss is not None, **bounds) == before_noise(in_memory(), query, loss is not None, **bounds)
+
+
+@pytest.mark.parametrize(("query", "loss"), ASKED[3:7] + ASKED[16:21], ids=[ask[:50] for ask, _ in ASKED[3:7] + ASKED[16:21]])
+def test_sampling_gives_the_same_integers_where_the_bounds_do_not_bite(
+    shop: dict[str, sf.Microdata], query: str, loss: str | None
+) -> None:
+    bounds = {"max_rows": 1000, "max_groups": 1000, "bounding": "sample"}
+    assert before_noise(shop, query, loss is not None, **bounds) == before_noise(in_memory(), query, loss is not None, **bounds)
+
+
+def test_sampling_keeps_the_same_number_of_rows_and_pairs(shop: dict[str, sf.Microdata]) -> None:
+    query = "SELECT city, COUNT(*) AS n, COUNT(DISTINCT customer_id) AS units FROM orders GROUP BY city"
+    bounds = {"max_rows": 2, "max_groups": 2, "bounding": "sample"}
+    totals = [
+        [sum(row[place] for row in before_noise(tables, query, False, **bounds)[0]) for place in (1, 2)]
+        for tables in (shop, in_memory())
+    ]
+    # Which groups a unit keeps is chance, and its rows in them may be one or two: the pairs agree, the rows nearly.
+    assert totals[0][1] == totals[1][1]
+    assert abs(totals[0][0] - totals[1][0]) <= 0.2 * totals[1][0]
+
+
+def test_an_answer_with_noise_comes_back(shop: dict[str, sf.Microdata], tmp_path: Path) -> None:
+    asked = sf.Session(shop, ledger=tmp_path / "ledger.db", budget=sf.PureDP(10))
+    answer = asked.sql("SELECT city, COUNT(*) AS n, MEDIAN(age) AS age FROM customers GROUP BY city", epsilon=5)
+    assert answer.table.num_rows == 4 and answer.entry
