@@ -49,12 +49,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Case]:
     """The cases asked for; those of a group whose data are missing are skipped, and that is said."""
-    from benchmarks import large, measuring, searches, starting, synthesis
+    from benchmarks import large, measuring, noise, searches, starting, synthesis
 
     groups: list[Callable[[], Iterator[Case]]] = [
         starting.cases,
         searches.cases,
         measuring.cases,
+        noise.cases,
         synthesis.cases,
         lambda: large.cases(folder),
     ]

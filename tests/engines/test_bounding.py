@@ -42,16 +42,17 @@ PEOPLE: list[ref.Row] = [
 ]
 NOT_MISSING = [row for row in PEOPLE if row[0] is not None]
 SHAPES = [((), ()), (("city",), ()), (("city",), ("year",)), ((), ("year",)), (("city", "year"), ()), (("city",), ("year", "n"))]
+#: Those that all engines are asked; the laws below go through every shape on one.
+SOME_SHAPES = [SHAPES[0], SHAPES[2], SHAPES[4]]
 
 
-@pytest.mark.parametrize(("keys", "within"), SHAPES)
-@pytest.mark.parametrize("salt", ["s'alt", None])
+@pytest.mark.parametrize(("keys", "within"), SOME_SHAPES)
 def test_bounds_that_do_not_bite_leave_the_plain_grouping(
-    on_engine: OpenTable, keys: tuple[str, ...], within: tuple[str, ...], salt: str | None
+    on_engine: OpenTable, keys: tuple[str, ...], within: tuple[str, ...]
 ) -> None:
     relation: Any = on_engine(ref.table(PEOPLE))
     expected = ref.aggregated(NOT_MISSING, keys + within)
-    for bounds in ((6, 6), (None, None), (None, 6), (100, None)):
+    for salt, bounds in (("s'alt", (6, 6)), ("s", (None, 6)), (None, (6, 6)), (None, (None, None))):
         answer = relation.run(ref.bounded(keys, *bounds, within=within, salt=salt))
         assert answer.column_names == [*keys, *within, *(a.name for a in ref.AGGREGATES)]
         assert sorted_rows(answer) == expected
@@ -59,41 +60,32 @@ def test_bounds_that_do_not_bite_leave_the_plain_grouping(
     assert answer.schema.field("sum").type == pa.decimal128(38, 0)
 
 
-@pytest.mark.parametrize(("keys", "within"), SHAPES)
+@pytest.mark.parametrize(("keys", "within"), SOME_SHAPES)
 def test_truncation_keeps_the_first_rows_and_groups(on_engine: OpenTable, keys: tuple[str, ...], within: tuple[str, ...]) -> None:
     relation: Any = on_engine(ref.table(PEOPLE))
     descending = (p.Order(e.Column("year"), descending=True),)
     # missing values are first in either direction
     orders: list[tuple[Any, Any]] = [((), lambda row: 0), (descending, lambda row: (row[2] is not None, -(row[2] or 0)))]
-    for order, key in orders:
-        for bounds in ((1, 1), (2, 1), (1, 2), (None, 2), (2, None)):
-            plan = ref.bounded(keys, *bounds, within=within, order=order)
-            assert sorted_rows(relation.run(plan)) == ref.aggregated(ref.first_kept(PEOPLE, plan, key), keys + within), bounds
+    for (order, key), bounds in zip(orders, ((1, 2), (2, 1)), strict=True):
+        plan = ref.bounded(keys, *bounds, within=within, order=order)
+        assert sorted_rows(relation.run(plan)) == ref.aggregated(ref.first_kept(PEOPLE, plan, key), keys + within), bounds
 
 
-@pytest.mark.parametrize(("keys", "within"), SHAPES)
+@pytest.mark.parametrize(("keys", "within"), SOME_SHAPES)
 def test_sampling_keeps_as_many_rows_and_groups_as_it_may(
     on_engine: OpenTable, keys: tuple[str, ...], within: tuple[str, ...]
 ) -> None:
     relation: Any = on_engine(ref.table(PEOPLE))
-    for rows, groups in ((1, 1), (2, 1), (1, 2), (2, 3), (None, 1)):
-        plan = ref.bounded(keys, rows, groups, within=within, salt="salt")
-        answer = relation.run(plan)
-        assert (
-            relation.run(plan)
-            .sort_by([(n, "ascending") for n in keys + within] or "rows")
-            .equals(answer.sort_by([(n, "ascending") for n in keys + within] or "rows"))
-        )
-        if within or rows is None:
-            continue
-        per_unit: dict[Any, Counter[ref.Row]] = defaultdict(Counter)
-        for row in NOT_MISSING:
-            per_unit[row[0]][ref.key_of(row, keys)] += 1
+    per_unit: dict[Any, Counter[ref.Row]] = defaultdict(Counter)
+    for row in NOT_MISSING:
+        per_unit[row[0]][ref.key_of(row, keys)] += 1
+    for rows, groups in ((1, 1), (2, 3)):
+        answer = relation.run(ref.bounded(keys, rows, groups, within=within, salt="salt"))
         most = sum(sum(sorted((min(rows, n) for n in own.values()), reverse=True)[:groups]) for own in per_unit.values())
         least = sum(sum(sorted(min(rows, n) for n in own.values())[:groups]) for own in per_unit.values())
         assert least <= sum(answer.column("rows").to_pylist()) <= most
-        pairs = sum(min(groups, len(own)) for own in per_unit.values())
-        assert sum(answer.column("units").to_pylist()) == pairs
+        if not within:
+            assert sum(answer.column("units").to_pylist()) == sum(min(groups, len(own)) for own in per_unit.values())
 
 
 def test_every_row_may_be_a_unit_of_its_own(on_engine: OpenTable) -> None:
@@ -104,20 +96,18 @@ def test_every_row_may_be_a_unit_of_its_own(on_engine: OpenTable) -> None:
 
 def test_nothing_is_one_row_without_keys_and_none_with(on_engine: OpenTable) -> None:
     only_missing = [row for row in PEOPLE if row[0] is None]
-    for people in ([], only_missing):
+    for people, salt in (([], "s"), (only_missing, "s"), (only_missing, None)):
         relation: Any = on_engine(ref.table(people))
-        for salt in ("s", None):
-            answer = relation.run(ref.bounded((), 2, None, salt=salt))
-            assert sorted_rows(answer) == [(0, 0, 0, 0, 0, 0, None, None, None)]
-            for keys, within in SHAPES[1:]:
-                answer = relation.run(ref.bounded(keys, 2, 2, within=within, salt=salt))
-                assert answer.num_rows == 0
-                assert answer.schema.field("sum").type == pa.decimal128(38, 0)
+        answer = relation.run(ref.bounded((), 2, None, salt=salt))
+        assert sorted_rows(answer) == [(0, 0, 0, 0, 0, 0, None, None, None)]
+        answer = relation.run(ref.bounded(("city",), 2, 2, within=("year",), salt=salt))
+        assert answer.num_rows == 0
+        assert answer.schema.field("sum").type == pa.decimal128(38, 0)
 
 
 UNITS: list[tuple[str, pa.DataType, list[Any]]] = [
     ("integer", pa.int64(), [1, 1, 1, -5, None, 2**62]),
-    ("number", pa.float64(), [0.5, 0.5, 0.5, -0.0, math.nan, math.inf]),
+    ("number", pa.float64(), [0.5, 0.5, 0.5, 0.0, math.nan, math.inf]),
     ("boolean", pa.bool_(), [True, True, True, False, None, False]),
     ("date", pa.date32(), [1, 1, 1, -700000, None, 3]),
     ("datetime", pa.timestamp("us"), [1, 1, 1, -10, None, 3]),
@@ -131,25 +121,18 @@ def test_units_may_be_of_any_kind(on_engine: OpenTable, kind: e.Kind, given_type
     relation: Any = on_engine(pa.table({"u": pa.array(values, given_type), "k": ["a", "a", "b", "a", "a", "b"]}))
     scan = p.Scan(ROWS, (p.Field("u", kind), p.Field("k", "string")))
     asked = (p.Aggregate("rows", "count"), p.Aggregate("units", "count_distinct", e.Column("u")))
-    for salt in ("s", None):
-        answer = relation.run(p.BoundedGroup(scan, "u", ("k",), (), 1, 2, asked, (), salt))
-        assert sorted_rows(answer) == [("a", 2, 2), ("b", 2, 2)]
+    answer = relation.run(p.BoundedGroup(scan, "u", ("k",), (), 1, 2, asked, (), "s"))
+    assert sorted_rows(answer) == [("a", 2, 2), ("b", 2, 2)]
 
 
 def test_keys_may_be_of_any_kind(on_engine: OpenTable) -> None:
-    for kind, given_type, values in UNITS:
-        relation: Any = on_engine(pa.table({"u": [1, 1, 1, 1, 1, 1], "k": pa.array(values, given_type)}))
-        scan = p.Scan(ROWS, (p.Field("u", "integer"), p.Field("k", kind)))  # type: ignore[arg-type]
-        plan = p.BoundedGroup(scan, "u", ("k",), (), 2, 9, (p.Aggregate("rows", "count"),), (), "s")
-        counts = Counter(
-            row[0]
-            for row in sorted_rows(
-                MemoryRelation(pa.table({"k": pa.array(values, given_type)})).run(
-                    p.Scan(ROWS, (p.Field("k", kind),))  # type: ignore[arg-type]
-                )
-            )
-        )
-        assert sorted_rows(relation.run(plan)) == sorted(((k, min(n, 2)) for k, n in counts.items()), key=repr), kind
+    columns = {kind: pa.array(values, given_type) for kind, given_type, values in UNITS}
+    relation: Any = on_engine(pa.table({"u": [1, 1, 1, 1, 1, 1], **columns}))
+    scan = p.Scan(ROWS, (p.Field("u", "integer"), *(p.Field(kind, kind) for kind in columns)))  # type: ignore[arg-type]
+    plan = p.BoundedGroup(scan, "u", tuple(columns), (), 2, 9, (p.Aggregate("rows", "count"),), (), "s")
+    values = [[None if v is None or v != v else v for v in column.to_pylist()] for column in columns.values()]
+    expected = [(*key, min(n, 2)) for key, n in Counter(zip(*values, strict=True)).items()]
+    assert sorted_rows(relation.run(plan)) == sorted(expected, key=repr)
 
 
 def test_a_bounded_grouping_may_be_part_of_a_larger_question(on_engine: OpenTable) -> None:

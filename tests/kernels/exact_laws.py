@@ -148,7 +148,9 @@ def _laplace_masses(scale: Fraction) -> list[Fraction]:
 
 @lru_cache(maxsize=100_000)
 def exp(exponent: Fraction) -> Fraction:
-    """e^(-exponent) to fifty digits, by the decimal module, which shares no code with the samplers."""
+    """e^(-exponent) to fifty places, by the decimal module, which shares no code with the samplers."""
+    if exponent > 150:
+        return Fraction(0)
     with localcontext() as context:
         context.prec = DIGITS
         return Fraction((-(Decimal(exponent.numerator) / Decimal(exponent.denominator))).exp())
@@ -169,10 +171,9 @@ def laplace_mass(scale: Fraction) -> Callable[[int], Fraction]:
 
 
 def gaussian_mass(variance: Fraction) -> Callable[[int], Fraction]:
-    reach = int(12 * float(variance) ** 0.5) + 12  # what lies beyond is below 10^-31
-    weights = {x: exp(Fraction(x * x) / (2 * variance)) for x in range(reach + 1)}
-    total = weights[0] + 2 * sum(weights[x] for x in range(1, reach + 1))
-    return lambda x: weights.get(abs(x), Fraction(0)) / total
+    reach = int(17 * float(variance) ** 0.5) + 17  # what lies beyond is below 10^-60
+    total = 1 + 2 * sum(exp(Fraction(x * x) / (2 * variance)) for x in range(1, reach + 1))
+    return lambda x: exp(Fraction(x * x) / (2 * variance)) / total
 
 
 def cells(lowest: int, mass: Callable[[int], Fraction], expected: float, count: int) -> Iterator[tuple[int, float]]:

@@ -16,6 +16,7 @@ from sfumato.data.schema import Schema
 from sfumato.report.content import Answer, CardContent
 from sfumato.report.figures.class_sizes import class_sizes
 from sfumato.report.figures.distributions import compared, distributions
+from sfumato.report.figures.ledger_budget import Budget, ledger_budget
 from sfumato.report.figures.ledger_timeline import Entry, ledger_timeline
 from sfumato.report.figures.loss_per_attribute import loss_per_attribute
 from sfumato.report.figures.risk_profile import risk_profile
@@ -103,6 +104,12 @@ def figures(name: str = "age") -> dict[str, str]:
         "distributions": distributions([compared(name, dict(counts), released)]),
         "ledger_timeline": ledger_timeline(
             [Entry(name, "2026-01-03", name), Entry(name, "2026-03-14T09:26:53+00:00", name, current=True)]
+        ),
+        "ledger_budget": ledger_budget(
+            [
+                Budget(name, name, 0.4, name, (("2026-03-14T09:26:53+00:00", 0.1), ("2026-03-14T11:00:00+00:00", 0.3))),
+                Budget(name, "bob", 1.0, name),
+            ]
         ),
     }
 

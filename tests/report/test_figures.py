@@ -19,6 +19,8 @@ from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
 from sfumato.report.figures.class_sizes import class_sizes, one_two_five
 from sfumato.report.figures.distributions import compared
+from sfumato.report.figures.ledger_budget import MOST_ACCOUNTS, Budget, ledger_budget
+from sfumato.report.figures.ledger_budget import MOST_MARKS as MOST_SPENDS
 from sfumato.report.figures.ledger_timeline import Entry, ledger_timeline
 from sfumato.report.figures.loss_per_attribute import loss_per_attribute
 from sfumato.report.figures.risk_profile import risk_profile
@@ -184,3 +186,22 @@ def test_ranges_are_spread_over_the_numbers_they_hold() -> None:
     released = ReleasedTable(pa.table({"x": ["[0, 10)"] * 4}), Schema.of(quasi=["x"]), {"x": tree}, 4, ranges)
     found = compared("x", {"3": 3, "7": 1, "15": 1}, released)
     assert dict(zip(found.labels, found.after, strict=True)) == pytest.approx({"3": 0.5, "7": 0.5, "15": 0.0})
+
+
+def test_the_budget_figure_tells_shares_and_amounts() -> None:
+    spends = (("2026-03-01T09:00:00+00:00", 0.25), ("2026-03-09T09:00:00+00:00", 0.5))
+    source = ledger_budget([Budget("clinic", "ann", 0.75, "ε 0.75 of 1", spends), Budget("clinic", "bob", 0.0, "ρ 0 of 2")])
+    assert "ann on clinic: ε 0.75 of 1 (75.00 %)" in source and "bob on clinic: ρ 0 of 2 (0.00 %)" in source
+    assert "ann on clinic: 25.00 % spent by 2026-03-01" in source and "ann on clinic: 75.00 % spent by 2026-03-09" in source
+
+
+def test_the_budget_figure_of_an_empty_ledger_says_so() -> None:
+    assert "No grant yet." in ledger_budget([])
+
+
+def test_a_long_history_and_many_accounts_are_thinned_and_the_last_spend_is_kept() -> None:
+    spends = tuple((f"2026-03-01T{i // 60 % 24:02d}:{i % 60:02d}:00+00:00", 0.001) for i in range(1000))
+    budgets = [Budget("d", f"a{i}", 1.5, "more than granted") for i in range(MOST_ACCOUNTS + 5)]
+    source = ledger_budget([Budget("d", "ann", 1.0, "all", spends), *budgets])
+    assert source.count("spent by 2026") == MOST_SPENDS and "100.00 % spent by" in source
+    assert "6 more accounts" in source

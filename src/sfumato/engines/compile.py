@@ -88,11 +88,11 @@ class _Compiler:
                 return self.scan(plan)
             case p.Filter(source, condition):
                 select, kinds, alias = self.over(source)
-                return select.where(self.value(condition, kinds, alias)), kinds
+                return select.where(self.value(condition, kinds, alias), copy=False), kinds
             case p.Project(source, named):
                 select, kinds, alias = self.over(source)
                 shown = [self.named(entry.name, self.value(entry.expression, kinds, alias)) for entry in named]
-                return select.select(*shown, append=False), p.columns(plan)
+                return select.select(*shown, append=False, copy=False), p.columns(plan)
             case p.Group():
                 return self.group(plan)
             case p.PerUnitAggregate():
@@ -100,7 +100,7 @@ class _Compiler:
             case p.Number(source, name, partition, order):
                 select, kinds, alias = self.over(source)
                 number = self.numbered(partition, order, kinds, alias)
-                return select.select(self.named(name, number)), {**kinds, name: "integer"}
+                return select.select(self.named(name, number), copy=False), {**kinds, name: "integer"}
             case p.Bound():
                 return self.bound(plan)
             case p.Join():
@@ -113,7 +113,7 @@ class _Compiler:
         below, kinds = self.compile(source)
         alias = self.alias()
         columns = [self.named(name, self.column(name, alias)) for name in kinds]
-        return exp.select(*columns).from_(below.subquery(alias)), kinds, alias
+        return _selected(columns, below, alias), kinds, alias
 
     def alias(self) -> str:
         self.aliases += 1
@@ -140,7 +140,7 @@ class _Compiler:
             value = raw if table.clean else stored_value(raw, entry, self.dialect)
             shown.append(self.named(entry.name, value))
         source = exp.alias_(table.expression(), alias, table=True)
-        return exp.select(*shown).from_(source), p.columns(plan)
+        return exp.select(*shown, copy=False).from_(source, copy=False), p.columns(plan)
 
     def group(self, plan: p.Group) -> Compiled:
         below, kinds = self.compile(plan.source)
@@ -148,8 +148,8 @@ class _Compiler:
         keys = [self.column(key, alias) for key in plan.keys]
         shown = [self.named(key, self.column(key, alias)) for key in plan.keys]
         shown += [self.named(a.name, self.aggregate(a, kinds, alias)) for a in plan.aggregates]
-        select = exp.select(*shown).from_(below.subquery(alias))
-        return (select.group_by(*keys) if keys else select), p.columns(plan)
+        select = _selected(shown, below, alias)
+        return (select.group_by(*keys, copy=False) if keys else select), p.columns(plan)
 
     def aggregate(self, aggregate: p.Aggregate, kinds: Mapping[str, Kind], alias: str) -> exp.Expression:
         result = p.aggregate_kind(aggregate, kinds)
@@ -191,11 +191,11 @@ class _Compiler:
         numbered, kinds, alias = self.over(plan.source)
         number = self.numbered(plan.partition, plan.order, kinds, alias)
         place = f"n{self.aliases}"
-        below = numbered.select(exp.alias_(number, place))
+        below = numbered.select(exp.alias_(number, place, copy=False), copy=False)
         alias = self.alias()
         columns = [self.named(name, self.column(name, alias)) for name in kinds]
         within = exp.LTE(this=exp.column(place, table=alias), expression=exp.Literal.number(plan.limit))
-        return exp.select(*columns).from_(below.subquery(alias)).where(within), kinds
+        return _selected(columns, below, alias).where(within, copy=False), kinds
 
     def join(self, plan: p.Join) -> Compiled:
         (left, left_kinds), (right, right_kinds) = self.compile(plan.left), self.compile(plan.right)
@@ -204,15 +204,19 @@ class _Compiler:
         shown = [self.named(name, self.column(name, one)) for name in left_kinds]
         shown += [self.named(n, self.column(n, other)) for n in right_kinds if n not in matched]
         pairs = [self.matched(self.column(a, one), self.column(b, other), left_kinds[a], plan) for a, b in plan.on]
-        joined = (
-            exp.select(*shown).from_(left.subquery(one)).join(right.subquery(other), on=exp.and_(*pairs), join_type=plan.kind)
-        )
+        beside = right.subquery(other, copy=False)
+        joined = _selected(shown, left, one).join(beside, on=exp.and_(*pairs, copy=False), join_type=plan.kind, copy=False)
         return joined, p.columns(plan)
 
     def matched(self, left: exp.Column, right: exp.Column, kind: Kind, plan: p.Join) -> exp.Expression:
         if plan.nulls == "drop":
             return exp.EQ(this=left, expression=right)
         return null_safe_equal(left, right, kind, self.dialect)
+
+
+def _selected(columns: Sequence[exp.Expression], below: exp.Select, alias: str) -> exp.Select:
+    # The builders copy what they are given unless told otherwise; a deep query would be copied once per level.
+    return exp.select(*columns, copy=False).from_(below.subquery(alias, copy=False), copy=False)
 
 
 def null_safe_equal(left: exp.Column, right: exp.Column, kind: Kind, dialect: Dialect) -> exp.Expression:
@@ -238,7 +242,7 @@ def stored_value(raw: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.E
     value = raw
     if entry.missing:
         codes = [text_literal(code) for code in entry.missing]
-        text = exp.cast(raw.copy(), sql_type("string", dialect))
+        text = exp.cast(raw.copy(), sql_type("string", dialect), copy=False)
         value = exp.Case(ifs=[exp.If(this=exp.In(this=text, expressions=codes), true=exp.Null())], default=raw.copy())
     value = as_kind(value, entry.kind, dialect)
     return without_nan(value, dialect) if entry.kind == "number" else value

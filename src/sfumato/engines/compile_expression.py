@@ -10,7 +10,7 @@ from sqlglot import exp
 from sfumato.engines import expressions as e
 from sfumato.engines.compile_functions import compile_function
 from sfumato.engines.expressions import Kind, kind_of, kind_of_value
-from sfumato.engines.sql_values import Dialect, as_kind, clamp, literal, moderate, sql_type, text_literal
+from sfumato.engines.sql_values import Dialect, as_kind, clamp, literal, moderate, sql_type, text_literal, type_named
 
 _COMPARISONS: Mapping[str, type[exp.Binary]] = {
     "=": exp.EQ,
@@ -40,9 +40,9 @@ def compile_expression(expression: e.Expression, kinds: Mapping[str, Kind], colu
         case e.Compare(operator, left, right):
             return _COMPARISONS[operator](this=inner(left), expression=inner(right))
         case e.And(terms):
-            return exp.and_(*(inner(term) for term in terms)) if terms else exp.true()
+            return exp.and_(*(inner(term) for term in terms), copy=False) if terms else exp.true()
         case e.Or(terms):
-            return exp.or_(*(inner(term) for term in terms)) if terms else exp.false()
+            return exp.or_(*(inner(term) for term in terms), copy=False) if terms else exp.false()
         case e.Not(term):
             return exp.Not(this=inner(term))
         case e.IsMissing(term):
@@ -75,7 +75,7 @@ def _scrambled(term: exp.Expression, key: str, numbers: list[exp.Expression], di
     joined: exp.Expression = text_literal(key + ":")
     # A missing value scrambles like the empty text: a digest must exist for every row.
     texts = [
-        exp.Coalesce(this=exp.cast(part, sql_type("string", dialect)), expressions=[text_literal("")])
+        exp.Coalesce(this=exp.cast(part, sql_type("string", dialect), copy=False), expressions=[text_literal("")])
         for part in (term, *numbers)
     ]
     for place, text in enumerate(texts):
@@ -92,7 +92,7 @@ def _operand(
         return moderate(value, term, kinds, dialect, near_zero=operator == "*")
     # Nineteen digits hold any 64-bit integer; the product of two then fits 38.
     width = "DECIMAL(19, 0)" if operator == "*" else "DECIMAL(38, 0)"
-    return exp.cast(value, exp.DataType.build(width, dialect=dialect))
+    return exp.cast(value, type_named(width, dialect), copy=False)
 
 
 def _cast(value: exp.Expression, source: Kind, target: Kind, dialect: Dialect) -> exp.Expression:

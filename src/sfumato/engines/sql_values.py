@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from functools import cache
 from typing import Literal as OneOf
 from typing import TypeAlias
 
@@ -59,13 +60,22 @@ def text_literal(text: str) -> exp.Literal:
 
 def sql_type(kind: Kind, dialect: Dialect) -> exp.DataType:
     """The type that carries a kind."""
-    name = _TYPES[dialect].get(kind) or _SHARED_TYPES[kind]
+    return type_named(_TYPES[dialect].get(kind) or _SHARED_TYPES[kind], dialect)
+
+
+def type_named(name: str, dialect: Dialect) -> exp.DataType:
+    """A type by its name."""
+    return _parsed(name, dialect).copy()
+
+
+@cache
+def _parsed(name: str, dialect: Dialect) -> exp.DataType:
     return exp.DataType.build(name, dialect=None if name == "DOUBLE" else dialect)
 
 
 def as_kind(value: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
     """A value cast to the type of a kind; text always compares and sorts by its bytes."""
-    cast = exp.cast(value, sql_type(kind, dialect))
+    cast = exp.cast(value, sql_type(kind, dialect), copy=False)
     return exp.Collate(this=cast, expression=identifier(_BY_BYTES[dialect])) if kind == "string" else cast
 
 

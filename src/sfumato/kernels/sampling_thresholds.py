@@ -67,7 +67,8 @@ def geometric_thresholds(exponent: Fraction, count: int, bits: int) -> tuple[int
     def floors(precision: int) -> tuple[list[int], list[int]]:
         lows, highs = _powers(exponent, count, precision)
         one, drop = 1 << precision, precision - bits
-        return [(one - high) >> drop for high in highs], [(one - low) >> drop for low in lows]
+        # a power is above its lower bound, never equal to it: without that unit a tiny power would take ages to tell from 0
+        return [(one - high) >> drop for high in highs], [(one - low - 1) >> drop for low in lows]
 
     return tuple(_agreed(floors, bits + _SPARE))
 
@@ -80,7 +81,9 @@ def digit_thresholds(exponent: Fraction, base: int, bits: int) -> tuple[int, ...
         lows, highs = _powers(exponent, base, precision)
         one = 1 << precision
         least, most = one - highs.pop(), one - lows.pop()
-        return [((one - high) << bits) // most for high in highs], [((one - low) << bits) // least for low in lows]
+        last = (1 << bits) - 1  # every cumulative probability of the list is below 1
+        high_floors = [min(((one - low) << bits) // least, last) for low in lows]
+        return [((one - high) << bits) // most for high in highs], high_floors
 
     # for a small exponent both sides of the fraction are small, and as many leading digits are lost
     return tuple(_agreed(floors, bits + _SPARE + (exponent.denominator // exponent.numerator).bit_length()))

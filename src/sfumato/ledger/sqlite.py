@@ -22,8 +22,8 @@ from sfumato.ledger.store import DEFINITIONS, LATER_INDICES, VERSION, Tables
 
 APPLICATION = 0x5366756D  # "Sfum", in the file's header: distinguishes a ledger from any other SQLite file
 PATIENCE = 30.0
-#: Seconds between two looks at the write lock. SQLite's own waiting sleeps up to 100 ms, while everybody is asleep
-#: the lock is free: with 16 writers that costs two thirds of the throughput.
+#: Seconds between two looks at the write lock. SQLite's own waiting sleeps up to 100 ms, and while everybody sleeps the
+#: lock is free: with 16 writers that costs a quarter of the throughput and keeps the unlucky waiting.
 FIRST_WAIT, LONGEST_WAIT = 0.0005, 0.004
 
 _APPEND_ONLY = tuple(

@@ -30,6 +30,7 @@ from sfumato.report.wording import (
 _HEADLINES = {
     "released": "records released",
     "released records": "records released",
+    "published rows": "rows published",
     "suppressed": "records suppressed",
     "classes": "classes",
 }
@@ -220,7 +221,7 @@ def evidence(content: CardContent) -> Html:
             "p",
             "The fingerprint is keyed: it proves to the owner which input was used and tells nobody else. "
             "Check the files and the measured numbers again with ",
-            element("code", "sfumato verify DIR"),
+            element("code", "sfumato verify DIR --ledger LEDGER" if _only_losses(content) else "sfumato verify DIR"),
             ".",
         ),
     )
@@ -236,7 +237,8 @@ def _section(title: str, *children: Child) -> Html:
 
 
 def _claim_row(claim: Claim) -> tuple[Child, ...]:
-    measured: list[Child] = [number(claim.measured)]
+    unmeasured = claim.evidence == "process" and claim.measured is None
+    measured: list[Child] = ["files cannot show it" if unmeasured else number(claim.measured)]
     for name, value in claim.also_measured.items():
         measured.append(element("span", f"{plain_name(name)}: {number(value)}", class_="note"))
     how: list[Child] = [EVIDENCE.get(claim.evidence, claim.evidence)]

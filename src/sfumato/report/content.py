@@ -18,7 +18,7 @@ Audience = Literal["public", "owner"]
 
 #: Figures that need nothing but the released rows and the hierarchies; every other figure is the owner's.
 PUBLIC_FIGURES = ("class_sizes", "loss_per_attribute", "risk_profile")
-OWNER_FIGURES = ("tradeoff", "distributions", "ledger_timeline")
+OWNER_FIGURES = ("tradeoff", "distributions", "ledger_timeline", "ledger_budget")
 
 
 def _empty() -> Mapping[str, Any]:

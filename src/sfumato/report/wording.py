@@ -35,6 +35,7 @@ RISK = {
 FIGURES = {
     "class_sizes": ("How many classes of which size the release has. A class is a group of records that look alike."),
     "distributions": "What each column looked like in the original, and what the release tells about it.",
+    "ledger_budget": "How much of each grant is spent, and how it was spent over time.",
     "ledger_timeline": "Releases in the ledger; those about the same data set add up.",
     "loss_per_attribute": "How much detail each quasi-identifier gave up.",
     "risk_profile": ("How many records carry which risk of being picked out, one over the size of their class."),

@@ -67,7 +67,7 @@ def card_of(artefact: Artefact, audience: Audience, *, certificate: Certificate 
 
     shown: dict[str, Any] = {}
     if is_table(artefact.data):
-        shown["released records"] = int(artefact.data.num_rows)
+        shown["published rows"] = int(artefact.data.num_rows)
     content = CardContent(
         certificate=certificate or artefact.certificate,
         title=artefact.certificate.dataset,

@@ -7,6 +7,7 @@ recipe: a function that somebody else sends is somebody else's program.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -17,7 +18,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -109,17 +109,18 @@ class _Child:
     def run(self, config: dict[str, Any]) -> Refutation:
         token = secrets.token_hex(16)
         with tempfile.TemporaryDirectory(prefix="sfumato-refute-") as folder, _pipe() as (reading, writing):
-            process = subprocess.Popen(  # noqa: S603  (our own interpreter and our own program)
-                [sys.executable, "-I", "-B", "-c", _BOOT],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd=folder,
-                env=_environment(folder, token),
-                pass_fds=(writing,),
-                start_new_session=True,
-            )
+            process = None
             try:
+                process = subprocess.Popen(  # noqa: S603  (our own interpreter and our own program)
+                    [sys.executable, "-I", "-B", "-c", _BOOT],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd=folder,
+                    env=_environment(folder, token),
+                    pass_fds=(writing,),
+                    start_new_session=True,
+                )
                 self._send(process, {**config, "pipe": writing})
                 return self._receive(process, reading)
             finally:
@@ -171,7 +172,7 @@ class _Child:
             self.progress("drawing", max(told, 0), 0)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _pipe() -> Iterator[tuple[int, int]]:
     ends = os.pipe()
     try:
@@ -224,7 +225,9 @@ def _finding(message: dict[str, Any]) -> Refutation:
 
 
 def _exited(process: subprocess.Popen[bytes]) -> bool:
-    """Whether it is over; it stays unreaped, so that its number cannot be given to anybody else yet."""
+    """Whether it is over; where the system can tell without reaping it, its number is not given to anybody else yet."""
+    if not hasattr(os, "waitid"):
+        return process.poll() is not None
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
@@ -239,13 +242,14 @@ def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
     )
 
 
-def _end(process: subprocess.Popen[bytes], token: str) -> None:
+def _end(process: subprocess.Popen[bytes] | None, token: str) -> None:
     """Kill the child, what it forked, and what fled into another session."""
-    if process.returncode is None:
+    if process is not None and process.returncode is None:
         _kill_group(process.pid)
         process.wait()
-    if process.stdin is not None and not process.stdin.closed:
-        process.stdin.close()
+    if process is not None and process.stdin is not None and not process.stdin.closed:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
     for _ in range(3):
         killed = [pid for pid in _marked(token) if _killed(pid)]
         if not killed:
@@ -253,10 +257,8 @@ def _end(process: subprocess.Popen[bytes], token: str) -> None:
 
 
 def _kill_group(group: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def _marked(token: str) -> Iterator[int]:

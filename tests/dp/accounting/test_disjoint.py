@@ -14,7 +14,8 @@ from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, PureDP
 from sfumato.dp.accounting import disjoint
 from sfumato.dp.accounting.disjoint import composed
 from sfumato.dp.accounting.predicates import among, equals, within
-from sfumato.engines.expressions import And, Expression, Not, Or
+from sfumato.engines.expressions import And, Compare, Expression, Literal, Not, OneOfValues, Or
+from tests.dp.accounting.rows import truth
 
 AGES, TOWNS = range(6), ("Rome", "Oslo", "Bern")
 
@@ -34,8 +35,6 @@ questions = st.lists(st.tuples(conditions, st.integers(1, 9)), min_size=1, max_s
 
 
 def sees(condition: Expression | None, age: int, town: str) -> bool:
-    from tests.dp.accounting.test_predicates import truth
-
     if condition is None:
         return True
     codes = {name: float(code) for code, name in enumerate(TOWNS)}
@@ -44,8 +43,6 @@ def sees(condition: Expression | None, age: int, town: str) -> bool:
 
 def _coded(condition: Expression, codes: dict[str, float]) -> Expression:
     """The same condition with towns as numbers, for the reading by rows."""
-    from sfumato.engines.expressions import Compare, Literal, OneOfValues
-
     match condition:
         case And(terms):
             return And(tuple(_coded(term, codes) for term in terms))
@@ -104,6 +101,12 @@ def test_one_question_per_town_costs_one_and_the_whole_table_comes_on_top() -> N
 
 def test_a_replaced_record_may_change_two_towns() -> None:
     losses = [(equals("town", town), PureDP(cost, neighbours="replace")) for town, cost in zip(TOWNS, (1, 2, 3), strict=True)]
+    assert composed(losses) == PureDP(5, neighbours="replace")
+
+
+def test_groups_of_disjoint_questions_count_twice_where_a_record_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = [(equals("town", town), PureDP(cost, neighbours="replace")) for town, cost in zip(TOWNS, (1, 2, 3), strict=True)]
+    monkeypatch.setattr(disjoint, "_MOST_SETS", 0)
     assert composed(losses) == PureDP(5, neighbours="replace")
 
 

@@ -23,6 +23,7 @@ from sfumato.engines.expressions import (
     OneOfValues,
     Or,
 )
+from tests.dp.accounting.rows import truth
 
 POSITIVE, NEGATIVE = equals("hiv", "positive"), equals("hiv", "negative")
 
@@ -110,42 +111,7 @@ def test_the_columns_of_a_condition() -> None:
     assert columns_read(And((POSITIVE, within("age", 1, 2)))) == {"hiv", "age"} and columns_read(None) == set()
 
 
-# An independent reading of conditions, row by row, in three-valued logic.
 VALUES = [None, -1, 0, 1, 2, 2.5, 3, math.nan]
-
-
-def truth(condition: Expression, row: dict[str, object], nan_on_top: bool) -> bool | None:
-    match condition:
-        case And(terms):
-            found = [truth(term, row, nan_on_top) for term in terms]
-            return False if False in found else None if None in found else True
-        case Or(terms):
-            found = [truth(term, row, nan_on_top) for term in terms]
-            return True if True in found else None if None in found else False
-        case Not(term):
-            inner = truth(term, row, nan_on_top)
-            return None if inner is None else not inner
-        case IsMissing(Column(name)):
-            return row[name] is None
-        case OneOfValues(Column(name), values):
-            return truth(Or(tuple(Compare("=", Column(name), Literal(value)) for value in values)), row, nan_on_top)
-        case Compare(operator, Column(name), Literal(value)):
-            held = row[name]
-            if operator == "is":
-                return held == value
-            if held is None or value is None:
-                return None
-            if math.isnan(held):  # type: ignore[arg-type]
-                return operator == "<>" or (nan_on_top and operator in (">", ">="))
-            return {
-                "=": held == value,
-                "<>": held != value,
-                "<": held < value,
-                "<=": held <= value,
-                ">": held > value,
-                ">=": held >= value,
-            }[operator]  # type: ignore[operator]
-    raise AssertionError(condition)
 
 
 atoms = st.one_of(

@@ -260,7 +260,7 @@ def test_a_choice_on_the_border_draws_more_bits() -> None:
 @given(
     st.integers(1, 40),
     st.fractions(0, 2, max_denominator=20),
-    st.fractions(Fraction(1, 100), Fraction(9, 10), max_denominator=100),
+    st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=100),
     st.sampled_from(["printed", "tight"]),
 )
 def test_laplace_with_delta_holds_on_the_grid(shift: int, epsilon: Fraction, delta: Fraction, form: Any) -> None:

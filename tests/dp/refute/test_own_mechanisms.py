@@ -143,7 +143,7 @@ def test_no_mechanism_is_refuted(name: str, place: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "place"), PAIRS)
 def test_no_mechanism_is_refuted_by_many_draws(name: str, place: int) -> None:
-    found = tried(name, place, 1.0, 15_000)
+    found = tried(name, place, 1.0, 8000)
     assert not found.refuted, found.explain()
 
 

@@ -95,9 +95,7 @@ def test_choices_follow_the_exponential_mechanism():
     weights = np.exp([float(epsilon) * score / (2 * STEP) for score in scores])
     expected = weights / weights.sum()
     source = StreamRandomness(4)
-    drawn = np.bincount(
-        [choose(scores, STEP, epsilon, reach, Purse(Fraction(1)), source) for _ in range(20_000)], minlength=4
-    )
+    drawn = np.bincount([choose(scores, STEP, epsilon, reach, Purse(Fraction(1)), source) for _ in range(20_000)], minlength=4)
     allowed = np.sqrt(np.log(8 / 1e-7) / (2 * 20_000))
     assert np.abs(drawn / 20_000 - expected).max() < allowed
 

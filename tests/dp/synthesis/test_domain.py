@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sfumato as sf
 from sfumato.core.errors import SchemaError
 from sfumato.core.randomness import StreamRandomness
 from sfumato.data.schema import Schema
 from sfumato.dp.synthesis.declared_domain import declared_domain
-from tests.dp.synthesis.people import SCHEMA, people
+from tests.dp.synthesis.people import people
 
 
 def domain_of(columns, present=None, bins=10, missing=()):
@@ -123,7 +122,7 @@ def test_no_cell_is_an_error(cells):
     domain = domain_of(
         {"a": {"type": "number", "bounds": [0, 10]}, "b": {"domain": ["x", "5"]}, "c": {"type": "boolean", "missing": ["?"]}}
     )
-    codes = domain.encode(pa.table({name: cells for name in "abc"}))
+    codes = domain.encode(pa.table(dict.fromkeys("abc", cells)))
     assert codes.shape == (5, 3)
     assert codes[:, 2].min() >= 0
 
@@ -132,8 +131,7 @@ def test_decoded_tables_have_the_types_of_the_schema():
     data = people(30)
     domain = declared_domain(data.schema, data.column_names, bins=10, who="Test")
     made = domain.decode(domain.encode(data.table()), StreamRandomness(3))
-    kinds = {name: sf.read(made, {**SCHEMA, "columns": {k: v for k, v in SCHEMA["columns"].items() if k != "name"}}) for name in ["x"]}
-    assert kinds["x"].table().schema.field("age").type == pa.int64()
+    assert made.schema.field("age").type == pa.int64()
     assert made.schema.field("income").type == pa.float64()
     assert made.schema.field("member").type == pa.bool_()
     assert made.schema.field("floor").type == pa.int64()

@@ -30,9 +30,10 @@ def composed(
 ) -> LossGuarantee:
     """The loss of all questions together; a question is the condition of the rows it reads and what its answer costs.
 
-    All conditions are about rows of one table, and `None` means all of them. For losses whose unit is not the record, a condition separates units only by
-    columns that are the same in all records of a unit: name those in `constant`. Each loss is that of the answer as a
-    function of the whole data; with replaced units, the old and the new data may fall into different parts, and both count.
+    All conditions are about rows of one table, and `None` means all of them. For losses whose unit is not the record, a
+    condition separates units only by columns that are the same in all records of a unit: name those in `constant`. Each
+    loss is that of the answer as a function of the whole data; with replaced units, the old and the new data may fall
+    into different parts, and both count.
     """
     listed = list(questions)
     require(bool(listed), "there is no question to account for")

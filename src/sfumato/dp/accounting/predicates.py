@@ -81,7 +81,7 @@ def certainly_disjoint(*conditions: Expression | None, kinds: Mapping[str, Kind]
     True
     """
     stated = [condition for condition in conditions if condition is not None]
-    return not any(_Search(stated, kinds or {}, on_top).finds_a_row() for on_top in (True, False))
+    return not _Search(stated, kinds or {}).finds_a_row()
 
 
 def composition_of(first: Expression | None, second: Expression | None) -> Literal["parallel", "sequential"]:
@@ -95,10 +95,14 @@ def columns_read(condition: Expression | None) -> frozenset[str]:
 
 
 class _Search:
-    """A backtracking search for a row. Engines differ on NaN: above all numbers (`nan_on_top`), or comparing to nothing."""
+    """A backtracking search for a row.
 
-    def __init__(self, conditions: Iterable[Expression], kinds: Mapping[str, Kind], nan_on_top: bool) -> None:
-        self.conditions, self.nan_on_top, self.work, self.cost = list(conditions), nan_on_top, 0, 1
+    Engines differ on NaN. Where it compares to nothing, it is a region of its own; where it lies above all numbers, it
+    behaves like the gap above the largest constant.
+    """
+
+    def __init__(self, conditions: Iterable[Expression], kinds: Mapping[str, Kind]) -> None:
+        self.conditions, self.work, self.cost = list(conditions), 0, 1
         self.constants: dict[Expression, list[Value]] = {}
         readers: dict[Expression, set[int]] = {}
         for place, condition in enumerate(self.conditions):
@@ -181,7 +185,7 @@ class _Search:
         if ordering and isinstance(value, str):
             return _ANYTHING  # engines sort texts by rules of their own
         if region.kind == "nan":
-            holds = operator == "<>" or (self.nan_on_top and operator in (">", ">="))
+            holds = operator == "<>"
         else:
             holds = _holds(operator, region, constant)
         return _TRUE if holds else _FALSE

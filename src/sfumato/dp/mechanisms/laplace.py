@@ -78,12 +78,12 @@ class Laplace(Calibrated[Any, Any]):
         if not self.delta:
             return plain_scale(shift / epsilon)
         surplus = (-Enclosure.of(1 - Fraction(self.delta)).ln()).down()
+        printed = shift / (epsilon + surplus)
         if self.form == "printed":
-            return plain_scale(shift / (epsilon + surplus))
-        # On a grid δ may exceed the continuous one by a factor 1/cosh(1/2t) in 1-δ, whose logarithm is below 1/(8t²).
-        first = shift / (epsilon + 2 * surplus)
-        rest = surplus - 1 / (8 * first**2)
-        return plain_scale(shift / (epsilon + 2 * max(rest, Fraction(0))))
+            return plain_scale(printed)
+        # On a grid 1-δ may fall short of the continuous one by a factor cosh(1/2t), whose logarithm is below 1/(8t²).
+        rest = surplus - (epsilon + 2 * surplus) ** 2 / (8 * shift**2)
+        return plain_scale(min(printed, shift / (epsilon + 2 * rest)) if rest > 0 else printed)
 
     @property
     def scale(self) -> Fraction:

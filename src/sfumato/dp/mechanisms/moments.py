@@ -65,18 +65,28 @@ def measure(
     source: Randomness,
 ) -> Moments:
     """Draw the noisy moments; means and products are divided by the noisy count, of at least one."""
-    found = np.stack([places(c, *b, 2 * UNIT) - UNIT for c, b in zip(columns, bounds, strict=True)])
-    size, (first, second) = len(columns), np.triu_indices(len(columns))
-    spread = scale(size, neighbours, epsilon)
-    sums = (found.sum(axis=1, dtype=np.int64) + discrete_laplace(plain_scale(spread * UNIT), size, source)).astype(np.float64)
-    squares = (found @ found.T)[first, second] + discrete_laplace(plain_scale(spread * UNIT**2), len(first), source)
-    count = float(found.shape[1])
+    records, exact_sums, exact_products = exact_moments(columns, bounds)
+    size, spread = len(columns), scale(len(columns), neighbours, epsilon)
+    sums = (exact_sums + discrete_laplace(plain_scale(spread * UNIT), size, source)).astype(np.float64)
+    noise = discrete_laplace(plain_scale(spread * UNIT**2), len(exact_products), source)
+    squares = (exact_products + noise).astype(np.float64)
+    count = float(records)
     if neighbours == "add_remove":
         count += float(discrete_laplace(plain_scale(spread), 1, source)[0])
     divisor = max(count, 1.0)
+    first, second = np.triu_indices(size)
     matrix = np.zeros((size, size))
-    matrix[first, second] = matrix[second, first] = np.clip(squares.astype(np.float64) / (divisor * UNIT**2), -1, 1)
+    matrix[first, second] = matrix[second, first] = np.clip(squares / (divisor * UNIT**2), -1, 1)
     return Moments(count, np.clip(sums / (divisor * UNIT), -1, 1), matrix)
+
+
+def exact_moments(
+    columns: list[NDArray[np.float64]], bounds: list[tuple[Fraction, Fraction]]
+) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
+    """The count, the sums in 1/UNIT and the sums of products in 1/UNIT² (upper triangle): not to be released."""
+    found = np.stack([places(c, *b, 2 * UNIT) - UNIT for c, b in zip(columns, bounds, strict=True)])
+    first, second = np.triu_indices(len(columns))
+    return found.shape[1], found.sum(axis=1, dtype=np.int64), (found @ found.T)[first, second]
 
 
 def deviation(columns: int, neighbours: Neighbours, epsilon: Fraction, size: int) -> float:

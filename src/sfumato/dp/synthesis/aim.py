@@ -30,7 +30,7 @@ from sfumato.dp.synthesis.budget import (
 )
 from sfumato.dp.synthesis.drawing import draw
 from sfumato.dp.synthesis.estimation import Fitted, Measured, Measurement, add, fit
-from sfumato.dp.synthesis.junction_tree import Columns, cells, maximal_cliques
+from sfumato.dp.synthesis.junction_tree import Columns, cells, model_cells
 from sfumato.dp.synthesis.marginals import STEP, in_steps, marginal, misfit
 
 _MEASURING = Fraction(9, 10)  # of a round's budget; the rest chooses
@@ -113,7 +113,7 @@ class _Room:
     def _with(self, columns: Columns) -> int:
         if cells(columns, self.sizes) > self.max_cells:
             return cells(columns, self.sizes)
-        return sum(cells(clique, self.sizes) for clique in maximal_cliques([*self._cliques, columns], self.sizes))
+        return model_cells([*self._cliques, columns], self.sizes)
 
 
 class _Rounds:

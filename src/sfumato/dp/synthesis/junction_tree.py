@@ -42,30 +42,48 @@ def cells(columns: Iterable[int], sizes: Sequence[int]) -> int:
 
 def maximal_cliques(sets: Iterable[Columns], sizes: Sequence[int]) -> list[Columns]:
     """The cliques of a chordal graph in which each of the sets is complete, largest tables avoided greedily."""
-    neighbours: list[set[int]] = [set() for _ in sizes]
+    found = _eliminated(sets, sizes)
+    return sorted(tuple(column for column in range(len(sizes)) if clique >> column & 1) for clique in found)
+
+
+def _eliminated(sets: Iterable[Columns], sizes: Sequence[int]) -> list[int]:
+    """The cliques as bits of whole numbers: this is asked for every candidate of every round, and sets would be slow."""
+    near = [1 << column for column in range(len(sizes))]  # a column and its neighbours
     for columns in sets:
+        together = sum(1 << column for column in columns)
         for column in columns:
-            neighbours[column].update(columns)
-    for column, near in enumerate(neighbours):
-        near.discard(column)
-    left = set(range(len(sizes)))
-    made: list[set[int]] = []
+            near[column] |= together
+    weights = [_weight(clique, sizes) for clique in near]
+    left = list(range(len(sizes)))
+    made: list[int] = []
     while left:
-        column = min(left, key=lambda one: (cells(neighbours[one] | {one}, sizes), one))
-        clique = neighbours[column] | {column}
-        for member in clique:
-            neighbours[member] |= clique - {member}
-            neighbours[member].discard(column)
-        neighbours[column] = set()
-        left.discard(column)
-        if not any(clique <= other for other in made):
+        column = min(left, key=weights.__getitem__)
+        clique = near[column]
+        left.remove(column)
+        gone = ~(1 << column)
+        for member in left:
+            if clique >> member & 1:
+                joined = (near[member] | clique) & gone
+                if joined != near[member]:
+                    near[member] = joined
+                    weights[member] = _weight(joined, sizes)
+        if not any(clique & other == clique for other in made):
             made.append(clique)
-    return sorted(tuple(sorted(clique)) for clique in made)
+    return made
+
+
+def _weight(clique: int, sizes: Sequence[int]) -> int:
+    product = 1
+    while clique:
+        lowest = clique & -clique
+        product *= sizes[lowest.bit_length() - 1]
+        clique ^= lowest
+    return product
 
 
 def model_cells(sets: Iterable[Columns], sizes: Sequence[int]) -> int:
     """The cells of all cliques together: what a model with these marginals would occupy."""
-    return sum(cells(clique, sizes) for clique in maximal_cliques(sets, sizes))
+    return sum(_weight(clique, sizes) for clique in _eliminated(sets, sizes))
 
 
 def junction_tree(sets: Iterable[Columns], sizes: Sequence[int]) -> JunctionTree:

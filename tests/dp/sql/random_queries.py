@@ -1,0 +1,170 @@
+"""Random supported queries over random small shops, for laws that must hold for all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+import sfumato as sf
+from tests.dp.sql.database import CITIES, CUSTOMERS, ORDERS, regions
+
+CUSTOMER_TYPES = pa.schema(
+    [("customer_id", pa.int64()), ("city", pa.string()), ("age", pa.int64()), ("income", pa.float64()), ("member", pa.bool_())]
+)
+ORDER_TYPES = pa.schema(
+    [
+        ("customer_id", pa.int64()),
+        ("category", pa.string()),
+        ("amount", pa.float64()),
+        ("quantity", pa.int64()),
+        ("city", pa.string()),
+    ]
+)
+_UNITS = st.one_of(st.none(), st.integers(0, 5))
+_NUMBERS = st.one_of(st.none(), st.floats(allow_nan=True, allow_infinity=True, width=32), st.floats(-10, 700))
+
+
+def customer_rows() -> st.SearchStrategy[list[dict[str, Any]]]:
+    row = st.fixed_dictionaries(
+        {
+            "customer_id": _UNITS,
+            "city": st.sampled_from([*CITIES, "elsewhere", None]),
+            "age": st.one_of(st.none(), st.integers(-5, 130), st.sampled_from([2**62, -(2**62)])),
+            "income": _NUMBERS,
+            "member": st.sampled_from([True, False, None]),
+        }
+    )
+    return st.lists(row, max_size=14)
+
+
+def order_rows() -> st.SearchStrategy[list[dict[str, Any]]]:
+    row = st.fixed_dictionaries(
+        {
+            "customer_id": _UNITS,
+            "category": st.sampled_from(["books", "food", "weapons", None]),
+            "amount": _NUMBERS,
+            "quantity": st.one_of(st.none(), st.integers(-3, 30)),
+            "city": st.sampled_from(CITIES),
+        }
+    )
+    return st.lists(row, max_size=20)
+
+
+def _described(schema: dict[str, Any], types: pa.Schema) -> dict[str, Any]:
+    return {**schema, "columns": {name: schema["columns"][name] for name in types.names}}
+
+
+def opened(customers: list[dict[str, Any]], orders: list[dict[str, Any]], **options: Any) -> sf.Session:
+    """A session over these rows."""
+    tables = {
+        "customers": sf.read(
+            pa.Table.from_pylist(customers, schema=CUSTOMER_TYPES), schema=_described(CUSTOMERS, CUSTOMER_TYPES)
+        ),
+        "orders": sf.read(pa.Table.from_pylist(orders, schema=ORDER_TYPES), schema=_described(ORDERS, ORDER_TYPES)),
+    }
+    return sf.Session(tables, public={"regions": regions()}, budget=sf.ApproxDP(1, "0.5"), **options)
+
+
+_CUSTOMER_NUMBERS = [
+    "age",
+    "income",
+    "age + 1",
+    "income * 2",
+    "CASE WHEN member THEN age ELSE 0 END",
+    "LEAST(income, 50)",
+    "age - income",
+]
+_ORDER_NUMBERS = [
+    "amount",
+    "quantity",
+    "amount * quantity",
+    "CLAMP(amount, 5, 50)",
+    "COALESCE(quantity, 3)",
+    "FLOOR(amount / 10)",
+]
+_CUSTOMER_CONDITIONS = [
+    "age > 30",
+    "member",
+    "city = 'Bern'",
+    "income BETWEEN 5 AND 500",
+    "age IS NULL",
+    "NOT member OR age < 20",
+    "city LIKE 'B%'",
+]
+_ORDER_CONDITIONS = [
+    "amount > 10",
+    "quantity IN (1, 2, 3)",
+    "category = 'books'",
+    "city <> 'Bern'",
+    "category IS NOT NULL",
+    "quantity % 2 = 0",
+]
+_CUSTOMER_KEYS = [
+    "city",
+    "member",
+    "FLOOR(age / 30)",
+    "CASE WHEN income > 100 THEN 'rich' ELSE 'poor' END",
+    "WIDTH_BUCKET(age, 0, 100, 4)",
+]
+_ORDER_KEYS = ["category", "city", "quantity > 5", "LEAST(GREATEST(quantity, 0), 4)"]
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> str:
+    """One supported query."""
+    shape = draw(st.sampled_from(["customers", "orders", "public", "private", "per unit", "distinct"]))
+    if shape == "per unit":
+        inner = draw(
+            st.sampled_from(["COUNT(*)", "SUM(amount)", "MAX(quantity)", "SUM(quantity)", "MIN(amount)", "COUNT(category)"])
+        )
+        where = draw(st.sampled_from(["", *(f" WHERE {condition}" for condition in _ORDER_CONDITIONS)]))
+        having = draw(st.sampled_from(["", " HAVING COUNT(*) > 1"]))
+        source = f"(SELECT customer_id, {inner} AS v FROM orders{where} GROUP BY customer_id{having}) AS per"
+        numbers, conditions, keys = ["CLAMP(v, 0, 20)"], ["v > 2", "v IS NOT NULL"], ["CLAMP(FLOOR(v), 0, 5)"]
+    elif shape == "distinct":
+        source = "(SELECT DISTINCT customer_id, city FROM orders) AS places"
+        numbers, conditions, keys = ["CASE WHEN city = 'Bern' THEN 1 ELSE 0 END"], ["city <> 'Basel'"], ["city"]
+    elif shape == "public":
+        source = "customers JOIN regions ON customers.city = regions.city"
+        numbers, conditions, keys = _CUSTOMER_NUMBERS[:2], ["region = 'north'", "population > 150000"], ["region"]
+    elif shape == "private":
+        source = "customers AS c JOIN orders AS o ON c.customer_id = o.customer_id"
+        numbers, conditions, keys = (
+            ["o.amount", "c.age", "c.age * o.quantity"],
+            ["c.member", "o.amount > 10", "c.city = o.city"],
+            ["o.category", "c.member"],
+        )
+    elif shape == "customers":
+        source, numbers, conditions, keys = "customers", _CUSTOMER_NUMBERS, _CUSTOMER_CONDITIONS, _CUSTOMER_KEYS
+    else:
+        source, numbers, conditions, keys = "orders", _ORDER_NUMBERS, _ORDER_CONDITIONS, _ORDER_KEYS
+    unit = "c.customer_id" if shape == "private" else "customer_id"
+    functions = [
+        "SUM({0})",
+        "AVG({0})",
+        "COUNT({0})",
+        "VAR_SAMP({0})",
+        "SUM({0}) FILTER (WHERE {1})",
+        "COUNT(*) FILTER (WHERE {1})",
+        "MEDIAN({0})",
+    ]
+    aggregates = ["COUNT(*)", f"COUNT(DISTINCT {unit})"]
+    for _ in range(draw(st.integers(0, 2))):
+        form = draw(st.sampled_from(functions))
+        aggregates.append(form.format(draw(st.sampled_from(numbers)), draw(st.sampled_from(conditions))))
+    chosen = draw(st.lists(st.sampled_from(aggregates), min_size=1, max_size=3, unique=True))
+    grouped = draw(st.lists(st.sampled_from(keys), max_size=2, unique=True))
+    where = " AND ".join(draw(st.lists(st.sampled_from(conditions), max_size=2, unique=True)))
+    text = f"SELECT {', '.join([*grouped, *chosen])} FROM {source}"
+    if where:
+        text += f" WHERE {where}"
+    return text + (f" GROUP BY {', '.join(grouped)}" if grouped else "")
+
+
+def options() -> st.SearchStrategy[dict[str, Any]]:
+    """Bounds on contributions."""
+    return st.fixed_dictionaries(
+        {"max_rows": st.integers(1, 3), "max_groups": st.integers(1, 3), "bounding": st.sampled_from(["sample", "truncate"])}
+    )
