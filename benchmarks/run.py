@@ -49,18 +49,20 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Case]:
     """The cases asked for; those of a group whose data are missing are skipped, and that is said."""
-    from benchmarks import large, measuring, noise, searches, starting, synthesis
+    from benchmarks import large, measuring, noise, queries, searches, starting, synthesis
 
     groups: list[Callable[[], Iterator[Case]]] = [
         starting.cases,
         searches.cases,
         measuring.cases,
+        queries.cases,
         noise.cases,
         synthesis.cases,
         lambda: large.cases(folder),
     ]
     if not quick:
         groups.append(lambda: large.long_cases(folder))
+        groups.append(lambda: queries.long_cases(folder))
     missing: dict[str, None] = {}
     for group in groups:
         try:

@@ -175,7 +175,7 @@ def by_key(answer: pa.Table, names: tuple[str, ...]) -> dict[ref.Row, dict[str, 
     return {tuple(row[name] for name in names): row for row in found}
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(_rows, _shapes, _bounds, _bounds, _salts, st.sampled_from(["memory", "expanded"]))
 def test_leaving_out_a_unit_changes_at_most_so_many_groups_and_rows(
     people: list[ref.Row], shape: Any, rows: int | None, groups: int | None, salt: str | None, way: str

@@ -47,8 +47,8 @@ def test_the_connection_reaches_nothing_else(tmp_path: Path, kind: str) -> None:
 
 def test_a_database_is_opened_for_reading_only(tmp_path: Path) -> None:
     relation = DuckDBRelation(database(tmp_path / "d.duckdb", "CREATE TABLE t AS SELECT 1 AS a"))
-    with relation._connected() as connection, pytest.raises(duckdb.Error):
-        connection.execute("INSERT INTO t VALUES (2)")
+    with relation._connected() as connection, pytest.raises(duckdb.Error, match="read-only"):
+        connection.execute("INSERT INTO d.t VALUES (2)")
 
 
 def test_the_file_is_released_between_questions(tmp_path: Path) -> None:

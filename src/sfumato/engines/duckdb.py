@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ from sfumato.data.relation import Relation
 from sfumato.data.schema import Type
 from sfumato.engines.canonical import canonical, canonical_table
 from sfumato.engines.class_queries import ROWS
-from sfumato.engines.duckdb_connections import Connections
+from sfumato.engines.duckdb_connections import Connections, catalogue_name
 from sfumato.engines.expressions import Kind
 from sfumato.engines.plan import BoundedGroup, Field, Plan, Scan, columns, scans, validate
 from sfumato.engines.queryable import not_together
@@ -76,6 +76,7 @@ class DuckDBRelation(SqlRelation):
         self._threads = threads
         self._memory_limit = memory_limit
         self._separator = separator
+        self._joined: dict[tuple[Any, ...], Connections] = {}
         if not self._path.is_file():
             raise SourceError(f"there is no file '{path}'")
 
@@ -122,7 +123,7 @@ class DuckDBRelation(SqlRelation):
 
     def _found_table(self) -> tuple[str, ...]:
         with self._connected() as connection:
-            found = list_tables(connection)
+            found = list_tables(connection, catalogue_name(self._path))
         if self._table is None:
             if len(found) == 1:
                 return next(iter(found.values()))
@@ -173,41 +174,33 @@ class DuckDBRelation(SqlRelation):
 
     def _together(self, beside: Mapping[str, Relation]) -> tuple[dict[str, PhysicalTable], Connections]:
         """Where every table is, and connections that see them all."""
-        tables = {ROWS: self._source}
-        files = [] if self._database else [self._path]
-        attached: dict[str, Path] = {}
-        for name, other in beside.items():
+        if not beside:
+            return {ROWS: self._source}, self._connections
+        tables: dict[str, PhysicalTable] = {}
+        databases: dict[str, Path] = {}
+        files: list[Path] = []
+        for name, other in {**beside, ROWS: self}.items():
             if not isinstance(other, DuckDBRelation):
                 raise not_together(self, name, other)
             tables[name] = other._source
             if not other._database:
                 files.append(other._path)
-            elif not self._database or other._path.resolve() != self._path.resolve():
-                alias = f"beside{len(attached)}"
-                attached[alias] = other._path
-                tables[name] = replace(other._source, path=(alias, *other._source.path[1:]))
-        if not beside:
-            return tables, self._connections
-        together = Connections(
-            f"'{self._path}' and what is joined with it",
-            self._path if self._database else None,
-            attached=attached,
-            files=files,
-            threads=self._threads,
-            memory_limit=self._memory_limit,
-        )
-        return tables, together
+                continue
+            path = other._path.resolve()
+            known = [catalogue for catalogue, attached in databases.items() if attached == path]
+            catalogue = known[0] if known else catalogue_name(path, [label.lower() for label in databases])
+            databases[catalogue] = path
+            tables[name] = replace(other._source, path=(catalogue, *other._source.path[1:]))
+        together = (tuple(databases.items()), tuple(files))
+        if together not in self._joined:
+            where = f"'{self._path}' and what is joined with it"
+            self._joined[together] = Connections(where, databases, files, threads=self._threads, memory_limit=self._memory_limit)
+        return tables, self._joined[together]
 
     @cached_property
     def _connections(self) -> Connections:
-        database = self._database
-        return Connections(
-            f"'{self._path}'",
-            self._path if database else None,
-            files=() if database else (self._path,),
-            threads=self._threads,
-            memory_limit=self._memory_limit,
-        )
+        databases, files = ({catalogue_name(self._path): self._path}, ()) if self._database else ({}, (self._path,))
+        return Connections(f"'{self._path}'", databases, files, threads=self._threads, memory_limit=self._memory_limit)
 
     def _connected(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
         return self._connections.one()
@@ -233,13 +226,15 @@ def read_table(connection: duckdb.DuckDBPyConnection, name: str) -> pa.Table:
     return _answer(connection, Scan(ROWS, fields), {ROWS: PhysicalTable((name,))}, {})
 
 
-def list_tables(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[str, ...]]:
-    """The tables and views of a database: name (with its schema unless that is `main`) and quoted path."""
+def list_tables(connection: duckdb.DuckDBPyConnection, catalogue: str | None = None) -> dict[str, tuple[str, ...]]:
+    """The tables and views of a database, by default the connection's own: name (with its schema unless that is
+    `main`) and path."""
     rows = connection.execute(
         "SELECT table_catalog, table_schema, table_name FROM information_schema.tables "
-        "WHERE table_catalog = current_database() "
+        "WHERE table_catalog = coalesce($1, current_database()) "
         "AND table_schema NOT IN ('information_schema', 'pg_catalog') "
-        "ORDER BY ALL"
+        "ORDER BY ALL",
+        [catalogue],
     ).fetchall()
     return {(name if schema == "main" else f"{schema}.{name}"): (catalog, schema, name) for catalog, schema, name in rows}
 

@@ -1,7 +1,7 @@
 """Connections of DuckDB that see some files and nothing else, with their settings locked.
 
-Opening one takes longer than a small question, so that idle ones are kept; a database file is let go after each
-question instead, because whoever holds it keeps writers out.
+Opening one takes longer than a small question, so that idle ones are kept. A database file is attached for the length
+of a question and let go afterwards, because whoever holds it keeps writers out.
 """
 
 from __future__ import annotations
@@ -35,22 +35,20 @@ class _Open:
 
 
 class Connections:
-    """Connections to one database file (or to none), to further ones under other names, and to single files."""
+    """Connections that read some database files, each under a name, and some other files."""
 
     def __init__(
         self,
         where: str,
-        database: Path | None = None,
-        *,
-        attached: Mapping[str, Path] | None = None,
+        databases: Mapping[str, Path] | None = None,
         files: Sequence[Path] = (),
+        *,
         threads: int | None = None,
         memory_limit: str | None = None,
     ) -> None:
         self._where = where
-        self._database = database
-        self._attached = dict(attached or {})
-        self._files = [str(path.resolve()) for path in files]
+        self._databases = dict(databases or {})
+        self._files = files
         self._threads = threads
         self._memory_limit = memory_limit
         self._idle: list[_Open] = []
@@ -62,11 +60,15 @@ class Connections:
         chosen = self._taken() or self._opened()
         whole = False
         try:
+            for name, path in self._databases.items():
+                _attach(chosen.connection, name, path)
             with plain_errors(self._where):
                 yield chosen.connection
+                for name in self._databases:
+                    chosen.connection.execute(f"DETACH {_identifier(name)}")
             whole = True
         finally:
-            if whole and self._database is None and not self._attached:
+            if whole:
                 self._idle.append(chosen)
             else:
                 chosen.close()
@@ -82,58 +84,59 @@ class Connections:
     def _opened(self) -> _Open:
         import duckdb
 
-        try:
-            connection = duckdb.connect(str(self._database), read_only=True) if self._database else duckdb.connect(":memory:")
-        except duckdb.Error as error:
-            raise _unopened(self._where, error) from None
         spill = tempfile.TemporaryDirectory(prefix="sfumato-spill-")
-        chosen = _Open(connection, spill, os.getpid())
+        chosen = _Open(duckdb.connect(":memory:"), spill, os.getpid())
         try:
-            self._lock(connection, spill.name)
+            with plain_errors(self._where):
+                self._lock(chosen.connection, spill.name)
         except BaseException:
             chosen.close()
             raise
         return chosen
 
     def _lock(self, connection: duckdb.DuckDBPyConnection, spill: str) -> None:
-        import duckdb
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET python_enable_replacements = false")
+        connection.execute("SET temp_directory = $1", [spill])
+        if self._threads is not None:
+            connection.execute("SET threads = $1", [self._threads])
+        if self._memory_limit is not None:
+            connection.execute("SET memory_limit = $1", [self._memory_limit])
+        readable = [str(path.resolve()) for path in (*self._files, *self._databases.values())]
+        logs = [f"{path.resolve()}.wal" for path in self._databases.values()]
+        if readable:
+            connection.execute("SET allowed_paths = $1", [readable + logs])
+        connection.execute("SET autoinstall_known_extensions = false")
+        connection.execute("SET autoload_known_extensions = false")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
 
-        with plain_errors(self._where):
-            connection.execute("SET TimeZone = 'UTC'")
-            connection.execute("SET python_enable_replacements = false")
-            connection.execute("SET temp_directory = $1", [spill])
-            if self._threads is not None:
-                connection.execute("SET threads = $1", [self._threads])
-            if self._memory_limit is not None:
-                connection.execute("SET memory_limit = $1", [self._memory_limit])
-        for name, path in self._attached.items():
-            try:
-                connection.execute(f"ATTACH {_quoted(str(path.resolve()))} AS {name} (READ_ONLY)")
-            except duckdb.Error as error:
-                raise _unopened(f"'{path}'", error) from None
-        with plain_errors(self._where):
-            if self._files:
-                connection.execute("SET allowed_paths = $1", [self._files])
-            connection.execute("SET autoinstall_known_extensions = false")
-            connection.execute("SET autoload_known_extensions = false")
-            connection.execute("SET enable_external_access = false")
-            connection.execute("SET lock_configuration = true")
+
+def catalogue_name(path: Path, taken: Sequence[str] = ()) -> str:
+    """The name under which a database file is attached: its own, which its views may use, unless that is taken."""
+    return path.stem if path.stem.lower() not in {*taken, "memory", "system", "temp"} else f"{path.stem} {len(taken) + 1}"
+
+
+def _attach(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> None:
+    import duckdb
+
+    quoted = str(path.resolve()).replace("'", "''")
+    try:
+        connection.execute(f"ATTACH '{quoted}' AS {_identifier(name)} (READ_ONLY)")
+    except duckdb.Error as error:
+        raise SourceError(
+            f"'{path}' cannot be opened as a DuckDB database ({type(error).__name__}). "
+            "Another process may have it open for writing, or it is no DuckDB file."
+        ) from None
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _close_all(idle: list[_Open]) -> None:
     while idle:
         idle.pop().close()
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _unopened(where: str, error: Exception) -> SourceError:
-    return SourceError(
-        f"{where} cannot be opened as a DuckDB database ({type(error).__name__}). "
-        "Another process may have it open for writing, or it is no DuckDB file."
-    )
 
 
 @contextmanager

@@ -24,25 +24,28 @@ GREEDY = [*ROWS, *[("z", word, 1.0) for word in "bbcbb"]]
 
 #: Algorithm, ε and δ that it claims, and a smaller ε or δ that must be refuted (None where small tables cannot show it).
 CASES: dict[str, tuple[Algorithm, float, float, tuple[float, float] | None]] = {
-    "histogram": (PrivateHistogram("word", epsilon=2, rows=2), 2, 0, (1.4, 0)),
-    "histogram of units": (PrivateHistogram("word", epsilon=2, rows=2, count="units"), 2, 0, (1.4, 0)),
+    "histogram": (PrivateHistogram("word", epsilon=2, rows=2), 2, 0, (1, 0)),
+    "histogram of units": (PrivateHistogram("word", epsilon=2, rows=2, count="units"), 2, 0, (1, 0)),
     "quantiles": (PrivateQuantiles("x", (0.25, 0.5, 0.75), epsilon=2, leaves=4, branching=2), 2, 0, None),
     "top 1, peeling": (TopK("word", 1, epsilon=4, method="peeling"), 4, 0, (0.5, 0)),
     "top 2, permute and flip": (TopK("word", 2, epsilon=4, method="permute_and_flip"), 4, 0, (1, 0)),
     "top 2, one shot": (TopK("word", 2, epsilon=4), 4, 0, (1, 0)),
-    "log, declared": (SearchLog("word", 2, epsilon=2, domain=("a", "b", "c"), split="value"), 2, 0, (1.4, 0)),
+    "log, declared": (SearchLog("word", 2, epsilon=2, domain=("a", "b", "c"), split="value"), 2, 0, (1, 0)),
     "log, found": (SearchLog("word", 2, epsilon=1, delta="0.2", split="value"), 1, 0.2, (1, 0.02)),
     "k-means": (KMeans(("x",), 1, 2, iterations=1, rows=2), 2, 0, (0.8, 0)),
     "grid k-means": (GridKMeans(("x",), 2, epsilon=2, rows=2), 2, 0, None),
 }
 
 
-def tested(name: str, epsilon: float, delta: float, samples: int) -> Refutation:
+def verdict(name: str, epsilon: float, delta: float, samples: int) -> Refutation:
     algorithm = CASES[name][0]
     source = StreamRandomness(f"{name} {epsilon}")
 
     def release(data: sf.Microdata) -> object:
         result = algorithm.run(data, randomness=source).result
+        if isinstance(algorithm, SearchLog):
+            counts = dict(zip(*result.to_pydict().values(), strict=True))
+            return tuple(counts.get(word, -100) for word in "abc")
         return result if isinstance(result, list) else [tuple(row.values()) for row in result.to_pylist()]
 
     neighbours = [
@@ -55,7 +58,7 @@ def tested(name: str, epsilon: float, delta: float, samples: int) -> Refutation:
 @pytest.mark.parametrize("name", CASES)
 def test_no_algorithm_is_refuted(name: str) -> None:
     _, epsilon, delta, _ = CASES[name]
-    assert not tested(name, epsilon, delta, 1_000 if "grid" in name else 3_000).refuted
+    assert not verdict(name, epsilon, delta, 1_000 if "grid" in name else 3_000).refuted
 
 
 @pytest.mark.slow
@@ -63,4 +66,4 @@ def test_no_algorithm_is_refuted(name: str) -> None:
 def test_an_understated_claim_is_refuted(name: str) -> None:
     understated = CASES[name][3]
     assert understated is not None
-    assert tested(name, *understated, 4_000).refuted
+    assert verdict(name, *understated, 4_000).refuted

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sfumato as sf
 from sfumato.core.errors import SchemaError
 from sfumato.core.randomness import StreamRandomness
 from sfumato.data.schema import Schema
@@ -142,3 +143,17 @@ def test_labels_name_every_code():
     data = people(5)
     for column in declared_domain(data.schema, data.column_names, bins=7, who="Test").columns:
         assert len(column.labels()) == column.size == len(set(column.labels()))
+
+
+@pytest.mark.parametrize("odd", ["x", "?", "2026-01-01", "true", "01", "99"])
+@pytest.mark.parametrize("listed", [["1", "2", "x"], ["1", "2"], ["1.0", "2.5", "x"]])
+def test_how_a_record_is_coded_does_not_depend_on_the_others(listed, odd, tmp_path):
+    """The reader guesses types from all cells: one odd record turns a column of numbers into texts."""
+    codes = []
+    for more in ([], [odd]):
+        file = tmp_path / "cells.csv"
+        file.write_text("\n".join(["a", "1.0", "2", "1e0", "2.50", *more]) + "\n", "utf-8")
+        schema = {"dataset": "d", "columns": {"a": {"domain": listed}}}
+        codes.append(domain_of({"a": {"domain": listed}}).encode(sf.read(file, schema).table())[:4, 0].tolist())
+    assert codes[0] == codes[1]
+    assert codes[0][0] == codes[0][2] == 0

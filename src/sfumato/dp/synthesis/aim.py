@@ -31,7 +31,7 @@ from sfumato.dp.synthesis.budget import (
 from sfumato.dp.synthesis.drawing import draw
 from sfumato.dp.synthesis.estimation import Fitted, Measured, Measurement, add, fit
 from sfumato.dp.synthesis.junction_tree import Columns, cells, model_cells
-from sfumato.dp.synthesis.marginals import STEP, in_steps, marginal, misfit
+from sfumato.dp.synthesis.marginals import STEP, in_steps, marginal, marginals, misfit
 
 _MEASURING = Fraction(9, 10)  # of a round's budget; the rest chooses
 _ROUNDS_PER_COLUMN = 4
@@ -70,7 +70,7 @@ class Aim(Synthesis):
         rounds.refit()
         candidates = self._candidates(work.sizes)
         if len(work.sizes) > 1:
-            counts = {columns: marginal(work.codes, columns, work.sizes) for columns in candidates}
+            counts = dict(marginals(work.codes, candidates, work.sizes))
             room = _Room(candidates, work.sizes, self.max_cells)
             while not rounds.over:
                 rounds.next(counts, room)
@@ -183,5 +183,5 @@ class _Rounds:
             rows = min(max(round(2 * fitted.total), _FEWEST_DRAWN), _MOST_DRAWN)
             drawn = draw(fitted, rows, self.work.source)
             weight = fitted.total / rows
-            made |= {columns: np.asarray(marginal(drawn, columns, self.work.sizes) * weight) for columns in others}
+            made |= {columns: np.asarray(table * weight) for columns, table in marginals(drawn, others, self.work.sizes)}
         return made

@@ -191,14 +191,14 @@ class Synthesis(Algorithm):
         inside = np.all(codes >= 0, axis=1)
         unit = data.schema.unit
         if unit is None or self.max_rows is None:
-            return codes[inside]
+            return np.asfortranarray(codes[inside])
         from sfumato.dp.algorithms.contributions import check_order, keep_per_unit, random_keys
         from sfumato.dp.algorithms.declared_values import read, unit_codes
 
         check_order(data, self.bounding, None)
         units = np.where(inside, unit_codes(read(data, [unit]), unit), -1)
         keys = [random_keys(units.size, source)] if self.bounding == "sample" else []
-        return codes[keep_per_unit(units, self.max_rows, *keys)]
+        return np.asfortranarray(codes[keep_per_unit(units, self.max_rows, *keys)])
 
 
 def whole_number(value: int | None, name: str, least: int, most: int) -> None:

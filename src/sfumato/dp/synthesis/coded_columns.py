@@ -7,6 +7,7 @@ none, is "missing" where the column may be missing and otherwise makes the recor
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
@@ -15,11 +16,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.randomness import Randomness, words
+from sfumato.core.texts import text_of
 from sfumato.data.column_types import CodedText
 from sfumato.data.schema import Type
 from sfumato.data.values import texts
 
 Codes = NDArray[np.int64]
+_WHOLE = re.compile(r"0|-?[1-9][0-9]*")
+_NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _DIGITS = 3  # a synthetic number is given to about a thousandth of the declared range
 
 
@@ -75,9 +79,9 @@ class ListedValues(CodedColumn):
         return len(self.values)
 
     def _codes(self, column: pa.ChunkedArray) -> Codes:
-        place = {text: code for code, text in enumerate(texts(self.values))}
+        place = {compared(str(text)): code for code, text in enumerate(texts(self.values))}
         coded = CodedText.of(column)
-        table = np.array([place.get(text, -1) for text in coded.values.to_pylist()] + [-1], dtype=np.int64)
+        table = np.array([place.get(compared(text), -1) for text in coded.values.to_pylist()] + [-1], dtype=np.int64)
         return table[coded.codes]
 
     def decode(self, codes: Codes, source: Randomness) -> pa.Array:
@@ -139,6 +143,15 @@ class Ranges(CodedColumn):
         else:
             named = [f"{a:.6g} to {b:.6g}" for a, b in zip(edges, edges[1:], strict=False)]
         return (*named, *(("missing",) if self.missing else ()))
+
+
+def compared(text: str) -> str:
+    """The form in which a cell and a declared value are compared: 1.0, 1e0 and 1 are one value.
+
+    A reader that guesses types may give a column of 1.0 as numbers or, when another record holds a word, as text. How
+    one record is coded must not depend on the others.
+    """
+    return str(text_of(float(text))) if _NUMBER.fullmatch(text) and not _WHOLE.fullmatch(text) else text
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:

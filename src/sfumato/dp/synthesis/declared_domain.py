@@ -16,7 +16,8 @@ from sfumato.core.errors import SchemaError, all_at_once
 from sfumato.core.randomness import Randomness
 from sfumato.data.column_types import CodedText, canonical_type, convert
 from sfumato.data.schema import Column, Schema, Type
-from sfumato.dp.synthesis.coded_columns import CodedColumn, Codes, ListedValues, Ranges
+from sfumato.data.values import texts
+from sfumato.dp.synthesis.coded_columns import CodedColumn, Codes, ListedValues, Ranges, compared
 
 _LARGEST = float(1 << 48)  # whole bounds up to here are exact in every product of codes and widths
 
@@ -40,7 +41,7 @@ class Domain:
     def encode(self, table: pa.Table) -> Codes:
         """One row of codes per record; -1 marks a value for which the record is not counted."""
         made = [column.encode(table.column(column.name)) for column in self.columns]
-        return np.stack(made, axis=1) if made else np.zeros((table.num_rows, 0), dtype=np.int64)
+        return np.stack(made).T if made else np.zeros((table.num_rows, 0), dtype=np.int64)
 
     def decode(self, codes: Codes, source: Randomness) -> pa.Table:
         """The records that the codes describe, in the schema's types."""
@@ -105,10 +106,12 @@ def _listed(name: str, kind: Type | None, values: Sequence[str], missing: bool) 
     if kind is None:
         found = canonical_type(plain)
         kind = found[1] if found is not None else "string"
+        if kind == "datetime":  # written in several ways, so that reading them needs the declaration
+            return f"column '{name}' lists moments but no type. Add type = \"datetime\""
     typed = convert(name, CodedText(np.arange(len(values), dtype=np.int32), plain), kind)
     if typed.fault is not None or typed.array.null_count:
         return f"the domain of column '{name}' has values that are no {kind}"
-    if len(typed.array.unique()) < len(values):
+    if len({compared(str(text)) for text in texts(typed.array)}) < len(values):
         return f"the domain of column '{name}' names a value twice"
     return ListedValues(name, kind, missing, typed.array)
 

@@ -18,7 +18,7 @@ from sfumato.dp.synthesis.junction_tree import Columns, cells
 def draw(fitted: Fitted, rows: int, source: Randomness) -> Codes:
     """That many records as codes; only the model is looked at."""
     tree, sizes = fitted.model.tree, fitted.model.sizes
-    drawn = np.zeros((rows, len(sizes)), dtype=np.int64)
+    drawn = np.zeros((rows, len(sizes)), dtype=np.int64, order="F")
     if rows == 0:
         return drawn
     for clique, separator, table in zip(tree.cliques, tree.separators, fitted.beliefs.cliques, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,25 @@ _FARTHEST = 1e15
 
 def marginal(codes: Codes, columns: Columns, sizes: Sequence[int]) -> NDArray[np.int64]:
     """Records per combination of these columns."""
-    place = np.zeros(len(codes), dtype=np.int64)
-    for column in columns:
-        place *= sizes[column]
-        place += codes[:, column]
-    return np.bincount(place, minlength=cells(columns, sizes)).reshape([sizes[column] for column in columns]).astype(np.int64)
+    return next(table for _, table in marginals(codes, [columns], sizes))
+
+
+def marginals(codes: Codes, wanted: Iterable[Columns], sizes: Sequence[int]) -> Iterator[tuple[Columns, NDArray[np.int64]]]:
+    """`marginal` of many combinations; neighbours in the list that begin alike share that part of the work."""
+    begun: Columns = ()
+    places: list[Codes] = []  # the cell of each record by the first one, two, … columns of `begun`
+    for columns in wanted:
+        shared = 0
+        while shared < min(len(begun), len(columns) - 1) and begun[shared] == columns[shared]:
+            shared += 1
+        del places[shared:]
+        for depth in range(shared, len(columns)):
+            own = codes[:, columns[depth]]
+            places.append(places[-1] * sizes[columns[depth]] + own if places else own)
+        counts = np.bincount(places[-1], minlength=cells(columns, sizes))
+        begun = columns[:-1]
+        del places[len(begun) :]
+        yield columns, counts.reshape([sizes[column] for column in columns]).astype(np.int64)
 
 
 def misfit(counts: NDArray[np.int64], model: NDArray[np.float64]) -> int:

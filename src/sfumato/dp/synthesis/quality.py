@@ -18,7 +18,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.dp.synthesis.coded_columns import Codes
 from sfumato.dp.synthesis.declared_domain import Domain, declared_domain
 from sfumato.dp.synthesis.junction_tree import Columns, cells
-from sfumato.dp.synthesis.marginals import marginal
+from sfumato.dp.synthesis.marginals import marginal, marginals
 
 _WORST = 10
 _MOST_MARGINALS = 2_000
@@ -53,8 +53,8 @@ def quality_of_codes(
     original: Codes, synthetic: Codes, domain: Domain, *, degree: int = 3, marginal_cells: int = 10_000
 ) -> dict[str, Any]:
     """`quality` of tables that are coded already; records with a value outside the domain are not compared."""
-    counted = original[np.all(original >= 0, axis=1)]
-    drawn = synthetic[np.all(synthetic >= 0, axis=1)]
+    counted = np.asfortranarray(original[np.all(original >= 0, axis=1)])
+    drawn = np.asfortranarray(synthetic[np.all(synthetic >= 0, axis=1)])
     distances = marginal_distances(counted, drawn, domain.sizes, degree=degree, marginal_cells=marginal_cells)
     worst = sorted(distances, key=lambda columns: (-distances[columns], columns))[:_WORST]
     return {
@@ -81,8 +81,10 @@ def marginal_distances(
     made: dict[Columns, float] = {}
     for size in range(1, degree + 1):
         wanted = [columns for columns in combinations(range(len(sizes)), size) if cells(columns, sizes) <= marginal_cells]
-        for columns in wanted[:: max(len(wanted) // _MOST_MARGINALS, 1)]:
-            difference = _shares(original, columns, sizes) - _shares(synthetic, columns, sizes)
+        some = wanted[:: max(len(wanted) // _MOST_MARGINALS, 1)]
+        both = zip(marginals(original, some, sizes), marginals(synthetic, some, sizes), strict=True)
+        for (columns, before), (_, after) in both:
+            difference = before / max(len(original), 1) - after / max(len(synthetic), 1)
             made[columns] = float(np.abs(difference).sum()) / 2
     return made
 
