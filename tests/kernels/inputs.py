@@ -160,8 +160,39 @@ def nearest(draw: DrawFn) -> tuple[Any, ...]:
     return codes, left, tables, starts, np.array(widths, dtype=np.int64), at
 
 
+def words(draw: DrawFn, values: SearchStrategy[int], size: int) -> np.ndarray:
+    return np.array(draw(st.lists(values, min_size=size, max_size=size)), dtype=np.uint64)
+
+
+@st.composite
+def units(draw: DrawFn) -> tuple[Any, ...]:
+    """Rows of a few units, of 64 or of 128 bits, with a leaf each."""
+    rows = draw(st.integers(0, 30))
+    few = st.sampled_from([0, 1, 2, 5, 2**63, 2**64 - 1])
+    low = words(draw, few, rows)
+    high = words(draw, few, rows if draw(st.booleans()) else 0)
+    leaves = draw(st.lists(st.integers(0, 5), min_size=rows, max_size=rows))
+    return low, high, np.array(leaves, dtype=np.int32), np.uint64(draw(st.integers(0, 2**64 - 1)))
+
+
+@st.composite
+def contributions(draw: DrawFn) -> tuple[Any, ...]:
+    """What `rows_by_unit` returns, two bounds, a value and two conditions per row."""
+    from sfumato.kernels.bounding import rows_by_unit
+
+    ordered = rows_by_unit.twin(*draw(units()))
+    rows = ordered[0].size
+    values = draw(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=rows, max_size=rows))
+    flags = draw(st.lists(st.integers(0, 1), min_size=2 * rows, max_size=2 * rows))
+    groups = np.array(draw(st.lists(st.integers(0, 5), min_size=6, max_size=6)), dtype=np.int32)
+    bounds = draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    keys = words(draw, st.integers(0, 2**64 - 1), 2)
+    return *ordered, keys, groups, *bounds, np.array([values], np.int64), np.array(flags, np.uint8).reshape(2, rows)
+
+
 INPUTS: dict[str, Callable[[], SearchStrategy[tuple[Any, ...]]]] = {
     "add_up": add_up,
+    "bounded_sums": contributions,
     "cheapest": nearest,
     "class_losses": class_losses,
     "closeness": closeness,
@@ -173,6 +204,7 @@ INPUTS: dict[str, Callable[[], SearchStrategy[tuple[Any, ...]]]] = {
     "ordered_closeness": ordered_closeness,
     "recursive": recursive,
     "roll_up": roll_up,
+    "rows_by_unit": units,
     "shares_outside": shares_outside,
     "small_classes": small_classes,
     "too_few": too_few,

@@ -220,7 +220,10 @@ def test_the_enclosure_of_an_acceptance_holds_its_probability(variance: Fraction
     plan = sampling_rejection.gaussian_plan(variance)
     most = (plan.farthest + plan.offset) // plan.step + 3
     proposed = share % (most + 1)
-    low, high = sampling_rejection.enclose(plan.exponents(np.array([proposed, -proposed])), plan.excess)
+    exponents = plan.exponents(np.array([proposed, -proposed]))
+    if plan.step * proposed - plan.offset <= plan.farthest:
+        assert 0 <= plan.exact_exponent(proposed) * 2**24 - int(exponents[0]) <= plan.excess
+    low, high = sampling_rejection.enclose(exponents, plan.excess)
     chance = laws.exp(plan.exact_exponent(proposed)) * 2**32
     assert low[0] == low[1] and high[0] == high[1]
     assert int(low[0]) <= chance <= int(high[0])

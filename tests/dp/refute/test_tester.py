@@ -254,3 +254,24 @@ def test_outputs_are_taken_apart_once() -> None:
     assert np.array_equal(outputs.column(("output", "[0]")).numbers, [1, math.nan, math.nan], equal_nan=True)
     keys = outputs.column(("the type of ", "output")).keys
     assert keys is not None and keys.tolist() == ["'tuple'", "'raised ValueError'", "'float'"]
+
+
+def _lists(rng: Any, database: int) -> list[str]:
+    return ["x"] * int(rng.choice([0, 0, 0, 0, 0, 1, 1, 1, 1, 2]) if database else rng.choice([0, 1]))
+
+
+def _gaps(rng: Any, database: int) -> float | None:
+    return None if not database and rng.random() < 0.001 else float(rng.integers(2))
+
+
+def _many_keys(rng: Any, database: int) -> dict[str, int]:
+    return {f"k{rng.integers(200)}": 1 for _ in range(30)}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "delta"), [(_lists, 0.2), (_gaps, 0.01), (_many_keys, 0.0)], ids=["lengths", "gaps", "many keys"]
+)
+def test_outputs_of_changing_shape_are_compared_alike_in_both_batches(mechanism: Any, delta: float) -> None:
+    """What is looked at must not depend on what else occurs in a batch: these claims are true."""
+    rng = np.random.default_rng(7)
+    assert not refute(lambda database: mechanism(rng, database), (1, 0), 1.0, delta, samples=3000).refuted

@@ -29,6 +29,8 @@ _WIDTH = 24
 _LONG = 200
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _ABSENT = object()
+#: The aspect that is everything an output says.
+_WHOLE: Path = ("the whole output",)
 
 
 class _Key(str):
@@ -68,21 +70,35 @@ class Column:
 
 
 class Outputs:
-    """A batch of outputs; `column(path)` gives an aspect of all of them, `paths` lists the aspects that occur."""
+    """A batch of outputs; `column(path)` gives an aspect of all of them, `paths` lists the aspects that occur.
 
-    def __init__(self, values: Sequence[Any] | NDArray[Any]) -> None:
+    Batches that are compared are made by `pair`, so that both are read in the same way and hold the same aspects: what is
+    looked at must be a function of the output alone, never of the batch it came in.
+    """
+
+    def __init__(self, values: Sequence[Any] | NDArray[Any], only: Sequence[Path] | None = None) -> None:
         self._columns: dict[Path, Column] = {}
         self.count = len(values)
-        table = _plain_numbers(values)
+        table = _plain_numbers(values) if only is None else None
         if table is None:
-            self._read(values)
+            self._read(values, _paths(values) if only is None else only)
         else:
             for path, numbers, floating in table:
                 self._columns[path] = Column(path, numbers, None, floating)
 
+    @classmethod
+    def pair(
+        cls, first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | NDArray[Any], like: Outputs | None = None
+    ) -> tuple[Outputs, Outputs]:
+        """Two batches with the same aspects: those that occur in either, or those of an earlier batch."""
+        if _plain_numbers(first) is not None and _plain_numbers(second) is not None:
+            return cls(first), cls(second)
+        only = _paths(first, second) if like is None else like.paths
+        return cls(first, only), cls(second, only)
+
     @property
     def paths(self) -> list[Path]:
-        """The aspects that occur in these outputs."""
+        """The aspects that are looked at in these outputs."""
         return list(self._columns)
 
     def column(self, path: Path) -> Column:
@@ -91,29 +107,36 @@ class Outputs:
             return self._columns[path]
         return Column(path, np.full(self.count, np.nan), np.full(self.count, "", dtype=object))
 
-    def _read(self, values: Sequence[Any] | NDArray[Any]) -> None:
-        """Column by column from Python objects; the first outputs decide nothing, every path counts until there are too many."""
-        cells: dict[Path, list[Any]] = {}
+    def _read(self, values: Sequence[Any] | NDArray[Any], paths: Sequence[Path]) -> None:
+        """Column by column from Python objects."""
+        cells: dict[Path, list[Any]] = {path: [_ABSENT] * self.count for path in paths if path != _WHOLE}
+        together = []
         for row, value in enumerate(values):
-            for path, leaf in value.parts if isinstance(value, Leaves) else _leaves(value):
+            said = []
+            for path, leaf in _parts(value):
                 held = cells.get(path)
-                if held is None:
-                    if len(cells) >= MOST_COLUMNS:
-                        continue
-                    held = cells[path] = []
-                if len(held) < row:
-                    held.extend([_ABSENT] * (row - len(held)))
-                if len(held) == row:
-                    held.append(leaf)
+                if held is not None:
+                    held[row] = leaf
+                said.append(f"{''.join(path)}: {_key(leaf)}")
+            together.append(_shortened("; ".join(said)))
         for path, held in cells.items():
-            held.extend([_ABSENT] * (self.count - len(held)))
             self._columns[path] = _column(path, held)
-        if len(cells) > 3:  # more than the value, its type and nothing else: what all of it says together
-            together = [
-                " ".join(parts) for parts in zip(*([_key(cell) for cell in held] for held in cells.values()), strict=True)
-            ]
-            whole = ("the whole output",)
-            self._columns[whole] = Column(whole, None, np.array(together, dtype=object))
+        self._columns[_WHOLE] = Column(_WHOLE, None, np.array(together, dtype=object))
+
+
+def _parts(value: Any) -> Iterator[tuple[Path, Any]]:
+    return iter(value.parts) if isinstance(value, Leaves) else _leaves(value)
+
+
+def _paths(*batches: Sequence[Any] | NDArray[Any]) -> list[Path]:
+    """The aspects that occur, by first appearance, until there are too many."""
+    found: dict[Path, None] = {}
+    for value in itertools.chain(*batches):
+        for path, _ in _parts(value):
+            if len(found) >= MOST_COLUMNS:
+                return list(found)
+            found[path] = None
+    return list(found)
 
 
 def kept(output: Any) -> Any:

@@ -162,11 +162,11 @@ def _staged(source: _Source, limit: int, epsilon: float, delta: float, confidenc
         if size <= source.count and found is not None:
             continue
         source.draw(size // 2 - source.count)
-        searched = [Outputs(values) for values in source.all()]
+        searched = Outputs.pair(*source.all())
         candidates = search(searched[0], searched[1], epsilon, delta, alarm)
         already = source.count
         source.draw(max(size - already, _FIRST))
-        fresh = [Outputs(values) for values in source.all(since=already)]
+        fresh = Outputs.pair(*source.all(since=already), like=searched[0])
         found = _tested(candidates, fresh[0], fresh[1], epsilon, delta, alarm, confidence, source)
         if found.refuted:
             return found
