@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 import sfumato as sf
-from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.measuring import flat_plan, run, split, tree_plan
 from sfumato.dp.sql.noise import Request, price
 from tests.dp.sql import brute_force as plain
@@ -294,3 +293,184 @@ def test_with_next_to_no_noise_the_answers_of_many_queries_are_those_of_a_plain_
     customers: list[dict[str, Any]], orders: list[dict[str, Any]], query: str
 ) -> None:
     check_answers(customers, _dyadic(orders, "amount"), query)
+
+
+# After the noise -----------------------------------------------------------------------------------------------------
+
+
+def _noisy_shop(**options: Any) -> sf.Session:
+    customers = [
+        {"customer_id": n, "city": ["Bern", "Basel", "Zürich", None][n % 4], "age": n, "income": 100.0 * n, "member": n % 3 == 0}
+        for n in range(60)
+    ]
+    return both(customers, [], **{**WIDE, "max_rows": 2, "max_groups": 2, **options})[0]
+
+
+_WHOLE = "SELECT city, COUNT(*) AS n, SUM(age) AS s, AVG(income) AS m FROM customers GROUP BY city"
+_HAVING = {
+    "COUNT(*) > 10": lambda r: r["n"] > 10,
+    "SUM(age) / COUNT(*) > 28": lambda r: r["n"] != 0 and r["s"] / r["n"] > 28,
+    "NOT (AVG(income) < 2000) OR city = 'Bern'": lambda r: not r["m"] < 2000 or r["city"] == "Bern",
+    "COUNT(*) BETWEEN 5 AND 14 AND city IN ('Bern', 'Basel')": lambda r: 5 <= r["n"] <= 14 and r["city"] in ("Bern", "Basel"),
+    "city IS NOT NULL AND CASE WHEN COUNT(*) > 12 THEN TRUE ELSE SUM(age) > 300 END": lambda r: r["n"] > 12 or r["s"] > 300,
+}
+_ORDER = {
+    "n DESC": lambda r: -r["n"],
+    "SUM(age), city": lambda r: (r["s"], r["city"]),
+    "3 DESC": lambda r: -r["s"],
+    "ABS(COUNT(*) - 12), city DESC": lambda r: (abs(r["n"] - 12), [-ord(c) for c in r["city"]]),
+}
+
+
+@pytest.mark.parametrize("having", _HAVING)
+@pytest.mark.parametrize("order", _ORDER)
+def test_having_order_and_limit_read_the_noisy_table_and_nothing_else(having: str, order: str) -> None:
+    # The same seed draws the same noise: the measurements are the same, in the same order.
+    whole = _noisy_shop().sql(_WHOLE, epsilon=2).table.to_pylist()
+    asked = _noisy_shop().sql(f"{_WHOLE} HAVING {having} ORDER BY {order} LIMIT 2 OFFSET 1", epsilon=2)
+    kept = sorted((row for row in whole if _HAVING[having](row)), key=_ORDER[order])
+    assert asked.table.to_pylist() == kept[1:3]
+
+
+def test_arithmetic_over_aggregates_is_that_of_the_noisy_numbers() -> None:
+    rows = _noisy_shop().sql(_WHOLE, epsilon=2).table.to_pylist()
+    query = (
+        "SELECT city, COUNT(*) AS n, SUM(age) AS s, AVG(income) AS m, 100.0 * COUNT(*) / SUM(age) AS p, COUNT(*) / 2 AS half, "
+        "SQRT(ABS(SUM(age))) AS r, NULLIF(COUNT(*), COUNT(*)) AS nothing, COALESCE(1 / (COUNT(*) - COUNT(*)), -1) AS gone, "
+        "GREATEST(COUNT(*), 10) AS g FROM customers GROUP BY city"
+    )
+    for row, got in zip(rows, _noisy_shop().sql(query, epsilon=2).table.to_pylist(), strict=True):
+        n, s = row["n"], row["s"]
+        assert [got[name] for name in ("city", "n", "s", "m")] == list(row.values())
+        assert got["p"] == pytest.approx(100 * n / s) and got["half"] == n / 2 and got["r"] == pytest.approx(math.sqrt(abs(s)))
+        assert got["nothing"] is None and got["gone"] == -1 and got["g"] == max(n, 10)
+
+
+def test_an_aggregate_that_is_named_twice_is_measured_once() -> None:
+    told = _noisy_shop().explain("SELECT COUNT(*) AS a, COUNT(*) AS b, AVG(age), SUM(age), AVG(AGE) FROM customers", epsilon=1)
+    assert [note.what for note in told.measurements].count("number of rows") == 2  # all rows; rows with an age
+    row = _noisy_shop().sql("SELECT COUNT(*) AS a, COUNT(*) AS b, 2 * COUNT(*) AS c FROM customers", epsilon=1).answer.rows[0]
+    assert row[0] == row[1] and row[2] == 2 * row[0]
+
+
+# Discovered keys -----------------------------------------------------------------------------------------------------
+
+
+def _coupons(units_per_coupon: dict[str, int], **options: Any) -> sf.Session:
+    users = iter(range(10**6))
+    rows = [{"user": next(users), "coupon": coupon} for coupon, units in units_per_coupon.items() for _ in range(units)]
+    schema = {"dataset": "t", "columns": {"user": {"role": "unit", "type": "integer"}, "coupon": {"type": "string"}}}
+    return sf.Session(sf.read(pa.Table.from_pylist(rows), schema=schema), budget=sf.ApproxDP(10**9, "0.5"), **options)
+
+
+def test_discovered_groups_of_many_units_are_shown_and_those_of_one_are_not() -> None:
+    # 300 groups of one unit at δ = 1e-9 in all: one is shown with probability below 1e-6. The noise of a count has
+    # scale 2: 200 units fall below the threshold of about 42 with probability e^-79.
+    few = {f"once {number}": 1 for number in range(300)}
+    asked = _coupons({"spring": 200, "summer": 200, **few}, seed=11)
+    answer = asked.sql("SELECT coupon, COUNT(*) AS n FROM t GROUP BY coupon", epsilon=1, delta="1e-9")
+    assert answer.table.column("coupon").to_pylist() == ["spring", "summer"]
+    assert answer.explanation.threshold is not None and answer.explanation.groups is None
+
+
+def test_a_group_appears_about_where_the_threshold_says() -> None:
+    query = "SELECT coupon, COUNT(DISTINCT user) AS n FROM t GROUP BY coupon"
+    threshold = _coupons({"a": 1}).explain(query, epsilon=1, delta="1e-6").threshold
+    assert threshold is not None
+    # At the threshold the chance is (1 + P(noise = 0)) / 2 = 0.73; of 200 groups fewer than 100 or more than 190 are
+    # shown with probability below 1e-9 (binomial).
+    at = {f"g{number:03}": threshold for number in range(200)}
+    shown = _coupons(at, seed=3).sql(query, epsilon=1, delta="1e-6").table.num_rows
+    assert 100 <= shown <= 190
+    assert _coupons(dict.fromkeys(at, threshold + 30), seed=3).sql(query, epsilon=1, delta="1e-6").table.num_rows == 200
+
+
+# One question, one digest --------------------------------------------------------------------------------------------
+
+
+def _digest(asked: sf.Session, query: str, keys: Any = None, version: str = "", **loss: Any) -> str:
+    from sfumato.dp.sql.identity import question_digest
+
+    bounds = asked._bounded(loss.pop("max_rows", None), loss.pop("max_groups", None))
+    question = asked._question(asked._parsed(query), keys)
+    return question_digest(question, price(question, Request.of(**(loss or {"epsilon": 1})), bounds), version, None)
+
+
+def test_the_same_question_in_other_letters_has_the_same_digest() -> None:
+    asked = both([], [])[0]
+    same = [
+        "SELECT city, COUNT(*) AS n FROM customers WHERE age > 30 GROUP BY city",
+        "select  city , count( * ) as n from customers where (age > 30) group by city",
+        "SELECT city, COUNT(1) AS n FROM customers WHERE age > 30 GROUP BY 1;",
+        "SELECT customers.city, COUNT(*) AS n FROM customers WHERE customers.age > 30 GROUP BY customers.city",
+        "SELECT c.city, COUNT(*) AS n FROM customers AS c WHERE c.age > 30 GROUP BY c.city -- a remark",
+    ]
+    assert len({_digest(asked, query) for query in same}) == 1
+
+
+_DIFFERENT = [
+    ("SELECT COUNT(*) AS n FROM customers", {}),
+    ("SELECT COUNT(*) AS n FROM orders", {}),
+    ("SELECT COUNT(*) AS n FROM customers WHERE age > 30", {}),
+    ("SELECT COUNT(*) AS n FROM customers WHERE age > 31", {}),
+    ("SELECT COUNT(*) AS n FROM customers WHERE age >= 31", {}),
+    ("SELECT COUNT(*) AS n FROM customers WHERE city = 'v70'", {}),
+    ("SELECT COUNT(*) AS n FROM customers WHERE city = 'v71'", {}),
+    ("SELECT COUNT(*) AS n FROM customers WHERE city = 'k71'", {}),
+    ("SELECT COUNT(*) AS n FROM customers WHERE city IN ('a', 'b')", {}),
+    ("SELECT COUNT(*) AS n FROM customers WHERE city IN ('a, b')", {}),
+    ("SELECT COUNT(*) AS n FROM customers", {"epsilon": 2}),
+    ("SELECT COUNT(*) AS n FROM customers", {"epsilon": 1, "max_rows": 2}),
+    ("SELECT COUNT(*) AS n FROM customers", {"rho": 1}),
+    ("SELECT COUNT(*) AS n FROM customers", {"version": "2"}),
+    ("SELECT city, COUNT(*) AS n FROM customers GROUP BY city", {}),
+    ("SELECT city, COUNT(*) AS n FROM orders GROUP BY city", {}),
+    ("SELECT city, COUNT(*) AS n FROM customers GROUP BY city", {"keys": {"city": ["Bern"]}}),
+    ("SELECT city, COUNT(*) AS n FROM customers GROUP BY city", {"keys": {"city": ["Basel"]}}),
+    ("SELECT city, COUNT(*) AS n FROM customers GROUP BY city", {"epsilon": 1, "max_groups": 2}),
+    ("SELECT city, COUNT(*) AS n FROM customers GROUP BY city LIMIT 1", {}),
+    ("SELECT city, COUNT(*) AS n FROM customers GROUP BY city LIMIT 1 OFFSET 1", {}),
+    ("SELECT city, COUNT(*) AS n FROM customers GROUP BY city ORDER BY n", {}),
+    ("SELECT city, COUNT(*) AS n FROM customers GROUP BY city ORDER BY n DESC", {}),
+    ("SELECT city, COUNT(*) AS n FROM customers GROUP BY city HAVING COUNT(*) > 1", {}),
+    ("SELECT city, COUNT(*) AS m FROM customers GROUP BY city", {}),
+    ("SELECT SUM(x) AS n FROM (SELECT age AS x, CLAMP(income, 0, 120) AS y FROM customers)", {}),
+    ("SELECT SUM(x) AS n FROM (SELECT CLAMP(CAST(age AS DOUBLE), 0, 120) AS x, CLAMP(income, 0, 120) AS y FROM customers)", {}),
+    ("SELECT SUM(x) AS n FROM (SELECT CLAMP(CAST(age AS DOUBLE), 0, 120) AS y, CLAMP(income, 0, 120) AS x FROM customers)", {}),
+    ("SELECT SUM(CLAMP(income, 0, 120)) AS n FROM customers", {}),
+    ("SELECT SUM(CLAMP(income, 0, 121)) AS n FROM customers", {}),
+    ("SELECT VAR_POP(age) AS n FROM customers", {}),
+    ("SELECT VAR_SAMP(age) AS n FROM customers", {}),
+    ("SELECT MEDIAN(age) AS n FROM customers", {}),
+    ("SELECT QUANTILE(age, 0.25) AS n FROM customers", {}),
+    ("SELECT COUNT(a.city) AS n FROM customers a JOIN orders b USING (customer_id)", {}),
+    ("SELECT COUNT(a.city) AS n FROM customers b JOIN orders a USING (customer_id)", {}),
+]
+
+
+def test_different_questions_have_different_digests() -> None:
+    asked = both([], [])[0]
+    digests: dict[str, int] = {}
+    for number, (query, options) in enumerate(_DIFFERENT):
+        digest = _digest(asked, query, **dict(options))
+        assert digest not in digests, (_DIFFERENT[digests[digest]], _DIFFERENT[number])
+        digests[digest] = number
+
+
+def test_orders_public_contents_and_column_names_are_part_of_the_question() -> None:
+    def session(columns: tuple[str, str], public: list[int], order: str | None) -> sf.Session:
+        schema = {"dataset": "t", "columns": {name: {"type": "integer", "bounds": [0, 9]} for name in (*columns, "o", "u")}}
+        table = pa.table({name: [1, 2] for name in (*columns, "o", "u")})
+        how = {"bounding": "truncate", "order": order} if order else {}
+        tables = {"t": sf.read(table, schema=schema)}
+        return sf.Session(tables, unit="u", public={"p": pa.table({"k": [1, 2], "w": public})}, budget=sf.PureDP(1), **how)
+
+    query = "SELECT COUNT(*) AS n FROM t JOIN p ON t.{0} = p.k WHERE {0} > 1"
+    asked = [
+        (session(("v8", "v9"), [1, 2], None), "v8"),
+        (session(("v8", "v9"), [1, 2], None), "v9"),
+        (session(("v8", "v9"), [1, 3], None), "v9"),
+        (session(("v8", "v9"), [1, 2], "o"), "v9"),
+        (session(("v8", "v9"), [1, 2], "v8"), "v9"),
+    ]
+    assert len({_digest(one, query.format(column)) for one, column in asked}) == len(asked)

@@ -17,6 +17,7 @@ from typing import Literal
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, LossGuarantee, PureDP
+from sfumato.dp.algorithms.stability import threshold as least_shown
 from sfumato.dp.sql.measurement import Measurement
 from sfumato.dp.sql.question import Question
 
@@ -129,7 +130,7 @@ def price(question: Question, request: Request, bounds: Bounds) -> Price:
     noises = {m.name: _noise(m, law, shares, groups, rows) for m in measurements}
     threshold = None
     if units is not None and request.delta is not None:
-        threshold = _threshold(noises[units].amount, request.delta / groups)
+        threshold = least_shown(noises[units].amount, request.delta, keys=groups)
     return Price(loss, noises, bounds, groups, threshold, units)
 
 
@@ -161,17 +162,6 @@ def _noise(measurement: Measurement, law: Law, share: Fraction, groups: int, row
     l2_squared = groups * change**2 * measurement.levels
     amount = Fraction(l1) / share if law == "laplace" else Fraction(l2_squared) / (2 * share)
     return Noise(law, amount, l1, l2_squared, measurement.step)
-
-
-def _threshold(scale: Fraction, delta: Fraction) -> int:
-    """The smallest count of units at which a group of one unit is shown with probability at most δ.
-
-    P(noise ≥ t) = r^t / (1 + r) for t at least 1 with r = e^(-1/scale); the result is checked upwards, so that rounding
-    can only raise it.
-    """
-    ratio = math.exp(-float(1 / scale))
-    reach = math.log(float(delta) * (1 + ratio)) / math.log(ratio) if ratio > 0 else 1.0
-    return 1 + max(math.ceil(reach * (1 + 1e-12) + 1e-9), 1)
 
 
 def _undeclared(question: Question) -> str:
