@@ -90,6 +90,11 @@ def one_thread() -> None:
     pa.set_io_thread_count(1)
 
 
+def all_threads() -> dict[str, str]:
+    """The environment for a child that may use its cores: without what `one_thread` sets."""
+    return {name: value for name, value in os.environ.items() if name not in _ONE_THREAD}
+
+
 def measure(case: Case, *, repeats: int | None = None) -> Result:
     """Run a case and judge it."""
     times = case.repeats if repeats is None else min(repeats, case.repeats)

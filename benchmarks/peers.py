@@ -1,7 +1,8 @@
-"""`make bench-peers`: the Python peers on the same input in the same run, taking turns with us; CPU seconds of both.
+"""`make bench-peers`: the Python peers on the same input in the same run, taking turns with us.
 
-pyCANON is in the environment of the tests; anjana and anonypy get environments of their own under `benchmarks/.peers`,
-because they pin other versions. A peer that cannot be installed or fails is reported and left out. Writes `peers.json`.
+pyCANON is in the environment of the tests; the others get environments of their own under `benchmarks/.peers`, because
+they pin other versions. A peer that cannot be installed or fails is reported and left out. Writes `peers.json`: CPU
+seconds of both, and wall time on two cores for questions about ten million rows.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ import subprocess
 import sys
 import venv
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks import adult, measuring
+from benchmarks import adult, measuring, sessions
 from benchmarks.adult import NoData
-from benchmarks.harness import HEADER, Case, line, measure, one_thread, row, summary, write
+from benchmarks.harness import HEADER, Case, all_threads, line, measure, one_thread, row, summary, write
 from benchmarks.run import warm
 
 PLACE = Path(__file__).with_name(".peers")
 RESULTS = Path(__file__).with_name("peers.json")
 ROWS = 30_162
+TASKS = Path(__file__).with_name("peer_tasks.py")
 STOP_AFTER_S = 300.0
 #: The names by which pyCANON offers the measures of `measuring.guarantees`, in that order.
 PYCANON = (
@@ -40,7 +43,12 @@ PYCANON = (
 
 
 #: What is installed for a peer.
-PACKAGES = {"anjana": ("anjana",), "anonypy": ("anonypy", "pandas>=2.2,<3")}  # anonypy does not say that it needs pandas
+PACKAGES = {
+    "anjana": ("anjana",),
+    "anonypy": ("anonypy", "pandas>=2.2,<3"),  # it does not say that it needs pandas
+    "opendp": ("opendp[polars]==0.16", "polars==1.36.1"),  # the plans of other versions cannot be read
+    "smartnoise": ("smartnoise-sql==1.0.10", "opendp<0.15", "pandas<3", "pyarrow"),
+}
 
 
 class PeerMissing(Exception):
@@ -50,26 +58,53 @@ class PeerMissing(Exception):
 class Peer:
     """A task of a peer; each call is a process of its own that reports its CPU seconds."""
 
+    reported = "cpu_s"
+    stop_after_s = STOP_AFTER_S
+
     def __init__(self, python: str, task: str, rows: int, argument: str = "") -> None:
-        script = Path(__file__).with_name("peer_tasks.py")
-        self._command = [python, str(script), task, str(rows), str(adult.folder()), argument]
+        self._command = [python, str(TASKS), task, str(rows), str(adult.folder()), argument]
         self.said: dict[str, Any] = {}
 
     def __call__(self) -> float:
         try:
-            done = subprocess.run(self._command, check=True, capture_output=True, text=True, timeout=STOP_AFTER_S)
+            done = subprocess.run(
+                self._command, check=True, capture_output=True, text=True, timeout=self.stop_after_s, env=self._environment()
+            )
         except subprocess.TimeoutExpired:
-            raise PeerMissing(f"not finished after {STOP_AFTER_S:g} s") from None
+            raise PeerMissing(f"not finished after {self.stop_after_s:g} s") from None
         except subprocess.CalledProcessError as error:
             reason = (error.stderr.strip().splitlines() or ["no message"])[-1]
             raise PeerMissing(f"failed: {reason}") from None
         self.said = json.loads(done.stdout.splitlines()[-1])
-        return float(self.said["cpu_s"])
+        return float(self.said[self.reported])
+
+    def _environment(self) -> dict[str, str] | None:
+        """As ours: one thread."""
+        return None
 
     def remark(self, ours: str) -> str:
         """What both found."""
         theirs = ", ".join(f"{name} {value:,}" for name, value in self.said.items() if name != "cpu_s")
         return f"peer: {theirs}; ours: {ours}"
+
+
+class QueryPeer(Peer):
+    """A question about a Parquet file; each call is a process of its own on two cores that reports its wall time."""
+
+    reported = "wall_s"
+    stop_after_s = 1200.0
+
+    def __init__(self, python: str, task: str, source: Path) -> None:
+        self._command = [python, str(TASKS), task, str(source)]
+        self.said = {}
+
+    def _environment(self) -> dict[str, str]:
+        return all_threads()
+
+    def beside(self, ours: dict[str, Any]) -> str:
+        """What wall times alone do not say."""
+        shown = [f"{told['cpu_s']:.1f} s of CPU, {told['peak_mb']:,.0f} MB" for told in (self.said, ours)]
+        return f"peer: {shown[0]}, {self.said['groups']:,} groups; ours: {shown[1]}; load {sessions.load()}"
 
 
 def environment(name: str) -> str:
@@ -145,18 +180,61 @@ def anonypy() -> Iterator[Case]:
         )
 
 
+def opendp() -> Iterator[Case]:
+    """Count and sum per city of at most ten rows of a user; ours adds the mean, and bounds by city."""
+    yield _question("OpenDP", "opendp", "theirs without the mean, 10 rows of a user wherever they are", bar=1.0, repeats=3)
+
+
+def smartnoise() -> Iterator[Case]:
+    """Count, sum and mean per city of at most five cities of a user."""
+    yield _question("SmartNoise", "smartnoise", "theirs reads the file into pandas and SQLite", bar=1 / 15, repeats=1)
+
+
+def _question(title: str, name: str, note: str, *, bar: float, repeats: int) -> Case:
+    peer = QueryPeer(environment(name), name, _visits())
+    told: dict[str, Any] = {}
+
+    def ours(_: Any) -> float:
+        told.update(sessions.answered(_visits(), 5))
+        return float(told["wall_s"])
+
+    return Case(
+        f"{title}, ten million rows, sums per city by user: wall time",
+        ours,
+        unit="s",
+        peer=peer,
+        bar=bar,
+        reports=True,
+        peer_reports=True,
+        check=lambda _: told["fault"],
+        remark=lambda _: peer.beside(told),
+        repeats=repeats,
+        warm_run=False,
+        note=note,
+    )
+
+
+@cache
+def _visits() -> Path:
+    """The rows of `queries`, made once a run."""
+    from benchmarks.queries import made
+
+    return made(PLACE / "visits.parquet", text=False)
+
+
 def _found(outcome: Any) -> str:
     details = outcome.details
     return f"rows {details['records'] - details['suppressed']:,}, classes {details['classes']:,}"
 
 
-PEERS: tuple[Callable[[], Iterator[Case]], ...] = (pycanon, anjana, anonypy)
+PEERS: tuple[Callable[[], Iterator[Case]], ...] = (pycanon, anjana, anonypy, opendp, smartnoise)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description="Measure the peers beside us.")
     parser.add_argument("--only", metavar="PATTERN", default="", help="cases whose name matches this regular expression")
+    parser.add_argument("--output", type=Path, help=f"where to write the results (default: {RESULTS.name} beside this file)")
     chosen = parser.parse_args(arguments)
     one_thread()
     warm()
@@ -171,8 +249,8 @@ def main(arguments: list[str] | None = None) -> int:
         except (PeerMissing, NoData) as missing:
             print(f"left out: {group.__name__}: {missing}", flush=True)
     print(f"\n{summary(results)}")
-    if not chosen.only:
-        write(results, RESULTS)
+    if chosen.output or not chosen.only:
+        write(results, chosen.output or RESULTS)
     return 0
 
 

@@ -180,14 +180,24 @@ def contributions(draw: DrawFn) -> tuple[Any, ...]:
     """What `rows_by_unit` returns, two bounds, a value and two conditions per row."""
     from sfumato.kernels.bounding import rows_by_unit
 
-    ordered = rows_by_unit.twin(*draw(units()))
-    rows = ordered[0].size
+    order, leaf, starts, seeds = rows_by_unit.twin(*draw(units()))
+    first = draw(st.integers(0, seeds.size))
+    last = draw(st.integers(first, seeds.size))
+    ordered = order, leaf, starts[first : last + 1], seeds[first:last]
+    rows = order.size
     values = draw(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=rows, max_size=rows))
     flags = draw(st.lists(st.integers(0, 1), min_size=2 * rows, max_size=2 * rows))
     groups = np.array(draw(st.lists(st.integers(0, 5), min_size=6, max_size=6)), dtype=np.int32)
     bounds = draw(st.integers(1, 4)), draw(st.integers(1, 4))
     keys = words(draw, st.integers(0, 2**64 - 1), 2)
-    return *ordered, keys, groups, *bounds, np.array([values], np.int64), np.array(flags, np.uint8).reshape(2, rows)
+    return (
+        *ordered,
+        keys,
+        groups,
+        *bounds,
+        np.array(values, np.int64).reshape(rows, 1),
+        np.array(flags, np.uint8).reshape(rows, 2),
+    )
 
 
 INPUTS: dict[str, Callable[[], SearchStrategy[tuple[Any, ...]]]] = {

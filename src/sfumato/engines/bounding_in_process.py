@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -187,45 +187,68 @@ def _counted(aggregate: Aggregate) -> tuple[Expression | None, Expression | None
     return (None if aggregate.function == "count_distinct" else aggregate.expression, aggregate.where)
 
 
-@dataclass
+class _Growing(Generic[_T]):
+    """Columns of numbers that grow in place, row by row beside each other; no second copy is ever made."""
+
+    def __init__(self, width: int, kind: type[_T]) -> None:
+        self._width = width
+        self._data: NDArray[_T] = np.empty(0, dtype=kind)
+        self._rows = 0
+
+    def add(self, columns: Sequence[NDArray[Any]], rows: int) -> None:
+        """Append as many rows of each column."""
+        end = self._rows + rows
+        if end * self._width > self._data.size:
+            self._data.resize(max(end, self._rows + self._rows // 8) * self._width, refcheck=False)
+        block = self._data[self._rows * self._width : end * self._width].reshape(rows, self._width)
+        for place, column in enumerate(columns):
+            block[:, place] = column
+        self._rows = end
+
+    def taken(self) -> NDArray[_T]:
+        """All rows; this object is empty afterwards."""
+        data, self._data = self._data, np.empty(0, dtype=self._data.dtype)
+        data.resize(self._rows * self._width, refcheck=False)
+        return data.reshape(self._rows, self._width)
+
+
 class _Rows:
     """The streamed rows, a batch at a time, in arrays that the kernel takes."""
 
-    layout: _Layout
-    size: int = 0
-    _low: list[NDArray[np.uint64]] = field(default_factory=list)
-    _high: list[NDArray[np.uint64]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._keys: list[list[pa.Array]] = [[] for _ in self.layout.names]
-        self._values: list[list[NDArray[np.int64]]] = [[] for _ in range(sum(1 + wide for wide in self.layout.wide))]
-        self._flags: list[list[NDArray[np.uint8]]] = [[] for _ in self.layout.flags]
+    def __init__(self, layout: _Layout) -> None:
+        self.layout = layout
+        self.size = 0
+        self._keys: list[list[pa.Array]] = [[] for _ in layout.names]
+        self._low = _Growing(1, np.uint64)
+        self._high = _Growing(1, np.uint64)
+        self._values = _Growing(sum(1 + wide for wide in layout.wide), np.int64)
+        self._flags = _Growing(len(layout.flags), np.uint8)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take the next rows."""
-        self.size += batch.num_rows
         streamed = iter(batch.columns)
         self._add_units(next(streamed))
         for chunks, kind in zip(self._keys, self.layout.kinds, strict=True):
             column = canonical_column(next(streamed), "key", kind)
             chunks.extend(c if pa.types.is_dictionary(c.type) else c.dictionary_encode() for c in column.chunks)
-        values, flags = iter(self._values), iter(self._flags)
+        values: list[NDArray[np.int64]] = []
+        flags: list[NDArray[np.bool_]] = []
         for wide in self.layout.wide:
             column = next(streamed)
-            parts = wide_words(column) if wide else (_filled(column),)
-            for part in parts:
-                next(values).append(part)
-            next(flags).append(column.is_valid().to_numpy(zero_copy_only=False).view(np.uint8))
-        for condition, chunks in zip(streamed, flags, strict=True):
-            chunks.append(condition.fill_null(False).to_numpy(zero_copy_only=False).view(np.uint8))
+            values += wide_words(column) if wide else (_filled(column),)
+            flags.append(_truth(column.is_valid()))
+        flags += [_truth(condition.fill_null(False)) for condition in streamed]
+        self._values.add(values, batch.num_rows)
+        self._flags.add(flags, batch.num_rows)
+        self.size += batch.num_rows
 
     def _add_units(self, column: pa.Array) -> None:
-        if not self.layout.by_digest:
-            self._low.append(_unit_words(column, self.layout.unit_kind))
-            return
-        both = _digest_words(column)
-        self._high.append(np.ascontiguousarray(both[:, 0]))
-        self._low.append(np.ascontiguousarray(both[:, 1]))
+        if self.layout.by_digest:
+            both = _digest_words(column)
+            self._high.add([both[:, 0]], len(column))
+            self._low.add([both[:, 1]], len(column))
+        else:
+            self._low.add([_unit_words(column, self.layout.unit_kind)], len(column))
 
     def codes(self) -> list[Coded]:
         """Keys and leaves in codes."""
@@ -238,15 +261,15 @@ class _Rows:
 
     def words(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The units, low and high half."""
-        return _joined(self._low), _joined(self._high)
+        return self._low.taken().reshape(-1), self._high.taken().reshape(-1)
 
     def values(self) -> NDArray[np.int64]:
-        """A row per summed word."""
-        return _stacked(self._values, self.size, np.int64)
+        """The words to sum of each row."""
+        return self._values.taken()
 
     def flags(self) -> NDArray[np.uint8]:
-        """A row per condition."""
-        return _stacked(self._flags, self.size, np.uint8)
+        """The conditions of each row."""
+        return self._flags.taken()
 
 
 def _leaves(plan: BoundedGroup, coded: Sequence[Coded], rows: int) -> tuple[NDArray[np.int32], NDArray[np.int32], Labels]:
@@ -328,8 +351,13 @@ def wide_words(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _filled(column: pa.Array) -> NDArray[np.int64]:
-    filled: NDArray[np.int64] = column.fill_null(0).to_numpy(zero_copy_only=False)
-    return np.ascontiguousarray(filled, dtype=np.int64)
+    filled: NDArray[np.int64] = (column.fill_null(0) if column.null_count else column).to_numpy(zero_copy_only=False)
+    return filled
+
+
+def _truth(column: pa.Array) -> NDArray[np.bool_]:
+    truth: NDArray[np.bool_] = column.to_numpy(zero_copy_only=False)
+    return truth
 
 
 def _unit_words(column: pa.Array, kind: Kind) -> NDArray[np.uint64]:
@@ -357,18 +385,3 @@ def _digest_words(column: pa.Array) -> NDArray[np.uint64]:
     begin = int(np.frombuffer(offset, dtype=np.int32)[text.offset])
     digits = _NIBBLES[np.frombuffer(data, dtype=np.uint8)[begin : begin + 32 * len(text)]]
     return ((digits[::2] << 4) | digits[1::2]).view(np.uint64).reshape(-1, 2)
-
-
-def _joined(chunks: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    whole = np.concatenate(chunks) if chunks else np.zeros(0, dtype=np.uint64)
-    chunks.clear()
-    return whole
-
-
-def _stacked(chunks: list[list[NDArray[_T]]], size: int, kind: type[_T]) -> NDArray[_T]:
-    whole = np.empty((len(chunks), size), dtype=kind)
-    for row, parts in enumerate(chunks):
-        if parts:
-            np.concatenate(parts, out=whole[row])
-        parts.clear()
-    return whole

@@ -3,7 +3,7 @@
 Rows are brought together by unit (a radix partition, then counting within it). Each row and each group of a unit has a
 pseudo-random priority, SplitMix64 of a key, the unit and a number; the smallest priorities are kept. Which rows are
 kept decides how representative a sum is and nothing about privacy, which rests on how many are kept, so that a fast
-generator is enough. Time depends on how many rows units have in how many groups, and on no value.
+generator is enough. Time depends on how many rows units have in how many groups, hardly on values: see decision 0006.
 Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 """
 
@@ -187,6 +187,7 @@ def _bounded_sums_numpy(
     flags: Flag,
 ) -> Sums:
     leaves = group_of_leaf.size
+    order, leaf, starts = order[starts[0] : starts[-1]], leaf[starts[0] : starts[-1]], starts - starts[0]
     sizes = np.diff(starts)
     unit = np.repeat(np.arange(sizes.size), sizes)
     seed = seeds[unit]
@@ -210,16 +211,16 @@ def _bounded_sums_numpy(
     kept[within] = _place_within(pair[within]) < rows
     kept &= chosen[pair]
     row, owner, leaf_of = order[kept], unit[kept], leaf[kept]
-    counts = np.zeros((flags.shape[0], leaves), dtype=np.int64)
-    units = np.zeros((flags.shape[0], leaves), dtype=np.int64)
-    for f in range(flags.shape[0]):
-        set_ = flags[f][row] != 0
+    counts = np.zeros((flags.shape[1], leaves), dtype=np.int64)
+    units = np.zeros((flags.shape[1], leaves), dtype=np.int64)
+    for f in range(flags.shape[1]):
+        set_ = flags[row, f] != 0
         counts[f] = np.bincount(leaf_of[set_], minlength=leaves)
         units[f] = _units_per_leaf(owner[set_], leaf_of[set_], leaves)
-    upper = np.zeros((values.shape[0], leaves), dtype=np.int64)
-    lower = np.zeros((values.shape[0], leaves), dtype=np.int64)
-    for v in range(values.shape[0]):
-        value = values[v][row]
+    upper = np.zeros((values.shape[1], leaves), dtype=np.int64)
+    lower = np.zeros((values.shape[1], leaves), dtype=np.int64)
+    for v in range(values.shape[1]):
+        value = values[row, v]
         np.add.at(upper[v], leaf_of, value >> 32)
         np.add.at(lower[v], leaf_of, value & 0xFFFFFFFF)
     kept_rows = np.bincount(leaf_of, minlength=leaves).astype(np.int64)
@@ -262,19 +263,20 @@ def bounded_sums(
     """Per leaf, over the kept rows: rows, units, per flag the rows and units where it is set, and the sums of the values
     in two halves (a sum is upper · 2^32 + lower).
 
-    The first four are what `rows_by_unit` returns; `keys` are two words, for rows and for groups. A row counts where its
-    leaf is, and `group_of_leaf` is the group to which that belongs. There must be fewer than 2^31 rows.
+    The first four are what `rows_by_unit` returns, or `starts` and `seeds` of some neighbouring units; `keys` are two
+    words, for rows and for groups. A row counts where its leaf is, and `group_of_leaf` is the group to which that
+    belongs. There must be fewer than 2^31 rows.
     """
     leaves = group_of_leaf.size
     units = starts.size - 1
     kept_rows = np.zeros(leaves, dtype=np.int64)
     kept_units = np.zeros(leaves, dtype=np.int64)
-    counts = np.zeros((flags.shape[0], leaves), dtype=np.int64)
-    flagged = np.zeros((flags.shape[0], leaves), dtype=np.int64)
-    upper = np.zeros((values.shape[0], leaves), dtype=np.int64)
-    lower = np.zeros((values.shape[0], leaves), dtype=np.int64)
-    last_unit = np.full((flags.shape[0] + 1, leaves), -1, dtype=np.int32)
-    all_rows = flags.shape[0]
+    counts = np.zeros((flags.shape[1], leaves), dtype=np.int64)
+    flagged = np.zeros((flags.shape[1], leaves), dtype=np.int64)
+    upper = np.zeros((values.shape[1], leaves), dtype=np.int64)
+    lower = np.zeros((values.shape[1], leaves), dtype=np.int64)
+    last_unit = np.full((flags.shape[1] + 1, leaves), -1, dtype=np.int32)
+    all_rows = flags.shape[1]
     all_groups = 1
     for i in range(leaves):
         all_groups = max(all_groups, group_of_leaf[i] + 1)
@@ -348,13 +350,13 @@ def bounded_sums(
             if last_unit[all_rows, place] != unit:
                 last_unit[all_rows, place] = unit
                 kept_units[place] += 1
-            for f in range(flags.shape[0]):
-                if flags[f, row]:
+            for f in range(flags.shape[1]):
+                if flags[row, f]:
                     counts[f, place] += 1
                     if last_unit[f, place] != unit:
                         last_unit[f, place] = unit
                         flagged[f, place] += 1
-            for v in range(values.shape[0]):
-                upper[v, place] += values[v, row] >> 32
-                lower[v, place] += values[v, row] & 0xFFFFFFFF
+            for v in range(values.shape[1]):
+                upper[v, place] += values[row, v] >> 32
+                lower[v, place] += values[row, v] & 0xFFFFFFFF
     return kept_rows, kept_units, counts, flagged, upper, lower
