@@ -125,9 +125,7 @@ def open_book(
     opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     if amount is None:
         return opened, opened
-    if not opened.accounts(dataset):
-        opened.grant(dataset, analyst, amount)
-    elif opened.remaining(dataset, analyst) is None:
+    if not opened.first_grant(dataset, analyst, amount) and opened.remaining(dataset, analyst) is None:
         raise BudgetRefused(
             f"no budget was granted to '{analyst}' on dataset '{dataset}', and a session cannot grant itself one. "
             "The owner grants it with: sfumato ledger grant"

@@ -17,7 +17,8 @@ from sfumato.dp.sql.noise import Request
 from sfumato.dp.sql.parse import parse_expression, without_alias
 
 if TYPE_CHECKING:
-    from sfumato.dp.session import QueryAnswer, Session
+    from sfumato.dp.query_answer import QueryAnswer
+    from sfumato.dp.session import Session
     from sfumato.dp.sql.explanation import Explanation
 
 

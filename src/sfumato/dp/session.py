@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,17 +23,17 @@ from sfumato.core.params import parameters
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
+from sfumato.data.schema import Column, Role
 from sfumato.dp.book import open_book
 from sfumato.dp.outcomes import private_outcome
+from sfumato.dp.query_answer import BatchCost, QueryAnswer
 from sfumato.ledger.amounts import LossAmount
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from sqlglot import exp
 
     from sfumato.dp.algorithms.base import Algorithm
     from sfumato.dp.frame import Frame
-    from sfumato.dp.sql.answer import AnswerTable
     from sfumato.dp.sql.explanation import Explanation
     from sfumato.dp.sql.noise import Bounds, Price, Request
     from sfumato.dp.sql.paid_bounds import PaidBounds
@@ -45,60 +45,6 @@ ARGUMENT = (
     "each unit's contribution is bounded before aggregation, sums are of integers on a fixed grid, and exact integer noise "
     "is scaled to the largest change that one unit can make; what follows is post-processing"
 )
-
-
-@dataclass(frozen=True)
-class QueryAnswer:
-    """A noisy answer: the `table` asked for, standard errors, what it cost, and where that is entered.
-
-    `repeated` says that the question was answered before: the same numbers, at no cost.
-    """
-
-    explanation: Explanation
-    outcome: Outcome[Any] = field(repr=False)
-    entry: str | None = None
-    repeated: bool = False
-    answer: AnswerTable = field(repr=False, kw_only=True)
-
-    @property
-    def table(self) -> pa.Table:
-        """What was asked for, as an Arrow table."""
-        return self.answer.table()
-
-    @property
-    def errors(self) -> pa.Table:
-        """Standard errors, column by column; empty for keys."""
-        return self.answer.error_table()
-
-    def margins(self, confidence: float = 0.95) -> pa.Table:
-        """How far each number may be off, at a confidence."""
-        return self.answer.margin_table(confidence)
-
-    @property
-    def loss(self) -> LossGuarantee:
-        """What the question costs (nothing when it is repeated)."""
-        return self.explanation.loss
-
-    def to_pandas(self) -> Any:
-        """The table as a pandas DataFrame."""
-        return self.table.to_pandas()
-
-    def __repr__(self) -> str:
-        return f"QueryAnswer({len(self.answer.rows)} rows, columns {', '.join(self.answer.names)})"
-
-
-@dataclass(frozen=True)
-class BatchCost:
-    """What several questions cost together, and each of them."""
-
-    explanations: tuple[Explanation, ...]
-    total: LossGuarantee
-
-    def __iter__(self) -> Any:
-        return iter(self.explanations)
-
-    def __len__(self) -> int:
-        return len(self.explanations)
 
 
 class Session:
@@ -275,11 +221,14 @@ class Session:
         known = self._catalogue.table(table or next(iter(self._tables)))
         if known.data is None:
             raise ParameterError(f"'{known.name}' is a public table; an algorithm protects a private one")
+        data = _with_unit(known.data, known.unit)
+        # A run on no rows meets every refusal that depends on schema and parameters, before anything is charged.
+        algorithm.run(_without_rows(data), randomness=default("refusals first"))
         loss = algorithm.loss()
         asked = {"method": {"name": algorithm.name, **algorithm.parameters()}, "run": secrets.token_hex(16)}
         reservation = self._book.reserve(self.dataset, self.analyst, LossAmount.of(loss), digest(asked))
         self._book.draw(reservation)
-        outcome = algorithm.run(known.data, randomness=default(self._seed), progress=progress)
+        outcome = algorithm.run(data, randomness=default(self._seed), progress=progress)
         stored = self._book.commit(reservation, {"artefact": asked["method"], "sha256": result_digest(outcome.result)})
         details = {**outcome.details, "ledger_entry": stored.entry or None, "dataset": self.dataset}
         return replace(outcome, details=details)
@@ -377,6 +326,24 @@ def _named(data: Microdata | Mapping[str, Microdata]) -> dict[str, Microdata]:
         raise ParameterError("data is a table from sf.read: sf.Session(sf.read(frame, schema=…), …)")
     named = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", data.schema.dataset) is not None
     return {data.schema.dataset if named else "data": data}
+
+
+def _with_unit(data: Microdata, unit: str | None) -> Microdata:
+    """The data under a schema whose unit is the session's."""
+    if unit == data.schema.unit or unit is None:
+        return data
+    changed: dict[str, Role] = dict.fromkeys(data.schema.with_role("unit"), "plain")
+    changed[unit] = "unit"
+    columns = dict(data.schema.columns)
+    for name, role in changed.items():
+        columns[name] = columns.get(name, Column()).model_copy(update={"role": role})
+    return data.with_schema(data.schema.replace(columns=columns))
+
+
+def _without_rows(data: Microdata) -> Microdata:
+    from sfumato.engines.memory import MemoryRelation
+
+    return replace(data, relation=MemoryRelation(data.relation.schema().empty_table()))
 
 
 def _dataset(tables: Mapping[str, Microdata]) -> str:

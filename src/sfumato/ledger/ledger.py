@@ -134,6 +134,16 @@ class Ledger:
         _check_names(dataset=dataset, analyst=analyst)
         return self._open_account(dataset, analyst, loss)
 
+    def first_grant(self, dataset: str, analyst: str, loss: LossAmount) -> bool:
+        """Grant only where nobody was granted anything on the dataset yet; True when this was the first."""
+        _check_names(dataset=dataset, analyst=analyst)
+        with self._store.writing() as tables:
+            if tables.accounts(dataset):
+                return False
+            self._append(tables, "grant", dataset, {"loss": loss.to_mapping()}, analyst=analyst)
+            tables.replace_account(None, opened(dataset, analyst, loss, tables.spends(dataset, analyst)))
+            return True
+
     def cap(self, dataset: str, loss: LossAmount) -> Entry:
         """Set the most that everybody together may ever spend on the dataset; replaces an earlier cap.
 

@@ -495,7 +495,7 @@ _ODD: dict[str, list[tuple[Any, ...]] | None] = {
     "SELECT SUM(age) FROM (SELECT * RENAME (age AS old) FROM customers)": None,
     "SELECT SUM(age) FROM (SELECT age FROM customers) TABLESAMPLE (1 PERCENT)": None,
     "SELECT SUM(age) FROM ((SELECT age FROM customers) LIMIT 1)": None,
-    "SELECT COUNT(*) FROM ((SELECT customer_id FROM customers) AS a JOIN orders AS b ON a.customer_id = b.customer_id) AS q": None,
+    "SELECT COUNT(*) FROM ((SELECT customer_id FROM customers) AS a JOIN orders AS b USING (customer_id)) AS q": None,
     "(SELECT city, COUNT(*) AS n FROM customers GROUP BY city) ORDER BY n DESC LIMIT 1": None,
     "SELECT SUM(age) FROM (SELECT customer_id, income, age FROM customers) AS q(customer_id, age, income)": None,
     "WITH q(customer_id, age, income) AS (SELECT customer_id, income, age FROM customers) SELECT SUM(age) FROM q": None,
@@ -521,7 +521,7 @@ _ODD: dict[str, list[tuple[Any, ...]] | None] = {
     "SELECT 'ab' * COUNT(*) AS x FROM customers": None,
     'SELECT COUNT(*), "\x00aggregate nope" FROM customers': None,
     'SELECT COUNT(*), "\x00key 3" FROM customers': None,
-    'SELECT SUM(CLAMP(n, 0, 3)) FROM (SELECT customer_id, COUNT(*) + "\x00aggregate z" AS n FROM orders GROUP BY customer_id)': None,
+    'SELECT SUM(CLAMP(n, 0, 3)) FROM (SELECT customer_id, COUNT(*) + "\x00aggregate z" AS n FROM orders GROUP BY 1)': None,
     "SELECT COUNT(*) FROM customers WHERE city = '\ud800'": None,
     "SELECT COUNT(SUBSTR(city)) FROM customers": None,
     "SELECT COUNT(WIDTH_BUCKET(age)) FROM customers": None,
@@ -535,7 +535,7 @@ _ODD: dict[str, list[tuple[Any, ...]] | None] = {
 }
 
 
-@pytest.mark.parametrize("query", _ODD)
+@pytest.mark.parametrize("query", _ODD, ids=[f"{n} {ascii(text)[1:40]}" for n, text in enumerate(_ODD)])
 def test_an_odd_question_is_answered_as_sql_says_or_refused(query: str) -> None:
     asked = both(_PEOPLE, _BOUGHT, **WIDE)[0]
     expected = _ODD[query]
@@ -558,7 +558,7 @@ def test_a_tiny_loss_is_answered_or_refused(query: str, epsilon: str) -> None:
     assert all(note.margin > 1e10 for note in told.measurements)
 
 
-@pytest.mark.parametrize("values", [[1, 2], [["a"]], ["\ud800"], ["a\x00b"], [b"x"], [float("nan")]])
+@pytest.mark.parametrize("values", [[1, 2], [["a"]], ["\ud800"], ["a\x00b"], [b"x"], [float("nan")]], ids=range(6))
 def test_keys_that_do_not_fit_are_refused_before_anything_is_spent(values: list[Any]) -> None:
     asked = both(_PEOPLE, _BOUGHT)[0]
     before = asked.remaining()
@@ -580,15 +580,15 @@ def test_dates_in_having_are_compared_as_dates() -> None:
 def test_a_nested_expression_is_not_written_out_exponentially() -> None:
     asked = both([], [])[0]
     for query in (
-        "SELECT SUM(" + "ABS(" * 12 + "age" + ")" * 12 + ") FROM customers",
-        "SELECT SUM(LEAST(" + ", ".join(["age", "income"] * 6) + ")) FROM customers",
-        "SELECT SUM(" + "COALESCE(" * 14 + "age" + ", income)" * 14 + ") FROM customers",
+        "SELECT SUM(" + "ABS(" * 6 + "age" + ")" * 6 + ") FROM customers",
+        "SELECT SUM(LEAST(" + ", ".join(["age", "income"] * 3) + ")) FROM customers",
+        "SELECT SUM(" + "COALESCE(" * 9 + "age" + ", income)" * 9 + ") FROM customers",
     ):
         try:
             question = asked._question(asked._parsed(query), None)
         except SfumatoError:
             continue
-        assert _nodes(question.measurements[0].expression, 20_000) < 20_000
+        assert _nodes(question.measurements[0].expression, 1000) < 1000
 
 
 def _nodes(expression: Any, limit: int) -> int:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.core.errors import BudgetRefused, ParameterError, Unsupported
+from sfumato.core.errors import BudgetRefused, ParameterError, SfumatoError, Unsupported
 from sfumato.dp.sql.measuring import flat_plan, run
 from sfumato.dp.sql.noise import Request, price
 from sfumato.ledger.amounts import LossAmount
@@ -251,6 +251,51 @@ class TestPostProcessing:
         assert answers[0].outcome.details["private"] is False and "demonstration" in answers[0].outcome.details["randomness"]
         fresh = sf.Session(people(ROWS), budget=sf.PureDP(1)).sql("SELECT COUNT(*) AS n FROM people", epsilon=1)
         assert fresh.outcome.details["private"] is True
+
+
+class TestIdentity:
+    SCHEMA = {"dataset": "t", "columns": {name: {"type": "integer", "bounds": [0, 9]} for name in "ab"}}
+
+    def digests(self, *queries: str, **options: Any) -> list[bool]:
+        asked = sf.Session(sf.read(pa.table({"a": [1], "b": [2]}), schema=self.SCHEMA), budget=sf.PureDP(100), **options)
+        return [asked.sql(query, epsilon=1).repeated for query in queries]
+
+    def test_columns_that_change_their_names_are_told_apart(self) -> None:
+        first = "SELECT SUM(x) AS s FROM (SELECT a AS x, b AS y FROM t)"
+        second = "SELECT SUM(x) AS s FROM (SELECT a AS y, b AS x FROM t)"
+        assert self.digests(first, second) == [False, False]
+
+    def test_constants_and_conditions_are_told_apart(self) -> None:
+        texts = [f"SELECT COUNT(*) AS n FROM t WHERE a > {bound}" for bound in (1, 2, 3)]
+        assert (
+            self.digests(*texts, "SELECT COUNT(*) AS n FROM t WHERE b > 1", "SELECT COUNT(*) AS m FROM t WHERE a > 1")
+            == [False] * 5
+        )
+
+    def test_spelling_is_not(self) -> None:
+        assert self.digests("SELECT SUM(a) AS s FROM t", "select  sum( A ) as s from T -- again") == [False, True]
+
+
+class TestReleasing:
+    def test_a_refused_algorithm_costs_nothing(self) -> None:
+        asked = sf.Session(people(ROWS), budget=sf.PureDP(1))
+        with pytest.raises(SfumatoError):
+            asked.release(sf.dp.PrivateHistogram(columns=("user_id",), epsilon=1))
+        assert asked.remaining() == LossAmount.pure(1)
+
+    def test_an_artefact_is_charged_for_the_unit_of_the_session(self, tmp_path: Path) -> None:
+        columns = {name: {**entry, "role": "plain"} for name, entry in PEOPLE["columns"].items()}
+        plain = people(ROWS).with_schema(sf.Schema.parse({**PEOPLE, "columns": columns}))
+        asked = sf.Session(plain, ledger=tmp_path / "ledger.db", unit="user_id", budget=sf.PureDP(1))
+        outcome = asked.release(sf.dp.PrivateHistogram(columns=("city",), epsilon="0.5"))
+        assert outcome.claimed[0].unit == "user_id" and outcome.details["ledger_entry"]
+        assert asked.remaining() == LossAmount.pure("0.5")
+
+    def test_only_the_first_session_grants_itself_a_budget(self, tmp_path: Path) -> None:
+        with sf.Ledger.open(tmp_path / "ledger.db") as ledger:
+            assert ledger.first_grant("people", "a", LossAmount.pure(1))
+            assert not ledger.first_grant("people", "b", LossAmount.pure(1))
+            assert ledger.verify().ok and len(ledger.accounts("people")) == 1
 
 
 class TestBuilder:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
+from collections.abc import Callable
 from typing import Any
+
+from sqlglot import exp
 
 from sfumato.core.certificate import canonical, plain
 from sfumato.core.params import parameters
+from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.question import Question
 
@@ -15,14 +20,15 @@ from sfumato.dp.sql.question import Question
 def question_digest(question: Question, priced: Price, version: str, seed: int | str | None) -> str:
     """What is computed from what, at which cost and bounds, on which version of the data."""
     tables = {name: table_digest(table.rows) for name, table in question.tables.items() if table.rows is not None}
+    spelled = _placeholders(question)
     asked = {
         "format": 1,
-        "rows": _renumbered(repr((question.rows.plan, question.rows.unit))),
-        "keys": _renumbered(repr(question.keys)),
-        "measurements": _renumbered(repr(question.measurements)),
-        "shown": [[column.name, column.expression.sql()] for column in question.shown],
-        "having": None if question.having is None else question.having.sql(),
-        "order": [[o.expression.sql(), o.descending, o.nulls_first] for o in question.order],
+        # Numbered together: a measurement must keep pointing at the same column of the rows.
+        "computed": _renumbered(repr((question.rows.plan, question.rows.unit, question.keys, question.measurements))),
+        "statistics": [repr(statistic) for statistic in question.statistics.values()],
+        "shown": [[column.name, spelled(column.expression)] for column in question.shown],
+        "having": None if question.having is None else spelled(question.having),
+        "order": [[spelled(o.expression), o.descending, o.nulls_first] for o in question.order],
         "limit": [question.limit, question.offset],
         "loss": plain({"name": priced.loss.name, **parameters(priced.loss)}),
         "noise": sorted(f"{name} {noise.law} {noise.amount}" for name, noise in priced.noises.items()),
@@ -34,6 +40,16 @@ def question_digest(question: Question, priced: Price, version: str, seed: int |
     return digest(asked)
 
 
+def _placeholders(question: Question) -> Callable[[exp.Expression], str]:
+    """Expressions over groups with aggregates by number, so that it does not matter how the query spelled them."""
+    numbers = {PLACEHOLDER + text: f"#{number}" for number, text in enumerate(question.statistics)}
+
+    def renamed(node: exp.Expression) -> exp.Expression:
+        return exp.column(numbers[node.name], quoted=True) if isinstance(node, exp.Column) and node.name in numbers else node
+
+    return lambda expression: expression.transform(renamed).sql()
+
+
 def _renumbered(text: str) -> str:
     """Names of computed columns by first appearance, so that equal questions read equal."""
     seen: dict[str, str] = {}
@@ -41,17 +57,21 @@ def _renumbered(text: str) -> str:
 
 
 def digest(value: Any) -> str:
+    """The digest of plain data."""
     return hashlib.sha256(canonical(plain(value))).hexdigest()
 
 
 def table_digest(table: Any) -> str:
-    digest = hashlib.sha256()
+    """The digest of a table's values; what is no number counts as missing, as it is when written."""
+    found = hashlib.sha256()
     for name in table.column_names:
-        digest.update(repr((name, table.column(name).to_pylist())).encode())
-    return digest.hexdigest()
+        cells = (None if isinstance(cell, float) and math.isnan(cell) else cell for cell in table.column(name).to_pylist())
+        found.update(repr((name, list(cells))).encode())
+    return found.hexdigest()
 
 
 def result_digest(result: Any) -> str:
+    """The digest of an artefact."""
     if hasattr(result, "column_names"):
         return table_digest(result)
     return digest(result)

@@ -1,0 +1,70 @@
+"""What a session returns: a noisy table with its errors, what it cost, and where that is entered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.core.outcome import Outcome
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sfumato.dp.sql.answer import AnswerTable
+    from sfumato.dp.sql.explanation import Explanation
+
+
+@dataclass(frozen=True)
+class QueryAnswer:
+    """A noisy answer: the `table` asked for, standard errors, what it cost, and where that is entered.
+
+    `repeated` says that the question was answered before: the same numbers, at no cost.
+    """
+
+    explanation: Explanation
+    outcome: Outcome[Any] = field(repr=False)
+    entry: str | None = None
+    repeated: bool = False
+    answer: AnswerTable = field(repr=False, kw_only=True)
+
+    @property
+    def table(self) -> pa.Table:
+        """What was asked for, as an Arrow table."""
+        return self.answer.table()
+
+    @property
+    def errors(self) -> pa.Table:
+        """Standard errors, column by column; empty for keys."""
+        return self.answer.error_table()
+
+    def margins(self, confidence: float = 0.95) -> pa.Table:
+        """How far each number may be off, at a confidence."""
+        return self.answer.margin_table(confidence)
+
+    @property
+    def loss(self) -> LossGuarantee:
+        """What the question costs (nothing when it is repeated)."""
+        return self.explanation.loss
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas DataFrame."""
+        return self.table.to_pandas()
+
+    def __repr__(self) -> str:
+        return f"QueryAnswer({len(self.answer.rows)} rows, columns {', '.join(self.answer.names)})"
+
+
+@dataclass(frozen=True)
+class BatchCost:
+    """What several questions cost together, and each of them."""
+
+    explanations: tuple[Explanation, ...]
+    total: LossGuarantee
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return iter(self.explanations)
+
+    def __len__(self) -> int:
+        return len(self.explanations)
