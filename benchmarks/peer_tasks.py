@@ -1,8 +1,9 @@
 """What the peers do, run by the interpreter of their own environment: prints CPU seconds and findings as JSON.
 
 `python peer_tasks.py TASK ROWS ADULT_FOLDER [ARGUMENT]`. Table and hierarchies are in memory before the clock starts,
-and a run on the first few hundred rows goes before. `python peer_tasks.py QUERY PARQUET_FILE` is one question about a
-file, on two cores: modules are imported before the clock starts, the file is opened after it, and nothing goes before.
+and a run on the first few hundred rows goes before. `python peer_tasks.py QUERY PARQUET_FILE [ARGUMENT]` is one
+question about a file, on two cores: modules are imported before the clock starts, the file is opened after it, and
+nothing goes before.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ def anonypy(frame: Any, folder: Path, argument: str) -> Work:
     return lambda: library.Preserver(coded, quasi, SENSITIVE).anonymize_k_anonymity(k=5), said
 
 
-def opendp() -> Callable[[str], int]:
-    """Count and sum per city, declared cities, ten rows of a user at most."""
+def opendp(numbers: str) -> Callable[[str], int]:
+    """Count and sum per city, declared cities, ten rows of a user at most; incomes as reals or as whole numbers."""
     import opendp.prelude as dp
     import polars as pl
 
@@ -83,16 +84,17 @@ def opendp() -> Callable[[str], int]:
             split_evenly_over=1,
             margins=[dp.polars.Margin(max_length=10_000_000, max_groups=1000)],
         )
-        # whole numbers: here their sums take half the noise and half the time of reals
-        income = pl.col("income").cast(int).fill_null(0).dp.sum((0, 200_000))
+        reals = pl.col("income").fill_null(0.0).fill_nan(0.0).dp.sum((0.0, 200_000.0))
+        whole = pl.col("income").cast(int).fill_null(0).dp.sum((0, 200_000))
+        income = reals if numbers == "reals" else whole
         question = context.query().truncate_per_group(10).group_by("city").agg(dp.len(), income).with_keys(cities)
         return len(question.release().collect())
 
     return asked
 
 
-def smartnoise() -> Callable[[str], int]:
-    """Count, sum and mean per city, five cities of a user at most; no city is withheld."""
+def smartnoise(argument: str) -> Callable[[str], int]:
+    """Count, sum and mean per city, five rows of a user at most; no city is withheld."""
     import pandas as pd
     from snsql import Privacy, from_df
 
@@ -113,16 +115,21 @@ def smartnoise() -> Callable[[str], int]:
 
 
 TASKS: dict[str, Callable[[Any, Path, str], Work]] = {"anjana": anjana, "anonypy": anonypy, "pycanon": pycanon}
-QUERIES: dict[str, Callable[[], Callable[[str], int]]] = {"opendp": opendp, "smartnoise": smartnoise}
+QUERIES: dict[str, Callable[[str], Callable[[str], int]]] = {"opendp": opendp, "smartnoise": smartnoise}
 
 
-def ask(name: str, source: str) -> None:
+def ask(name: str, source: str, argument: str = "") -> None:
     """One question, from the file to the answer."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
-    asked = QUERIES[name]()
-    begin, used = time.perf_counter(), time.process_time()
+    asked = QUERIES[name](argument)
+    begin, imported = time.perf_counter(), time.process_time()
     groups = asked(source)
-    told = {"wall_s": time.perf_counter() - begin, "cpu_s": time.process_time() - used, "groups": groups}
+    told = {
+        "wall_s": time.perf_counter() - begin,
+        "cpu_s": time.process_time() - imported,
+        "import_cpu_s": imported,
+        "groups": groups,
+    }
     # what getrusage says would include the process that started this one
     resident = Path("/proc/self/status").read_text(encoding="ascii").split("VmHWM:")[1].split()[0]
     print(json.dumps({**told, "peak_mb": int(resident) * 1024 / 1e6}))
