@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
-from sfumato.engines.canonical import ARROW_TYPES, canonical_column
+from sfumato.engines.canonical import ARROW_TYPES, canonical_column, plain_numbers
 from sfumato.engines.expressions import And, Choose, Column, Expression, IsMissing, Kind, Literal, Not, Scrambled, kind_of
 from sfumato.engines.memory import Coded, encode
 from sfumato.engines.plan import (
@@ -351,13 +351,11 @@ def wide_words(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _filled(column: pa.Array) -> NDArray[np.int64]:
-    filled: NDArray[np.int64] = (column.fill_null(0) if column.null_count else column).to_numpy(zero_copy_only=False)
-    return filled
+    return plain_numbers(column.fill_null(0) if column.null_count else column)
 
 
 def _truth(column: pa.Array) -> NDArray[np.bool_]:
-    truth: NDArray[np.bool_] = column.to_numpy(zero_copy_only=False)
-    return truth
+    return plain_numbers(column)
 
 
 def _unit_words(column: pa.Array, kind: Kind) -> NDArray[np.uint64]:
@@ -369,7 +367,7 @@ def _unit_words(column: pa.Array, kind: Kind) -> NDArray[np.uint64]:
         flat = flat.cast(pa.int32()).cast(pa.int64())
     elif kind != "integer":
         flat = flat.view(pa.int64())
-    return np.ascontiguousarray(flat.to_numpy(zero_copy_only=False), dtype=np.int64).view(np.uint64)
+    return np.ascontiguousarray(plain_numbers(flat), dtype=np.int64).view(np.uint64)
 
 
 _NIBBLES = np.zeros(256, dtype=np.uint8)

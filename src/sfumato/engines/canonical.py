@@ -8,10 +8,12 @@ zero is zero.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from sfumato.core.errors import SourceError
 from sfumato.engines.expressions import Kind
@@ -98,6 +100,17 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
         column = column.unify_dictionaries()
     combined = column.combine_chunks()
     return combined.combine_chunks() if isinstance(combined, pa.ChunkedArray) else combined
+
+
+def plain_numbers(array: pa.Array) -> NDArray[Any]:
+    """The numbers or truth values of an array without gaps, as they lie in memory.
+
+    `to_numpy` would import pandas where it is installed, which takes longer than a small question.
+    """
+    if pa.types.is_boolean(array.type):
+        bits = np.frombuffer(array.buffers()[1], dtype=np.uint8) if len(array) else np.zeros(0, np.uint8)
+        return np.unpackbits(bits, count=array.offset + len(array), bitorder="little")[array.offset :].view(np.bool_)
+    return np.from_dlpack(array) if len(array) else np.zeros(0, dtype=array.type.to_pandas_dtype())
 
 
 def decoded_table(table: pa.Table) -> pa.Table:

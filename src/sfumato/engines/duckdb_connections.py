@@ -97,15 +97,16 @@ class Connections:
     def _lock(self, connection: duckdb.DuckDBPyConnection, spill: str) -> None:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET python_enable_replacements = false")
-        connection.execute("SET temp_directory = $1", [spill])
+        # Written out rather than bound: DuckDB imports pandas, where there is one, to bind a parameter.
+        connection.execute(f"SET temp_directory = {_text(spill)}")
         if self._threads is not None:
-            connection.execute("SET threads = $1", [self._threads])
+            connection.execute(f"SET threads = {int(self._threads)}")
         if self._memory_limit is not None:
-            connection.execute("SET memory_limit = $1", [self._memory_limit])
+            connection.execute(f"SET memory_limit = {_text(str(self._memory_limit))}")
         readable = [str(path.resolve()) for path in (*self._files, *self._databases.values())]
         logs = [f"{path.resolve()}.wal" for path in self._databases.values()]
         if readable:
-            connection.execute("SET allowed_paths = $1", [readable + logs])
+            connection.execute(f"SET allowed_paths = [{', '.join(map(_text, readable + logs))}]")
         connection.execute("SET autoinstall_known_extensions = false")
         connection.execute("SET autoload_known_extensions = false")
         connection.execute("SET enable_external_access = false")
@@ -120,14 +121,17 @@ def catalogue_name(path: Path, taken: Sequence[str] = ()) -> str:
 def _attach(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> None:
     import duckdb
 
-    quoted = str(path.resolve()).replace("'", "''")
     try:
-        connection.execute(f"ATTACH '{quoted}' AS {_identifier(name)} (READ_ONLY)")
+        connection.execute(f"ATTACH {_text(str(path.resolve()))} AS {_identifier(name)} (READ_ONLY)")
     except duckdb.Error as error:
         raise SourceError(
             f"'{path}' cannot be opened as a DuckDB database ({type(error).__name__}). "
             "Another process may have it open for writing, or it is no DuckDB file."
         ) from None
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
 
 
 def _identifier(name: str) -> str:

@@ -18,7 +18,7 @@ from sfumato.core.errors import MissingColumn, SchemaError, Unsupported, all_at_
 from sfumato.data.recoding import SUPPRESSED, RecodingTable
 from sfumato.data.relation import COUNT, UNITS, WEIGHT
 from sfumato.engines import class_queries
-from sfumato.engines.canonical import canonical, canonical_column, canonical_type, kind_of_type, one_array
+from sfumato.engines.canonical import canonical, canonical_column, canonical_type, kind_of_type, one_array, plain_numbers
 from sfumato.kernels.grouping import group_columns
 
 if TYPE_CHECKING:
@@ -304,8 +304,7 @@ def encode(column: pa.ChunkedArray) -> Coded:
 
 def _filled(indices: pa.Array, missing: int) -> NDArray[np.int32]:
     filled = indices if indices.null_count == 0 else indices.fill_null(missing)
-    codes: NDArray[np.int32] = filled.to_numpy(zero_copy_only=False)
-    return np.ascontiguousarray(codes, dtype=np.int32)
+    return np.ascontiguousarray(plain_numbers(filled), dtype=np.int32)
 
 
 def _in_codes_of(other: Coded, own: Coded) -> tuple[NDArray[np.int32], int]:

@@ -59,16 +59,12 @@ def _opened(request: pytest.FixtureRequest, folder: Path, table: pa.Table, schem
         url = request.getfixturevalue("postgres_url")
         write_table(table, url, table_name=name)
         return sf.read(url, schema=schema, table=name)
+    from sfumato.engines.canonical import canonical
+    from sfumato.engines.spark import for_spark, spark_schema
+
     spark = request.getfixturevalue("spark")
-    return sf.read(spark.createDataFrame(table.to_pandas(), schema=_spark_schema(table)), schema=schema)
-
-
-def _spark_schema(table: pa.Table) -> Any:
-    from sfumato.engines.canonical import kind_of_type
-    from sfumato.engines.spark import spark_schema
-
-    kinds = [kind_of_type(given) for given in table.schema.types]
-    return spark_schema(table.column_names, kinds)
+    clean = canonical(table)
+    return sf.read(spark.createDataFrame(for_spark(clean), schema=spark_schema(clean)), schema=schema)
 
 
 @functools.cache

@@ -6,12 +6,14 @@ its own unit a public table may match at most once, or one record would become s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
+from sfumato.dp.sql.term import Term
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 
@@ -42,21 +44,32 @@ def joined(left: Rows, right: Rows, join: exp.Join, lowering: Lowering) -> Rows:
         on.append((_plan_column(one), _plan_column(other)))
     # A missing value equals nothing in SQL; plans match missing with missing, so that it must not be on both sides.
     known = e.And(tuple(e.Not(e.IsMissing(e.Column(name))) for name in dict.fromkeys(name for _, name in on)))
-    plan = p.Join(left_plan, p.Filter(right_plan, known), tuple(dict.fromkeys(on)), kind)
+    right_plan = p.Filter(right_plan, known)
     matched = {theirs: mine for mine, theirs in on}
+    copies: dict[str, str] = {}
+    if kind == "left":
+        # The plan drops the right side's keys, and after a LEFT JOIN they are not the left side's: unmatched ones are missing.
+        copies = {name: lowering.fresh("v") for name in matched}
+        kept = [p.Named(name, e.Column(name)) for name in p.columns(right_plan)]
+        right_plan = p.Project(right_plan, (*kept, *(p.Named(copy, e.Column(name)) for name, copy in copies.items())))
+    plan = p.Join(left_plan, right_plan, tuple(dict.fromkeys(on)), kind)
     columns = [*left.columns]
     for column in right.columns:
-        held = _plan_column(column)
-        if held in matched:
+        if kind == "left":
+            columns.append(replace(column, term=_perhaps(column.term, copies)))
+        elif (held := _plan_column(column)) in matched:
             one = next(c for c in left.columns if isinstance(c.term.expression, e.Column) and _plan_column(c) == matched[held])
             columns.append(replace(column, term=one.term))
-        elif kind == "left":
-            values = column.term.values
-            term = column.term if values is None else replace(column.term, values=tuple(dict.fromkeys((*values, None))))
-            columns.append(replace(column, term=term))
         else:
             columns.append(column)
     return replace(left, plan=plan, columns=tuple(columns), private=left.private or right.private, table=None)
+
+
+def _perhaps(term: Term, copies: Mapping[str, str]) -> Term:
+    """A column of the right side of a LEFT JOIN, which may be missing."""
+    if isinstance(term.expression, e.Column) and term.expression.name in copies:
+        term = replace(term, expression=e.Column(copies[term.expression.name]))
+    return term if term.values is None else replace(term, values=tuple(dict.fromkeys((*term.values, None))))
 
 
 def _kind(join: exp.Join) -> Literal["inner", "left"]:

@@ -58,7 +58,7 @@ class Grid:
 
 def on_grid(term: Term, *, centred: bool) -> Grid:
     """A bounded number as an integer per row; whole numbers stay exact, others are rounded to a power of two."""
-    term = bounded(term)
+    raw, term = term, bounded(term)
     if term.low is None or term.high is None:
         raise Unsupported("an unbounded number cannot be summed")  # callers say more, see `needs_bounds`
     low, high = term.low, term.high
@@ -70,7 +70,8 @@ def on_grid(term: Term, *, centred: bool) -> Grid:
             return _rounded(as_number(term), low, high, centred=centred)
         moved = term if centre == 0 else arithmetic("-", term, constant(int(centre)))
         return Grid(moved.expression, Fraction(1), max(int(limit), 1), centre)
-    return _rounded(as_number(term), low, high, centred=centred)
+    # Around the middle the fixed point clamps to both bounds by itself, and clamping twice costs time on every row.
+    return _rounded(raw if centred and raw.kind == "number" else as_number(term), low, high, centred=centred)
 
 
 def _rounded(term: Term, low: Fraction, high: Fraction, *, centred: bool) -> Grid:

@@ -40,7 +40,7 @@ class StatisticPlan:
         name = {"avg": "AVG", "sum": "SUM", "min": "MIN", "max": "MAX", "quantile": "QUANTILE"}.get(asked.function, "VAR")
         if not term.numeric:
             raise Unsupported(f"{name} needs a number, not a {term.kind}")
-        term = bounded(term)
+        raw, term = term, bounded(term)
         if term.low is None or term.high is None:
             raise needs_bounds(name, term)
         if asked.function in ("min", "max", "quantile"):
@@ -49,14 +49,14 @@ class StatisticPlan:
             grid = on_grid(term, centred=False)
             total = self._add(Measurement("", "sum", grid.expression, condition, grid.limit, grid.step))
             return Statistic("sum", total=total, step=grid.step, whole=grid.step == 1 and term.kind == "integer")
-        return self._moments(asked, term, condition)
+        return self._moments(asked, raw, condition)
 
-    def _moments(self, asked: Asked, term: Term, condition: e.Expression | None) -> Statistic:
-        grid = on_grid(term, centred=True)
+    def _moments(self, asked: Asked, raw: Term, condition: e.Expression | None) -> Statistic:
+        grid, term = on_grid(raw, centred=True), bounded(raw)
         total = self._add(Measurement("", "sum", grid.expression, condition, grid.limit, grid.step))
         made = Statistic(
             asked.function,
-            count=self._rows(term.expression, condition),
+            count=self._rows(raw.expression, condition),
             total=total,
             step=grid.step,
             centre=grid.centre,
