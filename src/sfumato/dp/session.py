@@ -359,4 +359,7 @@ def _dataset(tables: Mapping[str, Microdata]) -> str:
 def _values(name: str, values: Sequence[Any]) -> tuple[Value, ...]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence) or not values:
         raise ParameterError(f"keys: give '{name[:60]}' a list of values")
-    return tuple(dict.fromkeys(values))
+    try:
+        return tuple(dict.fromkeys(values))
+    except TypeError:
+        raise ParameterError(f"keys: the values of '{name[:60]}' are single values, not lists") from None

@@ -140,7 +140,8 @@ def test_margins_that_are_told_beforehand_hold(law: str) -> None:
 def test_the_margin_of_a_count_covers_by_the_exact_law(epsilon: str) -> None:
     asked, _ = _people()
     question, priced = _priced(asked, "SELECT COUNT(*) AS n FROM people", Request.of(epsilon=epsilon))
-    table = AnswerTable(("n",), ("integer",), ("laplace",), ((5,),), ((priced.noises["m0"].deviation,),))
+    noise = priced.noises["m0"]
+    table = AnswerTable(("n",), ("integer",), (f"{noise.law} {noise.amount} {noise.step}",), ((5,),), ((noise.deviation,),))
     ratio = math.exp(-float(Fraction(epsilon)))
     told = explain(question, priced, 0.95).columns[0].margin
     for margin in (told, table.margin_table(0.95).column("n")[0].as_py()):

@@ -9,7 +9,7 @@ from typing import Literal
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.parse import function_name
+from sfumato.dp.sql.parse import function_name, refuse_clauses
 
 Function = Literal[
     "count", "count_distinct", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "min", "max", "quantile"
@@ -72,7 +72,11 @@ def taken_out(node: exp.Expression, found: dict[str, Asked]) -> exp.Expression:
     return made
 
 
+_SAID = {"this", "expression", "expressions", "big_int", "quantile"}
+
+
 def _asked(node: exp.Expression) -> Asked:
+    refuse_clauses(node, _SAID, function_name(node))
     if isinstance(node, exp.Filter):
         inner = _asked(node.this)
         if inner.where is not None:

@@ -9,6 +9,7 @@ import datetime
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.grouping import KEY
 from sfumato.dp.sql.measurement import BRANCHING
 from sfumato.dp.sql.measuring import Measured
-from sfumato.dp.sql.noise import Price
+from sfumato.dp.sql.noise import Noise, Price
 from sfumato.dp.sql.post import Cell, evaluate
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.statistics import Floats, Statistic
@@ -98,12 +99,12 @@ class AnswerTable:
 
         require(0 < confidence < 1, "confidence lies between 0 and 1")
         normal = NormalDist().inv_cdf((1 + confidence) / 2)
-        laplace = math.log(1 / (1 - confidence)) / math.sqrt(2)
         columns = []
         for place, law in enumerate(self.laws):
-            factor = laplace if law == "laplace" else normal
             errors = [row[place] for row in self.errors]
-            columns.append(pa.array([None if error is None else error * factor for error in errors], pa.float64()))
+            known = None if not law else _noise(law).margin(confidence)
+            margins = [None if error is None else error * normal if known is None else known for error in errors]
+            columns.append(pa.array(margins, pa.float64()))
         return pa.Table.from_arrays(columns, names=list(self.names))
 
 
@@ -206,9 +207,16 @@ def _law(question: Question, price: Price, expression: Any) -> str:
     from sqlglot import exp
 
     if not (isinstance(expression, exp.Column) and expression.name.startswith(PLACEHOLDER)):
-        return "gaussian"
+        return ""
     statistic = question.statistics[expression.name.removeprefix(PLACEHOLDER)]
-    return price.noises[statistic.parts[0]].law if statistic.linear else "gaussian"
+    noise = price.noises[statistic.parts[0]]
+    return f"{noise.law} {noise.amount} {noise.step}" if statistic.linear else ""
+
+
+def _noise(law: str) -> Noise:
+    """The noise of a count or sum, from how the answer keeps it: law, amount, worth of a step."""
+    name, amount, step = law.split(" ")
+    return Noise("laplace" if name == "laplace" else "gaussian", Fraction(amount), 0, 0, Fraction(step))
 
 
 def _kind(question: Question, expression: Any, cells: Sequence[Cell]) -> str:

@@ -135,6 +135,8 @@ def _known(stored: Field, described: Column) -> KnownColumn:
         low, high = (exact(bound, "bounds") for bound in described.bounds)
         if stored.kind != "number":
             low, high = Fraction(-((-low) // 1)), Fraction(high // 1)
+            if low > high:
+                return KnownColumn(stored, hint="no whole number lies between its bounds")
     listed = described.domain if described.domain is not None else described.order
     values = None if listed is None else _values(listed, stored.kind)
     return KnownColumn(stored, low, high, values)

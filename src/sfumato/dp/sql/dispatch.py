@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.parse import function_name
-from sfumato.dp.sql.term import Term
+from sfumato.dp.sql.term import LONGEST, Term, written_size
 
 #: Resolves a column reference of the query.
 Resolve: TypeAlias = Callable[[exp.Column], Term]
@@ -69,12 +69,48 @@ def lower(node: exp.Expression, resolve: Resolve) -> Term:
     if found is None and isinstance(node, exp.Anonymous):
         found = _NAMED.get(str(node.this).upper())
     if found is not None:
-        return found(node, resolve)
+        _refuse_extras(node)
+        try:
+            term = found(node, resolve)
+        except (KeyError, AttributeError, TypeError, ValueError, OverflowError):
+            raise Unsupported(f"{function_name(node)} is not written as expected; check its arguments") from None
+        if written_size(term.expression) > LONGEST:
+            raise Unsupported("the expression is too long or too deeply nested; compute parts of it in a sub-query")
+        return term
     if isinstance(node, exp.AggFunc):
         raise Unsupported(
             f"{function_name(node)} stands where a value of one row is needed; aggregates belong in SELECT or HAVING"
         )
     raise Unsupported(f"{function_name(node)} is not supported: {_REASONS.get(type(node), _ELSE)}")
+
+
+#: What each node may say; anything else would be passed over in silence, and is refused.
+_SAID: Mapping[type[exp.Expression], frozenset[str]] = {
+    exp.Column: frozenset({"table"}),
+    exp.Literal: frozenset({"is_string"}),
+    exp.Between: frozenset({"low", "high"}),
+    exp.Case: frozenset({"ifs", "default"}),
+    exp.If: frozenset({"true", "false"}),
+    exp.Cast: frozenset({"to"}),
+    exp.TryCast: frozenset({"to", "safe"}),
+    exp.Div: frozenset({"typed", "safe"}),
+    exp.Round: frozenset({"decimals"}),
+    exp.WidthBucket: frozenset({"min_value", "max_value", "num_buckets"}),
+    exp.Substring: frozenset({"start", "length"}),
+    exp.TimestampTrunc: frozenset({"unit"}),
+    exp.DateTrunc: frozenset({"unit"}),
+    exp.Least: frozenset({"ignore_nulls"}),
+    exp.Greatest: frozenset({"ignore_nulls"}),
+    exp.Coalesce: frozenset({"is_nvl", "is_null"}),
+}
+_ALWAYS = frozenset({"this", "expression", "expressions"})
+
+
+def _refuse_extras(node: exp.Expression) -> None:
+    allowed = _ALWAYS | _SAID.get(type(node), frozenset())
+    extra = [name for name, value in node.args.items() if value and name not in allowed]
+    if extra:
+        raise Unsupported(f"{function_name(node)} with '{extra[0].strip('_').upper()}' is not supported")
 
 
 def constant_of(term: Term, where: str) -> Fraction:

@@ -180,7 +180,7 @@ def _power(node: exp.Pow, resolve: Resolve) -> Term:
 @rule(exp.WidthBucket)
 def _bucket(node: exp.WidthBucket, resolve: Resolve) -> Term:
     """WIDTH_BUCKET as in the standard: 0 below, 1 … n inside, n + 1 above."""
-    term = as_number(lower(node.this, resolve))
+    term = as_number(bounded(lower(node.this, resolve)))
     low, high, count = (
         constant_of(lower(node.args[key], resolve), "WIDTH_BUCKET") for key in ("min_value", "max_value", "num_buckets")
     )

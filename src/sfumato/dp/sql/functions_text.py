@@ -70,6 +70,8 @@ def _like(node: exp.Like, resolve: Resolve) -> Term:
 
 @rule(exp.ILike)
 def _ilike(node: exp.ILike, resolve: Resolve) -> Term:
+    if not (isinstance(node.expression, exp.Literal) and node.expression.is_string):
+        raise Unsupported("ILIKE takes a text and a constant pattern of letters, % and _")
     lowered = exp.Like(this=exp.Lower(this=node.this), expression=exp.Literal.string(str(node.expression.this).lower()))
     return _like(lowered, resolve)
 

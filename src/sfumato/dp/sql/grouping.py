@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -51,6 +52,33 @@ class Ordering:
     nulls_first: bool
 
 
+#: What a declared value of each kind of key is.
+_VALUES: Mapping[Kind, type] = {"string": str, "integer": int, "boolean": bool, "date": datetime.date}
+
+
+def _fitting(label: str, values: tuple[Value, ...], kind: Kind) -> tuple[Value, ...]:
+    """Declared values of a key, or a refusal where they cannot be values of it."""
+    for value in values:
+        right = isinstance(value, _VALUES.get(kind, object)) and not isinstance(value, datetime.datetime)
+        if isinstance(value, bool) and kind != "boolean":
+            right = False
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            right = False
+        if isinstance(value, str) and ("\x00" in value or not value.isprintable() and _broken(value)):
+            right = False
+        if not right and value is not None:
+            raise Unsupported(f"keys: '{label[:60]}' holds a {kind}, and one of the values given for it is not")
+    return values
+
+
+def _broken(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
 class Grouping:
     """The keys of the outer query, and expressions over groups."""
 
@@ -65,7 +93,11 @@ class Grouping:
         for node in group_nodes(select):
             plain, label = self._key_node(without_alias(node))
             term = bounded(lower(plain, rows.resolve))
-            values = declared.get(label, possible_values(term) if term.values is None else term.values)
+            if self._text(plain) in self.nodes:
+                continue
+            values = possible_values(term)
+            if label in declared:
+                values = _fitting(label, declared[label], term.kind)
             if term.kind not in ("string", "integer", "boolean", "date"):
                 raise Unsupported(
                     f"a {term.kind} cannot be a grouping key; group by WIDTH_BUCKET(x, low, high, n), FLOOR(x / 10), "
@@ -107,6 +139,19 @@ class Grouping:
             node = aliased[node.name]
         return self._placed(taken_out(self._with_keys(node), found))
 
+    def condition(self, node: exp.Expression, found: dict[str, Asked]) -> exp.Expression:
+        """The condition of HAVING."""
+        made = self.over_groups(node, found)
+        if check(made, self._kind) not in ("boolean", None):
+            raise Unsupported("HAVING needs a condition")
+        return made
+
+    def _kind(self, placeholder: str) -> str:
+        """What stands behind a placeholder."""
+        if placeholder.startswith(KEY):
+            return {"integer": "number"}.get(kind := self.keys[int(placeholder.removeprefix(KEY))].kind, kind)
+        return "number"
+
     def _is_key(self, node: exp.Expression) -> bool:
         try:
             return self._text(node) in self.nodes
@@ -141,7 +186,7 @@ class Grouping:
         """A column of the answer."""
         node = item.this if isinstance(item, exp.Alias) else item
         made = self._placed(taken_out(self._with_keys(node), found))
-        check(made)
+        check(made, self._kind)
         named = item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else node.sql().lower()
         return Shown(named, made)
 
@@ -156,5 +201,5 @@ class Grouping:
         else:
             named = [column for column in shown if isinstance(node, exp.Column) and not node.table and column.name == node.name]
             made = named[0].expression if named else self.over_groups(node, found)
-        check(made)
+        check(made, self._kind)
         return Ordering(made, bool(entry.args.get("desc")), bool(entry.args.get("nulls_first")))

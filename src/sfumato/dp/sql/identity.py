@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -23,8 +22,9 @@ def question_digest(question: Question, priced: Price, version: str, seed: int |
     spelled = _placeholders(question)
     asked = {
         "format": 1,
-        # Numbered together: a measurement must keep pointing at the same column of the rows.
-        "computed": _renumbered(repr((question.rows.plan, question.rows.unit, question.keys, question.measurements))),
+        "primary": question.primary,
+        # Names of computed columns are numbered in the order of the query, so that equal questions read equal.
+        "computed": repr((question.rows.plan, question.rows.unit, question.keys, question.measurements)),
         "statistics": [repr(statistic) for statistic in question.statistics.values()],
         "shown": [[column.name, spelled(column.expression)] for column in question.shown],
         "having": None if question.having is None else spelled(question.having),
@@ -48,12 +48,6 @@ def _placeholders(question: Question) -> Callable[[exp.Expression], str]:
         return exp.column(numbers[node.name], quoted=True) if isinstance(node, exp.Column) and node.name in numbers else node
 
     return lambda expression: expression.transform(renamed).sql()
-
-
-def _renumbered(text: str) -> str:
-    """Names of computed columns by first appearance, so that equal questions read equal."""
-    seen: dict[str, str] = {}
-    return re.sub(r"'([vk]\d+)'", lambda match: seen.setdefault(match[1], f"'{match[1][0]}#{len(seen)}'"), text)
 
 
 def digest(value: Any) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
+from sfumato.dp.sql.parse import refuse_clauses
 from sfumato.dp.sql.term import Term
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 def joined(left: Rows, right: Rows, join: exp.Join, lowering: Lowering) -> Rows:
     """Both sides joined."""
+    refuse_clauses(join, {"this", "on", "using", "side", "kind", "method"}, "JOIN")
     kind = _kind(join)
     if right.private and not left.private and kind == "inner":
         left, right = right, left

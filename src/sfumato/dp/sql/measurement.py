@@ -88,7 +88,8 @@ def _rounded(term: Term, low: Fraction, high: Fraction, *, centred: bool) -> Gri
     if limit * scale >= 2**61:
         raise Unsupported("the bounds of a summed column are beyond 2^61; declare tighter ones")
     moved = term.expression if centre == 0 else e.Arithmetic("-", term.expression, e.Literal(float(centre)))
-    largest = int((Fraction(limit) * scale + Fraction(1, 2)) // 1)
+    # From 2^52 on, adding a half rounds in floating point, and may round up.
+    largest = int((Fraction(limit) * scale + Fraction(1, 2)) // 1) + (limit * scale >= 2**51)
     return Grid(e.FixedPoint(moved, scale, limit), step, max(largest, 1), centre)
 
 

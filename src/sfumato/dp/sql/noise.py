@@ -65,6 +65,10 @@ class Request:
         for name, value in amounts.items():
             if value <= 0:
                 raise ParameterError(f"{name} must be above 0")
+            if name != "delta" and not Fraction(1, 10**9) <= value <= 10**15:
+                raise ParameterError(f"{name} must lie between 1e-9 and 1e15")
+            if name == "delta" and value < Fraction(1, 10**100):
+                raise ParameterError("delta must be at least 1e-100; leave it out for pure ε")
         if amounts.get("delta", 0) >= 1:
             raise ParameterError("delta must be below 1; it should be far below 1 over the number of people")
         return cls(**amounts)
@@ -93,9 +97,9 @@ class Noise:
         if self.law == "gaussian":
             reach = self.deviation * NormalDist().inv_cdf((1 + confidence) / 2)
             return math.ceil(reach) * float(self.step)
+        # P(|x| > t) = 2 r^(t+1) / (1 + r) with r = e^(-1/scale)
         ratio = math.exp(-float(1 / self.amount))
-        # P(|x| > t) = 2 r^(t+1) / (1 + r)
-        reach = math.log((1 - confidence) * (1 + ratio) / 2) / math.log(ratio) - 1 if ratio > 0 else 0.0
+        reach = -float(self.amount) * math.log((1 - confidence) * (1 + ratio) / 2) - 1
         return max(math.ceil(reach - 1e-9), 0) * float(self.step)
 
 
@@ -130,6 +134,8 @@ def price(question: Question, request: Request, bounds: Bounds) -> Price:
     noises = {m.name: _noise(m, law, shares, groups, rows) for m in measurements}
     threshold = None
     if units is not None and request.delta is not None:
+        if noises[units].amount > 10**12:
+            raise Unsupported("the loss is too small to discover keys; ask with a larger ε or declare the keys")
         threshold = least_shown(noises[units].amount, request.delta, keys=groups)
     return Price(loss, noises, bounds, groups, threshold, units)
 

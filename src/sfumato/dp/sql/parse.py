@@ -27,6 +27,7 @@ def parse(text: str) -> exp.Select:
         raise Unsupported("the query is empty; ask with a SELECT")
     if len(text) > LONGEST:
         raise Unsupported(f"the query is longer than {LONGEST:,} characters")
+    _check_characters(text)
     _check_depth(text)
     try:
         statements = [entry for entry in sqlglot.parse(text, dialect="duckdb") if entry is not None]
@@ -40,6 +41,7 @@ def parse(text: str) -> exp.Select:
         raise Unsupported("ask one question at a time: the text holds several statements")
     statement = statements[0]
     while isinstance(statement, (exp.Paren, exp.Subquery)):
+        refuse_clauses(statement, {"this"}, "a query in parentheses")
         statement = statement.this
     if isinstance(statement, exp.SetOperation):
         raise Unsupported("UNION, INTERSECT and EXCEPT are not supported; ask the parts as separate questions")
@@ -70,6 +72,22 @@ def check_size(tree: exp.Expression) -> None:
         if depth > 4 * DEEPEST:
             raise Unsupported("the query is too deeply nested")
         pending.extend((child, depth + 1) for child in node.iter_expressions())
+
+
+def refuse_clauses(node: exp.Expression, allowed: set[str], what: str) -> None:
+    """Refuse whatever a node says beyond what is read of it."""
+    extra = [name for name, value in node.args.items() if value and name not in allowed]
+    if extra:
+        raise Unsupported(f"{what} with {extra[0].strip('_').upper()} is not supported")
+
+
+def _check_characters(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Unsupported("the query is not valid Unicode text") from None
+    if "\x00" in text:
+        raise Unsupported("the query contains the character NUL")
 
 
 def _check_depth(text: str) -> None:

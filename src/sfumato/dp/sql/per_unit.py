@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.aggregates import PLACEHOLDER, Asked, taken_out
+from sfumato.dp.sql.aggregates import PLACEHOLDER, Asked, is_aggregate, taken_out
 from sfumato.dp.sql.functions import lower
 from sfumato.dp.sql.parse import without_alias
 from sfumato.dp.sql.term import EXACT, Term, as_number, bounded
@@ -73,7 +73,7 @@ def per_unit_rows(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
         plan = p.Filter(plan, held.expression)
     outputs, visible = [p.Named(unit, e.Column(unit))], []
     for item, node in shown:
-        key = next((k for k in keys if _same(k, item)), None)
+        key = _key_of(item, keys, rows)
         if key is not None:
             term = replace(bounded(key.term), expression=e.Column(named[key.name]))
         else:
@@ -98,17 +98,19 @@ def _keys(select: exp.Select, rows: Rows) -> tuple[list[Visible], list[exp.Expre
         nodes = list(items)
     else:
         nodes = group_nodes(select)
-    keys = []
-    for number, node in enumerate(nodes):
+    keys: list[Visible] = []
+    for node in nodes:
         plain = without_alias(node)
+        aliased = next((i for i in items if isinstance(plain, exp.Column) and not plain.table and i.alias == plain.name), None)
+        if aliased is not None and not any(c.name.lower() == plain.name.lower() for c in rows.columns):
+            plain = without_alias(aliased)  # a column of the rows comes before an alias of the same name
         if isinstance(plain, exp.Column):
-            aliased = next((i for i in items if i.alias == plain.name and not isinstance(without_alias(i), exp.Column)), None)
-            if aliased is None:
-                held = rows.find(plain)
-                keys.append(Visible(node.alias_or_name, f"{number}", held.term, held.unit))
-                continue
-            plain = without_alias(aliased)
-        keys.append(Visible(plain.sql(), f"{number}", lower(plain, rows.resolve), False))
+            held = rows.find(plain)
+            term, unit = held.term, held.unit
+        else:
+            term, unit = lower(plain, rows.resolve), False
+        if not any(key.term.expression == term.expression for key in keys):
+            keys.append(Visible("", f"{len(keys)}", term, unit))
     return keys, items
 
 
@@ -130,11 +132,13 @@ def group_nodes(select: exp.Select) -> list[exp.Expression]:
     return found
 
 
-def _same(key: Visible, item: exp.Expression) -> bool:
+def _key_of(item: exp.Expression, keys: list[Visible], rows: Rows) -> Visible | None:
+    """The key that an item of SELECT shows: whatever it is called, the same expression over rows."""
     plain = without_alias(item)
-    if isinstance(plain, exp.Column):
-        return key.qualifier in (plain.name, item.alias) or key.qualifier == plain.sql()
-    return key.qualifier == plain.sql()
+    if any(is_aggregate(part) for part in plain.walk()):
+        return None
+    expression = lower(plain, rows.resolve).expression
+    return next((key for key in keys if key.term.expression == expression), None)
 
 
 def _aggregate(

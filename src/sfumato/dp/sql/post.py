@@ -5,14 +5,15 @@ An expression that has no value (division by zero, a logarithm of a negative num
 
 from __future__ import annotations
 
+import datetime
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.parse import function_name
+from sfumato.dp.sql.parse import function_name, refuse_clauses
 
 #: A value of the answer: a key, a noisy number, or missing.
 Cell = Any
@@ -28,11 +29,21 @@ def _both(compute: Callable[[Any, Any], Cell]) -> Callable[[exp.Expression, Mapp
         if left is None or right is None:
             return None
         try:
-            return compute(_number(left), _number(right))
+            found = compute(*_alike(left, right))
         except (ZeroDivisionError, OverflowError, TypeError, ValueError):
             return None
+        return None if isinstance(found, complex) else found
 
     return rule
+
+
+def _alike(left: Cell, right: Cell) -> tuple[Cell, Cell]:
+    """A text beside a date is read as a date."""
+    if isinstance(left, datetime.date) and isinstance(right, str):
+        return left, datetime.date.fromisoformat(right)
+    if isinstance(right, datetime.date) and isinstance(left, str):
+        return datetime.date.fromisoformat(left), right
+    return _number(left), _number(right)
 
 
 def _one(compute: Callable[[Any], Cell]) -> Callable[[exp.Expression, Mapping[str, Cell]], Cell]:
@@ -77,21 +88,34 @@ def _is(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:
 
 def _between(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:
     value, low, high = (evaluate(node.args[name], row) for name in ("this", "low", "high"))
-    return None if None in (value, low, high) else bool(low <= value <= high)
+    if value is None or low is None or high is None:
+        return None
+    (least, first), (second, most) = _alike(low, value), _alike(value, high)
+    return bool(least <= first and second <= most)
 
 
 def _one_of(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:
     value = evaluate(node.this, row)
-    return None if value is None else value in [evaluate(entry, row) for entry in node.expressions]
+    if value is None:
+        return None
+    listed = [evaluate(entry, row) for entry in node.expressions]
+    if any(one == other for one, other in (_alike(value, entry) for entry in listed if entry is not None)):
+        return True
+    return None if None in listed else False
 
 
 def _round(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:
+    """Halves upwards, as in rows."""
     value = evaluate(node.this, row)
     digits = node.args.get("decimals")
     places = 0 if digits is None else evaluate(digits, row)
     if not isinstance(value, (int, float)) or not isinstance(places, int) or abs(places) > 15:
         return value
-    return round(value, places) if places else float(round(value))
+    power = 10.0**places
+    try:
+        return math.floor(value * power + 0.5) / power
+    except OverflowError:
+        return value
 
 
 def _extreme(choose: Callable[[list[Any]], Any]) -> Callable[[exp.Expression, Mapping[str, Cell]], Cell]:
@@ -116,10 +140,18 @@ def _literal(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:
 
 def _cast(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:
     value = evaluate(node.this, row)
-    kind = getattr(node.args["to"].this, "name", "")
-    if value is None or not isinstance(value, (int, float)):
+    kind = _type_name(node)
+    if kind == "DATE" and isinstance(value, str):
+        return datetime.date.fromisoformat(value)
+    if value is None or isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
-    return int(round(value)) if "INT" in kind else float(value)
+    if "INT" in kind:
+        return math.floor(value + 0.5) if math.isfinite(value) else None
+    return float(value)
+
+
+def _type_name(node: exp.Expression) -> str:
+    return str(getattr(node.args["to"].this, "name", ""))
 
 
 _RULES: dict[type[exp.Expression], Callable[[exp.Expression, Mapping[str, Cell]], Cell]] = {
@@ -168,14 +200,109 @@ _RULES: dict[type[exp.Expression], Callable[[exp.Expression, Mapping[str, Cell]]
 _INSIDE = (exp.Identifier, exp.If, exp.DataType, exp.DataTypeParam)
 
 
-def check(node: exp.Expression) -> None:
-    """Refuse what cannot be computed over an answer."""
+_NUMBERS = (
+    exp.Add,
+    exp.Sub,
+    exp.Mul,
+    exp.Div,
+    exp.IntDiv,
+    exp.Mod,
+    exp.Pow,
+    exp.Neg,
+    exp.Abs,
+    exp.Sqrt,
+    exp.Ln,
+    exp.Exp,
+    exp.Floor,
+    exp.Ceil,
+    exp.Round,
+)
+_COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In)
+_CHOSEN = (exp.Case, exp.Coalesce, exp.Least, exp.Greatest, exp.Nullif)
+
+
+def check(node: exp.Expression, kind_of: Callable[[str], str]) -> str | None:
+    """Refuse what cannot be computed over an answer; returns the kind of the result, None for a missing constant."""
     for part in node.walk():
         if type(part) not in _RULES and not isinstance(part, _INSIDE):
-            name = function_name(part)
-            raise Unsupported(f"{name} over aggregates is not supported; compute it from the answer")
-        if isinstance(part, exp.In) and (part.args.get("query") is not None or not part.expressions):
-            raise Unsupported("IN takes a list of constants")
+            raise Unsupported(f"{function_name(part)} over aggregates is not supported; compute it from the answer")
+        if isinstance(part, exp.In):
+            refuse_clauses(part, {"this", "expressions"}, "IN")
+        elif isinstance(part, (exp.Between, exp.Round, exp.Case)):
+            refuse_clauses(part, {"this", "low", "high", "decimals", "ifs", "default"}, function_name(part))
+    try:
+        return _kind(node, kind_of)
+    except (KeyError, AttributeError, TypeError):
+        raise Unsupported("an expression over aggregates is not written as expected") from None
+
+
+def _kind(node: exp.Expression, kind_of: Callable[[str], str]) -> str | None:
+    def inner(part: exp.Expression) -> str | None:
+        return _kind(part, kind_of)
+
+    if isinstance(node, exp.Column):
+        return kind_of(node.name)
+    if isinstance(node, exp.Literal):
+        return "string" if node.is_string else "number"
+    if isinstance(node, exp.Boolean):
+        return "boolean"
+    if isinstance(node, exp.Null):
+        return None
+    if isinstance(node, exp.Paren):
+        return inner(node.this)
+    if isinstance(node, _NUMBERS):
+        _expect((inner(part) for part in node.iter_expressions()), "number", node)
+        return "number"
+    if isinstance(node, (exp.And, exp.Or, exp.Not)):
+        _expect((inner(part) for part in node.iter_expressions()), "boolean", node)
+        return "boolean"
+    if isinstance(node, exp.Is):
+        inner(node.this)
+        return "boolean"
+    if isinstance(node, _COMPARED):
+        _same((inner(part) for part in node.iter_expressions()), node, dates=True)
+        return "boolean"
+    if isinstance(node, exp.Case):
+        branches = node.args["ifs"]
+        if node.this is None:
+            _expect((inner(branch.this) for branch in branches), "boolean", node)
+        else:
+            _same((inner(part) for part in (node.this, *(branch.this for branch in branches))), node, dates=True)
+        default = node.args.get("default")
+        return _same(
+            (inner(part) for part in (*(branch.args["true"] for branch in branches), *([default] if default else []))), node
+        )
+    if isinstance(node, _CHOSEN):
+        return _same((inner(part) for part in node.iter_expressions()), node)
+    if isinstance(node, (exp.Cast, exp.TryCast)):
+        return _cast_kind(node, inner(node.this))
+    raise Unsupported(f"{function_name(node)} over aggregates is not supported; compute it from the answer")
+
+
+def _cast_kind(node: exp.Expression, given: str | None) -> str | None:
+    if _type_name(node) == "DATE" and given == "string":
+        if not isinstance(node.this, exp.Literal):
+            raise Unsupported("a date is written as DATE '2026-01-31'")
+        try:
+            datetime.date.fromisoformat(str(node.this.this))
+        except ValueError:
+            raise Unsupported("a date in the query is not written as 'YYYY-MM-DD'") from None
+        return "date"
+    if given not in ("number", None):
+        raise Unsupported("CAST over aggregates is for numbers")
+    return given
+
+
+def _expect(kinds: Iterable[str | None], wanted: str, node: exp.Expression) -> None:
+    if any(kind not in (wanted, None) for kind in kinds):
+        raise Unsupported(f"{function_name(node)} over an answer needs a {wanted} on each side")
+
+
+def _same(kinds: Iterable[str | None], node: exp.Expression, *, dates: bool = False) -> str | None:
+    known = {kind for kind in kinds if kind is not None}
+    if len(known) > 1 and not (dates and known == {"date", "string"}):
+        raise Unsupported(f"{function_name(node)} mixes a {' and a '.join(sorted(known))}")
+    return next(iter(known), None)
 
 
 def evaluate(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:

@@ -83,7 +83,7 @@ def understand(
     found: dict[str, Asked] = {}
     shown = tuple(grouping.shown(item, found) for item in select.expressions)
     having_node = select.args.get("having")
-    having = None if having_node is None else grouping.over_groups(having_node.this, found)
+    having = None if having_node is None else grouping.condition(having_node.this, found)
     sorted_by = select.args["order"].expressions if select.args.get("order") else ()
     ordering = tuple(grouping.ordering(entry, shown, found) for entry in sorted_by)
     if not found:

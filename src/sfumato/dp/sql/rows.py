@@ -16,12 +16,15 @@ from sqlglot import exp
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.catalogue import Catalogue, KnownColumn, KnownTable
 from sfumato.dp.sql.functions import lower
-from sfumato.dp.sql.parse import without_alias
+from sfumato.dp.sql.parse import refuse_clauses, without_alias
 from sfumato.dp.sql.per_unit import per_unit_rows
 from sfumato.dp.sql.term import Term
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.class_queries import ROWS
+
+#: How often a query may read tables, each sub-query counted as often as it is used.
+MOST_SCANS = 32
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ class Lowering:
     primary: str | None = None
     read: dict[str, KnownTable] = field(default_factory=dict)
     referenced: frozenset[str] = frozenset()
+    scans: int = 0
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def fresh(self, what: str) -> str:
@@ -83,9 +87,37 @@ class Lowering:
         return f"{what}{next(self.numbers)}"
 
 
-def source_rows(select: exp.Select, lowering: Lowering, outer: Mapping[str, exp.Select] | None = None) -> Rows:
+@dataclass(frozen=True)
+class Scope:
+    """The names that WITH has given so far; a query under a name sees those given before it."""
+
+    named: Mapping[str, tuple[exp.Select, Scope]] = field(default_factory=dict)
+
+    def find(self, name: str) -> tuple[exp.Select, Scope] | None:
+        """The query of that name, in whatever case it is written."""
+        return self.named.get(name.lower())
+
+    def extended(self, select: exp.Select) -> Scope:
+        """With the names of a query's own WITH."""
+        clause = select.args.get("with_")
+        if clause is None:
+            return self
+        if clause.args.get("recursive"):
+            raise Unsupported("WITH RECURSIVE is not supported")
+        scope = self
+        for entry in clause.expressions:
+            refuse_clauses(entry, {"this", "alias", "materialized"}, "WITH")
+            if not isinstance(entry.this, exp.Select):
+                raise Unsupported("WITH takes SELECTs")
+            if entry.args["alias"].args.get("columns"):
+                raise Unsupported("WITH name(columns) is not supported; name the columns inside, with AS")
+            scope = Scope({**scope.named, entry.alias.lower(): (entry.this, scope)})
+        return scope
+
+
+def source_rows(select: exp.Select, lowering: Lowering, outer: Scope | None = None) -> Rows:
     """The rows of FROM and JOIN under WHERE."""
-    named = {**(outer or {}), **_with(select)}
+    named = (outer or Scope()).extended(select)
     _refuse_clauses(select)
     origin = select.args.get("from_")
     if origin is None:
@@ -108,26 +140,7 @@ def filtered(rows: Rows, node: exp.Expression) -> Rows:
     return replace(rows, plan=p.Filter(rows.plan, term.expression))
 
 
-def _with(select: exp.Select) -> dict[str, exp.Select]:
-    clause = select.args.get("with_")
-    if clause is None:
-        return {}
-    if clause.args.get("recursive"):
-        raise Unsupported("WITH RECURSIVE is not supported")
-    found: dict[str, exp.Select] = {}
-    for entry in clause.expressions:
-        inner = entry.this
-        if not isinstance(inner, exp.Select):
-            raise Unsupported("WITH takes SELECTs")
-        if inner.args.get("with_") is None and found:
-            inner = inner.copy()
-            inner.set("with_", exp.With(expressions=[e_.copy() for e_ in clause.expressions[: len(found)]]))
-        found[entry.alias] = inner
-    return found
-
-
 _REFUSED = {
-    "distinct": "SELECT DISTINCT is supported in a sub-query that selects the unit; outside, use GROUP BY",
     "windows": "window functions are not supported; aggregate per unit in a sub-query instead",
     "qualify": "QUALIFY is not supported",
     "pivots": "PIVOT is not supported; use GROUP BY",
@@ -150,35 +163,50 @@ _REFUSED = {
 }
 
 
+_READ = {"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_", "distinct"}
+
+
 def _refuse_clauses(select: exp.Select) -> None:
-    for name, reason in _REFUSED.items():
-        if name != "distinct" and select.args.get(name):
-            raise Unsupported(reason)
+    for name, value in select.args.items():
+        if value and name not in _READ:
+            raise Unsupported(_REFUSED.get(name, f"SELECT with {name.strip('_').upper()} is not supported"))
 
 
-def _item(node: exp.Expression, lowering: Lowering, named: Mapping[str, exp.Select]) -> Rows:
+def _item(node: exp.Expression, lowering: Lowering, named: Scope) -> Rows:
     if isinstance(node, exp.Subquery):
+        refuse_clauses(node, {"this", "alias"}, "a sub-query in FROM")
+        _refuse_renaming(node)
         inner = node.this
         while isinstance(inner, (exp.Subquery, exp.Paren)):
+            refuse_clauses(inner, {"this"}, "a sub-query in parentheses")
             inner = inner.this
         if not isinstance(inner, exp.Select):
             raise Unsupported("a sub-query in FROM must be a SELECT")
         return _aliased(_inner(inner, lowering, named), node.alias or "\x00sub")
     if isinstance(node, exp.Table):
-        if node.args.get("joins") or node.args.get("pivots") or node.args.get("sample") or node.args.get("version"):
-            raise Unsupported("write joins after FROM one by one; pivots, samples and versions of tables are not supported")
         if not isinstance(node.this, exp.Identifier):
             raise Unsupported("only declared tables can be read: no files, no table functions")
         if node.args.get("db") or node.args.get("catalog"):
             raise Unsupported("name a table of the session, without a schema or database before it")
-        if node.name in named:
-            rest = {name: inner for name, inner in named.items() if name != node.name}
-            return _aliased(_inner(named[node.name], lowering, rest), node.alias_or_name)
+        refuse_clauses(node, {"this", "alias"}, "a table")
+        _refuse_renaming(node)
+        found = named.find(node.name)
+        if found is not None:
+            return _aliased(_inner(found[0], lowering, found[1]), node.alias_or_name)
         return _scan(lowering.catalogue.table(node.name), node.alias_or_name, lowering)
     raise Unsupported("FROM takes tables of the session and sub-queries")
 
 
+def _refuse_renaming(node: exp.Expression) -> None:
+    alias = node.args.get("alias")
+    if alias is not None and alias.args.get("columns"):
+        raise Unsupported("AS name(columns) is not supported; name the columns inside, with AS")
+
+
 def _scan(table: KnownTable, alias: str, lowering: Lowering) -> Rows:
+    lowering.scans += 1
+    if lowering.scans > MOST_SCANS:
+        raise Unsupported(f"the query reads tables more than {MOST_SCANS} times")
     lowering.read[table.name] = table
     if table.private and lowering.primary is None:
         lowering.primary = table.name
@@ -202,7 +230,7 @@ def _aliased(rows: Rows, alias: str) -> Rows:
     return replace(rows, columns=tuple(replace(column, qualifier=alias) for column in rows.columns))
 
 
-def _inner(select: exp.Select, lowering: Lowering, named: Mapping[str, exp.Select]) -> Rows:
+def _inner(select: exp.Select, lowering: Lowering, named: Scope) -> Rows:
     rows = source_rows(select, lowering, named)
     if select.args.get("limit") or select.args.get("offset"):
         raise Unsupported("LIMIT in a sub-query mixes the rows of different units; put it on the outer query")
@@ -217,6 +245,9 @@ def _projected(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
     visible: list[Visible] = []
     for item in select.expressions:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+            refuse_clauses(item if isinstance(item, exp.Star) else item.this, set(), "*")
+            if isinstance(item, exp.Column):
+                raise Unsupported("table.* is not supported; name the columns")
             visible.extend(rows.columns)
             named.extend(p.Named(_column_name(c.term), c.term.expression) for c in rows.columns)
             continue
@@ -241,7 +272,7 @@ def _column_name(term: Term) -> str:
     return term.expression.name
 
 
-def _joined(left: Rows, join: exp.Join, lowering: Lowering, named: Mapping[str, exp.Select]) -> Rows:
+def _joined(left: Rows, join: exp.Join, lowering: Lowering, named: Scope) -> Rows:
     from sfumato.dp.sql.joins import joined
 
     return joined(left, _item(join.this, lowering, named), join, lowering)

@@ -15,10 +15,14 @@ from sfumato.dp.sql.catalogue import MOST_GROUPS
 from sfumato.engines import expressions as e
 from sfumato.engines.expressions import Expression, Kind, Value
 
-#: Whole numbers up to this size survive a passage through floating point.
-EXACT = 2**53
+#: Whole numbers up to this size survive a passage through floating point, halves added.
+EXACT = 2**51
 #: Real operands are held inside this, so that no product of two overflows on any engine.
 HUGE = 1e150
+
+
+#: An expression that the engine would write out longer than this is refused.
+LONGEST = 2_000
 
 
 @dataclass(frozen=True)
@@ -205,6 +209,25 @@ def merged(terms: Sequence[Term], build: Callable[[list[Expression]], Expression
             values = tuple(dict.fromkeys(v for entry in listed for v in (entry or ())))
     sure = all(term.sure for term in kept)
     return Term(build(parts), kind, low, high, values, sure)
+
+
+def written_size(expression: Expression) -> int:
+    """How long an expression is when an engine writes it out: clamps and choices repeat what they look at."""
+    sizes: dict[int, int] = {}
+    pending: list[tuple[Expression, bool]] = [(expression, False)]
+    while pending:
+        node, ready = pending.pop()
+        if id(node) in sizes:
+            continue
+        below = e.children(node)
+        if ready:
+            total = sum(sizes[id(child)] for child in below)
+            repeated = isinstance(node, (e.Clamp, e.FixedPoint, e.Arithmetic, e.Divide, e.Bucket, e.Floor))
+            sizes[id(node)] = 1 + (3 * total if repeated else total)
+        else:
+            pending.append((node, True))
+            pending.extend((child, False) for child in below)
+    return sizes[id(expression)]
 
 
 def possible_values(term: Term) -> tuple[Value, ...] | None:
