@@ -109,7 +109,9 @@ def made(path: Path, *, text: bool) -> Path:
     visits = np.minimum(generator.poisson(rate), MOST)
     visits[visits == visits.max()] = MOST
     # ids without any order or density, as a hash of something would be
-    ids = np.repeat(np.arange(USERS, dtype=np.int64) * 2_654_435_761 % 2**45, visits)
+    users = np.repeat(np.arange(USERS, dtype=np.int64), visits)[:ROWS]
+    users = np.concatenate([users, generator.integers(0, USERS, ROWS - users.size)])
+    ids = users * 2_654_435_761 % 2**45
     generator.shuffle(ids)
     chance = np.arange(1, CITIES + 1) ** -0.8
     city = generator.choice(CITIES, ids.size, p=chance / chance.sum()).astype(np.int32)

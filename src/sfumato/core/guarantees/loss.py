@@ -106,9 +106,8 @@ class ApproxDP(LossGuarantee):
         self._store("delta", most=1)
 
     def claim(self) -> str:
-        return (
-            f"no event is more than e^{_exponent(self.epsilon)} times as likely, plus {float(self.delta):.3g}, with {self.compared}"
-        )
+        factor = f"e^{_exponent(self.epsilon)}"
+        return f"no event is more than {factor} times as likely, plus {float(self.delta):.3g}, with {self.compared}"
 
 
 @dataclass(frozen=True)
@@ -139,9 +138,7 @@ class RenyiDP(LossGuarantee):
         require(self.order > 1, "order must be above 1")  # type: ignore[operator]
 
     def claim(self) -> str:
-        return (
-            f"the Rényi divergence of order {_exponent(self.order)} is at most {_exponent(self.epsilon)} with {self.compared}"
-        )
+        return f"the Rényi divergence of order {_exponent(self.order)} is at most {_exponent(self.epsilon)} with {self.compared}"
 
 
 def _exponent(value: Number) -> str:

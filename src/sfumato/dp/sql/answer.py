@@ -150,9 +150,16 @@ def _statistics(question: Question, price: Price, measured: Measured) -> tuple[d
             continue
         computed: Floats = statistic.value(noisy)
         errors[text] = statistic.error(noisy, deviations).tolist()
-        # Whole numbers are shown as they were drawn, however large.
-        values[text] = measured.numbers[statistic.parts[0]] if statistic.linear and statistic.whole else computed.tolist()
+        values[text] = _whole(statistic, measured) if statistic.steady and statistic.whole else computed.tolist()
     return values, errors
+
+
+def _whole(statistic: Statistic, measured: Measured) -> list[Cell]:
+    """Whole numbers as they were drawn, however large."""
+    if statistic.linear:
+        return list(measured.numbers[statistic.parts[0]])
+    totals, counts = measured.numbers[statistic.total or ""], measured.numbers[statistic.count or ""]
+    return [total + int(statistic.centre) * count for total, count in zip(totals, counts, strict=True)]
 
 
 def _quantile(statistic: Statistic, tree: CountTree, price: Price) -> tuple[Cell, float]:

@@ -182,23 +182,15 @@ _SIZES = (100, 1_000, 10_000)
 
 
 def _column(name: str, statistic: Statistic, price: Price, confidence: float) -> ColumnNote:
-    import numpy as np
-
     if statistic.linear:
         noise = price.noises[statistic.parts[0]]
         return ColumnNote(name, statistic.function, noise.margin(confidence))
     if statistic.tree is not None:
         return ColumnNote(name, statistic.function, None)
-    from statistics import NormalDist
-
-    factor = NormalDist().inv_cdf((1 + confidence) / 2)
-    deviations = {part: price.noises[part].deviation for part in statistic.parts}
-    margins = {}
-    for rows in _SIZES:
-        # A group whose values lie in the middle of their bounds; others differ by what the count's noise moves.
-        noisy = {part: np.array([0.0]) for part in statistic.parts}
-        noisy[statistic.count or ""] = np.array([float(rows)])
-        margins[rows] = float(statistic.error(noisy, deviations)[0]) * factor
+    if statistic.steady:
+        return ColumnNote(name, statistic.function, _at(statistic, price, confidence, 1))
+    # A group whose values lie in the middle of their bounds; others differ by what the count's noise moves.
+    margins = {rows: _at(statistic, price, confidence, rows) for rows in _SIZES}
     return ColumnNote(name, statistic.function, None, margins)
 
 
@@ -212,10 +204,10 @@ def worst_margin(question: Question, price: Price, confidence: float, rows: int 
         statistic = question.statistics[node.name.removeprefix(PLACEHOLDER)]
         if statistic.linear:
             margins.append(price.noises[statistic.parts[0]].margin(confidence))
-        elif statistic.tree is not None or rows is None:
+        elif statistic.tree is not None or (rows is None and not statistic.steady):
             return None
         else:
-            margins.append(_at(statistic, price, confidence, rows))
+            margins.append(_at(statistic, price, confidence, rows or 1))
     return max(margins) if margins else None
 
 

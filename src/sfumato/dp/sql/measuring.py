@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from sfumato.core.errors import SchemaError
 from sfumato.core.randomness import Randomness
 from sfumato.dp.algorithms.count_tree import CountTree, noisy_tree
+from sfumato.dp.sql.grouping import Key
 from sfumato.dp.sql.measurement import BRANCHING, Measurement
 from sfumato.dp.sql.noise import UNITS, Bounds, Noise, Price
-from sfumato.dp.sql.question import Question, source_plan
+from sfumato.dp.sql.question import Question, coded, key_table, source_plan
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.expressions import Value
@@ -145,6 +146,7 @@ def run(question: Question, plan: p.Plan) -> pa.Table:
         raise SchemaError("the private table has no data")
     relation: Any = primary.data.relation
     uploads = {f"table {name}": table.rows for name, table in question.tables.items() if table.rows is not None}
+    uploads |= {key_table(key): _values(key) for key in question.keys if coded(key)}
     beside = {
         f"table {name}": table.data.relation
         for name, table in question.tables.items()
@@ -159,8 +161,23 @@ def _grouped(question: Question, answer: pa.Table, numbers: int) -> dict[Group, 
     columns = [column.to_pylist() for column in answer.columns]
     found: dict[Group, list[int]] = {}
     for row in zip(*columns, strict=True):
-        found[tuple(row[:keys])] = [int(value or 0) for value in row[keys : keys + numbers]]
+        found[_group(question, row[:keys])] = [int(value or 0) for value in row[keys : keys + numbers]]
     return found
+
+
+def _values(key: Key) -> pa.Table:
+    import pyarrow as pa
+
+    texts = pa.array(key.values or (), pa.string())
+    return pa.table({f"{key.name} value": texts, f"{key.name} code": pa.array(range(len(texts)), pa.int64())})
+
+
+def _group(question: Question, shown: Sequence[Any]) -> Group:
+    """The group that an engine's row is about."""
+    return tuple(
+        key.values[value] if coded(key) and key.values is not None else value
+        for key, value in zip(question.keys, shown, strict=True)
+    )
 
 
 def _groups(question: Question, exact: Mapping[Group, object]) -> tuple[Group, ...]:
@@ -181,7 +198,7 @@ def _leaves(question: Question, price: Price, measurement: Measurement, source: 
     keys = len(question.keys)
     found: dict[Group, NDArray[np.int64]] = {}
     for row in zip(*(column.to_pylist() for column in answer.columns), strict=True):
-        group = tuple(row[:keys])
+        group = _group(question, row[:keys])
         if group not in found:
             found[group] = np.zeros(measurement.leaves, dtype=np.int64)
         found[group][row[keys]] += int(row[keys + 1] or 0)

@@ -90,7 +90,7 @@ def understand(
         raise Unsupported(
             "the query has no aggregate, and single rows are never shown: add COUNT(*), SUM(…), AVG(…), and GROUP BY where needed"
         )
-    measuring = StatisticPlan(rows)
+    measuring = StatisticPlan(rows, found.values())
     statistics = {text: measuring.statistic(asked) for text, asked in found.items()}
     return Question(
         text=select.sql(),
@@ -139,12 +139,26 @@ def _count(select: exp.Select, clause: str) -> int | None:
     return int(value.this)
 
 
+#: From so many declared texts on, a key travels as a number, found by a join instead of a list.
+CODED = 64
+
+
+def coded(key: Key) -> bool:
+    """True when the engine is given the key's values as a table and answers with their numbers."""
+    return key.kind == "string" and key.values is not None and len(key.values) > CODED
+
+
+def key_table(key: Key) -> str:
+    """What plans call the table of a key's values."""
+    return f"keys {key.name}"
+
+
 def source_plan(question: Question, inputs: Mapping[str, e.Expression]) -> p.Plan:
     """The rows with unit, keys and the given inputs; rows outside the declared keys are left out before bounding."""
     plan = question.rows.plan
     conditions: list[e.Expression] = []
     for key in question.keys:
-        if key.values is None:
+        if key.values is None or coded(key):
             continue
         allowed = _allowed(key)
         if None in key.values:
@@ -152,13 +166,27 @@ def source_plan(question: Question, inputs: Mapping[str, e.Expression]) -> p.Pla
         conditions.append(allowed)
     if conditions:
         plan = p.Filter(plan, conditions[0] if len(conditions) == 1 else e.And(tuple(conditions)))
-    named = [p.Named(key.name, key.expression) for key in question.keys]
+    named = []
+    for key in question.keys:
+        if coded(key):
+            plan = _joined_with_values(plan, key)
+        named.append(p.Named(key.name, e.Column(f"{key.name} code") if coded(key) else key.expression))
     named += [p.Named(name, expression) for name, expression in inputs.items()]
     if question.rows.unit is not None:
         named.append(p.Named(question.rows.unit, e.Column(question.rows.unit)))
     if not named:
         named = [p.Named("k", e.Literal(1))]
     return p.Project(plan, tuple(named))
+
+
+def _joined_with_values(plan: p.Plan, key: Key) -> p.Plan:
+    """The rows whose key is declared, with the number of its value."""
+    held = key.expression.name if isinstance(key.expression, e.Column) else f"{key.name} text"
+    if not isinstance(key.expression, e.Column):
+        carried = tuple(p.Named(name, e.Column(name)) for name in p.columns(plan))
+        plan = p.Project(plan, (*carried, p.Named(held, key.expression)))
+    value, code = p.Field(f"{key.name} value", "string"), p.Field(f"{key.name} code", "integer")
+    return p.Join(plan, p.Scan(key_table(key), (value, code)), ((held, value.name),))
 
 
 def _allowed(key: Key) -> e.Expression:

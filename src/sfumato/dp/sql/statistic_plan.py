@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -20,8 +21,11 @@ from sfumato.engines import expressions as e
 class StatisticPlan:
     """The measurements behind the statistics, each taken once however many statistics use it."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, asked: Iterable[Asked] = ()) -> None:
         self.rows = rows
+        moments = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
+        averaged = [each for each in asked if each.function in moments and each.argument is not None]
+        self.moments = [("" if each.argument is None else each.argument.sql(), each.where) for each in averaged]
         self.found: dict[tuple[object, ...], Measurement] = {}
 
     def statistic(self, asked: Asked) -> Statistic:
@@ -45,6 +49,9 @@ class StatisticPlan:
             raise needs_bounds(name, term)
         if asked.function in ("min", "max", "quantile"):
             return self._quantile(asked, term, condition)
+        if asked.function == "sum" and (asked.argument.sql(), asked.where) in self.moments:
+            # A mean of the same column is measured anyhow: its parts give the sum, and nothing more is spent.
+            return replace(self._moments(asked, raw, condition), low=None, high=None, whole=raw.kind == "integer")
         if asked.function == "sum":
             grid = on_grid(term, centred=False)
             total = self._add(Measurement("", "sum", grid.expression, condition, grid.limit, grid.step))
@@ -63,7 +70,7 @@ class StatisticPlan:
             low=term.low,
             high=term.high,
         )
-        if asked.function == "avg":
+        if asked.function in ("avg", "sum"):
             return made
         around = bounded(arithmetic("-", term, _constant_term(grid.centre, term)))
         squared = arithmetic("*", around, around)

@@ -50,15 +50,21 @@ class Statistic:
 
     @property
     def linear(self) -> bool:
-        """True when the error does not depend on the data: counts and sums."""
-        return self.function in ("count", "count_distinct", "sum")
+        """True for one measurement as it is: counts, and sums that are measured by themselves."""
+        return self.function in ("count", "count_distinct") or (self.function == "sum" and self.count is None)
+
+    @property
+    def steady(self) -> bool:
+        """True when the error is the same whatever the data."""
+        return self.linear or self.function == "sum"
 
     def value(self, noisy: Mapping[str, Floats]) -> Floats:
         """The statistic per group."""
         if self.function in ("count", "count_distinct"):
             return noisy[self.count or ""]
         if self.function == "sum":
-            return noisy[self.total or ""] * float(self.step)
+            total = noisy[self.total or ""] * float(self.step)
+            return total if self.count is None else total + noisy[self.count] * float(self.centre)
         rows = np.maximum(noisy[self.count or ""], FEWEST)
         around = noisy[self.total or ""] * float(self.step) / rows
         if self.function == "avg":
