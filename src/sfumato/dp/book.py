@@ -117,6 +117,8 @@ def open_book(
 
     Where nobody was granted anything on the dataset yet, the caller is its owner and the budget becomes the first grant.
     """
+    if budget is not None and not isinstance(budget, LossGuarantee):
+        raise ParameterError("budget is a guarantee, for instance budget=sf.PureDP(1.0)")
     amount = None if budget is None else LossAmount.of(budget)
     if ledger is None:
         if amount is None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.core.certificate import plain
-from sfumato.core.errors import ParameterError, Unsupported
+from sfumato.core.errors import Cancelled, ParameterError, SourceError, Unsupported
 from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
@@ -24,16 +25,18 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, Role
+from sfumato.dp.algorithms.base import Algorithm
 from sfumato.dp.book import open_book
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.query_answer import BatchCost, QueryAnswer
+from sfumato.engines.sql_relation import lenient
 from sfumato.ledger.amounts import LossAmount
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from sfumato.dp.algorithms.base import Algorithm
     from sfumato.dp.frame import Frame
+    from sfumato.dp.sql.catalogue import KnownTable
     from sfumato.dp.sql.explanation import Explanation
     from sfumato.dp.sql.noise import Bounds, Price, Request
     from sfumato.dp.sql.paid_bounds import PaidBounds
@@ -85,7 +88,7 @@ class Session:
         from sfumato.dp.sql.catalogue import Catalogue, private_table, public_table
         from sfumato.dp.sql.noise import Bounds
 
-        tables = _named(data)
+        tables = {name: replace(table, relation=lenient(table.relation)) for name, table in _named(data).items()}
         self.dataset = _dataset(tables)
         self.analyst = analyst
         self._bounds = Bounds(max_rows, max_groups, bounding, (order,) if isinstance(order, str) else tuple(order))
@@ -93,6 +96,11 @@ class Session:
         self._seed = seed
         self._source: Randomness = default(seed)
         known = {name: private_table(name, table, unit) for name, table in tables.items()}
+        if len({table.unit is None for table in known.values()}) > 1:
+            raise ParameterError(
+                "some tables have a unit column and others have none; a budget is about one kind of unit. Name it with unit=…, "
+                "or open a session for each"
+            )
         for name, given in (public or {}).items():
             if name in known:
                 raise ParameterError(f"the name '{name}' is given to a private and a public table")
@@ -218,17 +226,27 @@ class Session:
         """Run an algorithm that publishes one artefact, charged like a question. Each run is a new artefact."""
         from sfumato.dp.sql.identity import digest, result_digest
 
+        if not isinstance(algorithm, Algorithm):
+            raise ParameterError("release takes an algorithm that makes one artefact, such as sf.dp.PrivateHistogram")
         known = self._catalogue.table(table or next(iter(self._tables)))
         if known.data is None:
             raise ParameterError(f"'{known.name}' is a public table; an algorithm protects a private one")
         data = _with_unit(known.data, known.unit)
+        untyped = _untyped(known, algorithm)
+        if untyped:
+            raise Unsupported(
+                f"the type of {', '.join(untyped)[:200]} is not declared, and was found by looking at the values, which would "
+                'tell about them. Declare it in the schema, for instance type = "string"'
+            )
+        _check_order(algorithm, data)
         # A run on no rows meets every refusal that depends on schema and parameters, before anything is charged.
         algorithm.run(_without_rows(data), randomness=default("refusals first"))
         loss = algorithm.loss()
         asked = {"method": {"name": algorithm.name, **algorithm.parameters()}, "run": secrets.token_hex(16)}
         reservation = self._book.reserve(self.dataset, self.analyst, LossAmount.of(loss), digest(asked))
         self._book.draw(reservation)
-        outcome = algorithm.run(data, randomness=default(self._seed), progress=progress)
+        with _constant_failure():
+            outcome = algorithm.run(data, randomness=default(self._seed), progress=progress)
         stored = self._book.commit(reservation, {"artefact": asked["method"], "sha256": result_digest(outcome.result)})
         details = {**outcome.details, "ledger_entry": stored.entry or None, "dataset": self.dataset}
         return replace(outcome, details=details)
@@ -240,12 +258,12 @@ class Session:
         from sfumato.dp.sql.answer import AnswerTable, put_together
         from sfumato.dp.sql.explanation import explain
         from sfumato.dp.sql.identity import question_digest
-        from sfumato.dp.sql.measuring import measure
+        from sfumato.dp.sql.measuring import check_plans, measure
         from sfumato.dp.sql.noise import price
 
         question = self._question(select, keys)
         priced = price(question, request, bounds)
-        self._check_order(question, bounds)
+        check_plans(question, priced)
         explanation = explain(question, priced, 0.95)
         reservation = self._book.reserve(
             self.dataset, self.analyst, LossAmount.of(priced.loss), question_digest(question, priced, self._version, self._seed)
@@ -255,8 +273,9 @@ class Session:
         if stored is None:
             # From here on the budget is spent, whatever happens: giving it back after a failure would tell about the data.
             self._book.draw(reservation)
-            measured = measure(question, priced, self._source)
-            stored = self._book.commit(reservation, put_together(question, priced, measured).to_mapping())
+            with _constant_failure():
+                table = put_together(question, priced, measure(question, priced, self._source))
+            stored = self._book.commit(reservation, table.to_mapping())
         answer = AnswerTable.from_mapping(stored.value)
         outcome = private_outcome(
             answer.table(),
@@ -309,11 +328,39 @@ class Session:
         changes = {name: value for name, value in (("rows", max_rows), ("groups", max_groups)) if value is not None}
         return replace(self._bounds, **changes)  # type: ignore[arg-type]
 
-    def _check_order(self, question: Question, bounds: Bounds) -> None:
-        from sfumato.dp.sql.measuring import order_column
 
-        for name in bounds.order if question.rows.unit is not None else ():
-            order_column(question, name)
+@contextmanager
+def _constant_failure() -> Iterator[None]:
+    """Whatever goes wrong after the charge is told in one sentence, so that it tells nothing about the data."""
+    try:
+        yield
+    except Cancelled:
+        raise
+    except Exception:
+        raise SourceError(
+            "the engine could not answer; the question stays charged, because giving it back could tell something about the "
+            "data. Ask the owner to run the same question on a copy of the table"
+        ) from None
+
+
+def _untyped(table: KnownTable, algorithm: Algorithm) -> list[str]:
+    """Columns that the algorithm may look at and whose type nobody declared."""
+    named = repr(algorithm.parameters())
+    described = table.data.schema.columns if table.data is not None else {}
+    found = []
+    for column in table.columns.values():
+        entry = described.get(column.name)
+        declared = entry is not None and (entry.domain or entry.order or entry.bounds)
+        if column.untyped and (declared or column.name == table.unit or repr(column.name) in named):
+            found.append(column.name)
+    return found
+
+
+def _check_order(algorithm: Algorithm, data: Microdata) -> None:
+    from sfumato.dp.algorithms.contributions import check_order
+
+    if data.schema.unit is not None and getattr(algorithm, "bounding", None) == "truncate":
+        check_order(data, "truncate", getattr(algorithm, "order", None))
 
 
 def _named(data: Microdata | Mapping[str, Microdata]) -> dict[str, Microdata]:

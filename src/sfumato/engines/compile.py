@@ -244,8 +244,37 @@ def stored_value(raw: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.E
         codes = [text_literal(code) for code in entry.missing]
         text = exp.cast(raw.copy(), sql_type("string", dialect), copy=False)
         value = exp.Case(ifs=[exp.If(this=exp.In(this=text, expressions=codes), true=exp.Null())], default=raw.copy())
-    value = as_kind(value, entry.kind, dialect)
+    value = _readable(value, entry, dialect) if entry.lenient else as_kind(value, entry.kind, dialect)
     return without_nan(value, dialect) if entry.kind == "number" else value
+
+
+#: Texts that PostgreSQL reads without failing, by what they are read as; it has no cast that tries.
+_POSTGRES_FORMS = {
+    "integer": r"^\s*[+-]?[0-9]{1,18}\s*$",
+    "number": r"^\s*[+-]?([0-9]{1,200}([.][0-9]{0,200})?|[.][0-9]{1,200})([eE][+-]?[0-9]{1,2})?\s*$",
+    "boolean": r"^\s*(true|false|t|f|yes|no|1|0)\s*$",
+    "date": r"^[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])$",
+    "datetime": r"^[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?)?$",
+}
+
+
+def _readable(value: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.Expression:
+    """A stored value where it can be read as its kind, else missing; dates of four-digit years alone."""
+    form = _POSTGRES_FORMS.get(entry.kind)
+    if dialect != "postgres":
+        target = sql_type(entry.kind, dialect)
+        read: exp.Expression = as_kind(exp.TryCast(this=value, to=target), entry.kind, dialect)
+    elif entry.stored == "string" and form is not None:
+        text = exp.cast(value.copy(), sql_type("string", dialect))
+        fits = exp.RegexpLike(this=text, expression=text_literal(form))
+        read = exp.Case(ifs=[exp.If(this=fits, true=as_kind(value, entry.kind, dialect))])
+    else:
+        read = as_kind(value, entry.kind, dialect)
+    if entry.kind not in ("date", "datetime", "instant"):
+        return read
+    ends = [as_kind(text_literal(end), entry.kind, dialect) for end in ("0001-01-01", "9999-12-31")]
+    inside = exp.And(this=exp.GTE(this=read.copy(), expression=ends[0]), expression=exp.LTE(this=read.copy(), expression=ends[1]))
+    return exp.Case(ifs=[exp.If(this=inside, true=read)])
 
 
 def without_nan(value: exp.Expression, dialect: Dialect) -> exp.Expression:

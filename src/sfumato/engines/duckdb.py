@@ -80,6 +80,11 @@ class DuckDBRelation(SqlRelation):
         if not self._path.is_file():
             raise SourceError(f"there is no file '{path}'")
 
+    @property
+    def infers_types(self) -> bool:  # type: ignore[override]
+        """Text files have no types of their own."""
+        return not self._database and self._path.suffix.lower() not in (".parquet", ".pq")
+
     def __repr__(self) -> str:
         return f"DuckDBRelation('{self._path.name}'{f', table {self._table!r}' if self._table else ''})"
 

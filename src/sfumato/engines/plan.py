@@ -17,11 +17,17 @@ from sfumato.engines.expressions import NUMERIC, Column, Expression, Kind, kind_
 
 @dataclass(frozen=True)
 class Field:
-    """A column of a stored table: its name, what it holds, and which texts mean "no value"."""
+    """A column of a stored table: its name, what it holds, and which texts mean "no value".
+
+    A `lenient` column is missing where a stored value cannot be read as its kind, instead of an error: whether a
+    question about people is answered must not depend on a record. `stored` is what the engine holds where that differs.
+    """
 
     name: str
     kind: Kind
     missing: tuple[str, ...] = ()
+    lenient: bool = False
+    stored: Kind | None = None
 
 
 @dataclass(frozen=True)

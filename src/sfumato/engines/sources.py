@@ -122,7 +122,11 @@ def _file(path: Path, schema: Schema | None, table: str | None, engine: Engine |
         raise SourceError(f"'{path}' is one table; table= is for databases")
     _no_other(options, ("separator", "encoding", "decimal", "strip", "sheet", "as_text"))
     result = read_file(path, schema, **options)
-    return _held(MemoryRelation(result.table), result.columns, path.name, path.name.split(".")[0], result.notes)
+    columns = result.columns
+    if schema is None:
+        # Nobody declared what a file holds: its types were learnt from its values.
+        columns = {name: column.model_copy(update={"source": "data"}) for name, column in columns.items()}
+    return _held(MemoryRelation(result.table), columns, path.name, path.name.split(".")[0], result.notes)
 
 
 def _frame(source: Any, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]) -> Microdata:

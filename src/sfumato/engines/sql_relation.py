@@ -6,9 +6,12 @@ An engine says where its rows are (`physical`), which columns they have (`fields
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
@@ -45,6 +48,8 @@ class SqlRelation(ABC):
     """Rows of a table that an SQL engine holds; nothing is read before it is asked for."""
 
     engine: str = "sql"
+    #: True where types are found by looking at values.
+    infers_types: bool = False
 
     @cached_property
     @abstractmethod
@@ -105,6 +110,20 @@ class SqlRelation(ABC):
         all_at_once(MissingColumn, "table", faults)
 
 
+def lenient(relation: Any) -> Any:
+    """The same rows, with whatever cannot be read as its declared kind missing instead of an error."""
+    if not isinstance(relation, SqlRelation):
+        return relation  # rows in this process were converted when they were read
+    same = copy.copy(relation)
+    same.__dict__["fields"] = {name: replace(field, lenient=True) for name, field in relation.fields.items()}
+    return same
+
+
+def types_are_stored(relation: Any) -> bool:
+    """True where the engine knows the type of every column without looking at the rows; text files do not."""
+    return isinstance(relation, SqlRelation) and not relation.infers_types
+
+
 def declared_fields(
     stored: Mapping[str, Kind],
     types: Mapping[str, Type] | None,
@@ -118,7 +137,7 @@ def declared_fields(
         if not same and (kind, wanted) not in _READABLE:
             faults.append(f"column '{name}' is stored as {kind} and declared as {wanted}")
         chosen: Kind = kind if same or wanted is None else wanted
-        fields[name] = Field(name, chosen, tuple((missing or {}).get(name, ())))
+        fields[name] = Field(name, chosen, tuple((missing or {}).get(name, ())), stored=None if chosen == kind else kind)
     all_at_once(
         Unsupported,
         "types that an engine cannot convert (read the table into memory with engine='memory')",

@@ -64,7 +64,8 @@ def _opened(request: pytest.FixtureRequest, folder: Path, table: pa.Table, schem
 
     spark = request.getfixturevalue("spark")
     clean = canonical(table)
-    return sf.read(spark.createDataFrame(for_spark(clean), schema=spark_schema(clean)), schema=schema)
+    frame = spark.createDataFrame(for_spark(clean), schema=spark_schema(clean)).toDF(*table.column_names)
+    return sf.read(frame, schema=schema)
 
 
 @functools.cache

@@ -182,7 +182,12 @@ def _quantile(statistic: Statistic, tree: CountTree, price: Price) -> tuple[Cell
     def at(q: float) -> float:
         return float(low) + quantile(tree, min(max(q, 0.0), 1.0)) * float(high - low) / leaves
 
-    value, error = at(wanted), (at(wanted + off) - at(wanted - off)) / 2
+    value = at(wanted)
+    # Quantiles jump where values are thin: two rank errors away on either side, halved, or the whole range where the
+    # noise of a rank is as large as what was counted.
+    error = max(abs(at(wanted + 2 * off) - value), abs(at(wanted - 2 * off) - value)) / 2
+    if tree.total <= 2 * rank_deviation(leaves, BRANCHING, noise.amount, noise.law):
+        error = float(high - low) / 2
     if statistic.whole:
         return int(min(max(math.floor(value), int(low)), int(high) - 1)), error
     return value, error

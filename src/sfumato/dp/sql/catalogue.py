@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from sfumato.data.schema import Column
 from sfumato.engines.canonical import canonical, kind_of_type
 from sfumato.engines.expressions import Kind, Value
 from sfumato.engines.plan import Field
+from sfumato.engines.sql_relation import types_are_stored
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +39,7 @@ class KnownColumn:
     high: Fraction | None = None
     values: tuple[Value, ...] | None = None
     hint: str = ""  # why bounds or values are absent, for refusals
+    untyped: bool = False  # its type was found by looking at the values, so that it may not be used
 
     @property
     def name(self) -> str:
@@ -92,9 +94,16 @@ def private_table(name: str, data: Microdata, unit: str | None) -> KnownTable:
     if unit is not None and unit not in fields:
         raise SchemaError(f"table '{name}' has no column '{unit}', which was named as the unit")
     columns = {}
+    stored_types = types_are_stored(data.relation)
     for column, stored in fields.items():
         described = data.schema.columns.get(column, Column())
-        columns[column] = _known(stored, described)
+        if column == unit:
+            # The unit is never clamped or narrowed: two people must not become one.
+            columns[column] = KnownColumn(stored)
+        else:
+            columns[column] = _known(stored, described)
+        if not stored_types and (described.type is None or described.source != "declared"):
+            columns[column] = replace(columns[column], untyped=True)
     return KnownTable(name, columns, unit, True, data)
 
 

@@ -38,8 +38,8 @@ _REASONS: Mapping[type[exp.Expression], str] = {
     exp.SimilarTo: "regular expressions differ between engines; use LIKE",
     exp.Subquery: "a sub-query inside an expression is not supported; join its table instead",
     exp.Select: "a sub-query inside an expression is not supported; join its table instead",
-    exp.Exists: "EXISTS is not supported; join the other table on the unit instead",
-    exp.Window: "window functions are not supported; aggregate per unit in a sub-query instead",
+    exp.Exists: "join the other table on the unit instead",
+    exp.Window: "aggregate per unit in a sub-query instead",
 }
 
 

@@ -137,6 +137,8 @@ def explain(question: Question, price: Price, confidence: float) -> Explanation:
 def _contribution(question: Question, price: Price) -> str:
     if question.rows.unit is None:
         return "each record is a unit of its own and is counted once"
+    if question.rows.single:
+        return f"the query makes one row of each {question.unit}, so that nothing has to be bounded"
     return contribution(price.bounds, question.unit, grouped=bool(question.keys))
 
 

@@ -119,6 +119,8 @@ def _divide(node: exp.Div, resolve: Resolve) -> Term:
 def _floor(node: exp.Floor | exp.Ceil, resolve: Resolve) -> Term:
     up = isinstance(node, exp.Ceil)
     term = bounded(lower(node.this, resolve))
+    if not term.numeric:
+        raise Unsupported(f"a {term.kind} cannot be rounded")
     if up:
         below = Term(e.Floor(_minus(term).expression), "integer", *_floored(_minus(term)))
         return arithmetic("-", constant(0), below)

@@ -135,8 +135,15 @@ class Grouping:
     def over_groups(self, node: exp.Expression, found: dict[str, Asked]) -> exp.Expression:
         """An expression with keys and aggregates replaced by placeholders; nothing of single rows is left."""
         aliased = {item.alias: item.this for item in self.items if isinstance(item, exp.Alias)}
-        if isinstance(node, exp.Column) and not node.table and node.name in aliased and not self._is_key(node):
-            node = aliased[node.name]
+        known = {column.name.lower() for column in self.rows.columns}
+
+        def written_out(part: exp.Expression) -> exp.Expression:
+            # A column of the rows comes before an alias of the same name.
+            if isinstance(part, exp.Column) and not part.table and part.name in aliased and part.name.lower() not in known:
+                return exp.Paren(this=aliased[part.name].copy())
+            return part
+
+        node = node.transform(written_out)
         return self._placed(taken_out(self._with_keys(node), found))
 
     def condition(self, node: exp.Expression, found: dict[str, Asked]) -> exp.Expression:

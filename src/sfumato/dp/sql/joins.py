@@ -64,7 +64,7 @@ def joined(left: Rows, right: Rows, join: exp.Join, lowering: Lowering) -> Rows:
             columns.append(replace(column, term=one.term))
         else:
             columns.append(column)
-    return replace(left, plan=plan, columns=tuple(columns), private=left.private or right.private, table=None)
+    return replace(left, plan=plan, columns=tuple(columns), private=left.private or right.private, table=None, single=False)
 
 
 def _perhaps(term: Term, copies: Mapping[str, str]) -> Term:

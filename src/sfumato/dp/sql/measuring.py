@@ -61,6 +61,14 @@ def measure(question: Question, price: Price, source: Randomness) -> Measured:
     return Measured(groups, numbers, grown)
 
 
+def check_plans(question: Question, price: Price) -> None:
+    """Refuse, before anything is charged, what no engine could carry out."""
+    flat, trees = split(question, price)
+    plans: list[p.Plan] = [flat_plan(question, price, flat, "unsalted")] if flat else []
+    for plan in (*plans, *(tree_plan(question, price, tree, "unsalted") for tree in trees)):
+        p.validate(plan)
+
+
 def split(question: Question, price: Price) -> tuple[list[Measurement], list[Measurement]]:
     """What one grouped query measures, and what needs a tree each."""
     flat = [m for m in question.measurements if m.kind != "tree"]
@@ -116,7 +124,8 @@ def _bounded(
 ) -> p.BoundedGroup:
     bounds = price.bounds
     order = []
-    for number, name in enumerate(bounds.order):
+    bites = question.rows.unit is not None and not question.rows.single
+    for number, name in enumerate(bounds.order if bites else ()):
         inputs[f"o{number}"] = order_column(question, name)
         order.append(p.Order(e.Column(f"o{number}")))
     return p.BoundedGroup(
@@ -124,10 +133,10 @@ def _bounded(
         question.rows.unit,
         tuple(key.name for key in question.keys),
         within,
-        rows if question.rows.unit is not None else None,
-        bounds.groups if question.keys and question.rows.unit is not None else None,
+        rows if bites else None,
+        bounds.groups if question.keys and bites else None,
         tuple(aggregates),
-        tuple(order) if question.rows.unit is not None else (),
+        tuple(order),
         salt if bounds.method == "sample" and question.rows.unit is not None else None,
     )
 

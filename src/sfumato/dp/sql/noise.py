@@ -117,6 +117,9 @@ class Price:
 
 def price(question: Question, request: Request, bounds: Bounds) -> Price:
     """The noise that makes the question cost exactly the request, or a refusal."""
+    if question.rows.single:
+        # The query made one row of each unit by itself: nothing is left to bound.
+        bounds = Bounds()
     measurements = list(question.measurements)
     units: str | None = None
     if question.discovers:

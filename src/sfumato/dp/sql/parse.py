@@ -6,6 +6,7 @@ rules that lower it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import sqlglot
@@ -29,6 +30,7 @@ def parse(text: str) -> exp.Select:
         raise Unsupported(f"the query is longer than {LONGEST:,} characters")
     _check_characters(text)
     _check_depth(text)
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote the query on the terminal
     try:
         statements = [entry for entry in sqlglot.parse(text, dialect="duckdb") if entry is not None]
     except ParseError as error:

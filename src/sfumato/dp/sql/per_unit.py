@@ -82,7 +82,7 @@ def per_unit_rows(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
         outputs.append(p.Named(name, term.expression))
         is_unit = key is not None and key.unit
         visible.append(Visible("", item.alias_or_name, replace(term, expression=e.Column(name)), is_unit))
-    return Rows(p.Project(plan, tuple(outputs)), tuple(visible), unit, rows.private)
+    return Rows(p.Project(plan, tuple(outputs)), tuple(visible), unit, rows.private, single=len(keys) == 1)
 
 
 def _keys(select: exp.Select, rows: Rows) -> tuple[list[Visible], list[exp.Expression]]:

@@ -7,7 +7,7 @@ expressions around them, which are post-processing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -82,6 +82,7 @@ def understand(
     grouping = Grouping(select, rows, lowering, keys or {})
     found: dict[str, Asked] = {}
     shown = tuple(grouping.shown(item, found) for item in select.expressions)
+    shown = _named_apart(shown, [isinstance(item, (exp.Alias, exp.Column)) for item in select.expressions])
     having_node = select.args.get("having")
     having = None if having_node is None else grouping.condition(having_node.this, found)
     sorted_by = select.args["order"].expressions if select.args.get("order") else ()
@@ -106,6 +107,20 @@ def understand(
         tables=dict(lowering.read),
         primary=lowering.primary,
     )
+
+
+def _named_apart(shown: tuple[Shown, ...], chosen: list[bool]) -> tuple[Shown, ...]:
+    """Columns that nobody named are numbered where they are called alike; names that somebody chose must differ."""
+    taken: dict[str, int] = {}
+    made = []
+    for column, by_hand in sorted(zip(shown, chosen, strict=True), key=lambda entry: not entry[1]):
+        taken[column.name] = taken.get(column.name, 0) + 1
+        if taken[column.name] > 1 and by_hand:
+            raise Unsupported(f"two columns of the answer are called '{column.name[:60]}'; name them apart with AS")
+        number = f" ({taken[column.name]})" if taken[column.name] > 1 else ""
+        made.append((column, replace(column, name=column.name + number)))
+    renamed = {id(before): after for before, after in made}
+    return tuple(renamed[id(column)] for column in shown)
 
 
 def _referenced(select: exp.Select, order: tuple[str, ...]) -> frozenset[str]:

@@ -46,6 +46,7 @@ class Rows:
     unit: str | None
     private: bool
     table: str | None = None  # the one stored table whose rows these are, each at most once
+    single: bool = False  # each unit has at most one row
 
     def resolve(self, node: exp.Column) -> Term:
         """The column that a reference names."""
@@ -212,7 +213,13 @@ def _scan(table: KnownTable, alias: str, lowering: Lowering) -> Rows:
         lowering.primary = table.name
     wanted = [c for c in table.columns.values() if c.name.lower() in lowering.referenced or c.name == table.unit]
     if not wanted:  # COUNT(*) alone names no column; the rows must still be read
-        wanted = [next(iter(table.columns.values()))]
+        wanted = [next((c for c in table.columns.values() if not c.untyped), next(iter(table.columns.values())))]
+    untyped = [c.name for c in wanted if c.untyped and table.private]
+    if untyped:
+        raise Unsupported(
+            f"the type of '{untyped[0][:60]}' is not declared, and was found by looking at its values, which would tell about "
+            'them. Declare it in the schema, for instance type = "integer"'
+        )
     scanned = ROWS if table.name == lowering.primary else f"table {table.name}"
     names = {c.name: lowering.fresh("v") for c in wanted}
     scan = p.Scan(scanned, tuple(c.field for c in wanted))
