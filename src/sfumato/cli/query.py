@@ -69,6 +69,8 @@ def query(
     telling = explain or within is not None
     if not asked and within is None:
         raise ParameterError("say what the answer may cost: --epsilon, --epsilon with --delta, or --rho")
+    if not 0 < confidence < 1:
+        raise ParameterError("--confidence lies between 0 and 1, for instance 0.95")
     if output is not None and not telling:
         check_output(output, format, sign, overwrite)
     session = open_session(

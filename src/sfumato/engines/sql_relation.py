@@ -6,7 +6,6 @@ An engine says where its rows are (`physical`), which columns they have (`fields
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -114,7 +113,8 @@ def lenient(relation: Any) -> Any:
     """The same rows, with whatever cannot be read as its declared kind missing instead of an error."""
     if not isinstance(relation, SqlRelation):
         return relation  # rows in this process were converted when they were read
-    same = copy.copy(relation)
+    same = object.__new__(type(relation))
+    same.__dict__.update(relation.__dict__)
     same.__dict__["fields"] = {name: replace(field, lenient=True) for name, field in relation.fields.items()}
     return same
 

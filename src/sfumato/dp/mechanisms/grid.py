@@ -16,6 +16,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.errors import ParameterError
+
 Real: TypeAlias = int | float | Fraction
 Reals: TypeAlias = Sequence[Real] | NDArray[np.floating] | NDArray[np.integer]
 
@@ -93,4 +95,7 @@ def _plain(values: Reals) -> list[Real]:
 
 def fraction_of(value: Real) -> Fraction:
     """The number exactly; a float as the binary fraction it is."""
-    return Fraction(value.item() if isinstance(value, np.generic) else value)
+    try:
+        return Fraction(value.item() if isinstance(value, np.generic) else value)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError("a mechanism answers about a finite number, and was given something else") from None
