@@ -115,6 +115,22 @@ def test_sampling_keeps_the_same_number_of_rows_and_pairs(shop: dict[str, sf.Mic
     assert abs(totals[0][0] - totals[1][0]) <= 0.2 * totals[1][0]
 
 
+def test_many_declared_keys_are_found_by_number(shop: dict[str, sf.Microdata]) -> None:
+    coupons = [None, "spring", "summer", *(f"C{number}" for number in range(400))]
+    queries = [
+        "SELECT coupon, COUNT(*) AS n FROM orders GROUP BY coupon",
+        "SELECT UPPER(coupon) AS code, city, SUM(amount) AS s, MEDIAN(amount) AS m FROM orders GROUP BY UPPER(coupon), city",
+    ]
+    for query, key in zip(queries, ("coupon", "code"), strict=True):
+        values = coupons if key == "coupon" else [None, "SPRING", *coupons[3:]]
+        told = []
+        for tables in (shop, in_memory()):
+            asked = sf.Session(tables, budget=sf.PureDP(10**12), max_rows=1000, max_groups=1000, seed=3)
+            told.append(asked.sql(query, epsilon=10**9, keys={key: values}).table)
+        assert told[0].num_rows == len(values) * (1 if key == "coupon" else 4)
+        assert told[0].equals(told[1])  # the same seed: equal noise on equal integers
+
+
 def test_an_answer_with_noise_comes_back(shop: dict[str, sf.Microdata], tmp_path: Path) -> None:
     asked = sf.Session(shop, ledger=tmp_path / "ledger.db", budget=sf.PureDP(10))
     answer = asked.sql("SELECT city, COUNT(*) AS n, MEDIAN(age) AS age FROM customers GROUP BY city", epsilon=5)

@@ -39,7 +39,7 @@ def test_an_outlier_is_not_visible_beyond_the_claim(method):
         neighbours=(WITH_OUTLIER, WITHOUT),
         epsilon=epsilon_for("0.5", DELTA),
         delta=DELTA,
-        samples=1500,
+        samples=700,
         seconds=300,
     )
     assert not found.refuted, found.explain()
