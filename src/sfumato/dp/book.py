@@ -7,6 +7,7 @@ Both answer the same calls. An account without a ledger protects nobody from a s
 from __future__ import annotations
 
 import os
+import shlex
 import threading
 from typing import Any, Protocol
 
@@ -130,6 +131,6 @@ def open_book(
     if not opened.first_grant(dataset, analyst, amount) and opened.remaining(dataset, analyst) is None:
         raise BudgetRefused(
             f"no budget was granted to '{analyst}' on dataset '{dataset}', and a session cannot grant itself one. "
-            "The owner grants it with: sfumato ledger grant"
+            f"The owner grants it with: sfumato ledger grant {shlex.quote(dataset)} {shlex.quote(analyst)} --epsilon 1"
         )
     return Lowered(opened, amount), opened

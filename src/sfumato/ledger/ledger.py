@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -163,7 +164,8 @@ class Ledger:
             account, cap = tables.charged_accounts(dataset, analyst)
             if account is None:
                 raise BudgetRefused(
-                    f"no budget was granted to '{analyst}' on dataset '{dataset}'. The owner grants it with: sfumato ledger grant"
+                    f"no budget was granted to '{analyst}' on dataset '{dataset}'. "
+                    f"The owner grants it with: sfumato ledger grant {shlex.quote(dataset)} {shlex.quote(analyst)} --epsilon 1"
                 )
             stored = _answer(tables, tables.answered(dataset, question_digest))
             if stored is not None:

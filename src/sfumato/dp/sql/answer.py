@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.grouping import KEY
 from sfumato.dp.sql.measurement import BRANCHING
 from sfumato.dp.sql.measuring import Measured
-from sfumato.dp.sql.noise import Noise, Price
+from sfumato.dp.sql.noise import Noise, Price, errors_in_margin
 from sfumato.dp.sql.post import Cell, evaluate
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.statistics import Floats, Statistic
@@ -93,17 +92,17 @@ class AnswerTable:
     def margin_table(self, confidence: float) -> pa.Table:
         """How far each number may be from what the bounded data says, at a confidence.
 
-        By the law of the noise for counts and sums; for ratios and other expressions a normal approximation.
+        By the law of the noise for counts and sums; for ratios and other expressions as if all their noise were of one law.
         """
         import pyarrow as pa
 
         require(0 < confidence < 1, "confidence lies between 0 and 1")
-        normal = NormalDist().inv_cdf((1 + confidence) / 2)
         columns = []
         for place, law in enumerate(self.laws):
             errors = [row[place] for row in self.errors]
-            known = None if not law else _noise(law).margin(confidence)
-            margins = [None if error is None else error * normal if known is None else known for error in errors]
+            known = _noise(law).margin(confidence) if " " in law else None
+            factor = errors_in_margin(law, confidence)
+            margins = [None if error is None else error * factor if known is None else known for error in errors]
             columns.append(pa.array(margins, pa.float64()))
         return pa.Table.from_arrays(columns, names=list(self.names))
 
@@ -218,11 +217,12 @@ def _error(expression: Any, row: Mapping[str, Cell], errors: Mapping[str, float]
 def _law(question: Question, price: Price, expression: Any) -> str:
     from sqlglot import exp
 
+    general = next(iter(price.noises.values())).law
     if not (isinstance(expression, exp.Column) and expression.name.startswith(PLACEHOLDER)):
-        return ""
+        return general
     statistic = question.statistics[expression.name.removeprefix(PLACEHOLDER)]
     noise = price.noises[statistic.parts[0]]
-    return f"{noise.law} {noise.amount} {noise.step}" if statistic.linear else ""
+    return f"{noise.law} {noise.amount} {noise.step}" if statistic.linear else general
 
 
 def _noise(law: str) -> Noise:

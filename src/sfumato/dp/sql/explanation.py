@@ -16,7 +16,7 @@ from sfumato.core.params import parameters
 from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.measurement import Measurement
 from sfumato.dp.sql.measuring import contribution
-from sfumato.dp.sql.noise import UNITS, Price
+from sfumato.dp.sql.noise import UNITS, Price, errors_in_margin
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.statistics import Statistic
 
@@ -214,14 +214,13 @@ def worst_margin(question: Question, price: Price, confidence: float, rows: int 
 
 
 def _at(statistic: Statistic, price: Price, confidence: float, rows: int) -> float:
-    from statistics import NormalDist
-
     import numpy as np
 
     noisy = {part: np.array([0.0]) for part in statistic.parts}
     noisy[statistic.count or ""] = np.array([float(rows)])
     deviations = {part: price.noises[part].deviation for part in statistic.parts}
-    return float(statistic.error(noisy, deviations)[0]) * NormalDist().inv_cdf((1 + confidence) / 2)
+    law = price.noises[statistic.parts[0]].law
+    return float(statistic.error(noisy, deviations)[0]) * errors_in_margin(law, confidence)
 
 
 def least_loss(reached: Callable[[Fraction], bool]) -> Fraction:

@@ -74,6 +74,13 @@ class Request:
         return cls(**amounts)
 
 
+def errors_in_margin(law: str, confidence: float) -> float:
+    """How many standard errors a margin has, for noise of that law."""
+    if law.startswith("laplace"):
+        return math.log(1 / (1 - confidence)) / math.sqrt(2)
+    return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
 @dataclass(frozen=True)
 class Noise:
     """The noise of one measurement, in its own steps: Laplace of that scale or Gaussian of that variance."""
