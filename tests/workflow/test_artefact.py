@@ -117,6 +117,15 @@ def test_what_was_computed_without_noise_stays_with_the_owner(tmp_path: Path, bo
     assert not [path for path in (folder / "owner").iterdir() if path.stat().st_mode & 0o077]
 
 
+def test_the_quality_of_a_synthetic_table_is_drawn_for_its_owner(tmp_path: Path) -> None:
+    schema = {"dataset": "d", "columns": {name: {"type": "string", "domain": ["a", "b"]} for name in "xyz"}}
+    table = pa.table({name: ["a", "b"] * 20 for name in "xyz"})
+    session = sf.Session(sf.read(table, schema=schema), budget=sf.ConcentratedDP(1))
+    folder = publish_artefact(session.release(sf.dp.Mst(rho="0.5"))).save(tmp_path / "out")
+    assert (folder / "owner" / "quality.svg").read_text().startswith(("<svg", "<?xml"))
+    assert not (folder / "public" / "quality.svg").exists()
+
+
 def test_a_seeded_run_is_a_demonstration_and_never_private(tmp_path: Path, book: str) -> None:
     made = publish_artefact(released(book, seed=7))
     assert not made.certificate.private and not made.certificate.holds and "demonstration" in repr(made)

@@ -54,6 +54,11 @@ def save_artefact(artefact: Artefact, folder: Path, format: Format, *, overwrite
             "quality.json": pretty(_plain(artefact.owner)),
             "details.json": pretty({"method": _plain(told.method), "details": _plain(artefact.details)}),
         }
+        quality = artefact.owner.get("quality")
+        if isinstance(quality, Mapping) and {"columns", "distance"} <= set(quality):
+            from sfumato.report.figures.synthetic_quality import synthetic_quality
+
+            written["quality.svg"] = synthetic_quality(quality).encode()
         for name, content in written.items():
             write_bytes(owner / name, content, mode=0o600)
     return folder
