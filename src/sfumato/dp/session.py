@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.core.certificate import plain
-from sfumato.core.errors import Cancelled, ParameterError, SourceError, Unsupported
+from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
@@ -24,19 +22,18 @@ from sfumato.core.params import parameters
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
-from sfumato.data.schema import Column, Role
-from sfumato.dp.algorithms.base import Algorithm
 from sfumato.dp.book import open_book
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.query_answer import BatchCost, QueryAnswer
+from sfumato.dp.releasing import charged_run, constant_failure
 from sfumato.engines.sql_relation import lenient
 from sfumato.ledger.amounts import LossAmount
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from sfumato.dp.algorithms.base import Algorithm
     from sfumato.dp.frame import Frame
-    from sfumato.dp.sql.catalogue import KnownTable
     from sfumato.dp.sql.explanation import Explanation
     from sfumato.dp.sql.noise import Bounds, Price, Request
     from sfumato.dp.sql.paid_bounds import PaidBounds
@@ -224,32 +221,10 @@ class Session:
 
     def release(self, algorithm: Algorithm, table: str | None = None, *, progress: Progress = silent) -> Outcome[Any]:
         """Run an algorithm that publishes one artefact, charged like a question. Each run is a new artefact."""
-        from sfumato.dp.sql.identity import digest, result_digest
-
-        if not isinstance(algorithm, Algorithm):
-            raise ParameterError("release takes an algorithm that makes one artefact, such as sf.dp.PrivateHistogram")
         known = self._catalogue.table(table or next(iter(self._tables)))
-        if known.data is None:
-            raise ParameterError(f"'{known.name}' is a public table; an algorithm protects a private one")
-        data = _with_unit(known.data, known.unit)
-        untyped = _untyped(known, algorithm)
-        if untyped:
-            raise Unsupported(
-                f"the type of {', '.join(untyped)[:200]} is not declared, and was found by looking at the values, which would "
-                'tell about them. Declare it in the schema, for instance type = "string"'
-            )
-        _check_order(algorithm, data)
-        # A run on no rows meets every refusal that depends on schema and parameters, before anything is charged.
-        algorithm.run(_without_rows(data), randomness=default("refusals first"))
-        loss = algorithm.loss()
-        asked = {"method": {"name": algorithm.name, **algorithm.parameters()}, "run": secrets.token_hex(16)}
-        reservation = self._book.reserve(self.dataset, self.analyst, LossAmount.of(loss), digest(asked))
-        self._book.draw(reservation)
-        with _constant_failure():
-            outcome = algorithm.run(data, randomness=default(self._seed), progress=progress)
-        stored = self._book.commit(reservation, {"artefact": asked["method"], "sha256": result_digest(outcome.result)})
-        details = {**outcome.details, "ledger_entry": stored.entry or None, "dataset": self.dataset}
-        return replace(outcome, details=details)
+        return charged_run(
+            algorithm, known, self._book, self.dataset, self.analyst, randomness=default(self._seed), progress=progress
+        )
 
     def ask(
         self, select: exp.Select, request: Request, bounds: Bounds, keys: Mapping[str, Sequence[Any]] | None = None
@@ -273,7 +248,7 @@ class Session:
         if stored is None:
             # From here on the budget is spent, whatever happens: giving it back after a failure would tell about the data.
             self._book.draw(reservation)
-            with _constant_failure():
+            with constant_failure():
                 table = put_together(question, priced, measure(question, priced, self._source))
             stored = self._book.commit(reservation, table.to_mapping())
         answer = AnswerTable.from_mapping(stored.value)
@@ -329,40 +304,6 @@ class Session:
         return replace(self._bounds, **changes)  # type: ignore[arg-type]
 
 
-@contextmanager
-def _constant_failure() -> Iterator[None]:
-    """Whatever goes wrong after the charge is told in one sentence, so that it tells nothing about the data."""
-    try:
-        yield
-    except Cancelled:
-        raise
-    except Exception:
-        raise SourceError(
-            "the engine could not answer; the question stays charged, because giving it back could tell something about the "
-            "data. Ask the owner to run the same question on a copy of the table"
-        ) from None
-
-
-def _untyped(table: KnownTable, algorithm: Algorithm) -> list[str]:
-    """Columns that the algorithm may look at and whose type nobody declared."""
-    named = repr(algorithm.parameters())
-    described = table.data.schema.columns if table.data is not None else {}
-    found = []
-    for column in table.columns.values():
-        entry = described.get(column.name)
-        declared = entry is not None and (entry.domain or entry.order or entry.bounds)
-        if column.untyped and (declared or column.name == table.unit or repr(column.name) in named):
-            found.append(column.name)
-    return found
-
-
-def _check_order(algorithm: Algorithm, data: Microdata) -> None:
-    from sfumato.dp.algorithms.contributions import check_order
-
-    if data.schema.unit is not None and getattr(algorithm, "bounding", None) == "truncate":
-        check_order(data, "truncate", getattr(algorithm, "order", None))
-
-
 def _named(data: Microdata | Mapping[str, Microdata]) -> dict[str, Microdata]:
     if isinstance(data, Mapping):
         tables = dict(data)
@@ -373,24 +314,6 @@ def _named(data: Microdata | Mapping[str, Microdata]) -> dict[str, Microdata]:
         raise ParameterError("data is a table from sf.read: sf.Session(sf.read(frame, schema=…), …)")
     named = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", data.schema.dataset) is not None
     return {data.schema.dataset if named else "data": data}
-
-
-def _with_unit(data: Microdata, unit: str | None) -> Microdata:
-    """The data under a schema whose unit is the session's."""
-    if unit == data.schema.unit or unit is None:
-        return data
-    changed: dict[str, Role] = dict.fromkeys(data.schema.with_role("unit"), "plain")
-    changed[unit] = "unit"
-    columns = dict(data.schema.columns)
-    for name, role in changed.items():
-        columns[name] = columns.get(name, Column()).model_copy(update={"role": role})
-    return data.with_schema(data.schema.replace(columns=columns))
-
-
-def _without_rows(data: Microdata) -> Microdata:
-    from sfumato.engines.memory import MemoryRelation
-
-    return replace(data, relation=MemoryRelation(data.relation.schema().empty_table()))
 
 
 def _dataset(tables: Mapping[str, Microdata]) -> str:

@@ -1,0 +1,108 @@
+"""One artefact, charged like a question: refused before the charge where it can be, silent about the data after it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from sfumato.core.errors import Cancelled, ParameterError, SourceError, Unsupported
+from sfumato.core.outcome import Outcome
+from sfumato.core.progress import Progress
+from sfumato.core.randomness import Randomness, default
+from sfumato.data.microdata import Microdata
+from sfumato.data.schema import Column, Role
+from sfumato.dp.algorithms.base import Algorithm
+from sfumato.dp.book import Book
+from sfumato.dp.sql.catalogue import KnownTable
+from sfumato.ledger.amounts import LossAmount
+
+
+def charged_run(
+    algorithm: Algorithm,
+    table: KnownTable,
+    book: Book,
+    dataset: str,
+    analyst: str,
+    *,
+    randomness: Randomness,
+    progress: Progress,
+) -> Outcome[Any]:
+    """Reserve, run, commit the digest of the result."""
+    from sfumato.dp.sql.identity import digest, result_digest
+
+    if not isinstance(algorithm, Algorithm):
+        raise ParameterError("release takes an algorithm that makes one artefact, such as sf.dp.PrivateHistogram")
+    if table.data is None:
+        raise ParameterError(f"'{table.name}' is a public table; an algorithm protects a private one")
+    data = _with_unit(table.data, table.unit)
+    untyped = _untyped(table, algorithm)
+    if untyped:
+        raise Unsupported(
+            f"the type of {', '.join(untyped)[:200]} is not declared, and was found by looking at the values, which would "
+            'tell about them. Declare it in the schema, for instance type = "string"'
+        )
+    _check_order(algorithm, data)
+    # A run on no rows meets every refusal that depends on schema and parameters, before anything is charged.
+    algorithm.run(_without_rows(data), randomness=default("refusals first"))
+    asked = {"method": {"name": algorithm.name, **algorithm.parameters()}, "run": secrets.token_hex(16)}
+    reservation = book.reserve(dataset, analyst, LossAmount.of(algorithm.loss()), digest(asked))
+    book.draw(reservation)
+    with constant_failure():
+        outcome = algorithm.run(data, randomness=randomness, progress=progress)
+    stored = book.commit(reservation, {"artefact": asked["method"], "sha256": result_digest(outcome.result)})
+    return replace(outcome, details={**outcome.details, "ledger_entry": stored.entry or None, "dataset": dataset})
+
+
+@contextmanager
+def constant_failure() -> Iterator[None]:
+    """Whatever goes wrong after the charge is told in one sentence, so that it tells nothing about the data."""
+    try:
+        yield
+    except Cancelled:
+        raise
+    except Exception:
+        raise SourceError(
+            "the engine could not answer; the question stays charged, because giving it back could tell something about the "
+            "data. Ask the owner to run the same question on a copy of the table"
+        ) from None
+
+
+def _untyped(table: KnownTable, algorithm: Algorithm) -> list[str]:
+    """Columns that the algorithm may look at and whose type nobody declared."""
+    named = repr(algorithm.parameters())
+    described = table.data.schema.columns if table.data is not None else {}
+    found = []
+    for column in table.columns.values():
+        entry = described.get(column.name)
+        declared = entry is not None and (entry.domain or entry.order or entry.bounds)
+        if column.untyped and (declared or column.name == table.unit or repr(column.name) in named):
+            found.append(column.name)
+    return found
+
+
+def _check_order(algorithm: Algorithm, data: Microdata) -> None:
+    from sfumato.dp.algorithms.contributions import check_order
+
+    if data.schema.unit is not None and getattr(algorithm, "bounding", None) == "truncate":
+        check_order(data, "truncate", getattr(algorithm, "order", None))
+
+
+def _with_unit(data: Microdata, unit: str | None) -> Microdata:
+    """The data under a schema whose unit is the session's."""
+    if unit == data.schema.unit or unit is None:
+        return data
+    changed: dict[str, Role] = dict.fromkeys(data.schema.with_role("unit"), "plain")
+    changed[unit] = "unit"
+    columns = dict(data.schema.columns)
+    for name, role in changed.items():
+        columns[name] = columns.get(name, Column()).model_copy(update={"role": role})
+    return data.with_schema(data.schema.replace(columns=columns))
+
+
+def _without_rows(data: Microdata) -> Microdata:
+    from sfumato.engines.memory import MemoryRelation
+
+    return replace(data, relation=MemoryRelation(data.relation.schema().empty_table()))
