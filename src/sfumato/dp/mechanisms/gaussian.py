@@ -24,7 +24,7 @@ from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
 from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.mechanisms.calibrated import Calibrated, change_of, positive, source_of
-from sfumato.dp.mechanisms.grid import Grid, Real, Reals, many, power_of_two_below
+from sfumato.dp.mechanisms.grid import Grid, Real, Reals, power_of_two_below
 from sfumato.dp.sensitivity.base import Sensitivity
 from sfumato.kernels.sampling import discrete_gaussian, discrete_gaussian_one
 
@@ -134,12 +134,12 @@ class Gaussian(Calibrated[Any, Any]):
 
     def answer(self, value: Real | Reals, randomness: Randomness | None = None) -> float | NDArray[np.float64]:
         source = source_of(randomness)
-        if not many(value):
-            return self.grid.real(self.grid.units(value) + discrete_gaussian_one(self.variance, source))  # type: ignore[arg-type]
-        units = self.grid.units_of(value)  # type: ignore[arg-type]
-        require(len(units) == self.coordinates, f"this mechanism answers {self.coordinates} numbers at a time: set coordinates")
-        noise = discrete_gaussian(self.variance, len(units), source).tolist()
-        return self.grid.reals([unit + extra for unit, extra in zip(units, noise, strict=True)])
+        return self.grid.noisy(
+            value,
+            self.coordinates,
+            lambda: discrete_gaussian_one(self.variance, source),
+            lambda count: discrete_gaussian(self.variance, count, source),
+        )
 
 
 def _whole(variance: Fraction) -> Fraction:

@@ -8,7 +8,7 @@ Mironov, "On significance of the least significant bits for differential privacy
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import ParameterError
+from sfumato.core.params import require
 
 Real: TypeAlias = int | float | Fraction
 Reals: TypeAlias = Sequence[Real] | NDArray[np.floating] | NDArray[np.integer]
@@ -67,6 +68,20 @@ class Grid:
     def reals(self, units: Sequence[int]) -> NDArray[np.float64]:
         """The same for many numbers."""
         return np.array([self.real(entry) for entry in units], dtype=np.float64)
+
+    def noisy(
+        self,
+        value: Real | Reals,
+        coordinates: int,
+        one: Callable[[], int],
+        several: Callable[[int], NDArray[np.int64]],
+    ) -> float | NDArray[np.float64]:
+        """A number, or as many as the mechanism answers at a time, in whole steps with whole noise."""
+        if not many(value):
+            return self.real(self.units(value) + one())  # type: ignore[arg-type]
+        units = self.units_of(value)  # type: ignore[arg-type]
+        require(len(units) == coordinates, f"this mechanism answers {coordinates} numbers at a time: set coordinates")
+        return self.reals([unit + extra for unit, extra in zip(units, several(len(units)).tolist(), strict=True)])
 
 
 def power_of_two_below(value: Fraction) -> Fraction:

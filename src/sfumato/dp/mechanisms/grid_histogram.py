@@ -8,26 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.exact import Number, exact
-from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
-from sfumato.dp.mechanisms.calibrated import Stated, source_of
-from sfumato.dp.mechanisms.errors import LaplaceError
-from sfumato.dp.mechanisms.grid import plain_scale
+from sfumato.dp.mechanisms.calibrated import source_of
+from sfumato.dp.mechanisms.noisy_counts import NoisyCounts
 from sfumato.dp.mechanisms.records import numbers
-from sfumato.dp.sensitivity.base import Sensitivity
 from sfumato.kernels.sampling import discrete_laplace
 
 
 @dataclass(frozen=True)
-class GridHistogram(Stated[Sequence[tuple[float, float]] | NDArray[np.floating], NDArray[np.int64]]):
+class GridHistogram(NoisyCounts[Sequence[tuple[float, float]] | NDArray[np.floating]]):
     """Noisy counts of positions (x, y) in `columns` × `rows` cells of a declared rectangle, as an array [row, column].
 
     ε-private; the sensitivity is that of `Histogram`. Positions outside the rectangle are not counted; its upper and
@@ -50,25 +45,6 @@ class GridHistogram(Stated[Sequence[tuple[float, float]] | NDArray[np.floating],
             require(getattr(self, name)[0] < getattr(self, name)[1], f"the first of {name} must be below the second")
         for name in ("columns", "rows", "contributions"):
             require(isinstance(getattr(self, name), int) and getattr(self, name) >= 1, f"{name} is a whole number of at least 1")
-
-    @cached_property
-    def sensitivity(self) -> Sensitivity:
-        """That of a histogram: a position lies in one cell."""
-        from sfumato.dp.sensitivity.counts import bar_chart
-
-        return bar_chart(self.contributions, self.neighbours, unit=self.unit)
-
-    @cached_property
-    def scale(self) -> Fraction:
-        """The scale of the noise of one cell."""
-        return plain_scale(self.sensitivity.l1 / Fraction(self.epsilon))
-
-    def loss(self) -> PureDP:
-        return self._pure(self.epsilon)
-
-    def error(self) -> LaplaceError:
-        """Of one cell."""
-        return LaplaceError.of(float(self.scale), 1.0, rounded=False)
 
     def counts(self, positions: Sequence[tuple[float, float]] | NDArray[np.floating]) -> NDArray[np.int64]:
         """The counts without noise: not to be released."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,19 +15,16 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import ParameterError
 from sfumato.core.exact import Number, exact
-from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
-from sfumato.dp.mechanisms.calibrated import Stated, source_of
-from sfumato.dp.mechanisms.errors import LaplaceError
-from sfumato.dp.mechanisms.grid import plain_scale
+from sfumato.dp.mechanisms.calibrated import source_of
+from sfumato.dp.mechanisms.noisy_counts import NoisyCounts
 from sfumato.dp.mechanisms.records import Records, numbers
-from sfumato.dp.sensitivity.base import Sensitivity
 from sfumato.kernels.sampling import discrete_laplace
 
 
 @dataclass(frozen=True)
-class Histogram(Stated[Records, NDArray[np.int64]]):
+class Histogram(NoisyCounts[Records]):
     """Noisy counts of records in half-open buckets [edge, next edge), or of declared `categories`.
 
     ε-private; the L1 sensitivity is `contributions` for one unit more or less and twice that for one replaced, where
@@ -68,25 +64,6 @@ class Histogram(Stated[Records, NDArray[np.int64]]):
     def buckets(self) -> int:
         """How many counts an answer has."""
         return len(self._edges) - 1 if self.edges is not None else len(self._categories)
-
-    @cached_property
-    def sensitivity(self) -> Sensitivity:
-        """1 for one record more or less, 2 for one replaced, times the contributions."""
-        from sfumato.dp.sensitivity.counts import bar_chart
-
-        return bar_chart(self.contributions, self.neighbours, unit=self.unit)
-
-    @cached_property
-    def scale(self) -> Fraction:
-        """The scale of the noise of one count."""
-        return plain_scale(self.sensitivity.l1 / Fraction(self.epsilon))
-
-    def loss(self) -> PureDP:
-        return self._pure(self.epsilon)
-
-    def error(self) -> LaplaceError:
-        """Of one count."""
-        return LaplaceError.of(float(self.scale), 1.0, rounded=False)
 
     def counts(self, records: Records) -> NDArray[np.int64]:
         """The counts without noise: not to be released."""

@@ -24,7 +24,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.dp.accounting.enclosure import Enclosure
 from sfumato.dp.mechanisms.calibrated import Calibrated, change_of, positive, source_of
 from sfumato.dp.mechanisms.errors import LaplaceError
-from sfumato.dp.mechanisms.grid import Grid, Real, Reals, many, plain_scale
+from sfumato.dp.mechanisms.grid import Grid, Real, Reals, plain_scale
 from sfumato.dp.mechanisms.laws import Law, laplace_law
 from sfumato.dp.sensitivity.base import Sensitivity
 from sfumato.kernels.sampling import discrete_laplace, discrete_laplace_one
@@ -110,9 +110,9 @@ class Laplace(Calibrated[Any, Any]):
 
     def answer(self, value: Real | Reals, randomness: Randomness | None = None) -> float | NDArray[np.float64]:
         source = source_of(randomness)
-        if not many(value):
-            return self.grid.real(self.grid.units(value) + discrete_laplace_one(self.units, source))  # type: ignore[arg-type]
-        units = self.grid.units_of(value)  # type: ignore[arg-type]
-        require(len(units) == self.coordinates, f"this mechanism answers {self.coordinates} numbers at a time: set coordinates")
-        noise = discrete_laplace(self.units, len(units), source).tolist()
-        return self.grid.reals([unit + extra for unit, extra in zip(units, noise, strict=True)])
+        return self.grid.noisy(
+            value,
+            self.coordinates,
+            lambda: discrete_laplace_one(self.units, source),
+            lambda count: discrete_laplace(self.units, count, source),
+        )
