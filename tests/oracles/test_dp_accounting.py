@@ -5,7 +5,12 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import dp_accounting
 import pytest
+from dp_accounting import dp_event
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.rdp import rdp_privacy_accountant as rdp
 
 from sfumato.core.guarantees.loss import ConcentratedDP, PureDP, RenyiDP
 from sfumato.dp.accounting.advanced import optimal_composition
@@ -17,12 +22,6 @@ from sfumato.dp.accounting.zcdp import epsilon_for
 
 pytestmark = pytest.mark.oracle
 
-dp_accounting = pytest.importorskip("dp_accounting")
-
-from dp_accounting import dp_event  # noqa: E402
-from dp_accounting.pld import PLDAccountant  # noqa: E402
-from dp_accounting.pld import privacy_loss_distribution as pld  # noqa: E402
-from dp_accounting.rdp import rdp_privacy_accountant as rdp  # noqa: E402
 
 DELTA = "1e-5"
 
