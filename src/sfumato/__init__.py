@@ -57,9 +57,25 @@ _TABLE: dict[str, str] = {
     "LocalRecoding": "sfumato.anonymity.search.local_recoding",
     "Mondrian": "sfumato.anonymity.search.mondrian",
     "TopDown": "sfumato.anonymity.search.top_down",
+    # masks
+    "Combined": "sfumato.masking.combined",
 }
 
-_ROOMS = ("anonymity", "attacks", "core", "data", "dp", "engines", "kernels", "ledger", "measures", "report", "wire", "workflow")
+_ROOMS = (
+    "anonymity",
+    "attacks",
+    "core",
+    "data",
+    "dp",
+    "engines",
+    "kernels",
+    "ledger",
+    "masking",
+    "measures",
+    "report",
+    "wire",
+    "workflow",
+)
 
 if TYPE_CHECKING:
     from sfumato.anonymity.search.cell_suppression import CellSuppression as CellSuppression
@@ -92,6 +108,7 @@ if TYPE_CHECKING:
     from sfumato.dp.session import Session as Session
     from sfumato.engines.sources import read as read
     from sfumato.ledger.ledger import Ledger as Ledger
+    from sfumato.masking.combined import Combined as Combined
     from sfumato.workflow.check import check as check
     from sfumato.workflow.inspect import inspect as inspect
     from sfumato.workflow.protect import protect as protect

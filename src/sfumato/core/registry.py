@@ -47,6 +47,12 @@ def from_mapping(given: Mapping[str, Any], base: type[Any], what: str) -> Any:
 
 def _may_hold(module: str, base: type[Any]) -> bool:
     """Skip modules of other layers, so that a lookup of a guarantee does not import a search."""
-    room = {"ClassGuarantee": ".core.", "Search": ".anonymity.", "Measure": ".measures.", "Attack": ".attacks."}
+    room = {
+        "ClassGuarantee": ".core.",
+        "Search": ".anonymity.",
+        "Mask": ".masking.",
+        "Measure": ".measures.",
+        "Attack": ".attacks.",
+    }
     wanted = room.get(base.__name__)
     return wanted is None or wanted in module + "."

@@ -1,0 +1,92 @@
+"""A masked table beside its original: which row came from which record, and both sides as comparable arrays.
+
+Masks return a `Masked`; measures accept one, or any table whose rows stand in the order of the original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core.errors import InputError, ParameterError
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import Records, paired
+from sfumato.data.released import ReleasedTable
+from sfumato.data.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Masked:
+    """A masked table, the columns that were masked, the source row behind each of its rows (None: no record stands behind
+    them), and what may be published about how it was made."""
+
+    table: pa.Table = field(repr=False)
+    schema: Schema = field(repr=False)
+    columns: tuple[str, ...]
+    rows: NDArray[np.int64] | None = field(repr=False)
+    transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+
+def as_masked(released: Any, original: Microdata) -> Masked:
+    """A `Masked` as it is; any other table as one whose rows stand in the order of the original, where there are as many."""
+    if isinstance(released, Masked):
+        return released
+    if isinstance(released, ReleasedTable):
+        table = released.table
+    elif isinstance(released, Microdata):
+        table = released.table()
+    elif isinstance(released, pa.Table):
+        table = released
+    else:
+        raise InputError("a masked table is a Masked, Microdata or an Arrow table")
+    schema = original.schema
+    same = table.num_rows == len(original)
+    rows = np.arange(table.num_rows, dtype=np.int64) if same else None
+    return Masked(table, schema, tuple(n for n in compared_columns(original, None) if n in table.column_names), rows)
+
+
+def compared_columns(original: Microdata, masked: Masked | None, columns: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    """The columns a measure is about: those named; otherwise the quasi-identifiers and whatever else was masked; without
+    either, every column that names nobody."""
+    if columns is not None:
+        if not columns or len(set(columns)) != len(columns):
+            raise ParameterError("columns must name at least one column, each once")
+        return tuple(columns)
+    schema = original.schema
+    told = set(masked.columns) if masked is not None else set()
+    shown = set(masked.table.column_names) if masked is not None else set(original.column_names)
+    chosen = tuple(name for name in original.column_names if name in shown and (name in told or name in schema.quasi))
+    if chosen:
+        return chosen
+    hidden = {*schema.with_role("identifier"), *schema.with_role("unit"), *schema.with_role("weight")}
+    return tuple(name for name in original.column_names if name in shown and name not in hidden)
+
+
+def sides(original: Microdata, masked: Masked, columns: tuple[str, ...] | None = None) -> tuple[Records, Records]:
+    """Original and masked records over the same columns, with the same labels; rows need not correspond."""
+    names = compared_columns(original, masked, columns)
+    left = Records.of(original.table(), original.schema, names)
+    right = Records.of(masked.table, original.schema, names)
+    return paired(left, right)
+
+
+def aligned(original: Microdata, masked: Masked, columns: tuple[str, ...] | None = None) -> tuple[Records, Records]:
+    """As `sides`, and row i of the first is the record behind row i of the second; refused where no record stands behind a
+    row."""
+    if masked.rows is None:
+        raise InputError(
+            "this measure compares each record with its masked row, and no record stands behind these rows (synthetic data, or a "
+            "table with another number of rows than the original)"
+        )
+    left, right = sides(original, masked, columns)
+    in_place = masked.rows.size == left.size and bool(np.array_equal(masked.rows, np.arange(left.size)))
+    return (left if in_place else left.take(masked.rows)), right

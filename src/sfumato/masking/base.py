@@ -1,0 +1,152 @@
+"""The common frame of masks: X' = ρ(X; parameters), with what it keeps and what may be told about it.
+
+A mask is a frozen value. `apply` checks the columns, lets the method change them (stratum by stratum where asked), and
+returns the masked table with the parameters that a reader needs to correct an analysis, and that an attacker may use too:
+a mask has to be safe although everything but its random draws is known.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core import randomness as sources
+from sfumato.core.outcome import Outcome
+from sfumato.core.params import parameters, require
+from sfumato.core.progress import Progress, silent
+from sfumato.core.randomness import Randomness
+from sfumato.data.masked import Masked
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
+from sfumato.kernels.draws import Draws
+from sfumato.masking.columns import check_columns, chosen_columns, microdata, strata_of
+
+Int = NDArray[np.int64]
+
+#: What a mask may promise to keep. `multiset`: each column has exactly the same values, in another order.
+What = Literal["mean", "variance", "covariance", "correlation", "multiset", "frequencies", "regression", "order"]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A statement about the masked data that tests hold the method to.
+
+    `exactly`: for every draw, up to rounding errors; otherwise on average over draws. `note` is for readers.
+    """
+
+    what: What
+    exactly: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What a method did to the records of one stratum.
+
+    `values` holds, by column, floats for a column of numbers, codes for a column of categories, or an Arrow array where
+    the column changes its kind. `rows` are the positions (within the stratum) of the records that the new rows stand
+    for: None for all of them in order; `unrelated=True` when no record stands behind a row (synthetic data).
+    `published` may be told to everybody; `details` are the owner's.
+    """
+
+    values: Mapping[str, Any]
+    rows: Int | None = None
+    unrelated: bool = False
+    published: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mask(ABC):
+    """A masking method; the constructor only stores parameters.
+
+    `columns` are masked (default: the quasi-identifiers; for synthetic data every published column). With `strata` the
+    records are masked separately within each combination of values of those columns, which stay as they are. `whole`
+    rounds what is put into columns of whole numbers; `whole=False` publishes such columns as real numbers, for exact moments.
+    """
+
+    columns: tuple[str, ...] | None = None
+    strata: tuple[str, ...] | None = None
+    whole: bool = True
+
+    #: Kinds of columns that the method can mask.
+    handles: ClassVar[frozenset[Kind]] = frozenset({"number"})
+    #: Whether a column with one value only is refused, because the method would leave it as it is.
+    refuses_constant: ClassVar[bool] = True
+    #: Whether all published columns are made anew.
+    synthetic: ClassVar[bool] = False
+
+    def apply(
+        self, data: Any, *, randomness: Randomness | None = None, seed: int | str | None = None, progress: Progress = silent
+    ) -> Outcome[Masked]:
+        """Mask the data; with a `seed` the same data give the same result on every run."""
+        require(randomness is None or seed is None, "pass randomness or a seed, not both")
+        people = microdata(data)
+        names = chosen_columns(self, people)
+        table = people.table()
+        records = Records.of(table, people.schema, names)
+        check_columns(self, records)
+        groups = strata_of(table, self.strata, names)
+        parts = [records] if len(groups) == 1 else [records.take(rows) for rows in groups]
+        for part in parts:
+            self.check(part, people)
+        draws = Draws(randomness if randomness is not None else sources.default(seed))
+        changes = []
+        for position, (part, rows) in enumerate(zip(parts, groups, strict=True)):
+            progress("masking", position, len(groups))
+            changes.append(self.change(part, draws, Context(people, table, rows, progress)))
+        progress("masking", len(groups), len(groups))
+        return self._outcome(people, table, records, groups, changes)
+
+    def check(self, records: Records, people: Microdata) -> None:  # noqa: B027 (a mask without such parameters checks nothing)
+        """Refuse parameters that the records of a stratum cannot have (k above their number…), before anything is changed."""
+
+    @abstractmethod
+    def change(self, records: Records, draws: Draws, context: Context) -> Change:
+        """Mask the records of one stratum."""
+
+    @abstractmethod
+    def keeps(self) -> tuple[Kept, ...]:
+        """What the masked data have in common with the original, with these parameters and `whole=False`."""
+
+    def claims(self, people: Microdata) -> tuple[Any, ...]:
+        """Guarantees that the masked table keeps by construction; they are verified when it is published."""
+        return ()
+
+    def described(self) -> dict[str, object]:
+        """Name and parameters."""
+        return {"name": type(self).__name__, **parameters(self)}
+
+    def _outcome(
+        self, people: Microdata, table: pa.Table, records: Records, groups: list[Int], changes: list[Change]
+    ) -> Outcome[Masked]:
+        from sfumato.masking.assembly import assembled, joined_details, transparency_of
+
+        masked_table, rows = assembled(self, people, table, records, groups, changes)
+        told = transparency_of(self, records, changes)
+        masked = Masked(masked_table, people.schema, records.names, rows, MappingProxyType(told))
+        return Outcome(masked, self.claims(people), self.described(), MappingProxyType(joined_details(changes)))
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """What a method may look at besides the columns it masks: the data with its schema, all rows as an Arrow table, the
+    positions of this stratum's records in it, and where to say how far the work is."""
+
+    people: Microdata = field(repr=False)
+    table: pa.Table = field(repr=False)
+    rows: Int = field(repr=False)
+    progress: Progress = field(repr=False)
+
+    def column(self, name: str) -> NumberColumn | CategoryColumn:
+        """Another column of the same records (a confidential attribute, a predictor)."""
+        from sfumato.data.records import Records as Read
+
+        return Read.of(self.table.select([name]), self.people.schema, [name]).take(self.rows).columns[0]
