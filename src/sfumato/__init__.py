@@ -19,7 +19,9 @@ __version__ = "0.1.0"
 _TABLE: dict[str, str] = {
     # verbs
     "check": "sfumato.workflow.check",
+    "compare": "sfumato.workflow.compare",
     "inspect": "sfumato.workflow.inspect",
+    "mask": "sfumato.workflow.mask",
     "protect": "sfumato.workflow.protect",
     "read": "sfumato.engines.sources",
     "refute": "sfumato.dp.refute.tester",
@@ -58,7 +60,24 @@ _TABLE: dict[str, str] = {
     "Mondrian": "sfumato.anonymity.search.mondrian",
     "TopDown": "sfumato.anonymity.search.top_down",
     # masks
+    "AdditiveNoise": "sfumato.masking.additive_noise",
+    "BucketRankSwapping": "sfumato.masking.bucket_rank_swapping",
     "Combined": "sfumato.masking.combined",
+    "CorrelatedNoise": "sfumato.masking.correlated_noise",
+    "DistributionRankSwapping": "sfumato.masking.distribution_rank_swapping",
+    "GaussianCopula": "sfumato.masking.gaussian_copula",
+    "Generalisation": "sfumato.masking.generalisation",
+    "Ipso": "sfumato.masking.ipso",
+    "MultiplicativeNoise": "sfumato.masking.multiplicative_noise",
+    "PartiallySynthetic": "sfumato.masking.partially_synthetic",
+    "Pram": "sfumato.masking.pram",
+    "RankSwapping": "sfumato.masking.rank_swapping",
+    "Resampling": "sfumato.masking.resampling",
+    "Rounding": "sfumato.masking.rounding",
+    "Sampling": "sfumato.masking.sampling",
+    "SequentialTrees": "sfumato.masking.sequential_trees",
+    "TermGeneralisation": "sfumato.masking.term_generalisation",
+    "TopBottomCoding": "sfumato.masking.top_bottom_coding",
 }
 
 _ROOMS = (
@@ -108,9 +127,28 @@ if TYPE_CHECKING:
     from sfumato.dp.session import Session as Session
     from sfumato.engines.sources import read as read
     from sfumato.ledger.ledger import Ledger as Ledger
+    from sfumato.masking.additive_noise import AdditiveNoise as AdditiveNoise
+    from sfumato.masking.bucket_rank_swapping import BucketRankSwapping as BucketRankSwapping
     from sfumato.masking.combined import Combined as Combined
+    from sfumato.masking.correlated_noise import CorrelatedNoise as CorrelatedNoise
+    from sfumato.masking.distribution_rank_swapping import DistributionRankSwapping as DistributionRankSwapping
+    from sfumato.masking.gaussian_copula import GaussianCopula as GaussianCopula
+    from sfumato.masking.generalisation import Generalisation as Generalisation
+    from sfumato.masking.ipso import Ipso as Ipso
+    from sfumato.masking.multiplicative_noise import MultiplicativeNoise as MultiplicativeNoise
+    from sfumato.masking.partially_synthetic import PartiallySynthetic as PartiallySynthetic
+    from sfumato.masking.pram import Pram as Pram
+    from sfumato.masking.rank_swapping import RankSwapping as RankSwapping
+    from sfumato.masking.resampling import Resampling as Resampling
+    from sfumato.masking.rounding import Rounding as Rounding
+    from sfumato.masking.sampling import Sampling as Sampling
+    from sfumato.masking.sequential_trees import SequentialTrees as SequentialTrees
+    from sfumato.masking.term_generalisation import TermGeneralisation as TermGeneralisation
+    from sfumato.masking.top_bottom_coding import TopBottomCoding as TopBottomCoding
     from sfumato.workflow.check import check as check
+    from sfumato.workflow.compare import compare as compare
     from sfumato.workflow.inspect import inspect as inspect
+    from sfumato.workflow.mask import mask as mask
     from sfumato.workflow.protect import protect as protect
     from sfumato.workflow.recipe import Recipe as Recipe
     from sfumato.workflow.release import Release as Release

@@ -19,7 +19,7 @@ from typing import Any
 import typer
 from typer.exceptions import Abort, TyperException
 
-from sfumato.cli import house, keys, ledger, publish, query, refute, releases, tables
+from sfumato.cli import compare, house, keys, ledger, publish, query, refute, releases, tables
 from sfumato.cli.output import complain, pacify
 from sfumato.core.errors import SfumatoError
 
@@ -34,6 +34,7 @@ app = typer.Typer(
 )
 tables.register(app)
 releases.register(app)
+compare.register(app)
 query.register(app)
 publish.register(app)
 ledger.register(app)

@@ -40,6 +40,13 @@ def attack(
     folder: Annotated[str, typer.Argument(help="The folder of the release.")],
     register: Annotated[str | None, typer.Option("--with", help="A register of people with raw values.")] = None,
     earlier: Annotated[list[str] | None, typer.Option("--earlier", help="An earlier release of the same data.")] = None,
+    aligned: Annotated[
+        bool, typer.Option("--aligned", help="The register is the very table that was masked (for its owner).")
+    ] = False,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", help="A column of release and register that tells people apart, to count what is right."),
+    ] = None,
     only: Annotated[list[str] | None, typer.Option("--attack", "-a", help="Only this attack.")] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -48,7 +55,9 @@ def attack(
     from sfumato.workflow.attacking import attack_folder
 
     with shown_progress(json, quiet) as progress:
-        results = attack_folder(folder, register=register, earlier=earlier or (), only=only or (), progress=progress)
+        results = attack_folder(
+            folder, register=register, earlier=earlier or (), only=only or (), aligned=aligned, key=key, progress=progress
+        )
     lines = []
     for result in results:
         low, high = result["interval"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,7 +94,9 @@ def protect(
     l: L = None,  # noqa: E741
     t: T = None,
     guarantee: Guarantees = None,
-    method: Annotated[str | None, typer.Option("--method", "-m", help="A search, as 'Lattice, suppression=0.05'.")] = None,
+    method: Annotated[
+        str | None, typer.Option("--method", "-m", help="A search or a mask, as 'Lattice, suppression=0.05' or 'Mdav(k=5)'.")
+    ] = None,
     output: Annotated[str | None, typer.Option("--output", "-o", help="The folder of the release.")] = None,
     format: Annotated[str | None, typer.Option("--format", help="parquet or csv.")] = None,
     population: Population = None,
@@ -120,10 +121,13 @@ def protect(
     quiet: Quiet = False,
 ) -> None:
     """Protect a table, verify what was written and save the release."""
+    from sfumato.workflow.named import is_mask
+
+    described = None if method is None else _inline(method)
     given: dict[str, Any] = {
         "schema": schema,
         "guarantee": _promises(k, l, t, guarantee) or None,
-        "method": None if method is None else _inline(method),
+        "method": described,
         "output": output,
         "format": format,
         "population": population,
@@ -132,7 +136,7 @@ def protect(
         "seed": int(seed) if seed is not None and seed.isdecimal() else seed,
         "sign": sign,
         "overwrite": overwrite or None,
-        "checks": _checks(attack, utility, risk),
+        "checks": _checks(attack, utility, risk, is_mask(described)),
         "write": _write(write_to, write_table, write_overwrite),
     }
     recipe = _recipe(source, {name: value for name, value in given.items() if value is not None})
@@ -208,6 +212,7 @@ def hierarchy(
 
 
 def _recipe(source: str, given: dict[str, Any]) -> Recipe:
+    from sfumato.workflow.named import is_mask
     from sfumato.workflow.recipe import LEDGER, Recipe
 
     if Path(source).suffix == ".toml":
@@ -217,8 +222,9 @@ def _recipe(source: str, given: dict[str, Any]) -> Recipe:
             named = ", ".join(f"--{name}" for name in sorted(extra))
             raise ParameterError(f"a recipe says this itself: leave out {named}, or edit the recipe.")
         return loaded.with_changes({name: _from_here(name, value) for name, value in given.items()})
+    needed = [("--schema", "schema"), ("--k, --l, --t or --guarantee", "guarantee")]
     missing = [
-        option for option, name in (("--schema", "schema"), ("--k, --l, --t or --guarantee", "guarantee")) if name not in given
+        option for option, name in needed if name not in given and not (name == "guarantee" and is_mask(given.get("method")))
     ]
     if missing:
         raise ParameterError(f"protecting a table needs {' and '.join(missing)}; or name a recipe (a .toml file).")
@@ -259,24 +265,18 @@ def _pair(text: str, option: str) -> tuple[str, float]:
 
 
 def _inline(text: str) -> dict[str, Any]:
-    """`Lattice, suppression=0.05` as a mapping; the parameters are TOML."""
-    name, _, rest = text.partition(",")
-    try:
-        found = tomllib.loads(f"given = {{ {rest} }}")["given"]
-    except tomllib.TOMLDecodeError:
-        raise ParameterError(
-            f"cannot read '{name.strip()[:40]}, …': write the name, then parameters as in TOML, "
-            "for instance 'Lattice, suppression=0.05'"
-        ) from None
-    return {"name": name.strip(), **found}
+    """`Lattice, suppression=0.05` or `Mdav(k=5)` as a mapping; the parameters are TOML."""
+    from sfumato.workflow.named import inline
+
+    return inline(text)
 
 
-def _checks(attacks: list[str] | None, utility: list[str] | None, risk: list[str] | None) -> dict[str, Any] | None:
+def _checks(attacks: list[str] | None, utility: list[str] | None, risk: list[str] | None, masked: bool) -> dict[str, Any] | None:
     if not attacks and not utility and not risk:
         return None
     return {
         "attacks": [_inline(text) for text in attacks or ()],
-        "utility": ["loss", *(_inline(text) for text in utility or ())],
+        "utility": [*(() if masked else ("loss",)), *(_inline(text) for text in utility or ())],
         "risk": [_inline(text) for text in risk or ()],
     }
 

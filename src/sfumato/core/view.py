@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,13 @@ class Score:
 
 
 class Measure(ABC):
-    """How useful or how safe: `score(original, released)`; both are `ReleasedTable` or `Microdata` values."""
+    """How useful or how safe: `score(original, released)`; both are `ReleasedTable` or `Microdata` values.
+
+    A measure of `masked` tables takes a `Masked`, which knows the record behind each row, or a table whose rows stand in
+    the order of the original.
+    """
+
+    masked: ClassVar[bool] = False
 
     @abstractmethod
     def score(self, original: Any, released: Any) -> Score:

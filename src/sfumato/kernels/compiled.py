@@ -20,7 +20,7 @@ from sfumato.core.progress import Progress, silent
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_MODULES = ("bounding", "class_checks", "grouping", "nearest", "rollup")
+_MODULES = ("bounding", "class_checks", "grouping", "learned_distance", "nearest", "rank_swapping", "rollup", "transitions")
 _KERNELS: list[Kernel[..., Any]] = []
 _ready: bool | None = None
 

@@ -54,10 +54,11 @@ def release_card(content: CardContent, *, audience: Audience) -> str:
         main,
         element("footer", sections.colophon(content)),
     )
-    return "<!DOCTYPE html>\n" + element("html", _head(title), body, lang="en").source + "\n"
+    return "<!DOCTYPE html>\n" + element("html", page_head(title), body, lang="en").source + "\n"
 
 
-def _head(title: str) -> Html:
+def page_head(title: str) -> Html:
+    """The head of a page that loads nothing and runs no script."""
     # The policy comes first: it governs everything after it.
     return Html(
         "<head>"

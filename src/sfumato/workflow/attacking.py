@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from sfumato.core.errors import InputError, Unsupported, VerificationFailed
+from sfumato.core.errors import InputError, MissingColumn, Unsupported, VerificationFailed
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import AttackResult, View
 from sfumato.data.released import ReleasedTable
@@ -18,6 +21,16 @@ from sfumato.workflow import named
 from sfumato.workflow.scoring import plain_result
 from sfumato.workflow.verify import open_release
 
+#: Attacks that look people of a register up in a masked release.
+WITH_A_REGISTER = ("MicroaggregationIntersection", "NoiseLikelihood", "PramPosterior", "RankWindow", "RegisterLinkage")
+#: What the published method of a mask invites.
+_TRANSPARENT = {
+    **dict.fromkeys(("RankSwapping", "BucketRankSwapping", "DistributionRankSwapping"), ("RankWindow",)),
+    **dict.fromkeys(("Mdav", "VMdav", "Cbfs", "OptimalUnivariate"), ("MicroaggregationIntersection",)),
+    **dict.fromkeys(("AdditiveNoise", "CorrelatedNoise", "MultiplicativeNoise"), ("NoiseLikelihood",)),
+    "Pram": ("PramPosterior",),
+}
+
 
 def attack_folder(
     folder: str | Path,
@@ -25,29 +38,29 @@ def attack_folder(
     register: Any = None,
     earlier: Sequence[str | Path] = (),
     only: Sequence[str] = (),
+    aligned: bool = False,
+    key: str | None = None,
     progress: Progress = silent,
 ) -> list[dict[str, Any]]:
     """Run the attacks on a release folder.
 
     Without more, those that need the release alone; with a `register` of people also linkage, with
-    `earlier` releases also their intersection. `only` names the attacks to run. Results are counts and
-    rates, never values.
+    `earlier` releases also their intersection. `only` names the attacks to run. A masked table is attacked by distance and
+    with all that its certificate tells about the mask; to count what was right, either the register is the very source of
+    the release (`aligned`, which needs the owner's folder) or both have the column `key`. Results are counts and rates,
+    never values.
     """
-    from sfumato.attacks import ON_THE_RELEASE_ALONE
-
     people = None if register is None else _table(register)
     view = _view(folder, people)
-    chosen = list(only) or [
-        *_fitting(view, ON_THE_RELEASE_ALONE),
-        *(["Linkage"] if people is not None else []),
-    ]
+    truth = None if people is None else _truth(Path(folder), view, people, aligned, key)
+    chosen = list(only) or _usual(view, people, truth)
     if not only and earlier:
         chosen.append("Intersection")
     results = []
     for position, name in enumerate(chosen):
         progress("attacking", position, len(chosen))
         try:
-            result = _run(name, view, people, earlier)
+            result = _run(name, view, people, truth, earlier)
         except Unsupported:
             if only:
                 raise
@@ -56,19 +69,74 @@ def attack_folder(
     return results
 
 
-def _run(name: str, view: View, people: pa.Table | None, earlier: Sequence[str | Path]) -> AttackResult:
+def _run(
+    name: str, view: View, people: pa.Table | None, truth: NDArray[np.int64] | None, earlier: Sequence[str | Path]
+) -> AttackResult:
     attack = named.attack(name)
-    if name == "Linkage":
+    if name == "Linkage" or name in WITH_A_REGISTER:
         if people is None:
-            raise InputError("linkage needs a register of people: pass it with --with")
+            raise InputError(f"{name} needs a register of people: pass it with --with")
         from sfumato.attacks import Register
 
-        return attack.run(view, Register(people))
+        return attack.run(view, Register(people, truth=truth))
     if name == "Intersection":
         from sfumato.attacks import OtherReleases
 
         return attack.run(view, OtherReleases(tuple(_view(other, people) for other in earlier), people))
     return attack.run(view)
+
+
+def _usual(view: View, people: pa.Table | None, truth: NDArray[np.int64] | None) -> list[str]:
+    """The attacks that fit what was published and what the attacker has."""
+    from sfumato.attacks import ON_THE_RELEASE_ALONE
+
+    method = view.certificate.get("method", {})
+    if not named.is_mask(method):
+        return [*_fitting(view, ON_THE_RELEASE_ALONE), *(["Linkage"] if people is not None else [])]
+    classes = _fitting(view, ON_THE_RELEASE_ALONE) if view.certificate.get("claims") else []
+    if people is None:
+        return classes
+    if truth is None:
+        raise InputError(
+            "the release is masked: who is who can only be counted with the truth at hand. If the register is the very table "
+            "that was masked, say --aligned (it needs the owner's folder beside public/); if both tables have a column that "
+            "tells people apart, name it with --key."
+        )
+    return [*classes, "RegisterLinkage", *_TRANSPARENT.get(str(method.get("name")), ())]
+
+
+def _truth(folder: Path, view: View, people: pa.Table, aligned: bool, key: str | None) -> NDArray[np.int64] | None:
+    """For each person of the register the row of the release that is theirs, -1 for none; None where nobody knows."""
+    if aligned and key is not None:
+        raise InputError("--aligned and --key are two ways to say the same; give one")
+    if key is not None:
+        return _by_key(view.result.table, people, key)
+    if not aligned:
+        return None
+    from sfumato.workflow.saving import ROWS
+
+    path = folder / "owner" / ROWS
+    try:
+        rows = pq.read_table(path).column("source_row").to_numpy()
+    except (OSError, pa.ArrowException, KeyError):
+        raise InputError(
+            f"there is no '{path}' to say which record became which row; --aligned is for the owner of a masked release"
+        ) from None
+    if rows.size != view.result.table.num_rows or (rows.size and int(rows.max()) >= people.num_rows):
+        raise InputError("the register is not the table that was masked: it has too few rows")
+    truth = np.full(people.num_rows, -1, dtype=np.int64)
+    truth[rows] = np.arange(rows.size)
+    return truth
+
+
+def _by_key(released: pa.Table, people: pa.Table, key: str) -> NDArray[np.int64]:
+    for table, what in ((released, "the release"), (people, "the register")):
+        if key not in table.column_names:
+            raise MissingColumn(f"{what} has no column '{key}' to tell people apart by")
+    where = {text: row for row, text in enumerate(texts(released.column(key))) if text is not None}
+    if len(where) != released.num_rows:
+        raise InputError(f"the column '{key}' does not tell the records of the release apart")
+    return np.array([where.get(text, -1) if text is not None else -1 for text in texts(people.column(key))], dtype=np.int64)
 
 
 def _fitting(view: View, names: Sequence[str]) -> list[str]:

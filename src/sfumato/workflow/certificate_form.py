@@ -56,7 +56,7 @@ class CertificateForm(_Strict):
     format: Literal["sfumato-certificate-1"]
     dataset: _Text
     created: _Text
-    claims: list[ClaimForm] = Field(min_length=1, max_length=1000)
+    claims: list[ClaimForm] = Field(max_length=1000)
     method: dict[str, Any]
     schema_: dict[str, Any] = Field(alias="schema")
     files: dict[str, FileForm] = Field(min_length=1, max_length=200)

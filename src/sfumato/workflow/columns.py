@@ -35,15 +35,20 @@ class ColumnPlan:
         return (*self.keep, *extra)
 
 
-def plan_columns(data: Microdata, guarantees: Sequence[ClassGuarantee], *, population: bool = False) -> ColumnPlan:
-    """Check the request against the schema and decide what is kept; every fault is reported at once."""
+def plan_columns(
+    data: Microdata, guarantees: Sequence[ClassGuarantee], *, population: bool = False, masked: bool = False
+) -> ColumnPlan:
+    """Check the request against the schema and decide what is kept; every fault is reported at once. A masked table needs no
+    guarantee.
+    """
     present = data.column_names
     schema = data.schema
     schema.require_columns(present, data.description)
     unlisted = [name for name in present if name not in schema.columns]
     faults = [*_schema_faults(schema, unlisted), *_guarantee_faults(schema, guarantees)]
     all_at_once(SchemaError, f"schema '{schema.dataset}'", faults)
-    _check_guarantees(guarantees, population)
+    if guarantees or not masked:
+        _check_guarantees(guarantees, population)
     described = {
         **schema.columns,
         **{name: Column(role="plain") for name in unlisted if schema.unlisted == "plain"},

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.errors import InputError
+from sfumato.data.microdata import Microdata
 from sfumato.data.profile import Profile, profile_table
 
 
@@ -35,6 +36,15 @@ def inspect(
     if target is not None:
         write_schema(profile, target, dataset or dataset_id(source, table))
     return profile
+
+
+def suggested(source: Any, table: str | None = None) -> Microdata:
+    """The table with the roles that its profile suggests, for a first look; its owner should check them."""
+    from sfumato.data.suggested_schema import starting_schema
+    from sfumato.engines.sources import read
+
+    schema = starting_schema(profile_table(read(source, table=table)), dataset_id(source, table))
+    return read(source, schema, table=table)
 
 
 def write_schema(profile: Profile, target: Path, dataset: str) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,9 @@ from sfumato.core.view import Attack, Measure
 if TYPE_CHECKING:
     from sfumato.dp.algorithms.base import Algorithm
 
+_CALL = re.compile(r"\s*([A-Za-z]\w*)\s*\((.*)\)\s*", re.DOTALL)
+#: Where methods that make a table to publish live.
+_METHODS = ("sfumato.anonymity.search.", "sfumato.masking.")
 #: Folders of `sfumato.dp` in which no algorithm lives: their modules are not loaded to look for one.
 _NO_ALGORITHMS = ("mechanisms", "sensitivity", "accounting", "refute", "sql", "session", "outcomes")
 
@@ -53,15 +58,40 @@ def guarantees(given: Iterable[Mapping[str, Any]], heading: str) -> tuple[ClassG
 
 
 def method(given: Mapping[str, Any]) -> Any:
-    """The search that `{name = "Lattice", suppression = 0.05}` describes."""
+    """The search or mask that `{name = "Lattice", suppression = 0.05}` describes."""
     import sfumato
-    from sfumato.anonymity.search.base import Search
 
     name = given.get("name")
-    module = sfumato._TABLE.get(name, "") if isinstance(name, str) else ""
-    if module.startswith("sfumato.anonymity."):  # a known name: no need to load every other search
-        return build(getattr(sfumato, str(name)), {key: value for key, value in given.items() if key != "name"})
-    return from_mapping(given, Search, "method")
+    known = [name for name, module in sfumato._TABLE.items() if module.startswith(_METHODS)]
+    if not isinstance(name, str):
+        raise RecipeError('a method needs a name, for instance name = "Lattice"')
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(sorted(known))}."
+        raise RecipeError(f"unknown method '{name[:60]}'. {hint}")
+    return build(getattr(sfumato, name), {key: value for key, value in given.items() if key != "name"})
+
+
+def inline(text: str) -> dict[str, Any]:
+    """`Mdav, k=5` or `Mdav(k=5)` as a mapping; the parameters are TOML."""
+    called = _CALL.fullmatch(text)
+    name, rest = called.groups() if called else text.partition(",")[::2]
+    try:
+        found = tomllib.loads(f"given = {{ {rest} }}")["given"]
+    except tomllib.TOMLDecodeError:
+        raise ParameterError(
+            f"cannot read '{name.strip()[:40]}, …': write the name, then parameters as in TOML, "
+            "for instance 'Lattice, suppression=0.05' or 'Mdav(k=5)'"
+        ) from None
+    return {"name": name.strip(), **found}
+
+
+def is_mask(given: Mapping[str, Any] | None) -> bool:
+    """Whether a method is a mask, which is published without a guarantee too."""
+    import sfumato
+
+    name = None if given is None else given.get("name")
+    return isinstance(name, str) and sfumato._TABLE.get(name, "").startswith("sfumato.masking.")
 
 
 def attack(given: str | Mapping[str, Any]) -> Attack:

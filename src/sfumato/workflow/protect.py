@@ -72,18 +72,39 @@ def protect(
 ) -> Release:
     """Protect a table and certify what was reached.
 
-    `data` is microdata, or anything `read` takes together with `schema`. `method` is a table search; the
-    default is local recoding. `population` is the table that k-map and δ-presence compare with. `ledger`
-    enters the release in a ledger (a file, a URL or an open one) and compares it with earlier releases of
-    the same dataset. `utility` and `risk` are measures and `attacks` adversaries to run against the result:
-    by name, by a mapping with `name` and parameters, or as values. `answers` answers the questions of the
-    checklist that no program can (`sfumato.report.checklist.QUESTIONS`), with True, False or a mapping of
-    `given` and `note`. `seed` makes the run repeatable and the release a demonstration. `key` is the owner's key, or its file,
-    for fingerprint and pseudonyms.
+    `data` is microdata, or anything `read` takes together with `schema`. `method` is a table search (the
+    default is local recoding) or a mask, which needs no guarantee. `population` is the table that k-map and
+    δ-presence compare with. `ledger` enters the release in a ledger (a file, a URL or an open one) and compares
+    it with earlier releases of the same dataset. `utility` and `risk` are measures and `attacks` adversaries to
+    run against the result: by name, by a mapping with `name` and parameters, or as values. `answers` answers the
+    questions of the checklist that no program can (`sfumato.report.checklist.QUESTIONS`), with True, False or a
+    mapping of `given` and `note`. `seed` makes the run repeatable and the release a demonstration. `key` is the
+    owner's key, or its file, for fingerprint and pseudonyms.
     """
-    people = _microdata(data, schema)
+    from sfumato.masking.base import Mask
+
+    if isinstance(method, Mask):
+        from sfumato.workflow.mask import mask
+
+        return mask(
+            data,
+            method,
+            guarantees,
+            schema=schema,
+            population=population,
+            ledger=ledger,
+            utility=None if utility in ("loss", ("loss",)) else utility,
+            risk=risk or None,
+            attacks=attacks,
+            answers=answers,
+            seed=seed,
+            key=key,
+            recipe=recipe,
+            progress=progress,
+        )
+    people = microdata_of(data, schema)
     wanted = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees)
-    register = None if population is None else _register(population, people.schema)
+    register = None if population is None else population_of(population, people.schema)
     plan = plan_columns(people, wanted, population=register is not None)
     check_size(len(people), wanted)
     search = _default_method() if method is None else method
@@ -109,7 +130,7 @@ def protect(
         randomness=randomness,
         transparency=_transparency(outcome, plan, people.schema),
         units=units,
-        notices=_notices(table, plan),
+        notices=notices_about(table, plan),
         hierarchies=_trees(codes),
         ranges=shown_ranges(codes, outcome.result),
         records=codes.records,
@@ -174,7 +195,7 @@ def _apply(
     """
     recoding_table = outcome.details["table"].decode(outcome.result)
     rows = people.relation.recode(recoding_table, plan.delivered)
-    units = None if plan.unit_to_count is None else _units_behind(rows, people, plan.unit_to_count, guarantees)
+    units = None if plan.unit_to_count is None else units_behind(rows, people, plan.unit_to_count, guarantees)
     rows = rows.select(list(plan.keep))
     if plan.pseudonymised:
         rows = replace_names(rows, plan.pseudonymised, key)
@@ -187,7 +208,7 @@ def _trees(codes: ClassTable) -> dict[str, Hierarchy]:
     return trees | {attribute.name: attribute.hierarchy for attribute in codes.sensitive}
 
 
-def _units_behind(rows: pa.Table, people: Microdata, unit: str, guarantees: Sequence[ClassGuarantee]) -> UnitCounts:
+def units_behind(rows: pa.Table, people: Microdata, unit: str, guarantees: Sequence[ClassGuarantee]) -> UnitCounts:
     """Measure what counts different people before the column that names them is dropped; outsiders cannot
     repeat this.
     """
@@ -218,7 +239,7 @@ def _transparency(outcome: Outcome[Recoding], plan: ColumnPlan, schema: Schema) 
     return told
 
 
-def _notices(table: pa.Table, plan: ColumnPlan) -> tuple[str, ...]:
+def notices_about(table: pa.Table, plan: ColumnPlan) -> tuple[str, ...]:
     """What the owner should think about although no guarantee forbids it."""
     from sfumato.anonymity.pseudonyms import WARNING
 
@@ -243,7 +264,8 @@ def _hierarchy_kind(schema: Schema, name: str) -> str:
     return next((kind for kind in kinds if getattr(spec, kind)), "flat")
 
 
-def _microdata(data: Any, schema: Schema | str | Path | None) -> Microdata:
+def microdata_of(data: Any, schema: Schema | str | Path | None) -> Microdata:
+    """Microdata as they are, under another schema where one is given, or read from anything `read` takes."""
     if isinstance(data, Microdata):
         if schema is None or schema is data.schema:
             return data
@@ -253,14 +275,14 @@ def _microdata(data: Any, schema: Schema | str | Path | None) -> Microdata:
     return read(data, schema)
 
 
-def _register(population: Any, schema: Schema) -> Microdata:
+def population_of(population: Any, schema: Schema) -> Microdata:
     """The population: its quasi-identifiers are all that is needed, as its own schema describes them or else as
     that of the people does.
     """
     if isinstance(population, Microdata) and set(schema.quasi) <= set(population.schema.columns):
         return population
     needed = schema.replace(columns={name: schema.columns[name] for name in schema.quasi})
-    return _microdata(population, needed)
+    return microdata_of(population, needed)
 
 
 def _default_method() -> Any:

@@ -60,7 +60,7 @@ class Recipe(_Frozen):
 
     data: str = Field(min_length=1)
     schema_file: str = Field(alias="schema", min_length=1)
-    guarantee: tuple[dict[str, Any], ...] = Field(min_length=1)
+    guarantee: tuple[dict[str, Any], ...] = ()
     method: dict[str, Any] | None = None
     checks: Checks = Checks()
     table: str | None = None
@@ -194,6 +194,8 @@ class Recipe(_Frozen):
             (f"guarantee {position}", partial(named.guarantee, entry)) for position, entry in enumerate(self.guarantee, 1)
         ]
         wanted.append(("method", self.search))
+        if not self.guarantee and not named.is_mask(self.method):
+            wanted.append(("guarantee", _none_asked_for))
         wanted += [("checks.attacks", partial(named.attack, entry)) for entry in self.checks.attacks]
         for room, asked in (("checks.utility", self.checks.utility), ("checks.risk", self.checks.risk)):
             wanted += [(room, partial(named.measure, entry)) for entry in asked]
@@ -217,6 +219,10 @@ def without_secrets(name: str) -> str:
         return f"{parts.scheme}://…"
     user = f"{parts.username}@" if parts.username else ""
     return urlunsplit((parts.scheme, user + host, parts.path, "", ""))
+
+
+def _none_asked_for() -> None:
+    raise RecipeError("no guarantee was asked for. Name at least one, for instance KAnonymity with k = 5; only masks go without.")
 
 
 def _fault(make: Callable[[], object], where: str) -> list[str]:

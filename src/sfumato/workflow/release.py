@@ -16,7 +16,9 @@ from sfumato.workflow.claims import References, UnitCounts
 from sfumato.workflow.columns import without_hierarchies
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from sfumato.data.hierarchy import Hierarchy
     from sfumato.data.released import ReleasedTable
@@ -44,6 +46,7 @@ class OwnerSide:
     answers: Mapping[str, Answer] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     units: UnitCounts | None = field(default=None, repr=False)
     risks: tuple[str, ...] = ()  # which of the scores measure risk and not usefulness
+    rows: NDArray[np.int64] | None = field(default=None, repr=False)  # of a masked table: the source row behind each row
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,10 +20,16 @@ from sfumato.workflow.public_hierarchies import schema_with_hierarchies
 from sfumato.workflow.publish import describe_file, public_schema, read_back, write_and_describe
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from sfumato.wire.signatures import SigningKey
     from sfumato.workflow.release import Format, Release
+
+
+#: In `owner/`, of a masked table: which record of the source (counted from 0) stands behind each released row.
+ROWS = "rows.parquet"
 
 
 def save_release(release: Release, folder: Path, format: Format, *, overwrite: bool, sign: Path | None) -> Path:
@@ -110,8 +116,21 @@ def _write_owner(release: Release, owner: Path, certificate: Certificate, key: S
         "schema.toml": release.owner.schema.to_toml().encode(),
         "recipe.toml": _recipe(release),
     }
+    if release.owner.rows is not None:
+        written[ROWS] = _rows_file(release.owner.rows)
     for name, content in written.items():
         write_bytes(owner / name, content, mode=0o600)
+
+
+def _rows_file(rows: NDArray[np.int64]) -> bytes:
+    import io
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"source_row": rows}), buffer)
+    return buffer.getvalue()
 
 
 def _recipe(release: Release) -> bytes:

@@ -94,7 +94,7 @@ def scores_of(
     for position, measure in enumerate(checks.measures):
         progress("measuring", position, len(checks.measures))
         scores.append(measure.score(original, released))
-    return tuple(_told_apart(scores, (None, *checks.measures)))
+    return tuple(told_apart(scores, (None, *checks.measures)))
 
 
 def attack_all(view: View, attacks: tuple[Attack, ...], progress: Progress) -> tuple[AttackResult, ...]:
@@ -158,7 +158,7 @@ def _with_population(measure: Measure, population: Microdata | None) -> Measure:
     return dataclasses.replace(given, population=population)  # type: ignore[no-any-return]
 
 
-def _told_apart(scores: Sequence[Score], measures: Sequence[Measure | None]) -> list[Score]:
+def told_apart(scores: Sequence[Score], measures: Sequence[Measure | None]) -> list[Score]:
     """Scores of one measure with different parameters are named by the parameters that are words or numbers."""
     repeated = {name for name, times in Counter(score.measure for score in scores).items() if times > 1}
     named_so_far: set[str] = set()

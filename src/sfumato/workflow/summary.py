@@ -39,17 +39,22 @@ def summary_lines(release: Release, folder: str | Path | None = None) -> list[st
     records, suppressed = int(details.get("records", len(release))), int(details.get("suppressed", 0))
     lines = [
         f"protected {counted(records, 'record')} of '{certificate.dataset}' with {_method(release)}",
-        f"released  {counted(release.data.num_rows, 'record')} in {counted(int(details.get('classes', 0)), 'class')}; "
-        f"{suppressed:,} suppressed ({suppressed / max(records, 1):.2%})",
+        f"released  {counted(release.data.num_rows, 'record')}",
     ]
+    if "classes" in details:
+        lines[-1] += (
+            f" in {counted(int(details['classes']), 'class')}; {suppressed:,} suppressed ({suppressed / max(records, 1):.2%})"
+        )
+    if not certificate.claims:
+        lines.append("safe      no guarantee: how safe it is was measured (risk), not promised")
     for claim in certificate.claims:
         lines.append(f"safe      {claim.promised}; measured {_number(claim.measured)}")
     for result in certificate.attacks:
         lines.append(f"attacked  {result['attack']}: {result['finding']}")
     risks = release.owner.risks
     others = _listed(release, [name for name in release.scores if name != "loss" and name not in risks])
-    kept = 1 - release.scores["loss"]
-    lines.append(f"useful    granularity {kept:.4f} (1 keeps every detail)" + (f"; {others}" if others else ""))
+    useful = [f"granularity {1 - release.scores['loss']:.4f} (1 keeps every detail)"] if "loss" in release.scores else []
+    lines.append(f"useful    {'; '.join([*useful, *([others] if others else [])])}")
     if risks:
         lines.append(f"risk      {_listed(release, risks)}")
     if certificate.composition.get("earlier_releases"):

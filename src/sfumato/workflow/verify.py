@@ -57,9 +57,14 @@ class Verification:
 
     @property
     def holds(self) -> bool:
-        """True when at least one claim could be checked and nothing was found wrong."""
-        checked = any(finding.claim and finding.passed for finding in self.findings)
+        """True when at least one claim could be checked, or none is made, and nothing was found wrong."""
+        checked = self.promises_nothing or any(finding.claim and finding.passed for finding in self.findings)
         return checked and all(finding.passed is not False for finding in self.findings)
+
+    @property
+    def promises_nothing(self) -> bool:
+        """A masked table without a guarantee: its risk was measured by its owner, and nobody promises a limit."""
+        return self.certificate is not None and not self.certificate.claims
 
     @property
     def not_checked(self) -> tuple[Finding, ...]:
@@ -78,6 +83,8 @@ class Verification:
     def _verdict(self) -> str:
         if any(finding.passed is False for finding in self.findings):
             return "the release does NOT keep what it claims"
+        if self.promises_nothing:
+            return "the files are those that were certified; the release promises no guarantee, so there is none to check"
         missing = "; ".join(f"{finding.check} {finding.text}" for finding in self.not_checked)
         if not self.holds:
             return f"no claim could be checked: {missing}"

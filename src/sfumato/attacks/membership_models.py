@@ -1,0 +1,235 @@
+"""Membership in models: a trained model is surer, and less often wrong, about the records it was trained on.
+
+Two attacks: a threshold on the loss of a record (Yeom, Giacomelli, Fredrikson, Jha, "Privacy risk in machine learning:
+analyzing the connection to overfitting", CSF 2018), and shadow models, trained like the target on data of the same kind,
+that teach a classifier how the confidences of members look (Shokri, Stronati, Song, Shmatikov, "Membership inference
+attacks against machine learning models", S&P 2017).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.attacks.detection import Detection
+from sfumato.attacks.numeric_input import Real
+from sfumato.attacks.success import percent, share
+from sfumato.core.errors import InputError
+from sfumato.core.params import require
+from sfumato.core.randomness import default
+from sfumato.core.view import Attack, AttackResult, View
+from sfumato.kernels.draws import Draws
+
+#: No confidence counts as less than this, so that a loss is finite.
+_LEAST = 1e-12
+#: Fewer records of a class than this, in and out together, teach no attack classifier of its own.
+_ENOUGH = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Records as a model takes them (`features`, a row each) and their `labels`."""
+
+    features: Any = field(repr=False)
+    labels: Any = field(repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", np.asarray(self.features))
+        object.__setattr__(self, "labels", np.asarray(self.labels))
+        if self.features.ndim != 2 or self.labels.shape != (len(self.features),) or not len(self.features):
+            raise InputError("Labelled: rows of features and one label for each are needed")
+
+    def take(self, rows: Any) -> Labelled:
+        """Some of the records."""
+        return Labelled(self.features[rows], self.labels[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class ModelKnowledge:
+    """Records of targets, `members` of the training data and `others` (apart to score the attack, not known to the
+    adversary); `shadow` records of the same kind with an untrained `estimator` of scikit-learn like the target's (by
+    default a copy of the attacked model); for the loss threshold alternatively the `training_loss`, the model's mean loss
+    on its training data, which is often reported."""
+
+    members: Labelled
+    others: Labelled
+    shadow: Labelled | None = None
+    estimator: Any = field(default=None, repr=False)
+    training_loss: float | None = None
+
+
+@dataclass(frozen=True)
+class MembershipInModels(Attack):
+    """The adversary asks a model for its confidences in a target's record and tells from them whether it was trained on it.
+
+    The view's result is the model: anything with `predict_proba`. `knowledge` is `ModelKnowledge`. With `method="loss"`
+    a target is called a member when its loss is below a threshold: the reported training loss, or the one that served best
+    for a model trained on half of the shadow records. With `method="shadow"` so many `shadows` are trained on random
+    halves, and a classifier per label learns from their confidences. Success: the balanced accuracy over the given members
+    and others. Blind guessing: 1/2. `seed` repeats the random halves.
+    """
+
+    method: Literal["loss", "shadow"] = "loss"
+    shadows: int = 4
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        require(self.method in {"loss", "shadow"}, "MembershipInModels: method is 'loss' or 'shadow'")
+        require(self.shadows >= 1, f"MembershipInModels: shadows must be at least 1, not {self.shadows}")
+
+    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+        """Ask the model about every target, members and others."""
+        if not isinstance(knowledge, ModelKnowledge):
+            raise InputError("membership in models needs ModelKnowledge: targets to score, and shadow records")
+        seen = self._by_loss(view.result, knowledge) if self.method == "loss" else self._by_shadows(view.result, knowledge)
+        found = share(seen.found, seen.members.size)
+        alarms = share(seen.false_alarms, seen.others.size)
+        return AttackResult(
+            attack="MembershipInModels",
+            success=seen.balanced_accuracy,
+            baseline=0.5,
+            interval=seen.interval,
+            targets=int(seen.members.size + seen.others.size),
+            finding=(
+                f"The model's confidences betray {percent(found)} of its training records, and {percent(alarms)} of other "
+                f"records are mistaken for such: right in {percent(seen.balanced_accuracy)} of balanced cases, a coin in 50 %."
+            ),
+            details={
+                "method": self.method,
+                "true_positive_rate": found,
+                "false_positive_rate": alarms,
+                "area_under_the_curve": seen.area,
+                "advantage": seen.advantage,
+            },
+        )
+
+    def _by_loss(self, model: Any, knowledge: ModelKnowledge) -> Detection:
+        members, others = -losses(model, knowledge.members), -losses(model, knowledge.others)
+        if knowledge.training_loss is not None:
+            require(math.isfinite(knowledge.training_loss), "ModelKnowledge: training_loss must be finite")
+            # At most the mean loss is below the threshold, as in the paper; the greater score is the surer member.
+            return Detection(members, others, math.nextafter(-knowledge.training_loss, -math.inf))
+        draws = Draws(default(self.seed))
+        inside, outside, shadow = _shadow(model, knowledge, draws)
+        return Detection(members, others, _best_threshold(-losses(shadow, inside), -losses(shadow, outside)))
+
+    def _by_shadows(self, model: Any, knowledge: ModelKnowledge) -> Detection:
+        draws = Draws(default(self.seed))
+        seen: list[Real] = []
+        labels: list[NDArray[Any]] = []
+        inside: list[NDArray[np.bool_]] = []
+        for _ in range(self.shadows):
+            halves = _shadow(model, knowledge, draws)
+            for half, member in zip(halves[:2], (True, False), strict=True):
+                seen.append(_shape_of_confidence(halves[2], half))
+                labels.append(half.labels)
+                inside.append(np.full(len(half.labels), member))
+        width = max(part.shape[1] for part in seen)
+        evidence = np.vstack([_padded(part, width) for part in seen])
+        judges = _judges(evidence, np.concatenate(labels), np.concatenate(inside), draws.seed())
+        members, others = (
+            _judged(judges, _padded(_shape_of_confidence(model, people), width), people)
+            for people in (knowledge.members, knowledge.others)
+        )
+        return Detection(members, others, 0.5)
+
+
+def losses(model: Any, people: Labelled) -> Real:
+    """The log loss of each record: minus the logarithm of the model's confidence in the true label."""
+    confidence = _confidences(model, people)
+    lost: Real = -np.log(np.clip(confidence[np.arange(len(confidence)), _places(model, confidence, people)], _LEAST, 1.0))
+    # A label that the model has never seen has no confidence at all.
+    return np.where(_known(model, confidence, people), lost, -math.log(_LEAST))
+
+
+def _confidences(model: Any, people: Labelled) -> Real:
+    if not callable(getattr(model, "predict_proba", None)):
+        raise InputError("membership in models attacks a model with predict_proba; this view's result has none")
+    confidence = np.asarray(model.predict_proba(people.features), dtype=np.float64)
+    if confidence.shape[:1] != people.labels.shape or confidence.ndim != 2 or not np.isfinite(confidence).all():
+        raise InputError("the model's predict_proba must give a row of finite confidences for each record")
+    return confidence
+
+
+def _labels_of(model: Any, confidence: Real) -> NDArray[Any]:
+    return np.asarray(getattr(model, "classes_", np.arange(confidence.shape[1])))
+
+
+def _places(model: Any, confidence: Real, people: Labelled) -> NDArray[np.int64]:
+    names = {name: place for place, name in enumerate(_labels_of(model, confidence).tolist())}
+    return np.array([names.get(label, 0) for label in people.labels.tolist()], dtype=np.int64)
+
+
+def _known(model: Any, confidence: Real, people: Labelled) -> NDArray[np.bool_]:
+    return np.isin(people.labels, _labels_of(model, confidence))
+
+
+def _shape_of_confidence(model: Any, people: Labelled) -> Real:
+    """What the attack classifier sees: the confidence in the true label, then all confidences, the greatest first."""
+    sure = np.exp(-losses(model, people))
+    return np.column_stack([sure, -np.sort(-_confidences(model, people), axis=1)])
+
+
+def _padded(shape: Real, width: int) -> Real:
+    """A shadow that missed a label has fewer confidences: none is given to the others."""
+    return np.pad(shape, ((0, 0), (0, max(0, width - shape.shape[1]))))[:, :width]
+
+
+def _shadow(model: Any, knowledge: ModelKnowledge, draws: Draws) -> tuple[Labelled, Labelled, Any]:
+    """A model like the target, trained on a random half of the shadow records: both halves and the model."""
+    from sklearn.base import clone
+
+    if knowledge.shadow is None:
+        raise InputError("this attack trains a shadow model: give ModelKnowledge(shadow=…), or training_loss for the loss attack")
+    count = len(knowledge.shadow.labels)
+    if count < 4:
+        raise InputError("the shadow records: at least four are needed, half of them to train on")
+    order = draws.permutation(count)
+    inside, outside = knowledge.shadow.take(order[: count // 2]), knowledge.shadow.take(order[count // 2 :])
+    try:
+        shadow = clone(model if knowledge.estimator is None else knowledge.estimator)
+    except TypeError:
+        raise InputError("the model cannot be copied untrained; give ModelKnowledge(estimator=…) of scikit-learn") from None
+    settings = shadow.get_params()
+    fresh = {name: draws.seed() for name in settings if name == "random_state" or name.endswith("__random_state")}
+    shadow.set_params(**fresh)
+    if np.unique(inside.labels).size < 2:
+        raise InputError("the shadow records: the half to train on shows one label only; give more records")
+    return inside, outside, shadow.fit(inside.features, inside.labels)
+
+
+def _best_threshold(members: Real, others: Real) -> float:
+    """The score above which the shadow's members and others are told apart best; none where nothing tells them apart."""
+    cuts = np.unique(np.concatenate([members, others]))
+    middles = np.concatenate([[cuts[0] - 1.0], (cuts[1:] + cuts[:-1]) / 2, [cuts[-1] + 1.0]])
+    above = [1 - np.searchsorted(np.sort(side), middles, side="right") / side.size for side in (members, others)]
+    return float(middles[int(np.argmax(above[0] - above[1]))])
+
+
+def _judges(evidence: Real, labels: NDArray[Any], inside: NDArray[np.bool_], seed: int) -> dict[Any, Any]:
+    """A classifier of members per label, and under None one for labels with too few records."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    def trained(rows: NDArray[np.bool_]) -> Any:
+        forest = RandomForestClassifier(n_estimators=50, min_samples_leaf=10, random_state=seed % (1 << 31), n_jobs=1)
+        return forest.fit(evidence[rows], inside[rows])
+
+    judges: dict[Any, Any] = {None: trained(np.ones(len(labels), dtype=np.bool_))}
+    for label in np.unique(labels).tolist():
+        rows = labels == label
+        if rows.sum() >= _ENOUGH and 0 < inside[rows].sum() < rows.sum():
+            judges[label] = trained(rows)
+    return judges
+
+
+def _judged(judges: dict[Any, Any], evidence: Real, people: Labelled) -> Real:
+    """How sure the classifier of each record's label is that it was trained on."""
+    belief = np.empty(len(evidence))
+    for label in np.unique(people.labels).tolist():
+        rows = people.labels == label
+        belief[rows] = judges.get(label, judges[None]).predict_proba(evidence[rows])[:, 1]
+    return belief

@@ -1,0 +1,92 @@
+"""Commands about masks: mask a table, compare methods on it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.cli.output import Json, Quiet, answer, shown_progress
+from sfumato.core.errors import ParameterError
+
+Method = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--methods", "-m", help="A mask, as 'Mdav(k=[3, 5, 10])' or 'Mdav, k=5'; lists are tried one by one; may be repeated."
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(compare)
+
+
+def compare(
+    source: Annotated[str, typer.Argument(help="The table: a file, or the URL of a database.")],
+    methods: Method = None,
+    schema: Annotated[
+        str | None, typer.Option("--schema", "-s", help="The schema (TOML); without one, roles are suggested.")
+    ] = None,
+    table: Annotated[str | None, typer.Option("--table", help="The table of the database.")] = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option("--output", "-o", help="Where to write the map, .html or .svg; by default map.html; may be repeated."),
+    ] = None,
+    risk: Annotated[str, typer.Option("--risk", help="The measure of risk.")] = "disclosure_risk",
+    loss: Annotated[str, typer.Option("--loss", help="The measure of loss.")] = "information_loss",
+    also: Annotated[list[str] | None, typer.Option("--also", help="A further measure; may be repeated.")] = None,
+    runs: Annotated[int, typer.Option("--runs", min=1, help="Repeat each method this often and average.")] = 1,
+    seed: Annotated[str, typer.Option("--seed", help="Another seed, other draws.")] = "compare",
+    most_risk: Annotated[float | None, typer.Option("--most-risk", help="Recommend nothing above this risk (a share).")] = None,
+    most_loss: Annotated[float | None, typer.Option("--most-loss", help="Recommend nothing above this loss (a share).")] = None,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; by default one per core.")] = None,
+    cache: Annotated[str | None, typer.Option("--cache", help="The folder that remembers scores.")] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Remember nothing.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare masks on a table: risk and loss of each, the map, and which to take."""
+    from sfumato.workflow.compare import compare as run
+    from sfumato.workflow.named import inline
+
+    if cache is not None and no_cache:
+        raise ParameterError("--cache and --no-cache contradict each other")
+    people, notes = _people(source, schema, table)
+    with shown_progress(json, quiet) as progress:
+        found = run(
+            people,
+            methods or None,
+            risk=inline(risk),
+            loss=inline(loss),
+            also=[inline(text) for text in also or ()],
+            runs=runs,
+            seed=seed,
+            most_risk=most_risk,
+            most_loss=most_loss,
+            workers=workers,
+            cache=False if no_cache else cache or True,
+            progress=progress,
+        )
+    written = [str(found.map(path)) for path in output or ["map.html"]] if found.measured else []
+    told = {**found.to_mapping(), "written": written, "notes": notes}
+    lines = [f"{found.records:,} records of '{found.dataset}', {len(found.points)} choices", "", *found.table(), ""]
+    lines += [*found.reasons, *(f"note      {note}" for note in notes), *(f"look      {path}" for path in written)]
+    answer(told, lines, json)
+    if not found.measured:
+        raise typer.Exit(2)
+
+
+def _people(source: str, schema: str | None, table: str | None) -> tuple[Any, list[str]]:
+    """The table with its schema, or with the roles that `inspect` suggests."""
+    from sfumato.engines.sources import read
+
+    if schema is not None:
+        return read(source, schema, table=table), []
+    from sfumato.workflow.inspect import suggested
+
+    people = suggested(source, table)
+    listed = ", ".join(people.schema.quasi)
+    return people, [
+        f"no schema was given: roles were guessed, quasi-identifiers are {listed or 'none'}. Check them with `sfumato inspect`."
+    ]

@@ -1,0 +1,126 @@
+"""Additive noise: X' = X + e with normal e, independent per column, Var(e) = k · Var(X).
+
+Each value of a column is moved by a draw whose spread is proportional to the spread of the column. Kim, "A method for
+limiting disclosure in microdata based on random noise and transformation", Proceedings of the ASA Section on Survey
+Research Methods, 1986; Brand, "Microdata protection through noise addition", Inference Control in Statistical Databases,
+LNCS 2316, 2002.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sfumato.core.errors import Unsupported, all_at_once
+from sfumato.core.params import require
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import NumberColumn, Records
+from sfumato.kernels.draws import Draws
+from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.noise_moments import Real, exact_noise, refuse_rounded_back, refuse_without_spread, rounded_back
+
+_FEWEST_FOR_EXACT = 3
+
+
+@dataclass(frozen=True)
+class AdditiveNoise(Mask):
+    """Add independent normal noise to columns of numbers.
+
+    `k` is the variance of the noise as a multiple of the variance of the column: 0.1 adds a tenth. On average the mean
+    stays and the variance grows by 1 + k, which whoever knows k divides out again (`Correction`); covariances with other
+    columns stay, so correlations shrink.
+
+    `moments="exact"` makes that true of every draw, not only on average: the noise of a column has mean 0, no covariance
+    with the column, and exactly the variance asked for. `rescale=True` draws the masked values towards the mean, by
+    1/√(1+k), so that the variance itself is kept; covariances with other columns then shrink by the same factor.
+
+    Against an intruder who knows k the noise is all there is: a record that stands alone stays near where it was
+    (`attacks` and `measures.risk` say how near). Missing values stay missing. A column that does not vary is refused, and
+    so is one of whole numbers whose noise rounding would take back again.
+
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
+    >>> masked = sf.AdditiveNoise(0.1, columns=("age", "income")).apply(people, seed=1).result
+    >>> masked.transparency["noise_variance_ratio"]
+    0.1
+    """
+
+    k: float
+    moments: Literal["free", "exact"] = "free"
+    rescale: bool = False
+
+    def __post_init__(self) -> None:
+        check_noise_parameters(type(self).__name__, self.k, self.moments)
+
+    def check(self, records: Records, people: Microdata) -> None:
+        """Every column has to vary; exact moments need three known values; rounding must not take the noise back."""
+        name = type(self).__name__
+        refuse_without_spread(name, records.numbers)
+        if self.moments == "exact":
+            few = [column.name for column in records.numbers if 0 < int(column.known.sum()) < _FEWEST_FOR_EXACT]
+            all_at_once(Unsupported, name, (_too_few(column) for column in few))
+        refuse_rounded_back(name, {column.name: self._unchanged(column) for column in records.numbers})
+
+    def change(self, records: Records, draws: Draws, context: Context) -> Change:
+        """Noise for each column in turn."""
+        values, unchanged = {}, {}
+        for done, column in enumerate(records.numbers):
+            context.progress("adding noise", done, len(records.numbers))
+            values[column.name] = self._masked(column, draws)
+            unchanged[column.name] = self._unchanged(column)
+        published = {"noise": "independent", "noise_variance_ratio": self.k, "scaled_by": scaled_by(self.k, self.rescale)}
+        return Change(values, published=published, details={"expected_unchanged": unchanged})
+
+    def keeps(self) -> tuple[Kept, ...]:
+        """The mean; with `rescale` the variance too."""
+        exactly = self.moments == "exact"
+        kept = [Kept("mean", exactly)]
+        if self.rescale:
+            kept.append(Kept("variance", exactly))
+        return tuple(kept)
+
+    def _masked(self, column: NumberColumn, draws: Draws) -> Real:
+        known = column.known
+        masked = column.values.copy()
+        count = int(known.sum())
+        if count == 0:
+            return masked
+        there = masked[known]
+        variance = self.k * float(there.var(ddof=1))
+        drawn = draws.normal(count)
+        if self.moments == "exact":
+            noise = exact_noise(there[:, None], drawn[:, None], np.array([[variance]]))[:, 0]
+        else:
+            noise = math.sqrt(variance) * drawn
+        centre = float(there.mean())
+        masked[known] = centre + (there - centre + noise) * scaled_by(self.k, self.rescale)
+        return masked
+
+    def _unchanged(self, column: NumberColumn) -> float:
+        known = column.values[column.known]
+        if known.size < 2:
+            return 0.0
+        deviation = math.sqrt(self.k) * float(known.std(ddof=1)) * scaled_by(self.k, self.rescale)
+        return rounded_back(column, deviation, whole=self.whole)
+
+
+def check_noise_parameters(name: str, k: float, moments: str) -> None:
+    """The parameters that additive and correlated noise share."""
+    number = isinstance(k, (int, float)) and not isinstance(k, bool)
+    require(number and math.isfinite(k) and k > 0, f"{name}: k must be a positive number; k = 0 would add no noise")
+    require(moments in ("free", "exact"), f'{name}: moments must be "free" or "exact"')
+
+
+def scaled_by(k: float, rescale: bool) -> float:
+    """The factor by which deviations from the mean are multiplied after the noise was added."""
+    return 1.0 / math.sqrt(1.0 + k) if rescale else 1.0
+
+
+def _too_few(column: str) -> str:
+    return (
+        f"column '{column}' has fewer than {_FEWEST_FOR_EXACT} known values (in a stratum, where there are strata), too few for "
+        'noise with exact moments; use moments="free" or coarser strata'
+    )

@@ -1,0 +1,147 @@
+"""Correlated noise: X' = X + e with e ~ N(0, k · Σ), where Σ is the covariance of the columns.
+
+Noise with the shape of the data inflates every covariance by the same factor 1 + k, so that correlations and regressions
+between the masked columns stay what they were. Kim, "A method for limiting disclosure in microdata based on random noise
+and transformation", Proceedings of the ASA Section on Survey Research Methods, 1986; Tendick, "Optimal noise addition for
+the preservation of confidentiality in multivariate data", Journal of Statistical Planning and Inference 27, 1991.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sfumato.core.errors import Unsupported
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import NumberColumn, Records
+from sfumato.kernels.draws import Draws
+from sfumato.masking.additive_noise import check_noise_parameters, scaled_by
+from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.noise_moments import (
+    SINGULAR,
+    Real,
+    exact_noise,
+    known_means,
+    pairwise_covariance,
+    refuse_rounded_back,
+    refuse_without_spread,
+    rounded_back,
+)
+
+
+@dataclass(frozen=True)
+class CorrelatedNoise(Mask):
+    """Add normal noise with k times the covariance of the columns, all columns together.
+
+    `k` as for `AdditiveNoise`. On average means stay, covariances grow by 1 + k and correlations stay. `rescale=True`
+    draws the masked records towards the mean by 1/√(1+k), so that covariances stay too. `moments="exact"` makes all this
+    true of every draw, of the records without missing values.
+
+    Missing values stay missing. Each covariance comes from the records that know both columns; where such covariances
+    contradict each other (no covariance matrix has all of them) the columns are refused. So are columns that are linear
+    combinations of each other: their noise would be too, and an intruder could take it out.
+
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
+    >>> mask = sf.CorrelatedNoise(0.2, rescale=True, moments="exact", columns=("age", "income"), whole=False)
+    >>> mask.apply(people, seed=1).result.transparency["noise"]
+    'proportional'
+    """
+
+    k: float
+    rescale: bool = False
+    moments: Literal["free", "exact"] = "free"
+
+    def __post_init__(self) -> None:
+        check_noise_parameters(type(self).__name__, self.k, self.moments)
+
+    def check(self, records: Records, people: Microdata) -> None:
+        """The covariance has to be regular; exact moments need more complete records than twice the columns."""
+        name = type(self).__name__
+        refuse_without_spread(name, records.numbers)
+        columns = _present(records)
+        self._covariance(columns)
+        complete = int(np.all([column.known for column in columns], axis=0).sum()) if columns else 0
+        if self.moments == "exact" and columns and complete <= 2 * len(columns):
+            raise Unsupported(
+                f"{name}: noise with exact moments in {len(columns)} columns needs more than {2 * len(columns)} records "
+                f'without missing values (in each stratum), and there are {complete}; use moments="free" or coarser strata'
+            )
+        refuse_rounded_back(name, self._unchanged(columns))
+
+    def change(self, records: Records, draws: Draws, context: Context) -> Change:
+        """Noise for all columns at once; a column that is missing throughout the stratum stays so."""
+        columns = _present(records)
+        values = {column.name: column.values.copy() for column in records.numbers}
+        if columns:
+            masked = self._masked(np.column_stack([column.values for column in columns]), self._covariance(columns), draws)
+            values.update((column.name, masked[:, place].copy()) for place, column in enumerate(columns))
+        published = {"noise": "proportional", "noise_variance_ratio": self.k, "scaled_by": scaled_by(self.k, self.rescale)}
+        return Change(values, published=published, details={"expected_unchanged": self._unchanged(columns)})
+
+    def keeps(self) -> tuple[Kept, ...]:
+        """Mean and correlation; with `rescale` variance and covariance too."""
+        exactly = self.moments == "exact"
+        note = "of the records without missing values" if exactly else ""
+        kept = [Kept("mean", exactly, note), Kept("correlation", exactly, note)]
+        if self.rescale:
+            kept += [Kept("variance", exactly, note), Kept("covariance", exactly, note)]
+        return tuple(kept)
+
+    def _masked(self, values: Real, covariance: Real, draws: Draws) -> Real:
+        drawn = draws.normal(*values.shape)
+        complete = ~np.isnan(values).any(axis=1)
+        noise = drawn @ np.linalg.cholesky(self.k * covariance).T
+        centre = known_means(values)
+        if self.moments == "exact":
+            there = values[complete]
+            noise[complete] = exact_noise(there, drawn[complete], self.k * pairwise_covariance(there))
+            centre = there.mean(axis=0)
+        masked: Real = centre + (values - centre + noise) * scaled_by(self.k, self.rescale)
+        return masked
+
+    def _covariance(self, columns: tuple[NumberColumn, ...]) -> Real:
+        if not columns:
+            return np.zeros((0, 0))
+        covariance = pairwise_covariance(np.column_stack([column.values for column in columns]))
+        _refuse_singular(type(self).__name__, covariance, columns)
+        return covariance
+
+    def _unchanged(self, columns: tuple[NumberColumn, ...]) -> dict[str, float]:
+        factor = math.sqrt(self.k) * scaled_by(self.k, self.rescale)
+        return {
+            column.name: rounded_back(column, factor * float(column.values[column.known].std(ddof=1)), whole=self.whole)
+            for column in columns
+        }
+
+
+def _present(records: Records) -> tuple[NumberColumn, ...]:
+    return tuple(column for column in records.numbers if column.known.any())
+
+
+def _refuse_singular(name: str, covariance: Real, columns: tuple[NumberColumn, ...]) -> None:
+    """One clear error for columns whose covariance has no inverse, which says which they are."""
+    unknown = [(columns[i].name, columns[j].name) for i, j in np.argwhere(np.isnan(covariance)) if i < j]
+    if unknown:
+        raise Unsupported(
+            f"{name}: fewer than two records know both '{unknown[0][0]}' and '{unknown[0][1]}' (in a stratum, where there are "
+            "strata), so their covariance is unknown; mask them separately, by two masks"
+        )
+    deviations = np.sqrt(np.diag(covariance))
+    roots, vectors = np.linalg.eigh(covariance / np.outer(deviations, deviations))
+    if roots[0] > SINGULAR:
+        return
+    if roots[0] < -SINGULAR:
+        raise Unsupported(
+            f"{name}: the covariances of these columns, each from the records that know both, contradict each other; mask "
+            "fewer columns together, or fill in missing values first"
+        )
+    weights = np.abs(vectors[:, 0])
+    involved = ", ".join(f"'{columns[i].name}'" for i in np.flatnonzero(weights > 1e-3 * weights.max()))
+    raise Unsupported(
+        f"{name}: the covariance is singular: the columns {involved} are linear combinations of each other (or there are no "
+        "more records than columns, in a stratum where there are strata); leave one of them out of columns=(…)"
+    )

@@ -1,0 +1,164 @@
+"""Generalisation and suppression: columns shown at a chosen level of their hierarchy, chosen or rare values not at all.
+
+Global recoding without a search: the owner names the level. What is shown is true, only less detailed. Samarati, "Protecting
+respondents' identities in microdata release", IEEE TKDE 13(6), 2001; Hundepool et al., "Statistical disclosure
+control", Wiley 2012, section 3.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.core.errors import ParameterError, Unsupported, all_at_once
+from sfumato.core.params import parameters, require
+from sfumato.data import hierarchy_builders
+from sfumato.data.column_types import CodedText
+from sfumato.data.hierarchy import ROOT, Hierarchy
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import Kind, Records
+from sfumato.data.schema import Column
+from sfumato.data.values import text_of
+from sfumato.kernels.draws import Draws
+from sfumato.masking.base import Change, Context, Kept, Mask
+
+
+@dataclass(frozen=True)
+class Generalisation(Mask):
+    """Show columns at a level of their hierarchy, and replace some values by `*`.
+
+    `levels` gives the level of each column: 1 is the first above the values themselves, the highest is `*`. `suppress` names
+    values that are not shown at all, by column: `{"diagnosis": ["HIV"]}`. `fewer_than` replaces what fewer than so many
+    records (of the stratum) would show after that; where these are fewer than so many together, the rarest other values join
+    them until they are enough, so that `*` does not single them out. Columns are those named in `levels` and `suppress`, and with
+    `fewer_than` those in `columns` too.
+
+    Masked columns become text; missing values stay missing. Hierarchies come from the schema; a column without one is flat,
+    with `*` as level 1. Nothing is random and nothing false. The release tells levels and how many values were suppressed,
+    not which; somebody who knows the domain sees which values are missing from it.
+
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
+    >>> masked = sf.Generalisation({"age": 1}).apply(people).result
+    >>> masked.table.column("age")[0].as_py()
+    '[40, 45)'
+    """
+
+    levels: Mapping[str, int] = field(default_factory=dict)
+    suppress: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    fewer_than: int | None = None
+    handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
+    refuses_constant: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        require(
+            isinstance(self.levels, Mapping) and all(_whole(level) and level >= 1 for level in self.levels.values()),
+            "Generalisation: levels gives each column a whole number from 1; level 0 would leave it as it is",
+        )
+        listed = isinstance(self.suppress, Mapping) and not any(isinstance(values, str) for values in self.suppress.values())
+        require(listed, "Generalisation: suppress gives each column a list of values")
+        require(
+            self.fewer_than is None or (_whole(self.fewer_than) and self.fewer_than >= 2),
+            "Generalisation: fewer_than is a whole number from 2",
+        )
+        named = tuple(dict.fromkeys((*self.levels, *self.suppress)))
+        require(bool(named) or self.fewer_than is not None, "Generalisation: give levels, suppress or fewer_than")
+        if self.columns is None and named:
+            object.__setattr__(self, "columns", named)
+        missing = [name for name in named if name not in (self.columns or ())]
+        require(not missing, "Generalisation: levels and suppress name a column that is not in columns=(…)")
+
+    def check(self, records: Records, people: Microdata) -> None:
+        """Levels exist; every column is changed by something; there are as many records as `fewer_than` asks for."""
+        name = type(self).__name__
+        faults = []
+        for column in records.names:
+            level = self.levels.get(column)
+            height = _tree(people, column).height if level is not None else 0
+            if level is not None and level > height:
+                faults.append(f"column '{column}' has no level {level}: its hierarchy ends at {height}")
+            elif level is None and self.fewer_than is None and not self._hidden(column) & set(_texts(people, column)):
+                faults.append(
+                    f"column '{column}' has neither a level nor a value that is suppressed, so it would stay as it is; name a "
+                    "value that occurs, or leave it out of columns=(…)"
+                )
+        all_at_once(ParameterError, name, faults)
+        if self.fewer_than is not None and records.size < self.fewer_than:
+            raise Unsupported(
+                f"{name}: fewer_than={self.fewer_than} is more than there are records, {records.size:,} (in a stratum, where there "
+                "are strata)"
+            )
+
+    def change(self, records: Records, draws: Draws, context: Context) -> Change:
+        """Recode each column by its distinct texts; hierarchies stand on the whole table, whatever the stratum."""
+        values, suppressed, different = {}, {}, {}
+        for done, name in enumerate(records.names):
+            context.progress("generalising", done, len(records.names))
+            coded = CodedText.of(context.table.column(name))
+            hidden, level = self._hidden(name), self.levels.get(name)
+            tree = _tree(context.people, name) if level is not None else None
+            texts = [
+                ROOT if text in hidden else text if tree is None or level is None else tree.generalise(text, level)
+                for text in coded.values.to_pylist()
+            ]
+            shown = CodedText(coded.codes[context.rows], coded.values).with_values(texts)
+            shown = shown if self.fewer_than is None else _without_rare(shown, self.fewer_than)
+            labels = shown.values.to_pylist()
+            values[name] = shown.to_arrow()
+            suppressed[name] = int((shown.codes == labels.index(ROOT)).sum()) if ROOT in labels else 0
+            different[name] = int((shown.counts() > 0).sum())
+        return Change(values, details={"suppressed": suppressed, "different_values": different})
+
+    def keeps(self) -> tuple[Kept, ...]:
+        """Nothing that numbers could state: what is shown is true, with less detail."""
+        return ()
+
+    def described(self) -> dict[str, object]:
+        """Name and parameters; of suppressed values only how many there are, because which ones is what is protected."""
+        told = {"name": type(self).__name__, **parameters(self)}
+        told["suppress"] = {column: len(values) for column, values in self.suppress.items()}
+        return told
+
+    def _hidden(self, column: str) -> set[str]:
+        return {str(text_of(value)) for value in self.suppress.get(column, ())}
+
+
+def _texts(people: Microdata, name: str) -> dict[str | None, int]:
+    """How often each text occurs in the whole table, in the order of texts, a missing value last."""
+    coded = CodedText.of(people.table().column(name))
+    counts: dict[str | None, int] = dict(sorted(zip(coded.values.to_pylist(), coded.counts().tolist(), strict=True)))
+    missing = int((coded.codes < 0).sum())
+    return {**counts, None: missing} if missing else counts
+
+
+def _tree(people: Microdata, name: str) -> Hierarchy:
+    """The column's hierarchy over all values that occur, built once for these data."""
+    tree = people.hierarchies.get(name)
+    if tree is None:
+        found = _texts(people, name)
+        described = people.schema.columns.get(name, Column())
+        tree = hierarchy_builders.build(name, described, list(found), list(found.values()), people.schema.folder)
+        people.hierarchies[name] = tree
+    return tree
+
+
+def _without_rare(shown: CodedText, fewest: int) -> CodedText:
+    """Rare texts become `*`; so do the rarest of the others while those with `*` are fewer than `fewest`."""
+    counts = shown.counts()
+    texts: list[str | None] = list(shown.values.to_pylist())
+    starred = {place for place, text in enumerate(texts) if text == ROOT or 0 < counts[place] < fewest}
+    pool = int(sum(counts[place] for place in starred))
+    for place in sorted(np.flatnonzero(counts > 0).tolist(), key=lambda place: (int(counts[place]), str(texts[place]))):
+        if not 0 < pool < fewest:
+            break
+        if place not in starred:
+            starred.add(place)
+            pool += int(counts[place])
+    return shown.with_values([ROOT if place in starred else text for place, text in enumerate(texts)])
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

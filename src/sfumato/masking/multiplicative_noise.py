@@ -1,0 +1,132 @@
+"""Multiplicative noise: X' = X · F with independent factors F around 1.
+
+Large values move further than small ones, in proportion. Factors are normal, N(1, (α/100)²) cut off at zero, or
+log-normal; both have mean 1. Kim, Winkler, "Multiplicative noise for masking continuous data", US Census Bureau Research
+Report Statistics 2003-01.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.core.errors import Unsupported, all_at_once
+from sfumato.core.params import require
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import NumberColumn, Records
+from sfumato.kernels.draws import Draws
+from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.noise_moments import Real, refuse_rounded_back, rounded_back
+
+_HALF_STEP = 2.0**-54
+
+
+@dataclass(frozen=True)
+class MultiplicativeNoise(Mask):
+    """Multiply every value by a random factor with mean 1.
+
+    `alpha` is the spread of the factors in percent: with 10 most values move by up to 10 %. `law="normal"` draws factors
+    from N(1, (alpha/100)²), only positive ones, divided by their mean so that it is 1 again (which matters above
+    alpha = 25 only); `law="lognormal"` draws log-normal factors with mean 1 and standard deviation alpha/100. Signs stay;
+    on average each value, hence the mean, and the covariance of different columns stay.
+
+    Zero times anything is zero. Who uses this mask usually wants that (no income stays no income), but such values are
+    not protected: a column of which more than the share `zeros` is zero is refused, and the release says that zeros stay.
+    Dates have no zero of their own and are refused. Missing values stay missing.
+
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
+    >>> masked = sf.MultiplicativeNoise(10, columns=("income",)).apply(people, seed=1).result
+    >>> round(masked.transparency["factor_variance"], 6)
+    0.01
+    """
+
+    alpha: float
+    law: Literal["normal", "lognormal"] = "normal"
+    zeros: float = 0.5
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.alpha, (int, float)) and not isinstance(self.alpha, bool)
+        require(
+            number and 0 < self.alpha <= 1000,
+            "MultiplicativeNoise: alpha is the spread of the factors in percent, above 0 and at most 1000",
+        )
+        require(self.law in ("normal", "lognormal"), 'MultiplicativeNoise: law must be "normal" or "lognormal"')
+        share = isinstance(self.zeros, (int, float)) and not isinstance(self.zeros, bool)
+        require(share and 0 <= self.zeros <= 1, "MultiplicativeNoise: zeros is a share between 0 and 1")
+
+    def check(self, records: Records, people: Microdata) -> None:
+        """Refuse dates, columns of mostly zeros, and whole numbers so small that rounding takes the factor back."""
+        name = type(self).__name__
+        faults = []
+        for column in records.numbers:
+            if pa.types.is_temporal(column.arrow):
+                faults.append(f"column '{column.name}' holds dates, which cannot be multiplied; use additive noise")
+            elif (share := _zero_share(column)) > self.zeros:
+                faults.append(
+                    f"{100 * share:.0f} % of column '{column.name}' is zero (in a stratum, where there are strata) and would stay so; "
+                    "use additive noise, or state with zeros=… which share may stay"
+                )
+        all_at_once(Unsupported, name, faults)
+        refuse_rounded_back(name, {column.name: self._rounded_back(column) for column in records.numbers})
+
+    def change(self, records: Records, draws: Draws, context: Context) -> Change:
+        """Independent factors for every value."""
+        values, unchanged = {}, {}
+        for done, column in enumerate(records.numbers):
+            context.progress("multiplying", done, len(records.numbers))
+            values[column.name] = column.values * self._factors(records.size, draws)
+            unchanged[column.name] = max(_zero_share(column), self._rounded_back(column))
+        published = {"noise": "multiplicative", "factor_variance": self.factor_variance(), "zeros_stay": True}
+        return Change(values, published=published, details={"expected_unchanged": unchanged})
+
+    def keeps(self) -> tuple[Kept, ...]:
+        """The mean."""
+        return (Kept("mean", note="signs and zeros stay as they are"),)
+
+    def factor_variance(self) -> float:
+        """The variance of a factor, whose mean is 1."""
+        deviation = self.alpha / 100.0
+        if self.law == "lognormal":
+            return deviation**2
+        mean, cut = _cut_mean(deviation), 1.0 / deviation
+        hazard = _hazard(cut)
+        return deviation**2 * (1.0 - cut * hazard - hazard**2) / mean**2
+
+    def _factors(self, count: int, draws: Draws) -> Real:
+        from scipy.special import ndtr, ndtri
+
+        deviation = self.alpha / 100.0
+        if self.law == "lognormal":
+            spread = math.sqrt(math.log1p(deviation**2))
+            factors: Real = np.exp(spread * draws.normal(count) - spread**2 / 2)
+            return factors
+        # inversion in the upper tail: the draw 1 is the cut at a factor of 0, and no draw is 0, which would be infinity
+        standard = -ndtri((draws.uniform(count) + _HALF_STEP) * ndtr(1.0 / deviation))
+        cut_off: Real = np.maximum(1.0 + deviation * standard, 1e-12) / _cut_mean(deviation)
+        return cut_off
+
+    def _rounded_back(self, column: NumberColumn) -> float:
+        deviations = np.abs(np.where(column.known, column.values, 0.0)) * math.sqrt(self.factor_variance())
+        return rounded_back(column, deviations, whole=self.whole)
+
+
+def _zero_share(column: NumberColumn) -> float:
+    known = column.values[column.known]
+    return float((known == 0).mean()) if known.size else 0.0
+
+
+def _hazard(cut: float) -> float:
+    """Density over mass of the standard normal law above -cut."""
+    from scipy.special import ndtr
+
+    return math.exp(-cut * cut / 2.0) / math.sqrt(2.0 * math.pi) / float(ndtr(cut))
+
+
+def _cut_mean(deviation: float) -> float:
+    """The mean of N(1, deviation²) above 0."""
+    return 1.0 + deviation * _hazard(1.0 / deviation)

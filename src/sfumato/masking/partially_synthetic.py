@@ -1,0 +1,193 @@
+"""Partially synthetic data: some columns are drawn anew from a model of them given the others, which stay real.
+
+Fit a model of Y given X and publish (X, Y'), where Y' is drawn from the model at each record's own X. Little, "Statistical
+analysis of masked data", Journal of Official Statistics 9, 1993; Reiter, "Inference for partially synthetic, public use
+microdata sets", Survey Methodology 29, 2003.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import InputError, Unsupported
+from sfumato.core.params import require
+from sfumato.data.column_types import CodedText
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
+from sfumato.kernels.draws import Draws
+from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.fully_synthetic import check_values
+from sfumato.masking.leaf_donors import Trees
+from sfumato.masking.predictors import check_names, check_predictors, orthonormal, regressors
+from sfumato.masking.sequential_trees import check_trees
+
+Real = NDArray[np.float64]
+Int = NDArray[np.int64]
+Column = NumberColumn | CategoryColumn
+
+
+@dataclass(frozen=True)
+class PartiallySynthetic(Mask):
+    """Replace the masked columns by draws from a model of them given the `predictors`.
+
+    `predictors` stay as they are (default: every column of the schema that is not masked, identifies nobody and is no
+    weight). Masked columns are made in turn, each given the predictors and those made before. `model` "tree" draws the value
+    of a record in the same leaf, of at least `min_leaf` records, for numbers and categories (`smooth=True`: numbers with
+    noise); "linear" is a regression with normal residuals, for numbers. `where="unique"` replaces only records that are
+    unique in the quasi-identifiers, those most at risk; all others stay real. Missing cells stay missing.
+
+    The rows stay aligned with the records: whoever knows the real predictors of a person finds the row. What is protected
+    is the value in the masked columns, or, when these are the quasi-identifiers, the way to the rest of the record.
+
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(1_000), schema=sf.data.sample_schema())
+    >>> mask = sf.PartiallySynthetic(predictors=("age", "education"), columns=("income",))
+    >>> mask.apply(people, seed=1).result.table.num_rows
+    1000
+    """
+
+    predictors: tuple[str, ...] | None = None
+    model: Literal["tree", "linear"] = "tree"
+    where: Literal["all", "unique"] = "all"
+    min_leaf: int = 5
+    max_depth: int | None = None
+    smooth: bool = False
+    handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
+
+    def __post_init__(self) -> None:
+        check_names("PartiallySynthetic", self.predictors)
+        require(self.model in ("tree", "linear"), "PartiallySynthetic: model is 'tree' or 'linear'")
+        require(self.where in ("all", "unique"), "PartiallySynthetic: where is 'all' or 'unique'")
+        check_trees("PartiallySynthetic", self.min_leaf, self.max_depth)
+
+    def check(self, records: Records, people: Microdata) -> None:
+        """Predictors exist and are not masked; the model can make the columns."""
+        names = self._predictors(records, people)
+        if not names:
+            raise InputError(
+                "PartiallySynthetic: no column is left to predict the masked ones; name predictors=(…), mask fewer columns, or "
+                "use SequentialTrees to make all of them anew"
+            )
+        check_predictors("PartiallySynthetic", names, records, self.strata, people)
+        if self.where == "unique" and not people.schema.quasi:
+            raise InputError("PartiallySynthetic: where='unique' needs a schema with quasi-identifiers")
+        if self.model == "linear" and records.categories:
+            raise Unsupported(
+                f"PartiallySynthetic: column '{records.categories[0].name}' holds categories, and the linear model makes numbers "
+                "only; use model='tree'"
+            )
+        if self.model == "tree":
+            check_values("PartiallySynthetic", records, self.min_leaf)
+
+    def change(self, records: Records, draws: Draws, context: Context) -> Change:
+        """Masked columns in turn, given the predictors and the columns made before."""
+        names = self._predictors(records, context.people)
+        chosen = self._chosen(context)
+        known: list[Column] = [context.column(name) for name in names]
+        made = list(known)
+        values: dict[str, NDArray[np.generic]] = {}
+        for position, column in enumerate(records.columns):
+            context.progress("synthesising", position, len(records.columns))
+            rows, places = np.flatnonzero(column.known), np.flatnonzero(column.known & chosen)
+            drawn = (
+                self._drawn(column.take(rows), _at(known, rows), _at(made, places), places.size, draws) if places.size else None
+            )
+            new = _put(column, drawn, places)
+            known.append(column)
+            made.append(new)
+            values[column.name] = new.values if isinstance(new, NumberColumn) else new.codes
+        kind = "decision trees in sequence" if self.model == "tree" else "linear regressions in sequence, normal residuals"
+        published = {"model": kind, "predictors": list(names), "order": list(records.names), "where": self.where}
+        return Change(values, published=published, details={"replaced_records": int(chosen.sum())})
+
+    def keeps(self) -> tuple[Kept, ...]:
+        """With all records replaced, means on average (and covariances, for the linear model)."""
+        if self.where == "unique":
+            return ()
+        if self.model == "linear":
+            return (Kept("mean"), Kept("variance"), Kept("covariance"))
+        return (Kept("mean"), Kept("variance"), Kept("frequencies", note="of categories; of numbers without smoothing"))
+
+    def _predictors(self, records: Records, people: Microdata) -> tuple[str, ...]:
+        if self.predictors is not None:
+            return self.predictors
+        schema = people.schema
+        left = {*schema.with_role("identifier"), *schema.with_role("unit"), *schema.with_role("weight"), *(self.strata or ())}
+        usable = (name for name, column in schema.columns.items() if column.items is None and name in people.column_names)
+        return tuple(name for name in usable if name not in left and name not in records.names)
+
+    def _chosen(self, context: Context) -> NDArray[np.bool_]:
+        """The records of this stratum that are replaced; unique means unique in the whole table."""
+        if self.where == "all":
+            return np.ones(context.rows.size, dtype=np.bool_)
+        key = np.zeros(context.table.num_rows, dtype=np.int64)
+        for name in context.people.schema.quasi:
+            codes = CodedText.of(context.table.column(name)).codes.astype(np.int64) + 1
+            key = np.unique(key * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1].reshape(-1)
+        unique: NDArray[np.bool_] = np.bincount(key)[key[context.rows]] == 1
+        return unique
+
+    def _drawn(self, target: Column, known: Sequence[Column], made: Sequence[Column], size: int, draws: Draws) -> Column:
+        if self.model == "tree":
+            return Trees(self.min_leaf, self.max_depth, self.smooth).drawn(target, known, made, size, draws)
+        return NumberColumn(target.name, _regressed(_numbers(target), known, made, draws), target.arrow)
+
+
+def _regressed(target: Real, known: Sequence[Column], made: Sequence[Column], draws: Draws) -> Real:
+    """A linear regression on the known records, drawn from at the made ones."""
+    both = regressors([_joined(a, b) for a, b in zip(known, made, strict=True)], target.size + made[0].known.size)
+    fitted, asked = both[: target.size], both[target.size :]
+    if target.size <= both.shape[1] + 2:
+        raise Unsupported(
+            f"PartiallySynthetic: {target.size} records (of a stratum) with a value do not suffice for a regression on "
+            f"{both.shape[1]} regressors; give fewer predictors, or use model='tree'"
+        )
+    orthonormal("PartiallySynthetic", fitted)
+    terms = np.concatenate([np.ones((target.size, 1)), fitted], axis=1)
+    coefficients = np.linalg.lstsq(terms, target, rcond=None)[0]
+    # divided by n - 1, so that fitted and drawn parts add up to the variance of the column
+    spread = np.linalg.norm(target - terms @ coefficients) / np.sqrt(target.size - 1)
+    if spread <= 1e-9 * target.std():
+        raise Unsupported(
+            "PartiallySynthetic: a masked column follows exactly from the predictors and would be published as it is; "
+            "leave out the predictors that give it away"
+        )
+    drawn: Real = np.concatenate([np.ones((asked.shape[0], 1)), asked], axis=1) @ coefficients + spread * draws.normal(
+        asked.shape[0]
+    )
+    return drawn
+
+
+def _joined(known: Column, made: Column) -> Column:
+    """Both one after the other; unknown numbers at the mean of the known ones."""
+    if isinstance(known, CategoryColumn) and isinstance(made, CategoryColumn):
+        return replace(known, codes=np.concatenate([known.codes, made.codes]))
+    values = np.concatenate([_numbers(known), _numbers(made)])
+    mean = _numbers(known)[known.known].mean() if known.known.any() else 0.0
+    return NumberColumn(known.name, np.where(np.isnan(values), mean, values), known.arrow)
+
+
+def _numbers(column: Column) -> Real:
+    return column.values if isinstance(column, NumberColumn) else column.codes.astype(np.float64)
+
+
+def _at(columns: Sequence[Column], rows: Int) -> list[Column]:
+    return [column.take(rows) for column in columns]
+
+
+def _put(column: Column, drawn: Column | None, places: Int) -> Column:
+    """The column with drawn cells at these places."""
+    if isinstance(column, NumberColumn):
+        values = column.values.copy()
+        if isinstance(drawn, NumberColumn):
+            values[places] = drawn.values
+        return replace(column, values=values)
+    codes = column.codes.copy()
+    if isinstance(drawn, CategoryColumn):
+        codes[places] = drawn.codes
+    return replace(column, codes=codes)

@@ -1,0 +1,149 @@
+"""PRAM, the post-randomisation method: each category becomes another with the probabilities of its row of a matrix.
+
+The matrix is given, keeps each category with one probability, is randomised response at ε, or is invariant, so that
+frequencies are kept on average; draws are by inversion of the cumulative rows.
+Gouweleeuw, Kooiman, Willenborg, De Wolf, "Post randomisation for statistical disclosure control: theory and
+implementation", Journal of Official Statistics 14(4), 1998.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.core.errors import ParameterError, all_at_once
+from sfumato.core.params import require
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import Kind, Records
+from sfumato.data.schema import Column, Schema
+from sfumato.kernels.draws import Draws
+from sfumato.masking import transition_matrix as matrices
+from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.transition_law import Law, Variable
+
+
+@dataclass(frozen=True)
+class Pram(Mask):
+    """Change categories at random by a matrix of transition probabilities.
+
+    `stay`: every category stays with this probability and otherwise becomes any other of the column, all equally likely.
+    `epsilon`: randomised response, the probability to stay is e^ε/(e^ε + c - 1) among c categories. `matrix`: the owner's
+    own, by column: rows in the order of the column's categories, or `{label: {label: probability}}`; columns it does not
+    name follow `stay` or `epsilon`. `suppress`: afterwards a value becomes the extra category `*` with this probability.
+    `invariant`: use the invariant matrix built on these (two-stage PRAM), so that expected frequencies are those of the
+    data. `joint`: treat the columns as one, whose categories are combinations of theirs.
+
+    The categories of a column are its declared domain or order, otherwise those that occur (`source` says `data` then, and
+    publishing the matrix tells that they occur). Missing values stay missing. The matrix and the ε that it provides are
+    published: an analyst corrects frequencies by it, an intruder computes the posterior of a true category. The columns
+    are drawn independently, so their ε add up for a person. The ε is a property of the matrix; draws are in floating
+    point and an invariant matrix depends on the data, so that no differential privacy is claimed.
+
+    >>> import pyarrow as pa
+    >>> import sfumato as sf
+    >>> masked = sf.Pram(stay=0.75, columns=("smoker",)).apply(pa.table({"smoker": ["yes", "no"] * 50}), seed=1).result
+    >>> masked.transparency["transitions"]["smoker"]["matrix"]
+    [[0.75, 0.25], [0.25, 0.75]]
+    >>> round(masked.transparency["epsilon"], 6)   # ln 3
+    1.098612
+    """
+
+    stay: float | None = None
+    epsilon: float | None = None
+    matrix: Mapping[str, Any] | None = None
+    suppress: float = 0.0
+    invariant: bool = False
+    joint: bool = False
+
+    handles: ClassVar[frozenset[Kind]] = frozenset({"ordered", "category"})
+    #: A column with one value may still change within its declared domain; `check` refuses where it cannot.
+    refuses_constant: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.matrix is not None:
+            require(isinstance(self.matrix, Mapping) and bool(self.matrix), "Pram: matrix is a table of matrices by column")
+            object.__setattr__(
+                self, "matrix", {str(name): matrices.checked(rows, str(name)) for name, rows in self.matrix.items()}
+            )
+            require(not self.joint, "Pram: joint columns take stay or epsilon, not a matrix by column")
+        require(self.stay is None or self.epsilon is None, "Pram: give stay or epsilon, not both")
+        require(
+            self.stay is None or (_number(self.stay) and 0 <= self.stay < 1),
+            "Pram: stay is a probability of at least 0 and below 1",
+        )
+        require(self.epsilon is None or (_number(self.epsilon) and self.epsilon >= 0), "Pram: epsilon is a number of at least 0")
+        require(_number(self.suppress) and 0 <= self.suppress <= 1, "Pram: suppress is a probability between 0 and 1")
+        default = self.stay is not None or self.epsilon is not None
+        require(
+            default or self.matrix is not None or self.suppress > 0,
+            "Pram: give stay, epsilon, a matrix, or suppress: nothing would change otherwise",
+        )
+        require(not (self.joint and self.suppress), "Pram: joint columns have no extra category; leave out suppress")
+        require(not (self.invariant and self.suppress), "Pram: an invariant matrix has no extra category; leave out suppress")
+        require(not self.invariant or default or self.matrix is not None, "Pram: invariant is built on stay, epsilon or a matrix")
+        if self.matrix is not None and self.columns is None and not default:
+            object.__setattr__(self, "columns", tuple(self.matrix))
+
+    def check(self, records: Records, people: Microdata) -> None:
+        """Refuse columns that the matrix does not fit, or would leave as they are."""
+        faults = [f"matrix names column '{name}', which is not masked" for name in self.matrix or () if name not in records.names]
+        if self.joint and any(not column.known.all() for column in records.columns):
+            faults.append("joint columns must not have missing values; mask them one by one, or leave such records out")
+        for variable in () if faults else self._variables(records, people.schema):
+            faults += variable.faults(self.stay is not None or self.epsilon is not None, self.invariant, self.suppress > 0)
+        all_at_once(ParameterError, "Pram", faults)
+
+    def change(self, records: Records, draws: Draws, context: Context) -> Change:
+        """Draw a category from the row of each."""
+        values: dict[str, Any] = {}
+        told: dict[str, Any] = {}
+        changed = {}
+        for position, variable in enumerate(self._variables(records, context.people.schema)):
+            context.progress("post-randomising", position, len(records.columns))
+            law = self.law(variable)
+            drawn = law.draw(variable.codes, draws)
+            values.update(variable.restored(drawn, law.outputs))
+            told[variable.name] = law.told(variable.source)
+            changed[variable.name] = int(np.count_nonzero(drawn != variable.codes))
+        context.progress("post-randomising", len(records.columns), len(records.columns))
+        total = math.fsum(law["epsilon"] for law in told.values())
+        return Change(values, published={"transitions": told, "epsilon": total}, details={"changed": changed})
+
+    def law(self, variable: Variable) -> Law:
+        """The law by which the categories of a variable change."""
+        labels, count = variable.labels, len(variable.labels)
+        outputs, matrix, stay = labels, None, None
+        if isinstance(variable.rows, dict):
+            _, outputs, matrix = matrices.from_rows(variable.rows)
+        elif variable.rows is not None:
+            matrix = np.array(variable.rows)
+        elif self.epsilon is not None:
+            stay = matrices.staying(self.epsilon, count)
+        else:
+            stay = 1.0 if self.stay is None else self.stay
+        if self.invariant:
+            before = matrices.uniform(stay, count) if matrix is None and stay is not None else matrix
+            assert before is not None  # one of the two was given
+            frequencies = np.bincount(variable.codes[variable.codes >= 0], minlength=count)
+            matrix, stay = matrices.invariant(before, frequencies / frequencies.sum()), None
+        return Law(labels, outputs, stay, matrix, self.suppress)
+
+    def keeps(self) -> tuple[Kept, ...]:
+        """Frequencies, on average, where the matrix is invariant."""
+        return (Kept("frequencies", note="of each column, on average over draws"),) if self.invariant else ()
+
+    def _variables(self, records: Records, schema: Schema) -> list[Variable]:
+        given = self.matrix or {}
+        parts = [
+            Variable.of(column, schema.columns.get(column.name, Column()), given.get(column.name))
+            for column in records.categories
+        ]
+        return [Variable.joined(parts)] if self.joint and len(parts) > 1 else parts
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,96 @@
+"""What the kinds of rank swapping share: a column is sorted, pairs of ranks are drawn, and their values change places.
+
+Missing values have no rank and stay where they are; equal values are ranked as they stand. Only the drawing of the pairs
+differs from method to method.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import ParameterError, all_at_once
+from sfumato.core.exact import exact
+from sfumato.core.params import require
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import Kind, NumberColumn, Records
+from sfumato.kernels.draws import Draws
+from sfumato.kernels.rank_swapping import stable_order
+from sfumato.masking.base import Change, Context, Kept, Mask
+
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RankExchange(Mask):
+    """Swap values between ranks that `partners` pairs; `p` says how far, in percent of a column's values or in ranks."""
+
+    p: float
+    unit: Literal["percent", "ranks"] = "percent"
+
+    handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered"})
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        require(self.unit in ("percent", "ranks"), f"{name}: unit must be 'percent' or 'ranks'")
+        share = exact(self.p, f"{name}: p")
+        if self.unit == "percent":
+            require(0 < share <= 100, f"{name}: p is a percentage of the values and must lie above 0 and at most at 100")
+        else:
+            require(share >= 1 and share.denominator == 1, f"{name}: p counted in ranks must be a whole number of at least 1")
+
+    @abstractmethod
+    def partners(self, count: int, ranks: int, draws: Draws) -> Int:
+        """For each of `count` ranks the one it swaps with (itself: none), when `p` stands for so many ranks."""
+
+    @abstractmethod
+    def told(self, ranks: Mapping[str, int]) -> Mapping[str, Mapping[str, float]]:
+        """What is published about the method, from the ranks that `p` stands for in each column."""
+
+    def ranks(self, count: int) -> int:
+        """How many ranks `p` stands for in a column of so many values; a percentage is rounded down."""
+        share = exact(self.p, "p")
+        return int(share) if self.unit == "ranks" else math.floor(share * count / 100)
+
+    def check(self, records: Records, people: Microdata) -> None:
+        """Refuse where nothing could be swapped."""
+        name, faults = type(self).__name__, []
+        for column in records.columns:
+            count = int(column.known.sum())
+            if count == 1:
+                faults.append(f"column '{column.name}' has a single value here and nothing to swap it with")
+            elif count and self.ranks(count) < 1:
+                faults.append(
+                    f"p = {self.p:g} percent of the {count} values of column '{column.name}' is less than one rank, so nothing "
+                    f"would be swapped; give at least p = {math.ceil(10000 / count) / 100:g}, or unit='ranks'"
+                )
+        where = f"{name}, one stratum" if self.strata else name
+        all_at_once(ParameterError, where, faults)
+
+    def change(self, records: Records, draws: Draws, context: Context) -> Change:
+        """Swap each column by itself."""
+        values, reach, unpaired = {}, {}, {}
+        for position, column in enumerate(records.columns):
+            context.progress("swapping ranks", position, len(records.columns))
+            number = isinstance(column, NumberColumn)
+            original = column.values if isinstance(column, NumberColumn) else column.codes
+            rows = np.flatnonzero(column.known)
+            order = rows[stable_order(np.ascontiguousarray(original[rows], dtype=np.float64))]
+            reach[column.name] = self.ranks(rows.size)
+            partner = self.partners(rows.size, reach[column.name], draws)
+            swapped = original.copy() if not number or rows.size < original.size else np.empty_like(original)
+            swapped[order] = original[order[partner]]
+            values[column.name] = swapped
+            unpaired[column.name] = int(np.count_nonzero(partner == np.arange(rows.size)))
+        context.progress("swapping ranks", len(records.columns), len(records.columns))
+        return Change(values, published=self.told(reach), details={"unpaired": unpaired})
+
+    def keeps(self) -> tuple[Kept, ...]:
+        """Every column has the values it had, so everything about one column alone is the same."""
+        return tuple(Kept(what, exactly=True) for what in ("multiset", "mean", "variance", "frequencies"))

@@ -1,0 +1,126 @@
+"""Rounding: each value is replaced by a multiple of a base, the nearest one or, at random, one of its two neighbours.
+
+Random rounding goes up with probability proportional to the distance from below, so that it changes no value on average.
+Hundepool et al., "Statistical disclosure control", Wiley 2012, section 3.4; Nargundkar, Saveland, "Random rounding to
+prevent statistical disclosures", Proceedings of the ASA Social Statistics Section, 1972.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core.errors import ParameterError, Unsupported, all_at_once
+from sfumato.core.params import require
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import NumberColumn, Records
+from sfumato.kernels.draws import Draws
+from sfumato.masking.base import Change, Context, Kept, Mask
+
+Real = NDArray[np.float64]
+
+#: How far from a multiple (in bases) a value may lie and still count as one: decimal fractions have no exact float.
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Rounding(Mask):
+    """Round columns of numbers to multiples of `base`.
+
+    `base` is one number for all columns or one for each: `{"age": 5, "income": 1000}`. `how="nearest"` takes the nearest
+    multiple, halves upward; it keeps the order and moves nothing further than half a base. `how="random"` takes the multiple
+    below or above by chance, so that values, and hence sums and means, are right on average; it moves a value by less than a
+    base. Whoever sees a multiple knows an interval of one base (two at random) that holds the value. Missing values stay missing;
+    dates are rounded in days since 1970.
+
+    A column whose values are all multiples already is refused, and so is a fractional base for whole numbers, unless
+    `whole=False` publishes real numbers.
+
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
+    >>> masked = sf.Rounding({"age": 5}, columns=("age",)).apply(people).result
+    >>> {age % 5 for age in masked.table.column("age").to_pylist()}
+    {0}
+    """
+
+    base: float | Mapping[str, float]
+    how: Literal["nearest", "random"] = "nearest"
+
+    def __post_init__(self) -> None:
+        require(self.how in ("nearest", "random"), 'Rounding: how must be "nearest" or "random"')
+        bases = list(self.base.values()) if isinstance(self.base, Mapping) else [self.base]
+        require(bool(bases), "Rounding: bases by column must name at least one column")
+        for base in bases:
+            real = isinstance(base, (int, float)) and not isinstance(base, bool)
+            require(real and math.isfinite(base) and base > 0, "Rounding: a base must be a positive number")
+
+    def check(self, records: Records, people: Microdata) -> None:
+        """Every column needs a base that fits it and changes it."""
+        name = type(self).__name__
+        if isinstance(self.base, Mapping):
+            lacking = [column for column in records.names if column not in self.base]
+            stray = sorted(set(self.base) - set(records.names))
+            if lacking or stray:
+                what = (
+                    f"no base is given for column '{lacking[0]}'" if lacking else f"'{stray[0]}' is not among the masked columns"
+                )
+                raise ParameterError(f"{name}: {what}")
+        faults = []
+        for column in records.numbers:
+            base = self._base(column.name)
+            whole = pa.types.is_date(column.arrow) or (column.whole and self.whole)
+            if whole and base != math.floor(base):
+                faults.append(
+                    f"column '{column.name}' holds whole numbers, and multiples of its base are none; use a whole base, or "
+                    "whole=False to publish real numbers"
+                )
+            # within a stratum all values may be multiples by chance; a whole column of them is rounded to itself
+            elif (column.whole and base == 1) or (not self.strata and _multiples(column, base)):
+                faults.append(f"every value of column '{column.name}' is a multiple of its base already; use a larger base")
+        all_at_once(Unsupported, name, faults)
+
+    def change(self, records: Records, draws: Draws, context: Context) -> Change:
+        """Round each column."""
+        values = {}
+        unchanged = {}
+        for column in records.numbers:
+            base = self._base(column.name)
+            steps = column.values / base
+            near = np.rint(steps)
+            steps = np.where(np.abs(steps - near) <= _SLACK, near, steps)
+            if self.how == "nearest":
+                chosen = np.floor(steps + 0.5)
+            else:
+                below = np.floor(steps)
+                chosen = below + (draws.uniform(records.size) < steps - below)
+            values[column.name] = np.round(chosen * base, _decimals(base))
+            known = column.known
+            unchanged[column.name] = float((chosen[known] == steps[known]).mean()) if known.any() else 0.0
+        return Change(values, details={"unchanged": unchanged})
+
+    def keeps(self) -> tuple[Kept, ...]:
+        """The order of values, or on average the mean."""
+        if self.how == "random":
+            return (Kept("mean"),)
+        return (Kept("order", True, "values that round to the same multiple become equal"),)
+
+    def _base(self, column: str) -> float:
+        return float(self.base[column] if isinstance(self.base, Mapping) else self.base)
+
+
+def _multiples(column: NumberColumn, base: float) -> bool:
+    steps = column.values[column.known] / base
+    return bool(steps.size and np.all(np.abs(steps - np.rint(steps)) <= _SLACK))
+
+
+def _decimals(base: float) -> int:
+    """The decimals of a multiple: 3 · 0.1 is shown as 0.3, not as 0.30000000000000004."""
+    exponent = Decimal(repr(base)).normalize().as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0

@@ -1,0 +1,68 @@
+"""Sampling: publish a random part of the records, so that nobody knows who is in it.
+
+A record that is unique in the sample need not be unique in the population. Skinner, Marsh, Openshaw, Wymer, "Disclosure
+control for census microdata", Journal of Official Statistics 10(1), 1994; Hundepool et al., "Statistical disclosure
+control", Wiley 2012, section 3.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sfumato.core.errors import Unsupported
+from sfumato.core.params import require
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import Kind, NumberColumn, Records
+from sfumato.kernels.draws import Draws
+from sfumato.masking.base import Change, Context, Kept, Mask
+
+
+@dataclass(frozen=True)
+class Sampling(Mask):
+    """Publish a simple random sample of the records, without replacement, in random order.
+
+    `share` is the part that is published, rounded to whole records; with `strata` each stratum is sampled with the same
+    share. Values are not changed: who is known to be in the sample is as exposed as before, so combine it with another
+    mask for rare people. Means, variances and frequencies are right on average; an analyst multiplies weights by 1/share,
+    which the release tells.
+
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
+    >>> len(sf.Sampling(0.1).apply(people, seed=1).result)
+    100
+    """
+
+    share: float
+    handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
+    refuses_constant: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        real = isinstance(self.share, (int, float)) and not isinstance(self.share, bool)
+        require(real and 0 < self.share < 1, "Sampling: share lies between 0 and 1, ends excluded")
+
+    def check(self, records: Records, people: Microdata) -> None:
+        """The sample must be neither empty nor everybody."""
+        size = self._size(records.size)
+        if not 0 < size < records.size:
+            what = "nobody" if size == 0 else "everybody"
+            raise Unsupported(
+                f"Sampling: a share of {self.share:g} of {records.size:,} records (in a stratum, where there are strata) is {what}; "
+                "choose another share or coarser strata"
+            )
+
+    def change(self, records: Records, draws: Draws, context: Context) -> Change:
+        """Draw the records; the order is random, because a place in the file is knowledge too."""
+        rows = draws.sample(records.size, self._size(records.size))
+        values = {
+            column.name: column.values[rows] if isinstance(column, NumberColumn) else column.codes[rows]
+            for column in records.columns
+        }
+        return Change(values, rows, published={"share": self.share}, details={"records": int(rows.size)})
+
+    def keeps(self) -> tuple[Kept, ...]:
+        """On average the distribution."""
+        return (Kept("mean"), Kept("variance"), Kept("covariance"), Kept("frequencies"))
+
+    def _size(self, count: int) -> int:
+        return round(self.share * count)

@@ -1,0 +1,163 @@
+"""Top and bottom coding: values beyond a bound are shown as the bound, or as the mean of all beyond it.
+
+The extremes of a column are its easiest records to find; nothing between the bounds is touched. Hundepool et al.,
+"Statistical disclosure control", Wiley 2012, section 3.3.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core.errors import ParameterError, Unsupported, all_at_once
+from sfumato.core.params import require
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
+from sfumato.kernels.draws import Draws
+from sfumato.masking.base import Change, Context, Kept, Mask
+
+_FEWEST_FOR_MEAN = 3
+_EPOCH = datetime.date(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class TopBottomCoding(Mask):
+    """Replace the values above `top` and below `bottom`.
+
+    One bound for all columns, or one for each: `top={"age": 85, "income": 200_000}`; a column without a bound on either
+    side is refused. Bounds are values (a category of an ordered column, an ISO date for dates), or with `by="quantile"`
+    shares: `top=0.99` codes the highest hundredth. Quantiles come from the data, within each stratum where there are any;
+    they are the stricter choice where bounds are not public knowledge, but a bound then tells a little about the data.
+
+    `show="bound"` shows the bound itself; `show="mean"` (numbers only) the mean of all coded values on that side, which
+    keeps the mean of the column exactly and needs at least three of them. Nothing is random: whoever knows the bounds knows
+    which records were coded. Where no value lies beyond the bounds, `details` and the release say so.
+
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
+    >>> masked = sf.TopBottomCoding(top={"age": 80}, columns=("age",)).apply(people).result
+    >>> max(masked.table.column("age").to_pylist())
+    80
+    """
+
+    top: float | str | Mapping[str, float | str] | None = None
+    bottom: float | str | Mapping[str, float | str] | None = None
+    by: Literal["value", "quantile"] = "value"
+    show: Literal["bound", "mean"] = "bound"
+    handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered"})
+
+    def __post_init__(self) -> None:
+        require(self.top is not None or self.bottom is not None, "TopBottomCoding: give top, bottom or both")
+        require(self.by in ("value", "quantile"), 'TopBottomCoding: by must be "value" or "quantile"')
+        require(self.show in ("bound", "mean"), 'TopBottomCoding: show must be "bound" or "mean"')
+        for given in (self.top, self.bottom):
+            bounds = list(given.values()) if isinstance(given, Mapping) else [] if given is None else [given]
+            require(given is None or bool(bounds), "TopBottomCoding: bounds by column must name at least one column")
+            for bound in bounds:
+                real = isinstance(bound, (int, float)) and not isinstance(bound, bool)
+                if self.by == "quantile":
+                    require(real and 0 < float(bound) < 1, "TopBottomCoding: quantiles lie between 0 and 1, ends excluded")
+                elif real:
+                    require(math.isfinite(float(bound)), "TopBottomCoding: bounds must be finite")
+
+    def check(self, records: Records, people: Microdata) -> None:
+        """Every column needs a bound that makes sense for it; a mean needs three values behind it."""
+        name = type(self).__name__
+        stray = {column for given in (self.top, self.bottom) if isinstance(given, Mapping) for column in given} - {*records.names}
+        if stray:
+            raise ParameterError(f"{name}: bounds are given for '{sorted(stray)[0]}', which is not among the masked columns")
+        faults = []
+        for column in records.columns:
+            if _for(self.top, column.name) is None and _for(self.bottom, column.name) is None:
+                faults.append(f"column '{column.name}' has neither a top nor a bottom; give one, or leave it out of columns=(…)")
+                continue
+            if isinstance(column, CategoryColumn) and self.show == "mean":
+                faults.append(f"column '{column.name}' holds ordered categories, which have no mean; use show=\"bound\"")
+                continue
+            low, high = self._bounds(column)
+            if low > high:
+                faults.append(f"the bottom of column '{column.name}' lies above its top")
+                continue
+            below, above = _beyond(column, low, high)
+            few = [int(side.sum()) for side in (below, above) if 0 < int(side.sum()) < _FEWEST_FOR_MEAN]
+            if self.show == "mean" and few:
+                faults.append(
+                    f"fewer than {_FEWEST_FOR_MEAN} values of column '{column.name}' are coded on one side (in a stratum, where "
+                    'there are strata), and their mean would give them away; move the bound or use show="bound"'
+                )
+        all_at_once(Unsupported, name, faults)
+
+    def change(self, records: Records, draws: Draws, context: Context) -> Change:
+        """Code each column."""
+        values: dict[str, Any] = {}
+        coded: dict[str, dict[str, int]] = {}
+        for column in records.columns:
+            low, high = self._bounds(column)
+            below, above = _beyond(column, low, high)
+            known = column.values if isinstance(column, NumberColumn) else column.codes
+            shown = known.copy()
+            for side, bound in ((below, low), (above, high)):
+                if side.any():
+                    shown[side] = known[side].mean() if self.show == "mean" else bound
+            values[column.name] = shown
+            coded[column.name] = {"bottom": int(below.sum()), "top": int(above.sum())}
+        idle = [name for name, counts in coded.items() if not any(counts.values())]
+        return Change(values, published={"nothing_coded": idle}, details={"coded": coded})
+
+    def keeps(self) -> tuple[Kept, ...]:
+        """The order of values; with `show="mean"` the mean too."""
+        order = Kept("order", True, "coded values become equal")
+        return (Kept("mean", True), order) if self.show == "mean" else (order,)
+
+    def _bounds(self, column: NumberColumn | CategoryColumn) -> tuple[float, float]:
+        """Bottom and top as numbers or codes; infinite where there is none."""
+        bottom, top = _for(self.bottom, column.name), _for(self.top, column.name)
+        if self.by == "value":
+            low = -math.inf if bottom is None else _as_number(column, bottom)
+            high = math.inf if top is None else _as_number(column, top)
+            return low, high
+        values = column.values if isinstance(column, NumberColumn) else column.codes.astype(np.float64)
+        known = values[column.known]
+        if not known.size:
+            return -math.inf, math.inf
+        # between two records, so that a bound of numbers is nobody's value; categories have nothing in between
+        how: Literal["linear", "inverted_cdf"] = "linear" if isinstance(column, NumberColumn) else "inverted_cdf"
+        low = -math.inf if bottom is None else float(np.quantile(known, float(bottom), method=how))
+        high = math.inf if top is None else float(np.quantile(known, float(top), method=how))
+        return low, high
+
+
+def _for(given: float | str | Mapping[str, float | str] | None, column: str) -> float | str | None:
+    return given.get(column) if isinstance(given, Mapping) else given
+
+
+def _beyond(column: NumberColumn | CategoryColumn, low: float, high: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    values = column.values if isinstance(column, NumberColumn) else column.codes
+    known = column.known
+    return known & (values < low), known & (values > high)
+
+
+def _as_number(column: NumberColumn | CategoryColumn, bound: float | str | datetime.date) -> float:
+    """A bound in the unit of the column: its code, its days since 1970, or the number."""
+    if isinstance(column, CategoryColumn):
+        if bound not in column.labels:
+            raise ParameterError(
+                f"TopBottomCoding: the bound of column '{column.name}' is none of its ordered categories, as the schema lists them"
+            )
+        return float(column.labels.index(str(bound)))
+    if isinstance(bound, (int, float)):
+        return float(bound)
+    if not pa.types.is_temporal(column.arrow):
+        raise ParameterError(f"TopBottomCoding: the bound of column '{column.name}' must be a number")
+    try:
+        day = datetime.date.fromisoformat(str(bound)[:10])
+    except ValueError:
+        raise ParameterError(f"TopBottomCoding: the bound of column '{column.name}' must be an ISO date") from None
+    return float((day - _EPOCH).days)

@@ -1,0 +1,198 @@
+"""What PRAM works on: a categorical variable with the categories it may have, and the law by which they change.
+
+A law that keeps a category with one probability and moves to any other otherwise is drawn without its matrix, so that
+a column may have any number of categories.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.data.records import CategoryColumn
+from sfumato.data.schema import Column
+from sfumato.kernels.channel import Channel
+from sfumato.kernels.draws import Draws
+from sfumato.kernels.transitions import cumulative, drawn_by_row, kept_or_other
+from sfumato.masking.transition_matrix import Rows, from_rows, uniform
+
+Real = NDArray[np.float64]
+Codes = NDArray[np.int32]
+Int = NDArray[np.int64]
+
+#: What suppressed values become.
+SUPPRESSED = "*"
+#: A matrix that is not the owner's is published entry by entry up to so many categories.
+LISTED = 256
+#: An invariant or joint matrix has at most so many rows.
+LARGEST = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """From inputs to outputs by `matrix`, or by `stay` alone; then to the extra category with probability `suppress`."""
+
+    inputs: tuple[Any, ...]
+    reached: tuple[Any, ...]
+    stay: float | None
+    matrix: Real | None
+    suppress: float = 0.0
+
+    @property
+    def outputs(self) -> tuple[Any, ...]:
+        """What may be published: the inputs first, then other categories."""
+        extra = bool(self.suppress) and SUPPRESSED not in self.reached
+        return (*self.reached, SUPPRESSED) if extra else self.reached
+
+    def draw(self, codes: Codes, draws: Draws) -> Codes:
+        """New codes, into the outputs; a missing value stays missing."""
+        if self.matrix is not None:
+            drawn = drawn_by_row(np.ascontiguousarray(codes), draws.uniform(codes.size), cumulative(self.matrix))
+        elif self.stay is not None and self.stay < 1:
+            drawn = kept_or_other(codes, draws.uniform(codes.size), self.stay, len(self.inputs))
+        else:
+            drawn = codes
+        if self.suppress:
+            hit = (draws.uniform(codes.size) < self.suppress) & (codes >= 0)
+            drawn = np.where(hit, np.int32(self.outputs.index(SUPPRESSED)), drawn)
+        return drawn
+
+    def whole(self) -> Real | None:
+        """The matrix with the extra category; None where a uniform law has too many categories to list."""
+        matrix = self.matrix
+        if matrix is None and self.stay is not None and len(self.inputs) <= LISTED:
+            matrix = uniform(self.stay, len(self.inputs))
+        if matrix is None or not self.suppress:
+            return matrix
+        wide = np.zeros((len(self.inputs), len(self.outputs)))
+        wide[:, : matrix.shape[1]] = (1.0 - self.suppress) * matrix
+        wide[:, self.outputs.index(SUPPRESSED)] += self.suppress
+        return wide
+
+    def epsilon(self) -> float:
+        """The ε of the matrix: the logarithm of the largest ratio within one of its columns."""
+        matrix = self.whole()
+        if matrix is not None:
+            return Channel(matrix).epsilon()
+        other = (1.0 - (self.stay or 0.0)) / (len(self.inputs) - 1)
+        if self.suppress == 1:
+            return 0.0
+        return abs(math.log(self.stay) - math.log(other)) if self.stay and other else math.inf
+
+    def told(self, source: str) -> dict[str, Any]:
+        """What is published: categories and matrix (or the probability to stay, for very many), ε, where categories come from."""
+        matrix = self.whole()
+        told: dict[str, Any] = {"epsilon": self.epsilon(), "source": source}
+        if matrix is None:
+            return {"categories": len(self.inputs), "stay": self.stay, "suppress": self.suppress, **told}
+        return {"labels": list(self.inputs), "outputs": list(self.outputs), "matrix": matrix.tolist(), **told}
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """A column, or several as one, as codes into the categories it may have; `rows` is the owner's matrix for it."""
+
+    name: str
+    columns: tuple[CategoryColumn, ...]
+    codes: Codes
+    labels: tuple[Any, ...]
+    source: str
+    unknown: int = 0
+    rows: Rows | None = None
+
+    @classmethod
+    def of(cls, column: CategoryColumn, described: Column, rows: Rows | None) -> Variable:
+        """A column: its categories are those of the matrix, of the declared domain or order, or those that occur."""
+        labels, source = column.labels, "data" if described.order is None else described.source
+        if isinstance(rows, dict):
+            labels, source = tuple(rows), "declared"
+        elif described.order is None and described.domain is not None:
+            labels, source = described.domain, described.source
+        if labels == column.labels:
+            return cls(column.name, (column,), column.codes, labels, source, 0, rows)
+        place = {label: position for position, label in enumerate(labels)}
+        codes = np.array([*(place.get(label, -2) for label in column.labels), -1], dtype=np.int32)[column.codes]
+        unknown = int(np.unique(column.codes[codes == -2]).size)
+        return cls(column.name, (column,), codes, labels, source, unknown, rows)
+
+    @classmethod
+    def joined(cls, parts: list[Variable]) -> Variable:
+        """All combinations where every category is declared and they are not too many, otherwise those that occur."""
+        sizes = [len(part.labels) for part in parts]
+        stacked = np.array([part.codes for part in parts])
+        declared = all(part.source == "declared" for part in parts) and math.prod(sizes) <= LARGEST
+        if declared:
+            present = np.array(np.unravel_index(np.arange(math.prod(sizes)), sizes))
+            codes: Int = np.ravel_multi_index(tuple(np.maximum(stacked, 0)), sizes)
+        else:
+            present, codes = np.unique(stacked, axis=1, return_inverse=True)
+        labels = tuple(tuple(part.labels[i] for part, i in zip(parts, row, strict=True)) for row in present.T.tolist())
+        return cls(
+            name=" × ".join(part.name for part in parts),
+            columns=tuple(replace(part.columns[0], labels=part.labels, codes=part.codes) for part in parts),
+            codes=codes.reshape(-1).astype(np.int32),
+            labels=labels,
+            source="declared" if declared else "data",
+            unknown=sum(part.unknown for part in parts),
+        )
+
+    def faults(self, default: bool, invariant: bool, suppress: bool) -> list[str]:
+        """Why it cannot be masked. `default`: there is a law for columns without an own matrix."""
+        named, count, joint = f"column '{self.name}'", len(self.labels), len(self.columns) > 1
+        if self.unknown:
+            place = "row in the matrix" if self.rows is not None else "place in the declared domain"
+            return [f"{named} has {self.unknown} categories without a {place}; add them"]
+        if self.rows is None and not default and not suppress:
+            return [f"{named} has no matrix; give it one, or give stay or epsilon for columns without"]
+        if isinstance(self.rows, tuple) and len(self.rows) != count:
+            return [f"the matrix of {named} has {len(self.rows)} rows and the column {count} categories (source: {self.source})"]
+        outputs = set(from_rows(self.rows)[1]) if isinstance(self.rows, dict) else set(self.labels)
+        found = []
+        if self.rows is None and count < 2 and not suppress:
+            found.append(f"{named} has one category only, which cannot become another; declare its domain or leave it out")
+        if invariant and np.unique(self.codes[self.codes >= 0]).size < 2:
+            found.append(f"{named} has one category only here, which an invariant matrix keeps as it is; leave it out")
+        if (invariant or joint) and count > LARGEST:
+            found.append(f"{named} has {count} categories, and such a matrix at most {LARGEST}; generalise first")
+        if invariant and len(outputs) != count:
+            found.append(f"an invariant matrix leads to the categories it comes from, and rows of {named} name others")
+        if (
+            not joint
+            and self.columns[0].ordered
+            and not outputs | ({SUPPRESSED} if suppress else set()) <= set(self.columns[0].labels)
+        ):
+            found.append(f"{named} would get categories that its declared order does not list; add them to the order")
+        return found
+
+    def restored(self, drawn: Codes, outputs: tuple[Any, ...]) -> dict[str, Any]:
+        """Codes of outputs as columns again."""
+        if len(self.columns) == 1:
+            return {self.name: _column(self.columns[0], drawn, outputs)}
+        places = [{label: code for code, label in enumerate(column.labels)} for column in self.columns]
+        tables = [
+            np.array([place[label[position]] for label in outputs], dtype=np.int32) for position, place in enumerate(places)
+        ]
+        return {
+            column.name: _column(column, table[drawn], column.labels) for column, table in zip(self.columns, tables, strict=True)
+        }
+
+
+def _column(column: CategoryColumn, codes: Codes, labels: tuple[str, ...]) -> pa.Array:
+    renamed = replace(column, labels=labels)
+    if set(labels) <= set(column.labels) or pa.types.is_dictionary(column.arrow) or pa.types.is_string(column.arrow):
+        return renamed.restored(codes)
+    return renamed.restored(codes) if _same_type(column.arrow, labels) else replace(renamed, arrow=pa.string()).restored(codes)
+
+
+def _same_type(arrow: pa.DataType, labels: tuple[str, ...]) -> bool:
+    """Whether a column of numbers or truth values can hold the new categories too."""
+    try:
+        pa.array(labels, pa.string()).cast(arrow)
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -1,0 +1,102 @@
+"""Transition matrices of PRAM: given by the owner, uniform, or invariant.
+
+The invariant matrix applies a matrix P and then guesses back by Bayes' rule, so that the frequencies π of the column
+are its fixed point, π R = π. Gouweleeuw, Kooiman, Willenborg, De Wolf, "Post randomisation for statistical disclosure
+control: theory and implementation", Journal of Official Statistics 14(4), 1998.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.params import require
+
+Real = NDArray[np.float64]
+Row: TypeAlias = "dict[str, float] | tuple[float, ...]"
+#: Rows by label, or rows in the order of the labels.
+Rows: TypeAlias = "dict[str, Row] | tuple[tuple[float, ...], ...]"
+
+_TOLERANCE = 1e-9
+
+
+def checked(given: Any, column: str) -> Rows:
+    """The owner's matrix of a column as plain numbers; every row is a distribution, otherwise it is named by its place."""
+    what = f"the matrix of column '{column}'"
+    require(isinstance(given, (Mapping, Sequence)) and not isinstance(given, str), f"Pram: {what} is a table or a list of rows")
+    require(len(given) > 0, f"Pram: {what} has no rows")
+    if isinstance(given, Mapping):
+        listed = {str(label): _row(row, position, what) for position, (label, row) in enumerate(given.items(), 1)}
+        plain = {len(row) for row in listed.values() if isinstance(row, tuple)}
+        require(
+            plain <= {len(listed)},
+            f"Pram: a row of {what} given as a list has one probability for each of its {len(listed)} labels",
+        )
+        return listed
+    rows = [_row(row, position, what) for position, row in enumerate(given, 1)]
+    require(
+        all(isinstance(row, tuple) and len(row) == len(rows) for row in rows),
+        f"Pram: {what} has {len(rows)} rows and must have as many probabilities in each; "
+        "give rows by label ({label: {label: probability}}) where outputs differ from inputs",
+    )
+    return tuple(row for row in rows if isinstance(row, tuple))
+
+
+def _row(given: Any, position: int, what: str) -> Row:
+    where = f"Pram: row {position} of {what}"
+    require(
+        isinstance(given, (Mapping, Sequence)) and not isinstance(given, str), f"{where} is a list or a table of probabilities"
+    )
+    entries = list(given.values()) if isinstance(given, Mapping) else list(given)
+    require(
+        all(isinstance(entry, (int, float)) and not isinstance(entry, bool) for entry in entries), f"{where} must hold numbers"
+    )
+    require(all(math.isfinite(entry) for entry in entries), f"{where} has an entry that is not a finite number")
+    require(all(entry >= 0 for entry in entries), f"{where} has a negative entry; probabilities are not negative")
+    total = math.fsum(entries)
+    require(abs(total - 1) <= _TOLERANCE, f"{where} adds up to {total:.9g} and must add up to 1")
+    if isinstance(given, Mapping):
+        return {str(label): float(entry) for label, entry in given.items()}
+    return tuple(float(entry) for entry in entries)
+
+
+def from_rows(rows: Mapping[str, Row]) -> tuple[tuple[str, ...], tuple[str, ...], Real]:
+    """Inputs, outputs (the inputs first, then what only rows name) and the matrix."""
+    inputs = tuple(rows)
+    named = (label for row in rows.values() if isinstance(row, dict) for label in row)
+    outputs = tuple(dict.fromkeys((*inputs, *named)))
+    place = {label: position for position, label in enumerate(outputs)}
+    matrix = np.zeros((len(inputs), len(outputs)))
+    for position, row in enumerate(rows.values()):
+        if isinstance(row, dict):
+            for label, entry in row.items():
+                matrix[position, place[label]] = entry
+        else:
+            matrix[position, : len(row)] = row
+    return inputs, outputs, matrix
+
+
+def uniform(stay: float, count: int) -> Real:
+    """Each category stays with this probability and otherwise becomes any other, all equally likely."""
+    matrix = np.full((count, count), (1.0 - stay) / max(count - 1, 1))
+    np.fill_diagonal(matrix, stay if count > 1 else 1.0)
+    return matrix
+
+
+def staying(epsilon: float, count: int) -> float:
+    """The probability to stay of randomised response at ε among so many categories: e^ε/(e^ε + c - 1)."""
+    return 1.0 / (1.0 + (count - 1) * math.exp(-epsilon))
+
+
+def invariant(matrix: Real, frequencies: Real) -> Real:
+    """P followed by the posterior of the input given P's output: the frequencies stay what they are on average."""
+    joint = frequencies[:, None] * matrix
+    produced = joint.sum(axis=0)
+    back = np.eye(matrix.shape[0])  # an output that never occurs is led back to itself
+    back[produced > 0] = (joint[:, produced > 0] / produced[produced > 0]).T
+    found: Real = matrix @ back
+    return found / found.sum(axis=1, keepdims=True)

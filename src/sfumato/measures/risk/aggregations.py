@@ -1,0 +1,325 @@
+"""The distances that can be learnt for record linkage: weighted mean, OWA, Choquet integral, bilinear form.
+
+Each is linear in its parameters θ, which lie in a convex set: the simplex for the first three (a 2-additive Choquet integral is a
+weighted mean of differences and of minima and maxima of two of them; a general one of all their lattice polynomials), the
+positive semidefinite matrices of trace 1 for the bilinear form. Abril, Navarro-Arribas, Torra, "Improving record linkage with
+supervised learning for disclosure risk assessment", Information Fusion 13(4), 2012; Abril, Torra, Navarro-Arribas, "Supervised
+learning using a symmetric bilinear form for record linkage", Information Fusion 26, 2015; Miranda, Combarro, Gil, "Extreme points
+of some families of non-additive measures", European Journal of Operational Research 174(3), 2006.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import Unsupported
+from sfumato.kernels.learned_distance import Links, Terms, differences, links, links_by_tree, terms_of
+
+Real = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+Named: TypeAlias = Literal["weighted mean", "owa", "choquet", "bilinear"]
+
+#: Above this many coordinates a k-d tree visits nearly everything.
+_TREE_COORDINATES = 20
+#: Attributes up to which all monotone measures are within reach: 166 extreme points for four attributes, 7,579 for five.
+LARGEST_FULL = 4
+
+
+@dataclass(frozen=True, eq=False)
+class AlignedFiles:
+    """Two files of the same people: record i of the seeking file belongs to record i of the sought one.
+
+    Numbers are standardised; a category is a code that either agrees or does not.
+    """
+
+    seeking: Real
+    sought: Real
+    category: NDArray[np.bool_]
+    names: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """How many people."""
+        return int(self.seeking.shape[0])
+
+    @cached_property
+    def partner(self) -> Int:
+        """The record each seeking one should find."""
+        return np.arange(self.size, dtype=np.int64)
+
+
+class Aggregation(ABC):
+    """A family of distances θ·φ; `plain` is its member that weighs all attributes alike: the Euclidean distance."""
+
+    size: int
+    plain: Real
+
+    @abstractmethod
+    def features(self, files: AlignedFiles, rows: Int, others: Int) -> Real:
+        """φ(seeking record, sought record) for the given pairs, one row each."""
+
+    @abstractmethod
+    def links(self, files: AlignedFiles, theta: Real, nearest: int) -> Links:
+        """Whom each record finds under this distance, with the nearest wrong records."""
+
+    @abstractmethod
+    def range(self, own: Real, other: Real) -> tuple[Real, Real]:
+        """The least and the largest value of θ·(other - own) over all parameters, for rows of φ."""
+
+    @abstractmethod
+    def lowest(self, gradient: Real) -> Real:
+        """The parameters with the least value of a linear function."""
+
+    @abstractmethod
+    def repaired(self, theta: Real) -> Real:
+        """The parameters allowed that are near these."""
+
+    @abstractmethod
+    def labels(self, names: Sequence[str]) -> list[str]:
+        """What each parameter weighs, in words."""
+
+    def starts(self, own: Real) -> list[Real]:
+        """Parameters to begin with, given φ of every record with its partner: the plain distance first."""
+        return [self.plain]
+
+    def box(self) -> tuple[Real, Real, Real]:
+        """Bounds of the parameters, and the coefficients whose sum with them is 1."""
+        return np.zeros(self.size), np.ones(self.size), np.ones(self.size)
+
+    def cuts(self, theta: Real) -> Real:
+        """Rows c with c·θ < 0 although c·θ ≥ 0 for all allowed parameters; none where bounds and sum say everything."""
+        return np.zeros((0, self.size))
+
+
+class Weighted(Aggregation):
+    """A weighted mean of terms: the parameters are weights of at least 0 that sum to 1."""
+
+    def __init__(self, attributes: int, terms: Terms, chosen: Int, words: Sequence[tuple[str, tuple[int, ...]]]) -> None:
+        self.terms, self.chosen, self.size, self._words = terms, chosen, int(chosen.size), words
+        self.plain = np.zeros(self.size)
+        self.plain[:attributes] = 1.0 / attributes
+
+    @property
+    def euclidean(self) -> bool:
+        """Whether the distance is a Euclidean one in stretched coordinates."""
+        return not self.terms.ordered and self.terms.size == self.size == self.terms.attributes
+
+    def features(self, files: AlignedFiles, rows: Int, others: Int) -> Real:
+        """Differences and what is computed from them."""
+        gaps = differences(files.seeking[rows], files.sought[others], files.category)
+        return np.ascontiguousarray(terms_of(gaps, self.terms)[:, self.chosen])
+
+    def links(self, files: AlignedFiles, theta: Real, nearest: int) -> Links:
+        """By a tree where the distance is Euclidean and there are many records, otherwise by comparing all pairs."""
+        few = files.size < 2_000 or files.seeking.shape[1] > _TREE_COORDINATES
+        if self.euclidean and not few and not files.category.any():
+            stretch = np.sqrt(theta)
+            return links_by_tree(files.seeking * stretch, files.sought * stretch, files.partner, nearest)
+        weights = np.zeros(self.terms.size)
+        weights[self.chosen] = theta
+        return links(files.seeking, files.sought, files.category, files.partner, self.terms, weights, nearest)
+
+    def range(self, own: Real, other: Real) -> tuple[Real, Real]:
+        """Extremes of a linear function on the simplex are at its corners."""
+        gap = other - own
+        return gap.min(axis=1), gap.max(axis=1)
+
+    def lowest(self, gradient: Real) -> Real:
+        """All weight on one term."""
+        theta = np.zeros(self.size)
+        theta[int(np.argmin(gradient))] = 1.0
+        return theta
+
+    def repaired(self, theta: Real) -> Real:
+        """Without what is negative, scaled to sum 1."""
+        kept = np.where(theta < 1e-12, 0.0, theta)
+        return np.asarray(kept / kept.sum()) if kept.sum() > 0 else self.plain
+
+    def starts(self, own: Real) -> list[Real]:
+        """Also weights inverse to how far records lie from their partners: the likeliest ones under normal noise."""
+        if self.terms.ordered:
+            half = np.linspace(2.0, 0.0, self.size)
+            return [self.plain, half / half.sum(), half[::-1] / half.sum()]
+        spread = own[:, : self.terms.attributes].mean(axis=0)
+        least = max(float(spread.max()) * 1e-6, 1e-12)
+        inverse = np.zeros(self.size)
+        inverse[: spread.size] = 1.0 / np.maximum(spread, least)
+        return [self.plain, inverse / inverse.sum()]
+
+    def labels(self, names: Sequence[str]) -> list[str]:
+        """As the literature speaks of them."""
+        return [word.format(*(names[a] for a in members)) for word, members in self._words]
+
+
+class Bilinear(Aggregation):
+    """(x - y)ᵀ Q (x - y) with Q positive semidefinite of trace 1; the parameters are its upper triangle."""
+
+    def __init__(self, attributes: int) -> None:
+        self.attributes = attributes
+        self._up = np.triu_indices(attributes)
+        self._diagonal = (self._up[0] == self._up[1]).astype(np.float64)
+        self.size = int(self._diagonal.size)
+        self.plain = self._diagonal / attributes
+
+    def matrix(self, theta: Real) -> Real:
+        """Q."""
+        full = np.zeros((self.attributes, self.attributes))
+        full[self._up] = theta
+        return full + np.triu(full, 1).T
+
+    def features(self, files: AlignedFiles, rows: Int, others: Int) -> Real:
+        """Products of two differences; each product off the diagonal counts twice."""
+        gap = files.seeking[rows] - files.sought[others]
+        return self._products(gap)
+
+    def links(self, files: AlignedFiles, theta: Real, nearest: int) -> Links:
+        """Euclidean in the coordinates turned and stretched by the root of Q."""
+        values, vectors = np.linalg.eigh(self.matrix(theta))
+        kept = values > 1e-12
+        root = vectors[:, kept] * np.sqrt(values[kept])
+        seeking, sought = files.seeking @ root, files.sought @ root
+        if files.size < 2_000 or root.shape[1] > _TREE_COORDINATES:
+            plain = Terms.of(root.shape[1])
+            nothing = np.zeros(root.shape[1], dtype=np.bool_)
+            return links(seeking, sought, nothing, files.partner, plain, np.ones(root.shape[1]), nearest)
+        return links_by_tree(seeking, sought, files.partner, nearest)
+
+    def range(self, own: Real, other: Real) -> tuple[Real, Real]:
+        """The extreme eigenvalues of vvᵀ - uuᵀ, for the differences u to the partner and v to the other record."""
+        one, two, both = self._squared(own), self._squared(other), self._cross(own, other)
+        half, root = (two - one) / 2, np.sqrt(np.maximum(((two - one) / 2) ** 2 + np.maximum(one * two - both, 0.0), 0.0))
+        low, high = half - root, half + root
+        # with a third direction, orthogonal to both, 0 is a value too
+        return (np.minimum(low, 0.0), np.maximum(high, 0.0)) if self.attributes > 2 else (low, high)
+
+    def lowest(self, gradient: Real) -> Real:
+        """The projection on the eigenvector of the smallest eigenvalue."""
+        full = self.matrix(np.where(self._diagonal > 0, gradient, gradient / 2))
+        vector = np.linalg.eigh(full)[1][:, 0]
+        return np.asarray(np.outer(vector, vector)[self._up])
+
+    def repaired(self, theta: Real) -> Real:
+        """Without negative eigenvalues, scaled to trace 1."""
+        values, vectors = np.linalg.eigh(self.matrix(theta))
+        values = np.where(values < 1e-12, 0.0, values)
+        if values.sum() <= 0:
+            return self.plain
+        values = values / values.sum()
+        return np.asarray(((vectors * values) @ vectors.T)[self._up])
+
+    def starts(self, own: Real) -> list[Real]:
+        """Also the inverse covariance of differences to partners (Mahalanobis), alone and its diagonal."""
+        spread = self.matrix(np.where(self._diagonal > 0, own.mean(axis=0), own.mean(axis=0) / 2))
+        least = max(float(np.trace(spread)) * 1e-6, 1e-12)
+        values, vectors = np.linalg.eigh(spread)
+        inverse = (vectors / np.maximum(values, least)) @ vectors.T
+        diagonal = np.diag(1.0 / np.maximum(np.diag(spread), least))
+        return [self.plain, *(np.asarray(one[self._up] / np.trace(one)) for one in (diagonal, inverse))]
+
+    def box(self) -> tuple[Real, Real, Real]:
+        """No entry off the diagonal exceeds 1/2 when the trace is 1."""
+        lower = np.where(self._diagonal > 0, 0.0, -0.5)
+        return lower, np.where(self._diagonal > 0, 1.0, 0.5), self._diagonal
+
+    def cuts(self, theta: Real) -> Real:
+        """vᵀQv ≥ 0 for the eigenvectors with a negative eigenvalue."""
+        values, vectors = np.linalg.eigh(self.matrix(theta))
+        return self._products(vectors[:, values < -1e-9].T)
+
+    def labels(self, names: Sequence[str]) -> list[str]:
+        """Entries of Q."""
+        pairs = zip(self._up[0].tolist(), self._up[1].tolist(), strict=True)
+        return [f"form of {names[a]} and {names[b]}" if a != b else f"form of {names[a]}" for a, b in pairs]
+
+    def _products(self, gap: Real) -> Real:
+        return np.ascontiguousarray(gap[:, self._up[0]] * gap[:, self._up[1]] * np.where(self._diagonal > 0, 1.0, 2.0))
+
+    def _squared(self, products: Real) -> Real:
+        return np.asarray(products @ self._diagonal)
+
+    def _cross(self, own: Real, other: Real) -> Real:
+        """(u·v)² from the products of each: the sum over all pairs of attributes, those off the diagonal twice."""
+        return np.asarray((own * other * np.where(self._diagonal > 0, 1.0, 0.5)).sum(axis=1))
+
+
+def aggregation(name: Named, files: AlignedFiles, additivity: Literal["2-additive", "full"]) -> Aggregation:
+    """The family of that name for these files."""
+    attributes = files.seeking.shape[1]
+    single: list[tuple[str, tuple[int, ...]]] = [("weight of {0}", (a,)) for a in range(attributes)]
+    if name == "bilinear":
+        if files.category.any():
+            raise Unsupported("a bilinear form weighs products of differences of numbers; name columns of numbers with columns=(…)")
+        return Bilinear(attributes)
+    if name == "owa":
+        places: list[tuple[str, tuple[int, ...]]] = [(f"weight of difference {place} (1 is the largest)", ()) for place in range(1, attributes + 1)]
+        return Weighted(attributes, Terms.of(attributes, ordered=True), np.arange(attributes), places)
+    if name == "weighted mean" or attributes == 1:
+        return Weighted(attributes, Terms.of(attributes), np.arange(attributes), single)
+    if additivity == "full":
+        return _full_choquet(attributes)
+    pairs = [(a, b) for a in range(attributes) for b in range(a + 1, attributes)]
+    steps = [(a, b, largest) for largest in (0, 1) for a, b in pairs]
+    words = [(f"weight of the {side} of {{0}} and {{1}}", pair) for side in ("smaller", "larger") for pair in pairs]
+    terms = Terms.of(attributes, steps)
+    return Weighted(attributes, terms, np.arange(terms.size), [*single, *words])
+
+
+def _full_choquet(attributes: int) -> Weighted:
+    """All extreme points: a measure with values 0 and 1 makes the Choquet integral a maximum of minima."""
+    if attributes > LARGEST_FULL:
+        raise Unsupported(
+            f"a general Choquet integral has too many extreme points for {attributes} attributes (at most {LARGEST_FULL}); "
+            'take additivity="2-additive"'
+        )
+    steps: list[tuple[int, int, int]] = []
+    known: dict[tuple[int, int, int], int] = {}
+
+    def term(left: int, right: int, largest: int) -> int:
+        key = (min(left, right), max(left, right), largest)
+        if left == right:
+            return left
+        if key not in known:
+            known[key] = attributes + len(steps)
+            steps.append(key)
+        return known[key]
+
+    chosen = []
+    for sets in antichains(attributes):
+        joined = -1
+        for members in sets:
+            inner = members[0]
+            for attribute in members[1:]:
+                inner = term(inner, attribute, 0)
+            joined = inner if joined < 0 else term(joined, inner, 1)
+        chosen.append((len(sets) + len(sets[0]) > 2, joined, sets))
+    chosen.sort(key=lambda one: (one[0], one[1]))  # the attributes themselves first, as everywhere
+    words = [
+        ("weight of {0}", sets[0]) if not composed else (f"weight of lattice polynomial {place}", ())
+        for place, (composed, _, sets) in enumerate(chosen, 1)
+    ]
+    positions = np.array([register for _, register, _ in chosen], dtype=np.int64)
+    return Weighted(attributes, Terms.of(attributes, steps), positions, words)
+
+
+def antichains(attributes: int) -> list[tuple[tuple[int, ...], ...]]:
+    """All nonempty families of nonempty sets none of which holds another: the minimal winning sets of 0/1 measures."""
+    sets = [tuple(a for a in range(attributes) if mask >> a & 1) for mask in range(1, 1 << attributes)]
+    found: list[tuple[tuple[int, ...], ...]] = []
+
+    def extend(chosen: tuple[tuple[int, ...], ...], start: int) -> None:
+        for position in range(start, len(sets)):
+            one = set(sets[position])
+            if all(not one <= set(other) and not set(other) <= one for other in chosen):
+                found.append((*chosen, sets[position]))
+                extend((*chosen, sets[position]), position + 1)
+
+    extend((), 0)
+    return found

@@ -1,0 +1,214 @@
+"""Learning a distance as an integer programme: as few records as possible that are nearer to somebody else.
+
+Record i has a block variable K_i in {0, 1}, and θ·(φ(a_i, b_j) - φ(a_i, b_i)) + M·K_i ≥ margin for every other record j; the
+number of blocked records is minimised over the parameters θ. Rows are generated: the programme knows the pairs that some
+parameters violated, so its optimum bounds the full one from below, and is it once no pair is violated. Abril, Navarro-Arribas,
+Torra, "Improving record linkage with supervised learning for disclosure risk assessment", Information Fusion 13(4), 2012.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.kernels.learned_distance import Links
+from sfumato.measures.risk.aggregations import Aggregation, AlignedFiles
+
+Real = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+#: How far a solution may break a row; every solution is evaluated exactly afterwards.
+_TOLERANCE = 1e-9
+#: The least weight of a block variable in its row, relative to the row: keeps coefficients in a range a solver can handle.
+_LEAST_BLOCK = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Parameters with the number of records they link by the margin, the most that any parameters can link as far as
+    proved, and all parameters seen."""
+
+    theta: Real
+    linked: int
+    bound: int
+    seen: list[Real]
+
+    @property
+    def proved(self) -> bool:
+        """Whether no parameters link more records."""
+        return self.linked >= self.bound
+
+
+@dataclass
+class PairPool:
+    """The pairs that the programme knows: differences φ(i, j) - φ(i, i) that matter for some parameters, by record."""
+
+    files: AlignedFiles
+    family: Aggregation
+    margin: float
+    known: set[int] = field(default_factory=set)
+    rows: Int = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    gaps: Real = field(init=False)
+    blocks: Real = field(default_factory=lambda: np.zeros(0))
+    hopeless: NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.gaps = np.zeros((0, self.family.size))
+        self.hopeless = np.zeros(self.files.size, dtype=np.bool_)
+
+    def add(self, rows: Int, others: Int) -> int:
+        """Take in pairs; returns how many were new. A record is hopeless once some other is nearer under all parameters."""
+        keys = rows * np.int64(self.files.size) + others
+        fresh = np.array([key not in self.known for key in keys.tolist()], dtype=np.bool_)
+        keys, first = np.unique(keys[fresh], return_index=True)
+        if not keys.size:
+            return 0
+        self.known.update(keys.tolist())
+        rows, others = rows[fresh][first], others[fresh][first]
+        own, other = self.family.features(self.files, rows, rows), self.family.features(self.files, rows, others)
+        low, high = self.family.range(own, other)
+        self.hopeless[rows[high < self.margin]] = True
+        matter = low < self.margin
+        gaps = (other - own)[matter]
+        least = _LEAST_BLOCK * np.abs(gaps).max(axis=1, initial=0.0)
+        self.rows = np.concatenate([self.rows, rows[matter]])
+        self.gaps = np.concatenate([self.gaps, gaps])
+        self.blocks = np.concatenate([self.blocks, np.maximum(self.margin - low[matter], np.maximum(least, self.margin))])
+        return int(keys.size)
+
+    def add_nearest(self, links: Links, among: NDArray[np.bool_] | None = None, each: int = 4) -> int:
+        """The nearest wrong records that keep somebody from being linked by the margin (all of the nearest where asked)."""
+        wrong, far = links.wrong[:, :each], links.distances[:, :each]
+        chosen = far - links.own[:, None] < self.margin if among is not None else np.ones(far.shape, dtype=np.bool_)
+        if among is not None:
+            chosen &= among[:, None]
+        rows, places = np.nonzero(chosen)
+        return self.add(rows.astype(np.int64), wrong[rows, places])
+
+
+def solve_exactly(files: AlignedFiles, family: Aggregation, starts: list[Real], margin: float, seconds: float) -> Found:
+    """The optimum of the integer programme, or the best parameters and bound within that time."""
+    until = time.monotonic() + seconds
+    pool = PairPool(files, family, margin)
+    best, linked, seen = starts[0], -1, []
+    for theta in starts:
+        links = family.links(files, theta, 8)
+        pool.add_nearest(links)
+        seen.append(theta)
+        if (count := int(links.linked(margin).sum())) > linked:
+            best, linked = theta, count
+    bound, cuts = files.size - int(pool.hopeless.sum()), np.zeros((0, family.size))
+    while linked < bound and (left := until - time.monotonic()) > 0:
+        answer = _master(pool, cuts, best, linked, left)
+        if answer is None:
+            break
+        theta, blocked, least = answer
+        bound = min(bound, files.size - least)
+        more = family.cuts(theta)
+        cuts = np.concatenate([cuts, more])
+        theta = family.repaired(theta)
+        links = family.links(files, theta, 8)
+        seen.append(theta)
+        if (count := int(links.linked(margin).sum())) > linked:
+            best, linked = theta, count
+        if not pool.add_nearest(links, ~blocked) and not more.shape[0]:
+            break  # what is left is within the solver's tolerance
+    return Found(best, linked, max(bound, linked), seen)
+
+
+def reachable(pool: PairPool, records: Int, until: float) -> NDArray[np.bool_]:
+    """Which of these records some parameters may link, as far as the known pairs tell: one linear programme each."""
+    order = np.argsort(pool.rows, kind="stable")
+    starts = np.searchsorted(pool.rows[order], np.arange(pool.files.size + 1))
+    found = np.ones(records.size, dtype=np.bool_)
+    for position, record in enumerate(records.tolist()):
+        if time.monotonic() > until:
+            break
+        gaps = pool.gaps[order[starts[record] : starts[record + 1]]]
+        if pool.hopeless[record]:
+            found[position] = False
+        elif gaps.shape[0] > 1:
+            found[position] = _largest_least(pool.family, gaps) >= pool.margin - _TOLERANCE
+    return found
+
+
+def _largest_least(family: Aggregation, gaps: Real) -> float:
+    """The largest t such that some parameters give every pair at least t."""
+    lower, upper, total = family.box()
+    scale = max(float(np.abs(gaps).max()), 1e-300)
+    columns = family.size + 1
+    matrix = np.vstack([np.append(total, 0.0), np.hstack([gaps / scale, -np.ones((gaps.shape[0], 1))])])
+    solver = _solver(columns, np.append(np.zeros(family.size), -1.0), np.append(lower, -np.inf), np.append(upper, np.inf))
+    _add_rows(solver, np.append(1.0, np.zeros(gaps.shape[0])), np.append(1.0, np.full(gaps.shape[0], np.inf)), matrix)
+    solver.run()
+    if solver.modelStatusToString(solver.getModelStatus()) != "Optimal":
+        return float("inf")
+    return -float(solver.getInfo().objective_function_value) * scale
+
+
+def _master(pool: PairPool, cuts: Real, best: Real, linked: int, seconds: float) -> tuple[Real, NDArray[np.bool_], int] | None:
+    """Solve over the known pairs: parameters, who is blocked, and the proved least number of blocked records."""
+    family = pool.family
+    involved = np.unique(pool.rows)
+    place = np.searchsorted(involved, pool.rows)
+    lower, upper, total = family.box()
+    width, count, pairs = family.size, involved.size, pool.rows.size
+    forced = pool.hopeless[involved].astype(np.float64)
+    solver = _solver(
+        width + count,
+        np.append(np.zeros(width), np.ones(count)),
+        np.append(lower, forced),
+        np.append(upper, np.ones(count)),
+        whole=np.append(np.zeros(width, dtype=np.int32), np.ones(count, dtype=np.int32)),
+    )
+    dense = np.vstack([total, cuts])
+    _add_rows(solver, np.append(1.0, np.zeros(cuts.shape[0])), np.append(1.0, np.full(cuts.shape[0], np.inf)), dense)
+    # one row per pair, divided by the weight of its block variable
+    entries = np.hstack([pool.gaps / pool.blocks[:, None], np.ones((pairs, 1))])
+    index = np.hstack([np.tile(np.arange(width), (pairs, 1)), width + place[:, None]])
+    starts = np.arange(pairs) * (width + 1)
+    solver.addRows(pairs, pool.margin / pool.blocks, np.full(pairs, np.inf), entries.size, starts, index.ravel(), entries.ravel())
+    slack = pool.gaps @ best - pool.margin
+    start = np.append(best, np.zeros(count))
+    np.maximum.at(start, width + place, (slack < 0).astype(np.float64))
+    start[width:] = np.maximum(start[width:], forced)
+    solver.setSolution(start.size, np.arange(start.size, dtype=np.int32), start)
+    elsewhere = int(pool.hopeless.sum()) - int(forced.sum())
+    solver.setOptionValue("time_limit", max(seconds, 0.05))
+    solver.run()
+    info = solver.getInfo()
+    value = np.asarray(solver.getSolution().col_value)
+    if value.size != width + count or not np.isfinite(info.mip_dual_bound):
+        return None
+    blocked = pool.hopeless.copy()
+    blocked[involved] = value[width:] > 0.5
+    least = int(np.ceil(info.mip_dual_bound - 1e-6)) + elsewhere
+    return value[:width], blocked, max(least, 0)
+
+
+def _solver(columns: int, cost: Real, lower: Real, upper: Real, whole: NDArray[np.int32] | None = None) -> Any:
+    import highspy
+
+    solver = highspy.Highs()
+    solver.silent()
+    solver.setOptionValue("threads", 1)
+    solver.setOptionValue("primal_feasibility_tolerance", _TOLERANCE)
+    if whole is not None:
+        solver.setOptionValue("mip_feasibility_tolerance", _TOLERANCE)
+        solver.setOptionValue("mip_abs_gap", 0.999)  # the number of blocked records is whole
+        solver.setOptionValue("mip_rel_gap", 0.0)
+    nothing = np.zeros(0, dtype=np.int32)
+    solver.addCols(columns, cost, lower, upper, 0, np.zeros(columns, dtype=np.int32), nothing, np.zeros(0))
+    if whole is not None:
+        solver.changeColsIntegrality(columns, np.arange(columns, dtype=np.int32), whole.astype(np.uint8))
+    return solver
+
+
+def _add_rows(solver: Any, lower: Real, upper: Real, matrix: Real) -> None:
+    count, width = matrix.shape
+    index = np.tile(np.arange(width, dtype=np.int32), count)
+    solver.addRows(count, lower, upper, matrix.size, np.arange(count, dtype=np.int32) * width, index, matrix.ravel())

@@ -1,0 +1,313 @@
+"""The work of a comparison: mask, measure, remember; on every core, and never twice.
+
+Each worker is a process of its own that reads jobs and writes scores as lines of JSON; nothing but scores comes back or is
+kept. What was measured is remembered under a keyed digest of data, method, measures and seed, so that a comparison that was
+stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.certificate import canonical, plain
+from sfumato.core.errors import InputError, SfumatoError
+from sfumato.core.progress import Progress
+from sfumato.core.view import Measure, Score
+from sfumato.data.microdata import Microdata
+from sfumato.masking.base import Mask
+from sfumato.workflow import named
+from sfumato.workflow.comparison_grid import fitted
+
+#: Fewer jobs than this are done in this process: starting others would take longer.
+_FEW_JOBS = 3
+_DATA, _SPEC = "data.arrow", "spec.json"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One method with its seed; `number` is its place among the jobs of a comparison."""
+
+    number: int
+    mask: Mask = field(repr=False)
+    seed: str
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What is measured of each masked table; the first two are the axes of the map."""
+
+    risk: Measure
+    loss: Measure
+    unaligned_risk: Measure
+    others: tuple[Measure, ...] = ()
+
+    def described(self) -> dict[str, Any] | None:
+        """As plain data for another process; None where a measure holds something that is no plain data."""
+        try:
+            told = {
+                "risk": _described(self.risk),
+                "loss": _described(self.loss),
+                "unaligned_risk": _described(self.unaligned_risk),
+                "others": [_described(measure) for measure in self.others],
+            }
+            json.dumps(told, allow_nan=False)
+        except (TypeError, ValueError, SfumatoError):
+            return None
+        return told
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Measures:
+        """From what `described` says."""
+        others = tuple(named.measure(each) for each in told["others"])
+        return cls(named.measure(told["risk"]), named.measure(told["loss"]), named.measure(told["unaligned_risk"]), others)
+
+
+def evaluate(people: Microdata, job: Job, measures: Measures) -> dict[str, Any]:
+    """Mask and measure once: `risk`, `loss`, further `scores`, their `parts`; or why the method was `refused`."""
+    begun = time.process_time()
+    mask, left = fitted(job.mask, people)
+    try:
+        masked = mask.apply(people, seed=job.seed).result
+        by = measures.risk if masked.rows is not None else measures.unaligned_risk
+        risk = by.score(people, masked)
+        loss = measures.loss.score(people, masked)
+        others = [measure.score(people, masked) for measure in measures.others]
+    except InputError as error:
+        return {"refused": str(error)}
+    scores = [risk, loss, *others]
+    return {
+        "risk": _toward_lower(risk),
+        "loss": _toward_lower(loss),
+        "scores": {score.measure: plain(score.value) for score in scores},
+        "parts": {score.measure: plain(dict(score.parts)) for score in scores},
+        "risk_measure": risk.measure,
+        "left": list(left),
+        "rows": len(masked),
+        "seconds": time.process_time() - begun,
+    }
+
+
+class Memory:
+    """Scores that were measured before, one small file each; names tell nothing to whoever lacks the key beside them."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._key = b"" if folder is None else _key_in(folder)
+
+    def name(self, *parts: Any) -> str:
+        """The name of a result by everything that it depends on."""
+        return hmac.new(self._key, canonical([plain(part) for part in parts]), hashlib.sha256).hexdigest()
+
+    def digest(self, people: Microdata) -> str:
+        """A keyed digest of the rows in their order, and of what the schema says about them."""
+        running = hmac.new(self._key, canonical(people.schema.model_dump(mode="json")), hashlib.sha256)
+        for batch in people.relation.batches():
+            running.update(batch.serialize())
+        return running.hexdigest()
+
+    def get(self, name: str) -> dict[str, Any] | None:
+        """What is remembered; a damaged file counts as nothing."""
+        if self.folder is None:
+            return None
+        try:
+            found = json.loads((self.folder / f"{name}.json").read_bytes())
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) and ("risk" in found or "refused" in found) else None
+
+    def keep(self, name: str, result: Mapping[str, Any]) -> None:
+        """Remember a result; a folder that cannot be written to is no reason to stop."""
+        if self.folder is None:
+            return
+        path = self.folder / f"{name}.json"
+        try:
+            hidden = path.with_suffix(f".{os.getpid()}.part")
+            hidden.write_bytes(canonical(plain(dict(result))))
+            hidden.replace(path)
+        except OSError:
+            return
+
+
+def run_all(
+    people: Microdata,
+    jobs: Sequence[Job],
+    measures: Measures,
+    workers: int,
+    progress: Progress,
+    done: Callable[[Job, dict[str, Any]], None],
+) -> None:
+    """Do every job, on as many processes as `workers` says; `done` hears of each as it ends."""
+    told = measures.described()
+    apart = [job for job in jobs if told is not None and _is_public(job.mask)]
+    here = [job for job in jobs if job not in apart]
+    count = min(workers, len(apart))
+    if count < 2 or len(apart) < _FEW_JOBS:
+        here, apart = list(jobs), []
+    finished = 0
+    if apart and told is not None:
+        for job, result in _in_processes(people, apart, told, count):
+            finished += 1
+            done(job, result)
+            progress("comparing", finished, len(jobs))
+    for job in here:
+        done(job, evaluate(people, job, measures))
+        finished += 1
+        progress("comparing", finished, len(jobs))
+
+
+def _in_processes(
+    people: Microdata, jobs: Sequence[Job], told: Mapping[str, Any], count: int
+) -> Iterator[tuple[Job, dict[str, Any]]]:
+    waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
+    ended: queue.SimpleQueue[tuple[Job, dict[str, Any]] | None] = queue.SimpleQueue()
+    for job in jobs:
+        waiting.put(job)
+    with _shared_folder(people, told) as folder, _workers(folder, count) as processes:
+        threads = [threading.Thread(target=_serve, args=(process, waiting, ended), daemon=True) for process in processes]
+        for thread in threads:
+            thread.start()
+        left, alive = len(jobs), count
+        while left:
+            found = ended.get()
+            if found is None:
+                alive -= 1
+                if not alive:
+                    raise SfumatoError(
+                        "a process that compared methods ended too early, perhaps for want of memory. "
+                        "What was measured is remembered: run it again, with fewer workers."
+                    )
+                continue
+            left -= 1
+            yield found
+
+
+def _serve(
+    process: subprocess.Popen[str], waiting: queue.SimpleQueue[Job], ended: queue.SimpleQueue[tuple[Job, dict[str, Any]] | None]
+) -> None:
+    """Feed one worker until no job is left; a worker that dies gives its job back to the others."""
+    while True:
+        try:
+            job = waiting.get_nowait()
+        except queue.Empty:
+            return
+        try:
+            result = json.loads(_asked(process, json.dumps({"method": plain(job.mask.described()), "seed": job.seed})))
+        except (OSError, ValueError):
+            waiting.put(job)
+            ended.put(None)
+            return
+        ended.put((job, result))
+
+
+def _asked(process: subprocess.Popen[str], line: str) -> str:
+    if process.stdin is None or process.stdout is None:
+        raise OSError("the worker has no pipes")
+    process.stdin.write(line + "\n")
+    process.stdin.flush()
+    return process.stdout.readline()
+
+
+@contextmanager
+def _shared_folder(people: Microdata, told: Mapping[str, Any]) -> Iterator[Path]:
+    """A folder only its owner can open, with the rows and the measures for the workers."""
+    import pyarrow as pa
+
+    with tempfile.TemporaryDirectory(prefix="sfumato-") as name:
+        folder = Path(name)
+        table = people.table()
+        with pa.OSFile(str(folder / _DATA), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        schema = {**people.schema.model_dump(mode="json"), "folder": people.schema.folder}
+        (folder / _SPEC).write_text(json.dumps({"schema": schema, "measures": told}), encoding="utf-8")
+        yield folder
+
+
+@contextmanager
+def _workers(folder: Path, count: int) -> Iterator[list[subprocess.Popen[str]]]:
+    """Worker processes, which are gone afterwards whatever happened."""
+    # one thread each: together they use all cores
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    command = [sys.executable, "-P", "-m", "sfumato.workflow.comparison_worker", str(folder)]
+    processes: list[subprocess.Popen[str]] = []
+    try:
+        for _ in range(count):
+            processes.append(
+                subprocess.Popen(  # noqa: S603  (our own module)
+                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+                )
+            )
+        yield processes
+    finally:
+        for process in processes:
+            process.kill()
+        for process in processes:
+            process.communicate()
+
+
+def open_shared(folder: Path) -> tuple[Microdata, Measures]:
+    """What a worker finds in the shared folder."""
+    import pyarrow as pa
+
+    from sfumato.data.schema import Schema
+    from sfumato.engines.sources import read
+
+    spec = json.loads((folder / _SPEC).read_text(encoding="utf-8"))
+    with pa.memory_map(str(folder / _DATA)) as file:
+        table = pa.ipc.open_file(file).read_all()
+    return read(table, Schema.model_validate(spec["schema"])), Measures.of(spec["measures"])
+
+
+def _described(measure: Measure) -> dict[str, Any]:
+    from sfumato.core.params import parameters
+
+    key = getattr(measure, "key", None)
+    if key is None:
+        raise InputError("a measure without a key")
+    told = {"name": key, **parameters(measure)}
+    if named.measure(told) != measure:
+        raise InputError("a measure that its parameters do not describe")
+    return told
+
+
+def _is_public(mask: Mask) -> bool:
+    """Whether another process finds the mask by its name and makes the same one from its parameters."""
+    import sfumato
+
+    if type(mask).__name__ not in sfumato._TABLE:
+        return False
+    try:
+        return bool(named.method(json.loads(json.dumps(plain(mask.described())))) == mask)
+    except (SfumatoError, TypeError, ValueError):
+        return False
+
+
+def _toward_lower(score: Score) -> float:
+    return float(score.value if score.better == "lower" else 1.0 - score.value)
+
+
+def _key_in(folder: Path) -> bytes:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = folder / "key"
+        if not path.exists():
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(os.urandom(32))
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"the folder '{folder}' cannot keep results ({error.strerror}); name another, or pass cache=False"
+        ) from None

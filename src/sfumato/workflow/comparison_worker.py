@@ -1,0 +1,39 @@
+"""A worker of a comparison: reads jobs, one line of JSON each, and answers each with a line of scores.
+
+Started by `comparison_jobs` with the folder that holds the rows; ends when its input ends.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from pathlib import Path
+
+from sfumato.core.certificate import plain
+from sfumato.core.errors import SfumatoError
+from sfumato.workflow import named
+from sfumato.workflow.comparison_jobs import Job, evaluate, open_shared
+
+
+def main() -> None:
+    """Serve until there is no more to read."""
+    warnings.simplefilter("ignore")
+    people, measures = open_shared(Path(sys.argv[1]))
+    answers = sys.stdout
+    sys.stdout = sys.stderr  # nothing but answers may stand between the lines
+    for line in sys.stdin:
+        asked = json.loads(line)
+        mask = named.method(asked["method"])
+        try:
+            result = evaluate(people, Job(0, mask, asked["seed"]), measures)
+        except SfumatoError as error:
+            result = {"refused": str(error)}
+        except Exception as error:  # its message might hold a value
+            result = {"refused": f"an internal error happened ({type(error).__name__})"}
+        answers.write(json.dumps(plain(result), allow_nan=False) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""`mask`: from a table about people to a masked release, whose risk and loss are measured before anybody sees it.
+
+A mask changes values; what it keeps and how it was made are published with it. Where it reaches a class guarantee by
+construction, or one is asked for, that is verified on the written file like any other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core import randomness as sources_of_randomness
+from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.outcome import Outcome
+from sfumato.core.progress import Progress, silent
+from sfumato.core.view import Measure, Score, View
+from sfumato.data.masked import Masked
+from sfumato.data.microdata import Microdata
+from sfumato.data.schema import Schema
+from sfumato.workflow.answers import answers_of
+from sfumato.workflow.canonical import canonical
+from sfumato.workflow.claims import References
+from sfumato.workflow.columns import ColumnPlan, check_size, plan_columns, released_schema
+from sfumato.workflow.earlier import opened
+from sfumato.workflow.owner_key import fingerprint, owner_key_of, replace_names
+from sfumato.workflow.protect import Kept, microdata_of, notices_about, population_of, units_behind
+from sfumato.workflow.publish import Draft, Published, publish
+from sfumato.workflow.release import OwnerSide, Release
+from sfumato.workflow.scoring import Attacked, Checks, Measured, attack_all, plain_result, told_apart
+
+if TYPE_CHECKING:
+    from sfumato.ledger.ledger import Ledger
+    from sfumato.masking.base import Mask
+
+_ROW = "source row of sfumato"
+#: What of a mask's details is plain data and may be kept.
+_PLAIN = (int, float, str, bool)
+
+
+def mask(
+    data: Any,
+    method: Mask,
+    guarantees: ClassGuarantee | Iterable[ClassGuarantee] = (),
+    *,
+    schema: Schema | str | Path | None = None,
+    population: Any = None,
+    ledger: Ledger | str | Path | None = None,
+    utility: Measured | Iterable[Measured] | None = None,
+    risk: Measured | Iterable[Measured] | None = None,
+    attacks: Attacked | Iterable[Attacked] = (),
+    answers: Mapping[str, Any] | None = None,
+    seed: int | str | None = None,
+    key: Any = None,
+    recipe: Mapping[str, Any] | None = None,
+    progress: Progress = silent,
+) -> Release:
+    """Mask a table, measure what it cost and what it left, and certify it.
+
+    `method` is a mask such as `sf.Mdav(5)`. `guarantees` must hold on the result, besides those that the mask claims. Risk and
+    loss are measured record by record against the original (by default `disclosure_risk` and `information_loss`, for
+    synthetic data `nearest_record`); those numbers are the owner's. The other parameters are those of `protect`.
+    """
+    people = microdata_of(data, schema)
+    asked = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees)
+    register = None if population is None else population_of(population, people.schema)
+    plan = plan_columns(people, asked, population=register is not None, masked=True)
+    check_size(len(people), asked)
+    randomness = sources_of_randomness.default(seed)
+    owner_key = owner_key_of(key, randomness)
+    usual_risk = "nearest_record" if method.synthetic else "disclosure_risk"
+    checks = Checks.of(
+        "information_loss" if utility is None else utility,
+        usual_risk if risk is None else risk,
+        attacks,
+        published=plan.schema,
+        population=register,
+    )
+    answered = answers_of(answers or {})
+
+    outcome = method.apply(people, randomness=randomness, progress=progress)
+    wanted = (*asked, *(each for each in outcome.claimed if each not in asked))
+    masked = outcome.result
+    kept = tuple(name for name in plan.keep if name in masked.table.column_names)
+    units = None
+    if plan.unit_to_count is not None and masked.rows is not None and wanted:
+        units = units_behind(masked.table, people, plan.unit_to_count, wanted)
+    table, rows = _in_order(_with_pseudonyms(masked.table.select(list(kept)), plan, owner_key), masked.rows)
+    draft = Draft(
+        table=table,
+        schema=released_schema(plan.schema, table),
+        owner_schema=_described(plan.schema, table),
+        guarantees=wanted,
+        method=dict(outcome.method),
+        references=References(people, register, fingerprint(people, owner_key), fingerprint(register, owner_key)),
+        randomness=randomness,
+        transparency=_transparency(masked, plan, people.schema),
+        units=units,
+        notices=(*_left_as_they_are(masked, plan), *notices_about(table, plan)),
+        records=len(people),
+    )
+    with opened(ledger) as book:
+        published = publish(draft, book, progress=progress)
+    aligned = dataclasses.replace(masked, table=masked.table.select(list(kept)))
+    return _release(draft, published, outcome, aligned, rows, checks, Kept(recipe or {}, answered), progress)
+
+
+def _release(
+    draft: Draft,
+    published: Published,
+    outcome: Outcome[Masked],
+    masked: Masked,
+    rows: NDArray[np.int64] | None,
+    checks: Checks,
+    kept: Kept,
+    progress: Progress,
+) -> Release:
+    released = draft.as_released(published.table)
+    original = draft.references.original
+    scores = []
+    for position, measure in enumerate(checks.measures):
+        progress("measuring", position, len(checks.measures))
+        scores.append(_score(measure, original, masked, released))
+    told = told_apart(scores, checks.measures)
+    view = View(released, draft.schema, published.certificate.to_mapping())
+    results = attack_all(view, checks.attacks, progress)
+    certificate = dataclasses.replace(published.certificate, attacks=tuple(plain_result(result) for result in results))
+    details = {name: value for name, value in outcome.details.items() if isinstance(value, _PLAIN)}
+    details["records"] = draft.records
+    return Release(
+        data=published.table,
+        schema=draft.schema,
+        certificate=certificate,
+        guarantees=draft.guarantees,
+        scores=MappingProxyType({score.measure: score.value for score in told}),
+        details=MappingProxyType(details),
+        owner=OwnerSide(
+            references=draft.references,
+            released=released,
+            scores=tuple(told),
+            attacks=results,
+            schema=draft.owner_schema,
+            recipe=MappingProxyType(dict(kept.recipe)),
+            answers=MappingProxyType(dict(kept.answers)),
+            units=draft.units,
+            risks=tuple(score.measure for score in told[len(told) - checks.risks :]),
+            rows=rows,
+        ),
+    )
+
+
+def _score(measure: Measure, original: Microdata | None, masked: Masked, released: Any) -> Score:
+    return measure.score(original, masked if measure.masked else released)
+
+
+def _with_pseudonyms(table: pa.Table, plan: ColumnPlan, key: Any) -> pa.Table:
+    present = [name for name in plan.pseudonymised if name in table.column_names]
+    return replace_names(table, present, key) if present else table
+
+
+def _in_order(table: pa.Table, rows: NDArray[np.int64] | None) -> tuple[pa.Table, NDArray[np.int64] | None]:
+    """The table in the form and order of a release, and the source row behind each of its rows."""
+    if rows is None:
+        return canonical(table), None
+    ordered = canonical(table.append_column(_ROW, pa.array(rows)))
+    return ordered.drop_columns([_ROW]), ordered.column(_ROW).to_numpy().astype(np.int64)
+
+
+def _described(schema: Schema, table: pa.Table) -> Schema:
+    """The owner's schema of what is published; hierarchies describe original values and are left out."""
+    columns = {
+        name: schema.columns[name].model_copy(update={"hierarchy": None, "domain": None, "bounds": None, "type": None})
+        for name in table.column_names
+    }
+    return schema.replace(columns=columns)
+
+
+def _transparency(masked: Masked, plan: ColumnPlan, schema: Schema) -> dict[str, Any]:
+    """What an honest reader needs to correct an analysis, and an attacker may know without harm (Kerckhoffs)."""
+    return {
+        "adversary": "knows the method and its parameters, and values of a person's quasi-identifiers",
+        "quasi_identifiers": list(plan.quasi),
+        "removed_columns": [*plan.dropped, *(name for name in plan.keep if name not in masked.table.column_names)],
+        "pseudonymised_columns": [name for name in plan.pseudonymised if name in masked.table.column_names],
+        "row_order": "sorted by content",
+        "unit": "one record" if schema.unit is None else f"one value of the column '{schema.unit}'",
+        **masked.transparency,
+    }
+
+
+def _left_as_they_are(masked: Masked, plan: ColumnPlan) -> tuple[str, ...]:
+    """A quasi-identifier that the mask did not touch is said out loud."""
+    left: Sequence[str] = [name for name in plan.quasi if name not in masked.columns and name in masked.table.column_names]
+    if not left:
+        return ()
+    listed = ", ".join(f"'{name}'" for name in left)
+    return (f"quasi-identifiers that are published as they are, because the mask was not asked to change them: {listed}",)
