@@ -72,10 +72,12 @@ _TABLE: dict[str, str] = {
     "PartiallySynthetic": "sfumato.masking.partially_synthetic",
     "Pram": "sfumato.masking.pram",
     "RankSwapping": "sfumato.masking.rank_swapping",
+    "RecordSwapping": "sfumato.masking.record_swapping",
     "Resampling": "sfumato.masking.resampling",
     "Rounding": "sfumato.masking.rounding",
     "Sampling": "sfumato.masking.sampling",
     "SequentialTrees": "sfumato.masking.sequential_trees",
+    "Shuffling": "sfumato.masking.shuffling",
     "TermGeneralisation": "sfumato.masking.term_generalisation",
     "TopBottomCoding": "sfumato.masking.top_bottom_coding",
 }
@@ -139,10 +141,12 @@ if TYPE_CHECKING:
     from sfumato.masking.partially_synthetic import PartiallySynthetic as PartiallySynthetic
     from sfumato.masking.pram import Pram as Pram
     from sfumato.masking.rank_swapping import RankSwapping as RankSwapping
+    from sfumato.masking.record_swapping import RecordSwapping as RecordSwapping
     from sfumato.masking.resampling import Resampling as Resampling
     from sfumato.masking.rounding import Rounding as Rounding
     from sfumato.masking.sampling import Sampling as Sampling
     from sfumato.masking.sequential_trees import SequentialTrees as SequentialTrees
+    from sfumato.masking.shuffling import Shuffling as Shuffling
     from sfumato.masking.term_generalisation import TermGeneralisation as TermGeneralisation
     from sfumato.masking.top_bottom_coding import TopBottomCoding as TopBottomCoding
     from sfumato.workflow.check import check as check

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from itertools import product
 
 import pyarrow as pa
 import pytest
 
-from sfumato import attacks
+from sfumato import attacks, dp
 from sfumato.attacks.answer_intersection import Extreme, candidates, surely_inside
 from sfumato.attacks.classes import classes_of
 from sfumato.attacks.intersection import sensitive_candidates
@@ -82,6 +84,18 @@ def test_two_minima_point_at_don() -> None:
     found = attacks.AnswerIntersection().run(View((age, weight), SCHEMA), people)
     assert (found.success, found.baseline) == (1.0, pytest.approx(1 / 6))
     assert found.details["candidates_per_answer"] == [2, 2]
+
+
+@pytest.mark.golden("G-ATK-02")
+def test_two_noisy_minima_point_at_nobody_for_certain() -> None:
+    age = dp.TruncatedGeometric((30, 40, 50), ratio="1/2", form="renormalised")
+    weight = dp.TruncatedGeometric((60, 90, 100), ratio="1/2", form="renormalised")
+    assert age.law(40)[40] * weight.law(100)[100] == Fraction(2, 7)
+    # Whatever pair is reported, every true pair may lie behind it: nobody can be excluded, nobody is certain.
+    for reported_age, reported_weight in product((30, 40, 50), (60, 90, 100)):
+        behind = [age.law(a)[reported_age] * weight.law(w)[reported_weight] for a, w in product((30, 40, 50), (60, 90, 100))]
+        assert min(behind) > 0
+        assert max(behind) / sum(behind) < Fraction(1, 2)
 
 
 @pytest.mark.golden("G-ANO-20")

@@ -87,7 +87,7 @@ EXAMPLES: dict[str, Callable[[tuple[str, ...]], Mask]] = {
     "Sampling": lambda columns: sf.Sampling(0.5, columns=columns),
     "SequentialTrees": lambda columns: sf.SequentialTrees(columns=columns),
     "Shuffling": lambda columns: sf.Shuffling(columns=columns),
-    "TermGeneralisation": lambda columns: sf.TermGeneralisation(300, columns=("terms",)),
+    "TermGeneralisation": lambda columns: sf.TermGeneralisation(190, columns=("terms",)),
     "TopBottomCoding": lambda columns: sf.TopBottomCoding(top=0.9, bottom=0.1, by="quantile", columns=columns),
     "VMdav": lambda columns: sf.VMdav(4, columns=columns),
 }

@@ -9,6 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from tests.kernels import linkage_inputs, swapping_inputs
+
 COUNTS = st.one_of(
     st.integers(0, 4),
     st.sampled_from([0, 0, 1, 10, 1_000, 2**31, 2**31 + 1, 2**40]),
@@ -203,21 +205,29 @@ def contributions(draw: DrawFn) -> tuple[Any, ...]:
 INPUTS: dict[str, Callable[[], SearchStrategy[tuple[Any, ...]]]] = {
     "add_up": add_up,
     "bounded_sums": contributions,
+    "bucket_partners": swapping_inputs.buckets,
     "cheapest": nearest,
     "class_losses": class_losses,
     "closeness": closeness,
+    "closest": linkage_inputs.sought,
+    "distance_partners": swapping_inputs.distances,
     "distinct": distinct,
+    "drawn_by_row": swapping_inputs.rows,
     "entropy": entropy,
     "failing_classes": failing_classes,
     "farthest": nearest,
     "group_keys": group_keys,
+    "grow_tree": linkage_inputs.grown,
     "ordered_closeness": ordered_closeness,
+    "rank_within": linkage_inputs.ranked,
     "recursive": recursive,
     "roll_up": roll_up,
     "rows_by_unit": units,
     "shares_outside": shares_outside,
     "small_classes": small_classes,
+    "stable_order": swapping_inputs.values,
     "too_few": too_few,
+    "window_partners": swapping_inputs.window,
 }
 
 
@@ -228,4 +238,4 @@ def comparable(name: str, result: Any) -> list[Any]:
         order = np.argsort(keys)
         return [keys[order].tolist(), sums[order].tolist()]
     parts = result if isinstance(result, tuple) else (result,)
-    return [part.tolist() if isinstance(part, np.ndarray) else part for part in parts]
+    return [part.ravel().tolist() if isinstance(part, np.ndarray) else part for part in parts]

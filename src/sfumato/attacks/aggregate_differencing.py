@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
+from sfumato.attacks.numeric_input import Real
 from sfumato.attacks.reconstruction import best_single_guess
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.errors import InputError, Unsupported
@@ -28,6 +29,7 @@ from sfumato.core.view import Attack, AttackResult, View
 MAX_GROUPS = 2_000
 
 Range: TypeAlias = tuple[float, float]
+_ANY: Range = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
@@ -139,14 +141,17 @@ def values_left(answers: Sequence[Aggregate], knowledge: Membership) -> dict[Has
     groups = _told_apart(knowledge)
     if len(groups) > MAX_GROUPS:
         raise Unsupported(f"aggregate differencing: the answers tell more than {MAX_GROUPS:,} groups of people apart")
+    if not groups:  # everybody is known already
+        return {}
     memberships = list(groups)
     sizes = [len(groups[membership]) for membership in memberships]
+    programme = _Programme(memberships, sizes, answers, knowledge, (low, high))
     totals = _exact_totals(memberships, answers, knowledge)
     if math.isfinite(low) or math.isfinite(high) or any(answer.error for answer in answers):
-        totals = _possible_totals(memberships, sizes, answers, knowledge, (low, high), totals)
+        totals = {place: programme.narrowed(place, totals.get(place, _ANY)) for place in range(len(memberships))}
     left: dict[Hashable, Range] = {}
     for place, (membership, size) in enumerate(zip(memberships, sizes, strict=True)):
-        least, most = totals.get(place, (-math.inf, math.inf))
+        least, most = totals.get(place, _ANY)
         # The others of the group take as much, or as little, as they may.
         rest = size - 1
         narrow = (max(low, least - rest * high) if rest else least, min(high, most - rest * low) if rest else most)
@@ -169,42 +174,45 @@ def _exact_totals(memberships: Sequence[frozenset[int]], answers: Sequence[Aggre
     return found
 
 
-def _possible_totals(
-    memberships: Sequence[frozenset[int]],
-    sizes: Sequence[int],
-    answers: Sequence[Aggregate],
-    knowledge: Membership,
-    bounds: Range,
-    exactly: Mapping[int, Range],
-) -> dict[int, Range]:
-    """The least and greatest total of each group of people, by two linear programmes each."""
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
+class _Programme:
+    """The totals of groups of people that fit all answers and bounds, as a linear programme."""
 
-    asked = [number for number in range(len(answers)) if any(number in m for m in memberships)]
-    rows = csr_array([[float(number in m) for m in memberships] for number in asked])
-    parts = [_unknown_part(answers[number], knowledge, number) for number in asked]
-    # A billionth of slack: an answer that was rounded to a float must not make the programme infeasible.
-    slack = [float(error) + 1e-9 * max(1.0, abs(float(total))) for total, error in parts]
-    upper = [float(total) + room for (total, _), room in zip(parts, slack, strict=True)]
-    lower = [room - float(total) for (total, _), room in zip(parts, slack, strict=True)]
-    system = csr_array(np.vstack([rows.toarray(), -rows.toarray()]))
-    limits = [tuple(None if math.isinf(end) else size * end for end in bounds) for size in sizes]
-    found = dict(exactly)
-    for place in range(len(memberships)):
-        if place in exactly and exactly[place][0] == exactly[place][1]:
-            continue
-        ends = []
-        for sign in (1.0, -1.0):
-            cost = np.zeros(len(memberships))
-            cost[place] = sign
-            solved = linprog(cost, A_ub=system, b_ub=[*upper, *lower], bounds=limits, method="highs")
-            if solved.status == 2:
-                raise InputError("the aggregates contradict each other or the bounds: no values fit them")
-            ends.append(sign * float(solved.fun) if solved.status == 0 else -sign * math.inf)
-        known = exactly.get(place, (-math.inf, math.inf))
-        found[place] = (max(ends[0], known[0]), min(ends[1], known[1]))
-    return found
+    def __init__(
+        self,
+        memberships: Sequence[frozenset[int]],
+        sizes: Sequence[int],
+        answers: Sequence[Aggregate],
+        knowledge: Membership,
+        bounds: Range,
+    ) -> None:
+        from scipy.sparse import csr_array, vstack
+
+        asked = [number for number in range(len(answers)) if any(number in m for m in memberships)]
+        rows = csr_array(np.array([[float(number in m) for m in memberships] for number in asked]))
+        parts = [_unknown_part(answers[number], knowledge, number) for number in asked]
+        totals = np.array([float(total) for total, _ in parts])
+        # A billionth of slack: an answer that was rounded to a float must not make the programme infeasible.
+        slack = np.array([float(error) for _, error in parts]) + 1e-9 * np.maximum(1.0, np.abs(totals))
+        self._rows = vstack([rows, -rows], format="csr")
+        self._limits = np.concatenate([totals + slack, slack - totals])
+        self._bounds = [tuple(None if math.isinf(end) else size * end for end in bounds) for size in sizes]
+        self._least(np.zeros(len(memberships)))  # refuses answers that contradict each other
+
+    def narrowed(self, place: int, known: Range) -> Range:
+        """The least and greatest total of one group of people, within what is known of it already."""
+        if known[0] == known[1]:
+            return known
+        cost = np.zeros(len(self._bounds))
+        cost[place] = 1.0
+        return max(self._least(cost), known[0]), min(-self._least(-cost), known[1])
+
+    def _least(self, cost: Real) -> float:
+        from scipy.optimize import linprog
+
+        solved = linprog(cost, A_ub=self._rows, b_ub=self._limits, bounds=self._bounds, method="highs")
+        if solved.status == 2:
+            raise InputError("the aggregates contradict each other or the bounds: no values fit them")
+        return float(solved.fun) if solved.status == 0 else -math.inf
 
 
 def _told_apart(knowledge: Membership) -> dict[frozenset[int], list[Hashable]]:

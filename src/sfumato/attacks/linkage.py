@@ -56,11 +56,11 @@ class Linkage(Attack):
                 "Register(table, columns={'column of the release': 'column of the register'})"
             )
         require(register.table, [named[name] for name in known], "the register")
-        tuple_of_person, people, matched, person, klass = _look_up(classes, register, known, named)
+        tuple_of_person, people, matched, person, klass = look_up(classes, register, known, named)
         return _result(classes, tuple_of_person, people, matched, person, klass, known)
 
 
-def _look_up(classes: Classes, register: Register, known: list[str], named: Mapping[str, str]) -> tuple[Ids, Ids, Ids, Ids, Ids]:
+def look_up(classes: Classes, register: Register, known: list[str], named: Mapping[str, str]) -> tuple[Ids, Ids, Ids, Ids, Ids]:
     """Per distinct combination of raw values: its people, the records it matches, and the pairs (combination,
     class)."""
     columns = [encoded(register.table, named[name]) for name in known]

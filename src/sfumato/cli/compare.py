@@ -47,11 +47,14 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Compare masks on a table: risk and loss of each, the map, and which to take."""
+    from sfumato.workflow.compare import check_map
     from sfumato.workflow.compare import compare as run
     from sfumato.workflow.named import inline
 
     if cache is not None and no_cache:
         raise ParameterError("--cache and --no-cache contradict each other")
+    for path in output or ():
+        check_map(path)
     people, notes = _people(source, schema, table)
     with shown_progress(json, quiet) as progress:
         found = run(

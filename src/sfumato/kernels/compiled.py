@@ -20,7 +20,21 @@ from sfumato.core.progress import Progress, silent
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_MODULES = ("bounding", "class_checks", "grouping", "learned_distance", "nearest", "rank_swapping", "rollup", "transitions")
+_MODULES = (
+    "bounding",
+    "class_checks",
+    "grouping",
+    "learned_distance",
+    "linkage_tree",
+    "microaggregation_blocks",
+    "microaggregation_mixed",
+    "microaggregation_order",
+    "microaggregation_univariate",
+    "nearest",
+    "rank_swapping",
+    "rollup",
+    "transitions",
+)
 _KERNELS: list[Kernel[..., Any]] = []
 _ready: bool | None = None
 

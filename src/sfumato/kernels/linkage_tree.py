@@ -66,9 +66,9 @@ def _grow_tree_numpy(points: Real, kinds: Int, leaf: int) -> Nodes:
         np.array(starts, dtype=np.int64),
         np.array(stops, dtype=np.int64),
         np.array(lefts, dtype=np.int64),
-        np.array(lows).reshape(-1, width),
-        np.array(highs).reshape(-1, width),
-        np.array(gaps, dtype=np.uint8).reshape(-1, width),
+        np.array(lows).reshape(len(starts), width),
+        np.array(highs).reshape(len(starts), width),
+        np.array(gaps, dtype=np.uint8).reshape(len(starts), width),
     )
 
 
@@ -84,7 +84,7 @@ def grow_tree(points: Real, kinds: Int, leaf: int) -> Nodes:
     """
     count, width = points.shape
     order = np.arange(count)
-    room = 2 * count + 1
+    room = 4 * (count // max(leaf, 1)) + 8  # more only where points are split off a few at a time
     starts = np.empty(room, dtype=np.int64)
     stops = np.empty(room, dtype=np.int64)
     lefts = np.full(room, -1, dtype=np.int64)
@@ -143,6 +143,14 @@ def grow_tree(points: Real, kinds: Int, leaf: int) -> Nodes:
                     after += 1
             for i in range(after):
                 order[before + i] = held[i]
+            if nodes + 2 > room:
+                starts = np.append(starts, np.empty(room, dtype=np.int64))
+                stops = np.append(stops, np.empty(room, dtype=np.int64))
+                lefts = np.append(lefts, np.full(room, -1, dtype=np.int64))
+                lows = np.vstack((lows, np.full((room, width), np.inf)))
+                highs = np.vstack((highs, np.full((room, width), -np.inf)))
+                gaps = np.vstack((gaps, np.zeros((room, width), dtype=np.uint8)))
+                room *= 2
             lefts[node] = nodes
             starts[nodes], stops[nodes] = start, before
             starts[nodes + 1], stops[nodes + 1] = before, stop
@@ -311,9 +319,7 @@ def _closest_numpy(
     f"(float64[:,::1], int64, float64[:,::1], {_TREE}, int64[::1], float64[::1], float64[::1])",
     twin=_closest_numpy,
 )
-def closest(
-    queries: Real, wanted: int, held: Real, nodes: Nodes, kinds: Int, costs: Real, neutral: Real
-) -> tuple[Real, Int]:
+def closest(queries: Real, wanted: int, held: Real, nodes: Nodes, kinds: Int, costs: Real, neutral: Real) -> tuple[Real, Int]:
     """The `wanted` closest points of each query by distance, then by index; infinity and -1 where there are fewer."""
     order, starts, stops, lefts, lows, highs, gaps = nodes
     count, width = queries.shape

@@ -55,9 +55,9 @@ def stable_order(values: Real) -> Int:
             count[digit] = total
             total += here
         for i in range(n):
-            digit = np.int64((keys[i] >> shift) & low)
-            place = count[digit]
-            count[digit] = place + 1
+            bucket = np.int64((keys[i] >> shift) & low)
+            place = count[bucket]
+            count[bucket] = place + 1
             other_keys[place] = keys[i]
             other_order[place] = order[i]
         keys, other_keys = other_keys, keys

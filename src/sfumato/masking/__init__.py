@@ -13,8 +13,10 @@ from sfumato.core.lazy import from_table
 _TABLE: dict[str, str] = {
     "AdditiveNoise": "sfumato.masking.additive_noise",
     "BucketRankSwapping": "sfumato.masking.bucket_rank_swapping",
+    "Cbfs": "sfumato.masking.cbfs",
     "Change": "sfumato.masking.base",
     "Combined": "sfumato.masking.combined",
+    "Condensation": "sfumato.masking.condensation",
     "Context": "sfumato.masking.base",
     "Correction": "sfumato.masking.correction",
     "CorrelatedNoise": "sfumato.masking.correlated_noise",
@@ -25,7 +27,10 @@ _TABLE: dict[str, str] = {
     "Kept": "sfumato.masking.base",
     "Mask": "sfumato.masking.base",
     "Masked": "sfumato.data.masked",
+    "Mdav": "sfumato.masking.mdav",
+    "Microaggregation": "sfumato.masking.microaggregation",
     "MultiplicativeNoise": "sfumato.masking.multiplicative_noise",
+    "OptimalUnivariate": "sfumato.masking.optimal_univariate",
     "PartiallySynthetic": "sfumato.masking.partially_synthetic",
     "Pram": "sfumato.masking.pram",
     "RankSwapping": "sfumato.masking.rank_swapping",
@@ -37,6 +42,7 @@ _TABLE: dict[str, str] = {
     "Shuffling": "sfumato.masking.shuffling",
     "TermGeneralisation": "sfumato.masking.term_generalisation",
     "TopBottomCoding": "sfumato.masking.top_bottom_coding",
+    "VMdav": "sfumato.masking.v_mdav",
 }
 
 if TYPE_CHECKING:
@@ -47,14 +53,19 @@ if TYPE_CHECKING:
     from sfumato.masking.base import Kept as Kept
     from sfumato.masking.base import Mask as Mask
     from sfumato.masking.bucket_rank_swapping import BucketRankSwapping as BucketRankSwapping
+    from sfumato.masking.cbfs import Cbfs as Cbfs
     from sfumato.masking.combined import Combined as Combined
+    from sfumato.masking.condensation import Condensation as Condensation
     from sfumato.masking.correction import Correction as Correction
     from sfumato.masking.correlated_noise import CorrelatedNoise as CorrelatedNoise
     from sfumato.masking.distribution_rank_swapping import DistributionRankSwapping as DistributionRankSwapping
     from sfumato.masking.gaussian_copula import GaussianCopula as GaussianCopula
     from sfumato.masking.generalisation import Generalisation as Generalisation
     from sfumato.masking.ipso import Ipso as Ipso
+    from sfumato.masking.mdav import Mdav as Mdav
+    from sfumato.masking.microaggregation import Microaggregation as Microaggregation
     from sfumato.masking.multiplicative_noise import MultiplicativeNoise as MultiplicativeNoise
+    from sfumato.masking.optimal_univariate import OptimalUnivariate as OptimalUnivariate
     from sfumato.masking.partially_synthetic import PartiallySynthetic as PartiallySynthetic
     from sfumato.masking.pram import Pram as Pram
     from sfumato.masking.rank_swapping import RankSwapping as RankSwapping
@@ -66,6 +77,7 @@ if TYPE_CHECKING:
     from sfumato.masking.shuffling import Shuffling as Shuffling
     from sfumato.masking.term_generalisation import TermGeneralisation as TermGeneralisation
     from sfumato.masking.top_bottom_coding import TopBottomCoding as TopBottomCoding
+    from sfumato.masking.v_mdav import VMdav as VMdav
 
 __all__ = sorted(_TABLE)
 

@@ -35,7 +35,8 @@ class AdditiveNoise(Mask):
 
     `moments="exact"` makes that true of every draw, not only on average: the noise of a column has mean 0, no covariance
     with the column, and exactly the variance asked for. `rescale=True` draws the masked values towards the mean, by
-    1/√(1+k), so that the variance itself is kept; covariances with other columns then shrink by the same factor.
+    1/√(1+k), so that the variance itself is kept; covariances with other columns then shrink by the same factor, between
+    masked columns by its square.
 
     Against an intruder who knows k the noise is all there is: a record that stands alone stays near where it was
     (`attacks` and `measures.risk` say how near). Missing values stay missing. A column that does not vary is refused, and

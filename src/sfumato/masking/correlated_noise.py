@@ -63,13 +63,18 @@ class CorrelatedNoise(Mask):
         name = type(self).__name__
         refuse_without_spread(name, records.numbers)
         columns = _present(records)
+        if not columns:
+            return
+        values = np.column_stack([column.values for column in columns])
         self._covariance(columns)
-        complete = int(np.all([column.known for column in columns], axis=0).sum()) if columns else 0
-        if self.moments == "exact" and columns and complete <= 2 * len(columns):
-            raise Unsupported(
-                f"{name}: noise with exact moments in {len(columns)} columns needs more than {2 * len(columns)} records "
-                f'without missing values (in each stratum), and there are {complete}; use moments="free" or coarser strata'
-            )
+        if self.moments == "exact":
+            complete = values[np.all(~np.isnan(values), axis=1)]
+            if complete.shape[0] <= 2 * len(columns):
+                raise Unsupported(
+                    f"{name}: noise with exact moments in {len(columns)} columns needs more than {2 * len(columns)} records without "
+                    f'missing values (in each stratum), and there are {complete.shape[0]}; use moments="free" or coarser strata'
+                )
+            _refuse_singular(name, pairwise_covariance(complete), columns)
         refuse_rounded_back(name, self._unchanged(columns))
 
     def change(self, records: Records, draws: Draws, context: Context) -> Change:
@@ -131,6 +136,11 @@ def _refuse_singular(name: str, covariance: Real, columns: tuple[NumberColumn, .
             "strata), so their covariance is unknown; mask them separately, by two masks"
         )
     deviations = np.sqrt(np.diag(covariance))
+    if not np.all(deviations > 0):
+        still = columns[int(np.argmin(deviations))].name
+        raise Unsupported(
+            f"{name}: column '{still}' does not vary in the records without missing values; use moments=\"free\" or leave it out"
+        )
     roots, vectors = np.linalg.eigh(covariance / np.outer(deviations, deviations))
     if roots[0] > SINGULAR:
         return
@@ -139,9 +149,15 @@ def _refuse_singular(name: str, covariance: Real, columns: tuple[NumberColumn, .
             f"{name}: the covariances of these columns, each from the records that know both, contradict each other; mask "
             "fewer columns together, or fill in missing values first"
         )
+    count = columns[0].values.size
+    if count <= len(columns):
+        raise Unsupported(
+            f"{name}: the covariance of {len(columns)} columns is singular with {count} records (in a stratum, where there are "
+            "strata); mask fewer columns together or use coarser strata"
+        )
     weights = np.abs(vectors[:, 0])
     involved = ", ".join(f"'{columns[i].name}'" for i in np.flatnonzero(weights > 1e-3 * weights.max()))
     raise Unsupported(
-        f"{name}: the covariance is singular: the columns {involved} are linear combinations of each other (or there are no "
-        "more records than columns, in a stratum where there are strata); leave one of them out of columns=(…)"
+        f"{name}: the covariance is singular: the columns {involved} are linear combinations of each other, and so would their "
+        "noise be; leave one of them out of columns=(…)"
     )

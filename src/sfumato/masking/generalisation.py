@@ -44,7 +44,7 @@ class Generalisation(Mask):
     >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
     >>> masked = sf.Generalisation({"age": 1}).apply(people).result
     >>> masked.table.column("age")[0].as_py()
-    '[40, 45)'
+    '[20, 25)'
     """
 
     levels: Mapping[str, int] = field(default_factory=dict)
@@ -88,8 +88,8 @@ class Generalisation(Mask):
         all_at_once(ParameterError, name, faults)
         if self.fewer_than is not None and records.size < self.fewer_than:
             raise Unsupported(
-                f"{name}: fewer_than={self.fewer_than} is more than there are records, {records.size:,} (in a stratum, where there "
-                "are strata)"
+                f"{name}: fewer_than={self.fewer_than} is more than there are records, {records.size:,} (in a stratum, where "
+                "there are strata)"
             )
 
     def change(self, records: Records, draws: Draws, context: Context) -> Change:
@@ -119,7 +119,8 @@ class Generalisation(Mask):
     def described(self) -> dict[str, object]:
         """Name and parameters; of suppressed values only how many there are, because which ones is what is protected."""
         told = {"name": type(self).__name__, **parameters(self)}
-        told["suppress"] = {column: len(values) for column, values in self.suppress.items()}
+        if self.suppress:
+            told["suppress"] = {column: len(values) for column, values in self.suppress.items()}
         return told
 
     def _hidden(self, column: str) -> set[str]:

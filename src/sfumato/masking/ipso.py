@@ -79,6 +79,8 @@ class Ipso(Mask):
         fixed = regressors([context.column(name) for name in self.predictors or ()], records.size)
         original = records.matrix()
         complete = ~np.isnan(np.concatenate([fixed, original], axis=1)).any(axis=1)
+        if complete.any():  # a category that only incomplete records have predicts nothing about the others
+            fixed = fixed[:, np.ptp(fixed[complete], axis=0) > 0]
         self._enough(int(complete.sum()), fixed.shape[1], original.shape[1])
         made = original.copy()
         parts = np.array_split(np.arange(original.shape[1]), self.groups or 1)

@@ -68,8 +68,8 @@ class MultiplicativeNoise(Mask):
                 faults.append(f"column '{column.name}' holds dates, which cannot be multiplied; use additive noise")
             elif (share := _zero_share(column)) > self.zeros:
                 faults.append(
-                    f"{100 * share:.0f} % of column '{column.name}' is zero (in a stratum, where there are strata) and would stay so; "
-                    "use additive noise, or state with zeros=… which share may stay"
+                    f"{100 * share:.0f} % of column '{column.name}' is zero (in a stratum, where there are strata) and would "
+                    "stay so; use additive noise, or state with zeros=… which share may stay"
                 )
         all_at_once(Unsupported, name, faults)
         refuse_rounded_back(name, {column.name: self._rounded_back(column) for column in records.numbers})

@@ -126,8 +126,7 @@ class Pram(Mask):
         else:
             stay = 1.0 if self.stay is None else self.stay
         if self.invariant:
-            before = matrices.uniform(stay, count) if matrix is None and stay is not None else matrix
-            assert before is not None  # one of the two was given
+            before = matrices.uniform(1.0 if stay is None else stay, count) if matrix is None else matrix
             frequencies = np.bincount(variable.codes[variable.codes >= 0], minlength=count)
             matrix, stay = matrices.invariant(before, frequencies / frequencies.sum()), None
         return Law(labels, outputs, stay, matrix, self.suppress)

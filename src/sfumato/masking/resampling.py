@@ -95,7 +95,9 @@ class Resampling(Mask):
         for _ in range(self.samples):
             total += np.sort(pool[draws.below(np.full(known.size, known.size))])
         averages = total / self.samples
-        cells[known[np.argsort(pool, kind="stable")]] = averages if isinstance(column, NumberColumn) else np.rint(averages).astype(cells.dtype)
+        cells[known[np.argsort(pool, kind="stable")]] = (
+            averages if isinstance(column, NumberColumn) else np.rint(averages).astype(cells.dtype)
+        )
         return cells
 
 

@@ -47,8 +47,8 @@ class Sampling(Mask):
         if not 0 < size < records.size:
             what = "nobody" if size == 0 else "everybody"
             raise Unsupported(
-                f"Sampling: a share of {self.share:g} of {records.size:,} records (in a stratum, where there are strata) is {what}; "
-                "choose another share or coarser strata"
+                f"Sampling: a share of {self.share:g} of {records.size:,} records (in a stratum, where there are strata) is "
+                f"{what}; choose another share or coarser strata"
             )
 
     def change(self, records: Records, draws: Draws, context: Context) -> Change:

@@ -98,7 +98,8 @@ class TermGeneralisation(Mask):
         """There have to be k records."""
         if records.size < self.k:
             raise Unsupported(
-                f"TermGeneralisation: k = {self.k} is more than there are records, {records.size:,} (in a stratum, where there are strata)"
+                f"TermGeneralisation: k = {self.k} is more than there are records, {records.size:,} (in a stratum, "
+                "where there are strata)"
             )
 
     def change(self, records: Records, draws: Draws, context: Context) -> Change:

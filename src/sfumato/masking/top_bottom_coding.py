@@ -20,6 +20,7 @@ from sfumato.core.errors import ParameterError, Unsupported, all_at_once
 from sfumato.core.params import require
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
+from sfumato.data.values import text_of
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 
@@ -147,11 +148,11 @@ def _beyond(column: NumberColumn | CategoryColumn, low: float, high: float) -> t
 def _as_number(column: NumberColumn | CategoryColumn, bound: float | str | datetime.date) -> float:
     """A bound in the unit of the column: its code, its days since 1970, or the number."""
     if isinstance(column, CategoryColumn):
-        if bound not in column.labels:
+        if text_of(bound) not in column.labels:
             raise ParameterError(
-                f"TopBottomCoding: the bound of column '{column.name}' is none of its ordered categories, as the schema lists them"
+                f"TopBottomCoding: the bound of column '{column.name}' is none of the categories that the schema orders"
             )
-        return float(column.labels.index(str(bound)))
+        return float(column.labels.index(str(text_of(bound))))
     if isinstance(bound, (int, float)):
         return float(bound)
     if not pa.types.is_temporal(column.arrow):

@@ -124,13 +124,13 @@ class Variable:
     def joined(cls, parts: list[Variable]) -> Variable:
         """All combinations where every category is declared and they are not too many, otherwise those that occur."""
         sizes = [len(part.labels) for part in parts]
-        stacked = np.array([part.codes for part in parts])
         declared = all(part.source == "declared" for part in parts) and math.prod(sizes) <= LARGEST
         if declared:
             present = np.array(np.unravel_index(np.arange(math.prod(sizes)), sizes))
-            codes: Int = np.ravel_multi_index(tuple(np.maximum(stacked, 0)), sizes)
+            codes: Int = np.ravel_multi_index(tuple(np.maximum(part.codes, 0) for part in parts), sizes)
         else:
-            present, codes = np.unique(stacked, axis=1, return_inverse=True)
+            codes, rows = _combinations(parts)
+            present = np.array([part.codes[rows] for part in parts])
         labels = tuple(tuple(part.labels[i] for part, i in zip(parts, row, strict=True)) for row in present.T.tolist())
         return cls(
             name=" × ".join(part.name for part in parts),
@@ -172,7 +172,8 @@ class Variable:
     def restored(self, drawn: Codes, outputs: tuple[Any, ...]) -> dict[str, Any]:
         """Codes of outputs as columns again."""
         if len(self.columns) == 1:
-            return {self.name: _column(self.columns[0], drawn, outputs)}
+            same = outputs == self.columns[0].labels
+            return {self.name: drawn if same else _column(self.columns[0], drawn, outputs)}
         places = [{label: code for code, label in enumerate(column.labels)} for column in self.columns]
         tables = [
             np.array([place[label[position]] for label in outputs], dtype=np.int32) for position, place in enumerate(places)
@@ -180,6 +181,24 @@ class Variable:
         return {
             column.name: _column(column, table[drawn], column.labels) for column, table in zip(self.columns, tables, strict=True)
         }
+
+
+def _combinations(parts: list[Variable]) -> tuple[Int, Int]:
+    """The number of each record's combination, in the order of the categories, and a row that has it."""
+    key = np.zeros(parts[0].codes.size, dtype=np.int64)
+    count = 1
+    for part in parts:
+        key = key * len(part.labels) + np.maximum(part.codes, 0)
+        count *= len(part.labels)
+        if count > key.size + LARGEST:  # keep the numbers small, so that they index a table
+            key = np.unique(key, return_inverse=True)[1].reshape(-1)
+            count = int(key.max(initial=0)) + 1
+    rows = np.full(count, -1, dtype=np.int64)
+    rows[key] = np.arange(key.size)
+    present = np.flatnonzero(rows >= 0)
+    rank = np.zeros(count, dtype=np.int64)
+    rank[present] = np.arange(present.size)
+    return rank[key], rows[present]
 
 
 def _column(column: CategoryColumn, codes: Codes, labels: tuple[str, ...]) -> pa.Array:

@@ -99,4 +99,5 @@ def invariant(matrix: Real, frequencies: Real) -> Real:
     back = np.eye(matrix.shape[0])  # an output that never occurs is led back to itself
     back[produced > 0] = (joint[:, produced > 0] / produced[produced > 0]).T
     found: Real = matrix @ back
-    return found / found.sum(axis=1, keepdims=True)
+    found /= found.sum(axis=1, keepdims=True)
+    return found

@@ -121,9 +121,7 @@ class Comparison:
         """Write the map: an HTML page, or with the ending `.svg` the figure alone. An earlier one is replaced."""
         from sfumato.data.writers import atomic_path
 
-        target = Path(path)
-        if target.suffix.lower() not in (".html", ".htm", ".svg"):
-            raise ParameterError("a map is written as .html or .svg")
+        target = check_map(path)
         text = self.figure() if target.suffix.lower() == ".svg" else self.page()
         with atomic_path(target) as temporary:
             temporary.write_text(text, encoding="utf-8")
@@ -213,6 +211,14 @@ def compare(
         most_risk,
         most_loss,
     )
+
+
+def check_map(path: str | Path) -> Path:
+    """Refuse a name that no map has, before the long work."""
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".htm", ".svg"):
+        raise ParameterError("a map is written as .html or .svg")
+    return target
 
 
 def _results(

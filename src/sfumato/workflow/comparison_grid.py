@@ -27,6 +27,10 @@ USUAL: tuple[Mapping[str, Any], ...] = (
 )
 
 
+#: How often PRAM keeps a value where it covers the columns of words beside another mask.
+_STAY_BESIDE = 0.8
+
+
 def expanded(methods: Iterable[Any]) -> list[Mask]:
     """Every method at every parameter; all faults are reported at once."""
     made: list[Mask] = []
@@ -72,9 +76,24 @@ def column_kinds(people: Microdata) -> dict[str, Kind]:
 
 
 def usual_methods(people: Microdata) -> list[Mask]:
-    """The usual masks that can change at least one quasi-identifier of these people."""
-    kinds = set(column_kinds(people).values())
-    return [mask for mask in expanded(USUAL) if kinds & mask.handles]
+    """The usual masks; what one of them cannot change is left to another, so that no quasi-identifier stays as it is."""
+    from sfumato.masking.combined import Combined
+    from sfumato.masking.pram import Pram
+
+    kinds = column_kinds(people)
+    chosen: dict[str, Mask] = {}
+    for mask in expanded(USUAL):
+        able = tuple(name for name, kind in kinds.items() if kind in mask.handles)
+        rest = tuple(name for name in kinds if name not in able)
+        if not able:
+            continue
+        if rest and all(kinds[name] in Pram.handles for name in rest):
+            parts = (dataclasses.replace(mask, columns=able), Pram(stay=_STAY_BESIDE, columns=rest))
+            mask = Combined(masks=parts)
+        elif rest:
+            continue  # a mask for words alone; the numbers come with the others
+        chosen[label_of(mask)] = mask
+    return list(chosen.values())
 
 
 def _expand(given: Any) -> list[Mask]:

@@ -180,12 +180,12 @@ def _in_processes(
         threads = [threading.Thread(target=_serve, args=(process, waiting, ended), daemon=True) for process in processes]
         for thread in threads:
             thread.start()
-        left, alive = len(jobs), count
+        left, serving = len(jobs), count
         while left:
             found = ended.get()
             if found is None:
-                alive -= 1
-                if not alive:
+                serving -= 1
+                if not serving:
                     raise SfumatoError(
                         "a process that compared methods ended too early, perhaps for want of memory. "
                         "What was measured is remembered: run it again, with fewer workers."
@@ -198,11 +198,12 @@ def _in_processes(
 def _serve(
     process: subprocess.Popen[str], waiting: queue.SimpleQueue[Job], ended: queue.SimpleQueue[tuple[Job, dict[str, Any]] | None]
 ) -> None:
-    """Feed one worker until no job is left; a worker that dies gives its job back to the others."""
+    """Feed one worker until no job is left, and say so; a worker that dies gives its job back to those that still serve."""
     while True:
         try:
             job = waiting.get_nowait()
         except queue.Empty:
+            ended.put(None)
             return
         try:
             result = json.loads(_asked(process, json.dumps({"method": plain(job.mask.described()), "seed": job.seed})))

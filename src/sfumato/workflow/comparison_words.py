@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato.workflow.compare import Comparison, Point
 
+#: A recommendation that leaves more than this share of the original's risk is given with a warning.
+_MUCH = 0.5
+
 
 def reasons(found: Comparison) -> tuple[str, ...]:
     """Why the recommended method, and what to do when there is none."""
@@ -38,7 +41,9 @@ def reasons(found: Comparison) -> tuple[str, ...]:
         useful = front[position + 1]
         told.append(f"If that loss is too high, the next more useful choice is {useful.label}: {_both(useful)}.")
     if chosen.left:
-        told.append(f"It leaves {_listed(chosen.left)} as they are; mask them too (Combined) for a lower risk.")
+        told.append(f"It leaves {_left(chosen)}; mask that too (Combined) for a lower risk.")
+    if chosen.risk > _MUCH * found.original.risk:
+        told.append("Much of the original's risk remains: try stronger parameters or another method before you publish.")
     if chosen.runs > 1 and max(chosen.spread) > 0.005:
         told.append(
             f"Over {chosen.runs} runs risk varied by ±{_percent(chosen.spread[0])} and loss by ±{_percent(chosen.spread[1])}."
@@ -71,7 +76,7 @@ def note(found: Comparison, point: Point) -> str:
     """What a reader must know about a point."""
     told = []
     if point.left:
-        told.append(f"leaves {_listed(point.left)} as they are")
+        told.append(f"leaves {_left(point)}")
     if point.risk_measure and point.risk_measure != found.risk_measure:
         told.append(f"no record stands behind its rows: risk is {point.risk_measure}")
     return "; ".join(told)
@@ -198,8 +203,9 @@ def _limits(found: Comparison) -> str:
     return ", ".join(told)
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(f"'{name}'" for name in names)
+def _left(point: Point) -> str:
+    names = ", ".join(f"'{name}'" for name in point.left)
+    return f"{names} as {'it is' if len(point.left) == 1 else 'they are'}"
 
 
 def _first_line(text: str) -> str:

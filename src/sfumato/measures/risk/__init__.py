@@ -12,11 +12,21 @@ from sfumato.core.lazy import from_table
 _ROOM = "sfumato.measures.risk"
 
 KEYS: dict[str, tuple[str, str]] = {
+    "assignment_linkage": ("AssignmentLinkage", f"{_ROOM}.assignment_linkage"),
+    "attribute_disclosure": ("AttributeDisclosure", f"{_ROOM}.attribute_disclosure"),
+    "disclosure_risk": ("DisclosureRisk", f"{_ROOM}.disclosure_risk"),
+    "distance_linkage": ("DistanceLinkage", f"{_ROOM}.distance_linkage"),
     "distinction": ("AttributeDistinction", f"{_ROOM}.distinction"),
+    "household_risk": ("HouseholdRisk", f"{_ROOM}.household_risk"),
+    "individual_risk": ("IndividualRisk", f"{_ROOM}.individual_risk"),
+    "interval_disclosure": ("IntervalDisclosure", f"{_ROOM}.interval_disclosure"),
     "journalist_risk": ("JournalistRisk", f"{_ROOM}.reidentification"),
     "marketer_risk": ("MarketerRisk", f"{_ROOM}.reidentification"),
+    "nearest_record": ("NearestRecord", f"{_ROOM}.nearest_record"),
     "population_uniqueness": ("PopulationUniqueness", f"{_ROOM}.population_uniqueness"),
+    "probabilistic_linkage": ("ProbabilisticLinkage", f"{_ROOM}.probabilistic_linkage"),
     "prosecutor_risk": ("ProsecutorRisk", f"{_ROOM}.reidentification"),
+    "special_uniques": ("SpecialUniques", f"{_ROOM}.suda"),
     "uniques": ("SampleUniques", f"{_ROOM}.reidentification"),
 }
 

@@ -79,6 +79,10 @@ class Aggregation(ABC):
         """The parameters with the least value of a linear function."""
 
     @abstractmethod
+    def corners(self, theta: Real) -> Real:
+        """Extreme parameters worth a step towards or away from, one row each."""
+
+    @abstractmethod
     def repaired(self, theta: Real) -> Real:
         """The parameters allowed that are near these."""
 
@@ -137,6 +141,10 @@ class Weighted(Aggregation):
         theta = np.zeros(self.size)
         theta[int(np.argmin(gradient))] = 1.0
         return theta
+
+    def corners(self, theta: Real) -> Real:
+        """Each term alone."""
+        return np.eye(self.size)
 
     def repaired(self, theta: Real) -> Real:
         """Without what is negative, scaled to sum 1."""
@@ -205,6 +213,11 @@ class Bilinear(Aggregation):
         full = self.matrix(np.where(self._diagonal > 0, gradient, gradient / 2))
         vector = np.linalg.eigh(full)[1][:, 0]
         return np.asarray(np.outer(vector, vector)[self._up])
+
+    def corners(self, theta: Real) -> Real:
+        """The axes, and the eigenvectors of Q."""
+        vectors = np.hstack([np.eye(self.attributes), np.linalg.eigh(self.matrix(theta))[1]]).T
+        return np.asarray(vectors[:, self._up[0]] * vectors[:, self._up[1]])
 
     def repaired(self, theta: Real) -> Real:
         """Without negative eigenvalues, scaled to trace 1."""

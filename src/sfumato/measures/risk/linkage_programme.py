@@ -20,6 +20,7 @@ from sfumato.measures.risk.aggregations import Aggregation, AlignedFiles
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 #: How far a solution may break a row; every solution is evaluated exactly afterwards.
 _TOLERANCE = 1e-9
@@ -50,11 +51,11 @@ class PairPool:
     files: AlignedFiles
     family: Aggregation
     margin: float
-    known: set[int] = field(default_factory=set)
+    known: Int = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     rows: Int = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     gaps: Real = field(init=False)
     blocks: Real = field(default_factory=lambda: np.zeros(0))
-    hopeless: NDArray[np.bool_] = field(init=False)
+    hopeless: Flags = field(init=False)
 
     def __post_init__(self) -> None:
         self.gaps = np.zeros((0, self.family.size))
@@ -62,13 +63,12 @@ class PairPool:
 
     def add(self, rows: Int, others: Int) -> int:
         """Take in pairs; returns how many were new. A record is hopeless once some other is nearer under all parameters."""
-        keys = rows * np.int64(self.files.size) + others
-        fresh = np.array([key not in self.known for key in keys.tolist()], dtype=np.bool_)
-        keys, first = np.unique(keys[fresh], return_index=True)
-        if not keys.size:
+        keys, first = np.unique(rows * np.int64(self.files.size) + others, return_index=True)
+        fresh = ~np.isin(keys, self.known, assume_unique=True)
+        if not fresh.any():
             return 0
-        self.known.update(keys.tolist())
-        rows, others = rows[fresh][first], others[fresh][first]
+        self.known = np.concatenate([self.known, keys[fresh]])
+        rows, others = rows[first[fresh]], others[first[fresh]]
         own, other = self.family.features(self.files, rows, rows), self.family.features(self.files, rows, others)
         low, high = self.family.range(own, other)
         self.hopeless[rows[high < self.margin]] = True
@@ -78,36 +78,46 @@ class PairPool:
         self.rows = np.concatenate([self.rows, rows[matter]])
         self.gaps = np.concatenate([self.gaps, gaps])
         self.blocks = np.concatenate([self.blocks, np.maximum(self.margin - low[matter], np.maximum(least, self.margin))])
-        return int(keys.size)
+        return int(np.count_nonzero(fresh))
 
-    def add_nearest(self, links: Links, among: NDArray[np.bool_] | None = None, each: int = 4) -> int:
-        """The nearest wrong records that keep somebody from being linked by the margin (all of the nearest where asked)."""
+    def add_nearest(self, links: Links, among: Flags, each: int = 4, *, violated: bool = False) -> int:
+        """For some records their nearest wrong ones; or only those that keep them from being linked by the margin."""
         wrong, far = links.wrong[:, :each], links.distances[:, :each]
-        chosen = far - links.own[:, None] < self.margin if among is not None else np.ones(far.shape, dtype=np.bool_)
-        if among is not None:
-            chosen &= among[:, None]
+        chosen = np.broadcast_to(among[:, None], far.shape)
+        if violated:
+            chosen = chosen & (far - links.own[:, None] < self.margin)
         rows, places = np.nonzero(chosen)
         return self.add(rows.astype(np.int64), wrong[rows, places])
+
+    def of(self, records: Flags) -> PairPool:
+        """The pairs of some records only."""
+        part = PairPool(self.files, self.family, self.margin)
+        kept = records[self.rows]
+        part.rows, part.gaps, part.blocks, part.hopeless = self.rows[kept], self.gaps[kept], self.blocks[kept], self.hopeless
+        return part
 
 
 def solve_exactly(files: AlignedFiles, family: Aggregation, starts: list[Real], margin: float, seconds: float) -> Found:
     """The optimum of the integer programme, or the best parameters and bound within that time."""
     until = time.monotonic() + seconds
     pool = PairPool(files, family, margin)
+    everybody = np.ones(files.size, dtype=np.bool_)
     best, linked, seen = starts[0], -1, []
     for theta in starts:
         links = family.links(files, theta, 8)
-        pool.add_nearest(links)
+        pool.add_nearest(links, everybody)
         seen.append(theta)
         if (count := int(links.linked(margin).sum())) > linked:
             best, linked = theta, count
     bound, cuts = files.size - int(pool.hopeless.sum()), np.zeros((0, family.size))
     while linked < bound and (left := until - time.monotonic()) > 0:
-        answer = _master(pool, cuts, best, linked, left)
+        answer = solve_known(pool, best, left, cuts)
         if answer is None:
             break
-        theta, blocked, least = answer
+        blocked, least, theta = answer
         bound = min(bound, files.size - least)
+        # among the parameters that link the same records, those that do so most clearly
+        theta = widest(family, pool.gaps[~blocked[pool.rows]], cuts)[1] if not blocked.all() else theta
         more = family.cuts(theta)
         cuts = np.concatenate([cuts, more])
         theta = family.repaired(theta)
@@ -115,12 +125,12 @@ def solve_exactly(files: AlignedFiles, family: Aggregation, starts: list[Real], 
         seen.append(theta)
         if (count := int(links.linked(margin).sum())) > linked:
             best, linked = theta, count
-        if not pool.add_nearest(links, ~blocked) and not more.shape[0]:
+        if not pool.add_nearest(links, ~blocked, violated=True) and not more.shape[0]:
             break  # what is left is within the solver's tolerance
     return Found(best, linked, max(bound, linked), seen)
 
 
-def reachable(pool: PairPool, records: Int, until: float) -> NDArray[np.bool_]:
+def reachable(pool: PairPool, records: Int, until: float) -> Flags:
     """Which of these records some parameters may link, as far as the known pairs tell: one linear programme each."""
     order = np.argsort(pool.rows, kind="stable")
     starts = np.searchsorted(pool.rows[order], np.arange(pool.files.size + 1))
@@ -132,30 +142,40 @@ def reachable(pool: PairPool, records: Int, until: float) -> NDArray[np.bool_]:
         if pool.hopeless[record]:
             found[position] = False
         elif gaps.shape[0] > 1:
-            found[position] = _largest_least(pool.family, gaps) >= pool.margin - _TOLERANCE
+            found[position] = widest(pool.family, gaps)[0] >= pool.margin - _TOLERANCE
     return found
 
 
-def _largest_least(family: Aggregation, gaps: Real) -> float:
-    """The largest t such that some parameters give every pair at least t."""
+def widest(family: Aggregation, gaps: Real, cuts: Real | None = None) -> tuple[float, Real]:
+    """The largest t such that some parameters give every pair at least t, and these parameters."""
     lower, upper, total = family.box()
-    scale = max(float(np.abs(gaps).max()), 1e-300)
-    columns = family.size + 1
-    matrix = np.vstack([np.append(total, 0.0), np.hstack([gaps / scale, -np.ones((gaps.shape[0], 1))])])
-    solver = _solver(columns, np.append(np.zeros(family.size), -1.0), np.append(lower, -np.inf), np.append(upper, np.inf))
-    _add_rows(solver, np.append(1.0, np.zeros(gaps.shape[0])), np.append(1.0, np.full(gaps.shape[0], np.inf)), matrix)
+    scale = max(float(np.abs(gaps).max(initial=0.0)), 1e-300)
+    extra = np.zeros((0, family.size)) if cuts is None else cuts
+    pairs, further = gaps.shape[0], extra.shape[0]
+    matrix = np.vstack([total, extra, gaps / scale])
+    with_least = np.hstack([matrix, np.append(np.zeros(1 + further), -np.ones(pairs))[:, None]])
+    solver = _solver(family.size + 1, np.append(np.zeros(family.size), -1.0), np.append(lower, -2.0), np.append(upper, 2.0))
+    least = np.append(1.0, np.zeros(pairs + further))
+    _add_rows(solver, least, np.append(1.0, np.full(pairs + further, np.inf)), with_least)
     solver.run()
-    if solver.modelStatusToString(solver.getModelStatus()) != "Optimal":
-        return float("inf")
-    return -float(solver.getInfo().objective_function_value) * scale
+    value = np.asarray(solver.getSolution().col_value)
+    if value.size != family.size + 1 or solver.modelStatusToString(solver.getModelStatus()) != "Optimal":
+        return float("inf"), family.plain
+    return float(value[-1]) * scale, value[:-1]
 
 
-def _master(pool: PairPool, cuts: Real, best: Real, linked: int, seconds: float) -> tuple[Real, NDArray[np.bool_], int] | None:
-    """Solve over the known pairs: parameters, who is blocked, and the proved least number of blocked records."""
+def solve_known(
+    pool: PairPool, best: Real, seconds: float, cuts: Real | None = None, within: float | None = None
+) -> tuple[Flags, int, Real] | None:
+    """Solve over the known pairs, from the best parameters so far: who is blocked, the proved least number of blocked
+    records, and the parameters. With `within`, each parameter stays so near to where it was."""
     family = pool.family
+    cuts = np.zeros((0, family.size)) if cuts is None else cuts
     involved = np.unique(pool.rows)
     place = np.searchsorted(involved, pool.rows)
     lower, upper, total = family.box()
+    if within is not None:
+        lower, upper = np.maximum(lower, best - within), np.minimum(upper, best + within)
     width, count, pairs = family.size, involved.size, pool.rows.size
     forced = pool.hopeless[involved].astype(np.float64)
     solver = _solver(
@@ -177,7 +197,7 @@ def _master(pool: PairPool, cuts: Real, best: Real, linked: int, seconds: float)
     np.maximum.at(start, width + place, (slack < 0).astype(np.float64))
     start[width:] = np.maximum(start[width:], forced)
     solver.setSolution(start.size, np.arange(start.size, dtype=np.int32), start)
-    elsewhere = int(pool.hopeless.sum()) - int(forced.sum())
+    elsewhere = int(pool.hopeless.sum()) - int(forced.sum())  # hopeless without a pair that matters
     solver.setOptionValue("time_limit", max(seconds, 0.05))
     solver.run()
     info = solver.getInfo()
@@ -187,7 +207,7 @@ def _master(pool: PairPool, cuts: Real, best: Real, linked: int, seconds: float)
     blocked = pool.hopeless.copy()
     blocked[involved] = value[width:] > 0.5
     least = int(np.ceil(info.mip_dual_bound - 1e-6)) + elsewhere
-    return value[:width], blocked, max(least, 0)
+    return blocked, max(least, 0), value[:width]
 
 
 def _solver(columns: int, cost: Real, lower: Real, upper: Real, whole: NDArray[np.int32] | None = None) -> Any:

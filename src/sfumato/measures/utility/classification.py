@@ -56,6 +56,7 @@ class Classification(Measure):
     sample: int = 5_000
     seed: int | str = "classification"
     key: ClassVar[str] = "classification"
+    masked: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         known = len(self.learners) > 0 and len(set(self.learners)) == len(self.learners) and set(self.learners) <= set(LEARNERS)
@@ -108,8 +109,8 @@ class Classification(Measure):
         _, counts = np.unique(labels[rows], return_counts=True)
         if counts.size < 2 or rows.size < 2 * self.folds or not shown.size:
             raise Unsupported(
-                f"classification needs two classes of '{self.target}', at least {2 * self.folds} records that know it, and masked "
-                "records that do"
+                f"classification needs two classes of '{self.target}', at least {2 * self.folds} records that know it, and "
+                "masked records that do"
             )
         features, shown_features = (Records(side.columns[:-1], side.size) for side in (left, right))
         return _Task(features.take(rows), labels[rows], shown_features.take(shown), shown_labels[shown], sources)

@@ -45,6 +45,7 @@ class ClusteringAgreement(Measure):
     fuzziness: float = 2.0
     seed: int | str = "clustering"
     key: ClassVar[str] = "clustering"
+    masked: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require(self.clusters >= 2, f"ClusteringAgreement: clusters must be at least 2, not {self.clusters}")
@@ -157,14 +158,14 @@ def membership_difference(first: Real, second: Real) -> float:
 
 def nearest_centre(points: Real, centres: Real) -> Int:
     """The centre nearest to each record."""
-    return np.argmin(_squared_distances(points, centres), axis=1).astype(np.int64)
+    nearest: Int = np.argmin(_squared_distances(points, centres), axis=1).astype(np.int64)
+    return nearest
 
 
 def _squared_distances(points: Real, centres: Real) -> Real:
-    squares = np.empty((len(points), len(centres)))
-    for i, centre in enumerate(centres):
-        squares[:, i] = ((points - centre) ** 2).sum(axis=1)
-    return squares
+    squares = points @ (-2.0 * centres.T)
+    squares += (points**2).sum(axis=1, keepdims=True) + (centres**2).sum(axis=1)
+    return np.maximum(squares, 0.0)
 
 
 def _pairs(counts: Real) -> float:

@@ -44,6 +44,7 @@ class Hellinger(Measure):
     bins: int = 10
     pairs: bool = False
     key: ClassVar[str] = "hellinger"
+    masked: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require(self.bins >= 2, f"Hellinger: bins must be at least 2, not {self.bins}")
@@ -69,6 +70,7 @@ class KullbackLeibler(Measure):
     pairs: bool = False
     smoothing: float = 0.5
     key: ClassVar[str] = "kullback_leibler"
+    masked: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require(self.bins >= 2, f"KullbackLeibler: bins must be at least 2, not {self.bins}")
@@ -136,13 +138,18 @@ class Cells:
 
 
 def range_cuts(known: Real, bins: int) -> Real:
-    """Where ranges begin: between neighbours where there are few values, otherwise at quantiles; a value that fills a whole
-    range by itself is one."""
+    """Where ranges begin: at quantiles, moved halfway to the next lower value, so that rounding and a little noise do not carry
+    a value over the edge; a value frequent enough for a range is one by itself."""
     values = np.unique(known)
+    between = values[:-1] + np.diff(values) / 2
     if values.size <= bins:
-        return values[:-1] + np.diff(values) / 2
-    cuts, times = np.unique(np.quantile(known, np.arange(1, bins) / bins), return_counts=True)
-    return np.unique(np.concatenate([cuts, np.nextafter(cuts[times > 1], np.inf)]))
+        return between
+    found, times = np.unique(np.quantile(known, np.arange(1, bins) / bins), return_counts=True)
+    starts = np.searchsorted(values, found, side="left")
+    ends = np.searchsorted(values, found[times > 1], side="right")
+    inside = np.unique(np.concatenate([starts, ends]))
+    cuts: Real = between[inside[(inside > 0) & (inside < values.size)] - 1]
+    return cuts
 
 
 def mean_over_pairs(cells: list[Cells], distance: Distance, wanted: Callable[[int, int], bool] = lambda i, j: True) -> float:

@@ -63,6 +63,7 @@ class AnalysisLoss(Measure):
     divergence: str | Divergence = "absolute"
     columns: tuple[str, ...] | None = None
     key: ClassVar[str] = "analysis_loss"
+    masked: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require(callable(self.analysis), "AnalysisLoss: analysis must be a function of records")
@@ -101,6 +102,7 @@ class InformationLoss(Measure):
     columns: tuple[str, ...] | None = None
     bins: int = 10
     key: ClassVar[str] = "information_loss"
+    masked: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require(self.bins >= 2, f"InformationLoss: bins must be at least 2, not {self.bins}")

@@ -41,6 +41,7 @@ class MomentsLoss(Measure):
     columns: tuple[str, ...] | None = None
     eigenvalues: bool = False
     key: ClassVar[str] = "moments"
+    masked: ClassVar[bool] = True
 
     def score(self, original: Any, released: Any) -> Score:
         """The mean over the families; parts have mean absolute and mean squared differences."""
@@ -100,5 +101,4 @@ def _spectrum(correlations: Real, columns: int) -> Real:
     matrix = np.eye(columns)
     lower = np.tril_indices(columns, -1)
     matrix[lower] = correlations
-    spectrum: Real = np.linalg.eigvalsh(matrix, UPLO="L")[::-1]
-    return spectrum
+    return np.asarray(np.linalg.eigvalsh(matrix, UPLO="L")[::-1], dtype=np.float64)

@@ -49,6 +49,7 @@ class ProbabilisticInformationLoss(Measure):
 
     columns: tuple[str, ...] | None = None
     key: ClassVar[str] = "pil"
+    masked: ClassVar[bool] = True
 
     def score(self, original: Any, released: Any) -> Score:
         """The loss in [0, 1]; parts for the families and for each column."""
@@ -111,7 +112,7 @@ def mean_variance(values: Real) -> float:
 
 
 def central_moment_variance(values: Real, order: int) -> float:
-    """Asymptotic variance of the r-th central moment, (μ₂ᵣ − μᵣ² − 2r μᵣ₋₁ μᵣ₊₁ + r² μ₂ μᵣ₋₁²)/n; of the variance, (μ₄ − μ₂²)/n."""
+    """Asymptotic variance of the r-th central moment: (μ₂ᵣ − μᵣ² − 2r μᵣ₋₁ μᵣ₊₁ + r² μ₂ μᵣ₋₁²)/n, for r = 2 (μ₄ − μ₂²)/n."""
     r = order
     mu = {k: central_moment(values, k) for k in {2, r - 1, r, r + 1, 2 * r}}
     terms = mu[2 * r], -(mu[r] ** 2), -2 * r * mu[r - 1] * mu[r + 1], r**2 * mu[2] * mu[r - 1] ** 2

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.errors import Unsupported
 from sfumato.core.params import require
 from sfumato.core.randomness import default
 from sfumato.core.view import Measure, Score
@@ -28,6 +29,7 @@ Real = NDArray[np.float64]
 
 _STEPS = 50
 _RIDGE = 1e-9
+_MOST_FEATURES = 40
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,14 @@ class PropensityScore(Measure):
     """pMSE as a share of its largest value, in [0, 1]: 0 where a model cannot tell masked from original records, 1 where it
     always can.
 
-    `model` is "logistic" (main effects, with `interactions` also products of every two features) or "tree" (CART on at most
-    `sample` rows of each side). Parts compare pMSE with what resampling the original would give: `ratio` 1 is as good as that,
-    `standardised` counts deviations above it (in closed form for the logistic model, from `resamples` for the tree).
-    Rows need not correspond.
+    `model` is "logistic" or "tree" (CART). The logistic model sees only shifts of averages and shares unless `interactions` adds
+    squares and products of features; the tree sees everything, also that masked values are not the rounded ones people
+    write down. At most `sample` rows of each side are used where it is costly (tree, interactions). Parts compare pMSE with what
+    resampling the original would give: `ratio` 1 is as good as that, `standardised` counts deviations above it (in closed form
+    for the logistic model, from `resamples` for the tree). Rows need not correspond.
+
+    >>> PropensityScore().score(people, people).value
+    0.0
     """
 
     columns: tuple[str, ...] | None = None
@@ -48,6 +54,7 @@ class PropensityScore(Measure):
     sample: int = 20_000
     seed: int | str = "propensity"
     key: ClassVar[str] = "propensity"
+    masked: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require(self.model in ("logistic", "tree"), "PropensityScore: model must be 'logistic' or 'tree'")
@@ -57,19 +64,25 @@ class PropensityScore(Measure):
     def score(self, original: Any, released: Any) -> Score:
         """pMSE / (c (1 − c)) with c the share of masked rows."""
         left, right, _ = compared(original, released, self.columns)
-        found, expected, deviation = self._logistic(left, right) if self.model == "logistic" else self._tree(left, right)
-        share = right.size / (left.size + right.size)
+        fit = self._logistic if self.model == "logistic" else self._tree
+        found, largest, expected, deviation = fit(left, right)
         parts = {"pMSE": found, "expected pMSE": expected}
         if expected > 0 and deviation > 0:
             parts.update({"ratio": found / expected, "standardised": (found - expected) / deviation})
         meaning = "how well a model tells masked records from original ones: 0 not at all, 1 always"
-        return Score(self.key, min(1.0, found / (share * (1 - share))), "lower", meaning, MappingProxyType(parts))
+        return Score(self.key, min(1.0, found / largest), "lower", meaning, MappingProxyType(parts))
 
-    def _logistic(self, left: Records, right: Records) -> tuple[float, float, float]:
+    def _logistic(self, left: Records, right: Records) -> tuple[float, float, float, float]:
+        if self.interactions:
+            left, right = self._sampled(left, right, Draws(default(self.seed)))
         encoding = Encoding.of(left, right, mark_missing=True)
         points = np.vstack([encoding.points(left), encoding.points(right)])
         if self.interactions:
-            first, second = np.triu_indices(points.shape[1], 1)
+            if points.shape[1] > _MOST_FEATURES:
+                raise Unsupported(
+                    f"interactions of more than {_MOST_FEATURES} features are too many; name fewer columns (columns=)"
+                )
+            first, second = np.triu_indices(points.shape[1])
             points = np.hstack([points, points[:, first] * points[:, second]])
         design = np.hstack([np.ones((points.shape[0], 1)), points])
         labels = np.repeat([0.0, 1.0], [left.size, right.size])
@@ -77,18 +90,25 @@ class PropensityScore(Measure):
         found = float(np.mean((logistic_fit(design, labels) - share) ** 2))
         free = int(np.linalg.matrix_rank(design.T @ design, hermitian=True)) - 1
         unit = (1 - share) ** 2 * share / total
-        return found, free * unit, float(np.sqrt(2 * free)) * unit
+        return found, share * (1 - share), free * unit, float(np.sqrt(2 * free)) * unit
 
-    def _tree(self, left: Records, right: Records) -> tuple[float, float, float]:
+    def _sampled(self, left: Records, right: Records, draws: Draws) -> tuple[Records, Records]:
+        """At most `sample` records of each side; the same rows of both where there are as many."""
+        rows = draws.sample(left.size, min(left.size, self.sample))
+        shown = rows if right.size == left.size else draws.sample(right.size, min(right.size, self.sample))
+        return left.take(rows), right.take(shown)
+
+    def _tree(self, left: Records, right: Records) -> tuple[float, float, float, float]:
         draws = Draws(default(self.seed))
-        left, right = (side.take(draws.sample(side.size, min(side.size, self.sample))) for side in (left, right))
+        left, right = self._sampled(left, right, draws)
         encoding = Encoding.of(left, right, mark_missing=True)
         points, shown, seed = encoding.points(left), encoding.points(right), draws.seed()
         null = [
             _tree_error(points, points[draws.below(np.full(right.size, left.size, dtype=np.int64))], seed)
             for _ in range(self.resamples)
         ]
-        return _tree_error(points, shown, seed), float(np.mean(null)), float(np.std(null, ddof=1))
+        share = right.size / (left.size + right.size)
+        return _tree_error(points, shown, seed), share * (1 - share), float(np.mean(null)), float(np.std(null, ddof=1))
 
 
 def logistic_fit(design: Real, labels: Real) -> Real:

@@ -35,10 +35,10 @@ class RecommenderLoss(Measure):
     """Root mean squared error of predicted ratings, trained on masked ratings, minus that of training on original ones.
 
     Both tables are long: one row per rating with `user`, `item` and `rating`. A share `held_out` of the original ratings is kept
-    for testing and taken out of both tables. Masked ratings that were averaged *with* the held-out ones still know of
-    them; to rule that out, `split` first, mask the training part alone, and `compare`. Ratings are predicted with `factors` factors
-    after `rounds` rounds, `penalty` being added for each rating a user or item has. Parts have both errors and that of guessing
-    from averages.
+    for testing and taken out of both tables. Masked ratings that were averaged *with* the held-out ones still know of them; to
+    rule that out, `split` first, mask the training part alone, and `compare`. Ratings are predicted with `factors` factors after
+    `rounds` rounds, `penalty` being added for each rating a user or item has. Parts have both errors and those of guessing from
+    the averages of users and items.
     """
 
     user: str = "user"
@@ -50,6 +50,7 @@ class RecommenderLoss(Measure):
     held_out: float = 0.2
     seed: int | str = "recommender"
     key: ClassVar[str] = "recommender"
+    masked: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require(self.factors >= 1, f"RecommenderLoss: factors must be at least 1, not {self.factors}")
@@ -120,7 +121,7 @@ class RecommenderLoss(Measure):
     def _ratings(self, table: pa.Table) -> Real:
         try:
             ratings = table.column(self.rating).cast(pa.float64()).to_numpy()
-        except pa.ArrowInvalid:
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise Unsupported(f"column '{self.rating}' does not hold numbers") from None
         if not np.isfinite(ratings).all():
             raise Unsupported(f"column '{self.rating}' has ratings that are not finite numbers")
@@ -183,9 +184,11 @@ def _solve(found: Real, owners: Int, others: Real, centred: Real, penalty: float
 
 
 def _coded(columns: list[pa.ChunkedArray]) -> Int:
+    kind = columns[0].type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     try:
-        chunks = [chunk.cast(columns[0].type) for column in columns for chunk in column.chunks]
-    except pa.ArrowInvalid:
+        chunks = [chunk.cast(kind) for column in columns for chunk in column.chunks]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise Unsupported("users and items must have the same type in the original and the masked ratings") from None
     if not chunks:
         return np.zeros(0, dtype=np.int64)

@@ -42,6 +42,7 @@ class RegressionLoss(Measure):
     predictors: tuple[str, ...] | None = None
     level: float = 0.95
     key: ClassVar[str] = "regression"
+    masked: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require(0 < self.level < 1, f"RegressionLoss: level must be between 0 and 1, not {self.level}")

@@ -1,0 +1,214 @@
+"""Minimality: a release that was generalised no further than necessary tells why it had to be generalised.
+
+Whoever knows the algorithm goes through all tables that could lie behind a released class and drops those for which the
+algorithm would have published something finer; what is left may point at people although the class itself keeps the
+requirement. Wong, Fu, Wang, Pei, "Minimality attack in privacy preserving data publishing", VLDB 2007.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from sfumato.attacks.classes import Classes, Ids, classes_of, require, sensitive_attributes
+from sfumato.attacks.linkage import Register, look_up
+from sfumato.attacks.possible_worlds import Requirement, Worlds, worlds_of_class
+from sfumato.attacks.success import percent, wilson
+from sfumato.attacks.worst import worst
+from sfumato.core.errors import InputError, MissingColumn, Unsupported
+from sfumato.core.params import require as needed
+from sfumato.core.view import Attack, AttackResult, View
+
+
+@dataclass(frozen=True, eq=False)
+class KnownAlgorithm:
+    """A public `register` of exactly the people behind the release with their raw quasi-identifiers (an Arrow table or a
+    `Register`), and what the algorithm does: it merges people only where otherwise a class would have fewer than `k` of
+    them or break `l`-diversity: no protected value in more than 1/l of a class (`requirement="frequency"`, `protected`:
+    which values, by default all) or fewer than l different values in a class ("distinct").
+
+    `recoding`: "local" merges class by class, each on its own need; "global" recodes the whole table at once, because of a
+    violation somewhere. `refinement` is what the algorithm would have preferred: the "original" quasi-identifiers, or with
+    local recoding "any split" of a class into two groups of people with equal quasi-identifiers.
+    """
+
+    register: Any = field(repr=False)
+    l: int  # noqa: E741 - the name of the parameter in the literature
+    k: int = 1
+    requirement: Literal["frequency", "distinct"] = "frequency"
+    protected: tuple[str, ...] | None = None
+    recoding: Literal["local", "global"] = "local"
+    refinement: Literal["original", "any split"] = "original"
+
+    def __post_init__(self) -> None:
+        needed(self.l >= 2, f"KnownAlgorithm: l must be at least 2, not {self.l}")
+        needed(self.k >= 1, f"KnownAlgorithm: k must be at least 1, not {self.k}")
+        needed(self.requirement in {"frequency", "distinct"}, "KnownAlgorithm: requirement is 'frequency' or 'distinct'")
+        needed(self.recoding in {"local", "global"}, "KnownAlgorithm: recoding is 'local' or 'global'")
+        needed(self.refinement in {"original", "any split"}, "KnownAlgorithm: refinement is 'original' or 'any split'")
+        needed(self.protected is None or self.requirement == "frequency", "KnownAlgorithm: distinct values protect all values")
+        needed(self.refinement == "original" or self.recoding == "local", "KnownAlgorithm: any split is for local recoding alone")
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """What the adversary believes about the people of one group (equal raw quasi-identifiers within one class): the
+    probability of each value, exact."""
+
+    klass: int
+    people: int
+    probability: Mapping[str | None, Fraction] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Minimality(Attack):
+    """The adversary knows who is in the release, the requirement, and that the algorithm generalises minimally.
+
+    `knowledge` is a `KnownAlgorithm`. All assignments of a class's sensitive values to its people are equally likely
+    beforehand; those are dropped for which the finer table would have kept the requirement. A class whose groups were too
+    small for k says nothing, and one with more than `max_worlds` tables to go through is left as it is shown. Success: the
+    largest probability that somebody has a protected value, in exact arithmetic. Blind guessing: 1/l, which the release
+    promises not to exceed ("distinct": what the class shows, at most). Targets are the people who are exposed that far.
+    """
+
+    attribute: str | None = None
+    max_worlds: int = 200_000
+
+    def __post_init__(self) -> None:
+        needed(self.max_worlds >= 1, "Minimality: max_worlds must be at least 1")
+
+    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+        """Find the person about whom minimality tells most."""
+        return worst(self._attacked(view, knowledge, name) for name in sensitive_attributes(view, self.attribute))
+
+    def beliefs(self, view: View, knowledge: KnownAlgorithm, attribute: str) -> list[Belief]:
+        """What the adversary believes about every group of people."""
+        return self._reasoned(view, knowledge, attribute)[0]
+
+    def _attacked(self, view: View, knowledge: KnownAlgorithm, name: str) -> AttackResult:
+        beliefs, worlds = self._reasoned(view, knowledge, name)
+        promised = Fraction(1, knowledge.l)
+        naive = max((world.most_common_share() for world in worlds), default=Fraction(0))
+        if knowledge.requirement == "distinct":
+            promised = naive
+        tops = [max(belief.probability.values(), default=Fraction(0)) for belief in beliefs]
+        top = max(tops, default=Fraction(0))
+        exposed = sum(belief.people for belief, most in zip(beliefs, tops, strict=True) if most > promised)
+        targets = sum(belief.people for belief, most in zip(beliefs, tops, strict=True) if most == top)
+        return AttackResult(
+            attack="Minimality",
+            success=float(top),
+            baseline=float(promised),
+            interval=wilson(float(top) * targets, targets),
+            targets=targets,
+            finding=(
+                f"Knowing that the algorithm generalises no further than needed, an adversary believes a value of '{name}' "
+                f"of {targets:,} people with probability {percent(float(top))}; the release promises at most "
+                f"{percent(float(promised))}, and {exposed:,} people exceed that."
+            ),
+            details={
+                "attribute": name,
+                "max_posterior": str(top),
+                "without_minimality": float(naive),
+                "people_above_the_promise": exposed,
+                "merged_classes": sum(len(world.sizes) > 1 for world in worlds),
+                "classes_merged_for_k": sum(world.forced for world in worlds),
+                "classes_too_large": sum(world.too_large for world in worlds),
+            },
+        )
+
+    def _reasoned(self, view: View, knowledge: KnownAlgorithm, name: str) -> tuple[list[Belief], list[Worlds]]:
+        if not isinstance(knowledge, KnownAlgorithm):
+            raise InputError("minimality needs a KnownAlgorithm as knowledge: a register, and what the algorithm requires")
+        classes = classes_of(view)
+        groups = _people_of_classes(classes, knowledge.register)
+        histogram = classes.histogram(name)
+        requirement = Requirement(
+            knowledge.l, knowledge.k, knowledge.requirement == "distinct", knowledge.refinement == "any split"
+        )
+        worlds = []
+        for klass in range(len(classes.sizes)):
+            pairs = slice(int(histogram.starts[klass]), int(histogram.starts[klass + 1]))
+            counted = zip(histogram.value[pairs].tolist(), histogram.count[pairs].tolist(), strict=True)
+            counts = _lumped({histogram.values[value]: count for value, count in counted}, knowledge.protected)
+            worlds.append(worlds_of_class(groups[klass], counts, requirement, self.max_worlds))
+        if any(not world.released_keeps for world in worlds):
+            raise InputError(
+                "minimality: a released class breaks the requirement, so this is not the algorithm behind the release"
+            )
+        refused = _refused_globally(worlds) if knowledge.recoding == "global" else [world.refused() for world in worlds]
+        beliefs = []
+        for klass, (world, believed) in enumerate(zip(worlds, refused, strict=True)):
+            for group, people in enumerate(world.sizes):
+                chances = zip(world.values, believed[group], strict=True)
+                beliefs.append(Belief(klass, people, {value: chance for value, chance in chances if value is not _OTHERS}))
+        return beliefs, worlds
+
+
+#: Stands for all values that are not protected.
+_OTHERS: Any = object()
+
+
+def _lumped(counts: Mapping[str | None, int], protected: tuple[str, ...] | None) -> dict[Any, int]:
+    """The values of a class, those that nobody protects as one."""
+    if protected is None:
+        return dict(counts)
+    kept: dict[Any, int] = {value: count for value, count in counts.items() if value in protected}
+    others = sum(counts.values()) - sum(kept.values())
+    return {**kept, _OTHERS: others} if others else kept
+
+
+def _refused_globally(worlds: Sequence[Worlds]) -> list[list[list[Fraction]]]:
+    """Beliefs when the whole table was recoded because of a violation somewhere: all classes fine at once is ruled out."""
+    if any(world.forced or world.too_large for world in worlds):
+        return [world.shown() for world in worlds]  # the original table was no option, or cannot be gone through
+    fine = [Fraction(world.kept, world.total) for world in worlds]
+    merged = [len(world.sizes) > 1 for world in worlds]
+    if not any(merged):
+        return [world.shown() for world in worlds]
+    product = Fraction(1)
+    for chance in fine:
+        product *= chance
+    if product == 1:
+        raise InputError("minimality: no table behind this release would have needed recoding, so this is not the algorithm")
+    found = []
+    for place, world in enumerate(worlds):
+        others = Fraction(1)
+        for chance in (*fine[:place], *fine[place + 1 :]):
+            others *= chance
+        found.append(
+            [
+                [
+                    (Fraction(total, world.total * size) - others * Fraction(kept, world.total * size)) / (1 - product)
+                    for total, kept in zip(world.sums[group], world.kept_sums[group], strict=True)
+                ]
+                for group, size in enumerate(world.sizes)
+            ]
+        )
+    return found
+
+
+def _people_of_classes(classes: Classes, given: Any) -> list[list[int]]:
+    """For each class the sizes of the groups of people with equal raw quasi-identifiers in it."""
+    register = given if isinstance(given, Register) else Register(given)
+    named = register.columns or {name: name for name in classes.quasi}
+    missing = [name for name in classes.quasi if name not in named]
+    if missing or not classes.quasi:
+        raise MissingColumn(
+            f"minimality: the register needs every quasi-identifier of the release; missing: {', '.join(missing) or 'all'}"
+        )
+    require(register.table, [named[name] for name in classes.quasi], "the register")
+    _, people, _, person, klass = look_up(classes, register, list(classes.quasi), named)
+    if (np.bincount(person, minlength=people.size) != 1).any():
+        raise Unsupported("minimality: everybody in the register must fit exactly one released class")
+    held: Ids = np.bincount(klass, weights=people[person], minlength=classes.sizes.size).astype(np.int64)
+    if not np.array_equal(held, classes.sizes):
+        raise InputError("minimality: the register must list exactly the people behind the release, one row each")
+    groups: list[list[int]] = [[] for _ in classes.sizes]
+    for who, where in zip(person.tolist(), klass.tolist(), strict=True):
+        groups[where].append(int(people[who]))
+    return groups

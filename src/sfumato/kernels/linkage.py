@@ -1,0 +1,146 @@
+"""Linkage of two files of records: who is nearest to whom, exactly, with ties shared, in memory linear in the records.
+
+A difference of two records is a sum over coordinates: squared or absolute differences of numbers, a cost for unequal
+categories, and a neutral term where a coordinate is missing on either side. Two differences are tied when they agree within one
+part in 10⁹ (`TOLERANCE`); all are added up in the same order of coordinates, so that equal records tie exactly.
+Domingo-Ferrer, Torra, "A quantitative comparison of disclosure control methods for microdata", in: Confidentiality,
+disclosure and data access, North-Holland 2001.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.kernels.linkage_tree import ABSOLUTE, CATEGORY, SQUARED, Nodes, closest, grow_tree, rank_within
+
+Real = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+TOLERANCE = 1e-9
+_LEAF = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """How records differ, coordinate by coordinate.
+
+    `kinds` are SQUARED, ABSOLUTE or CATEGORY (codes as floats; `costs` where they are unequal); `neutral` is what a coordinate
+    contributes that is missing (NaN) on either side. The distance is the sum, or its square root with `root`.
+    """
+
+    kinds: Int = field(repr=False)
+    costs: Real = field(repr=False)
+    neutral: Real = field(repr=False)
+    root: bool = False
+
+    @classmethod
+    def euclidean(cls, width: int, neutral: float = 2.0) -> Metric:
+        """Squared differences; 2 is what two independent values of a standardised column differ by on average."""
+        return cls(np.full(width, SQUARED, dtype=np.int64), np.ones(width), np.full(width, neutral), root=True)
+
+    @classmethod
+    def unequal(cls, costs: Any) -> Metric:
+        """Categories alone: the sum of the costs of those that differ; what is missing equals nothing."""
+        given = np.asarray(costs, dtype=np.float64)
+        return cls(np.full(given.size, CATEGORY, dtype=np.int64), given, given.copy())
+
+    @property
+    def width(self) -> int:
+        """How many coordinates."""
+        return int(self.kinds.size)
+
+    def sums(self, left: Real, right: Real) -> Real:
+        """The sum of differences between row i of one side and row i of the other."""
+        total = np.zeros(left.shape[0])
+        for j in range(self.width):
+            term = left[:, j] - right[:, j]
+            unknown = np.isnan(term)
+            if self.kinds[j] == SQUARED:
+                term *= term
+            elif self.kinds[j] == ABSOLUTE:
+                np.abs(term, out=term)
+            else:
+                term = np.where(term == 0.0, 0.0, self.costs[j])
+            term[unknown] = self.neutral[j]
+            total += term
+        return total
+
+    def distances(self, sums: Real) -> Real:
+        """Distances behind sums of differences."""
+        return np.asarray(np.sqrt(sums)) if self.root else sums
+
+
+class PointTree:
+    """Points in a k-d tree, to be asked many times. `sums` are sums of differences, before a root is taken."""
+
+    def __init__(self, points: Any, metric: Metric | None = None) -> None:
+        given = _matrix(points)
+        self.metric = metric if metric is not None else Metric.euclidean(given.shape[1])
+        if given.shape[1] != self.metric.width:
+            raise ValueError("points and metric have different numbers of coordinates")
+        self.nodes: Nodes = grow_tree(given, self.metric.kinds, _LEAF)
+        self.size = int(given.shape[0])
+        #: Positions of the points in the order of the tree; asking in this order is fastest.
+        self.order: Int = self.nodes[0]
+        self._held = np.ascontiguousarray(given[self.order].T)
+
+    def closest(self, queries: Any, wanted: int = 1) -> tuple[Real, Int]:
+        """The `wanted` nearest points of each query, by sum and then by position: sums and positions, two matrices.
+
+        Where there are fewer points, infinity and -1 fill the rows.
+        """
+        asked = self._asked(queries)
+        return closest(asked, wanted, self._held, self.nodes, self.metric.kinds, self.metric.costs, self.metric.neutral)
+
+    def ranked(self, queries: Any, limits: Real) -> tuple[NDArray[np.bool_], Int]:
+        """Whether some point is closer to a query than its limit (a sum), and where none is, how many are at the limit."""
+        asked = self._asked(queries)
+        metric = self.metric
+        closer, tied = rank_within(
+            asked, np.ascontiguousarray(limits), TOLERANCE, self._held, self.nodes, metric.kinds, metric.costs, metric.neutral
+        )
+        return closer > 0, tied
+
+    def _asked(self, queries: Any) -> Real:
+        asked = _matrix(queries)
+        if asked.shape[1] != self.metric.width:
+            raise ValueError("queries and points have different numbers of coordinates")
+        return asked
+
+
+def nearest(queries: Any, points: Any, metric: Metric | None = None) -> tuple[Real, Int, Int]:
+    """Per query: the distance of the nearest point, the position of the first such point, and how many points tie with it.
+
+    Without points the distance is infinite, the position -1 and nothing ties.
+    """
+    tree = PointTree(points, metric)
+    sums, positions = tree.closest(queries, 1)
+    _, tied = tree.ranked(queries, sums[:, 0])
+    return tree.metric.distances(sums[:, 0]), positions[:, 0], tied if tree.size else np.zeros_like(tied)
+
+
+def own_is_nearest(originals: Any, masked: Any, metric: Metric | None = None) -> Real:
+    """Row i of both files is one person: 1/(points tied) where no masked record is closer to the original than its own, else 0.
+
+    The mean is the expected share of people whom an intruder with the originals links rightly.
+    """
+    left, right = _matrix(originals), _matrix(masked)
+    if left.shape != right.shape:
+        raise ValueError("the files must have the same shape: row i of both is one person")
+    tree = PointTree(right, metric)
+    order = tree.order
+    closer, tied = tree.ranked(left[order], tree.metric.sums(left, right)[order])
+    credit = np.empty(left.shape[0])
+    credit[order] = np.where(closer, 0.0, 1.0 / np.maximum(tied, 1))
+    return credit
+
+
+def _matrix(values: Any) -> Real:
+    matrix = np.ascontiguousarray(values, dtype=np.float64)
+    if matrix.ndim != 2:
+        raise ValueError("records are a matrix: one row per record, one column per coordinate")
+    return matrix

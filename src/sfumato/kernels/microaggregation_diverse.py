@@ -1,0 +1,169 @@
+"""CBFS whose clusters keep a confidential attribute uncertain: p different values, entropy, or recursive (c, l).
+
+After k similar records a cluster takes the nearest record that makes it more diverse, until it is diverse enough. Records
+that can make no such cluster join the nearest one that stays diverse. Truta, Vinay, "Privacy protection: p-sensitive
+k-anonymity property", ICDE Workshops 2006; Machanavajjhala et al., "l-diversity: privacy beyond k-anonymity", TKDD 1(1),
+2007.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.progress import Progress, silent
+from sfumato.kernels.microaggregation import Clusters, part
+from sfumato.kernels.microaggregation_live import Centres, Space, Unassigned
+
+Int = NDArray[np.int64]
+Bool = NDArray[np.bool_]
+Kind = Literal["distinct", "entropy", "recursive"]
+
+#: A class that is uniform over exactly l values may miss ln l by the last bit.
+_LAST_BIT = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Diversity:
+    """What every cluster must show of one attribute, whose values are `codes` below `width`.
+
+    distinct: at least l values; entropy: at least ln l; recursive: of the counts r1 ≥ r2 ≥ …, r1 < c · (r_l + r_(l+1) + …).
+    """
+
+    codes: Int = field(repr=False)
+    width: int
+    kind: Kind
+    l: float  # noqa: E741
+    c: float = 1.0
+
+    def counts(self, rows: Int) -> Int:
+        """How often each value occurs in these rows."""
+        return np.bincount(self.codes[rows], minlength=self.width)
+
+    def holds(self, counts: Int) -> bool:
+        """Whether a cluster with these counts is diverse enough."""
+        present = counts[counts > 0]
+        if self.kind == "distinct":
+            return bool(present.size >= self.l)
+        if self.kind == "entropy":
+            return bool(_entropy(present) >= np.log(self.l) - _LAST_BIT)
+        largest_first = np.sort(present)[::-1]
+        tail = largest_first[int(self.l) - 1 :].sum()
+        return bool(tail > 0 and largest_first[0] < self.c * tail * (1.0 - _LAST_BIT))
+
+    def improving(self, counts: Int) -> Bool:
+        """For each value whether one more record of it makes the cluster more diverse; depends on its count alone."""
+        if self.kind == "distinct":
+            absent: Bool = counts == 0
+            return absent
+        levels, inverse = np.unique(counts, return_inverse=True)
+        now = self._score(counts)
+        better = []
+        for level in levels.tolist():
+            more = counts.copy()
+            more[np.argmax(counts == level)] += 1
+            better.append(self._score(more) > now)
+        return np.array(better)[inverse.reshape(-1)]
+
+    def _score(self, counts: Int) -> float:
+        present = np.sort(counts[counts > 0])[::-1]
+        if self.kind == "entropy":
+            return _entropy(present) + _LAST_BIT * present.size
+        if present.size < self.l:
+            return float(present.size) - 1e18
+        return -float(present[0]) / float(present[int(self.l) - 1 :].sum())
+
+
+def _entropy(present: Int) -> float:
+    shares = present / present.sum()
+    return float(-(shares * np.log(shares)).sum())
+
+
+def diverse_cbfs(space: Space, k: int, asked: list[Diversity], progress: Progress = silent) -> Int:
+    """CBFS with diverse clusters. All records together must be diverse enough; then every cluster is."""
+    left, made = space.unassigned(), Clusters(space.size, progress)
+    available = [diversity.counts(left.rows()) for diversity in asked]
+    while left.size >= k:
+        members = _diverse_cluster(left, left.farthest_from_centroid(), k, asked, available)
+        if members is None:
+            break
+        left.remove(members)
+        made.add(members)
+        for diversity, counts in zip(asked, available, strict=True):
+            counts -= diversity.counts(members)
+    rest = left.rows()
+    if not made.count:
+        made.add(rest)
+        return made.labels
+    if rest.size:
+        assigned = np.flatnonzero(made.labels >= 0)
+        centres = part(space, assigned).centres(made.labels[assigned], made.count)
+        _join_diverse(space, made, rest, centres, asked)
+        return _merge_until_diverse(made.labels, made.count, centres, asked)
+    return made.labels
+
+
+def _diverse_cluster(left: Unassigned, row: int, k: int, asked: list[Diversity], available: list[Int]) -> Int | None:
+    near = left.nearest(row, k)
+    members = near.tolist()
+    used = np.ones(k, dtype=np.bool_)
+    counts = [diversity.counts(near) for diversity in asked]
+    while True:
+        short = next((i for i, diversity in enumerate(asked) if not diversity.holds(counts[i])), None)
+        if short is None:
+            return np.array(members, dtype=np.int64)
+        helps = asked[short].improving(counts[short])
+        if not np.any(helps & (available[short] > counts[short])):
+            return None
+        wanted = np.flatnonzero(helps[asked[short].codes[near]] & ~used)
+        while not wanted.size:
+            near = left.nearest(row, 4 * near.size)
+            used = np.isin(near, members)
+            wanted = np.flatnonzero(helps[asked[short].codes[near]] & ~used)
+        used[wanted[0]] = True
+        chosen = int(near[wanted[0]])
+        members.append(chosen)
+        for diversity, count in zip(asked, counts, strict=True):
+            count[diversity.codes[chosen]] += 1
+
+
+def _join_diverse(space: Space, made: Clusters, rest: Int, centres: Centres, asked: list[Diversity]) -> None:
+    """Each record joins the cluster with the nearest centroid that stays diverse with it; where none does, the nearest."""
+    if all(diversity.kind == "distinct" for diversity in asked):  # joining takes no value away
+        made.labels[rest] = [int(np.argmin(space.to_centres(int(row), centres))) for row in rest]
+        return
+    order = np.argsort(made.labels, kind="stable")
+    bounds = np.searchsorted(made.labels[order], np.arange(made.count + 1))
+    members = [order[bounds[c] : bounds[c + 1]] for c in range(made.count)]
+    for row in rest.tolist():
+        distances = space.to_centres(row, centres)
+        chosen = int(np.argmin(distances))
+        for cluster in np.argsort(distances, kind="stable").tolist():
+            if all(diversity.holds(diversity.counts(np.append(members[cluster], row))) for diversity in asked):
+                chosen = cluster
+                break
+        members[chosen] = np.append(members[chosen], row)
+        made.labels[row] = chosen
+
+
+def _merge_until_diverse(labels: Int, count: int, centres: Centres, asked: list[Diversity]) -> Int:
+    """Merge a cluster that is not diverse with the one whose centroid is nearest, until none is left."""
+    standing = set(range(count))
+    queue = list(range(count))
+    while queue and len(standing) > 1:
+        cluster = queue.pop()
+        rows = np.flatnonzero(labels == cluster) if cluster in standing else np.zeros(0, dtype=np.int64)
+        if not rows.size or all(diversity.holds(diversity.counts(rows)) for diversity in asked):
+            continue
+        others = np.array(sorted(standing - {cluster}))
+        gaps = ((centres.numbers[others] - centres.numbers[cluster]) ** 2).sum(axis=1)
+        gaps += (centres.codes[:, others] != centres.codes[:, [cluster]]).sum(axis=0)
+        target = int(others[np.argmin(gaps)])
+        labels[rows] = target
+        standing.discard(cluster)
+        queue.append(target)
+    merged: Int = np.unique(labels, return_inverse=True)[1].reshape(-1)
+    return merged

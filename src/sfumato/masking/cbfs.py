@@ -1,0 +1,132 @@
+"""CBFS: centroid-based clusters of fixed size, with p-sensitive and l-diverse variants.
+
+Clusters of k around the record farthest from the centroid of those left; the variants go on with the nearest record that
+makes the cluster's confidential values more diverse. Laszlo, Mukherjee, "Minimum spanning tree partitioning algorithm for
+microaggregation", IEEE TKDE 17(7), 2005; Truta, Vinay, "Privacy protection: p-sensitive k-anonymity property", ICDE
+Workshops 2006; Machanavajjhala, Gehrke, Kifer, Venkitasubramaniam, "l-diversity: privacy beyond k-anonymity", ACM TKDD
+1(1), 2007.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from sfumato.core.errors import Infeasible, MissingColumn, ParameterError, all_at_once
+from sfumato.core.guarantees.k_anonymity import KAnonymity
+from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
+from sfumato.core.params import require
+from sfumato.data.column_types import CodedText
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import Records
+from sfumato.kernels.microaggregation import cbfs
+from sfumato.kernels.microaggregation_diverse import Diversity, Kind, diverse_cbfs
+from sfumato.kernels.microaggregation_live import Space
+from sfumato.masking.base import Context
+from sfumato.masking.microaggregation import Int, Microaggregation
+
+
+@dataclass(frozen=True)
+class Cbfs(Microaggregation):
+    """Replace each record by the centroid of a cluster of at least `k` similar ones.
+
+    With `p` every cluster shows at least p different values of each `sensitive` column (p-sensitive k-anonymity); with `l` it is
+    l-diverse: `diversity="entropy"` (the default), `"distinct"` (the same as p = l) or `"recursive"` with the factor `c`. Without
+    `sensitive` the schema's sensitive columns are meant. Such clusters may grow beyond 2k - 1. Against linkage, and with p or l
+    against reading a confidential value off a cluster. Means of numbers are kept.
+
+    >>> import pyarrow as pa
+    >>> import sfumato as sf
+    >>> table = pa.table({"age": [20, 21, 22, 60, 61, 62], "illness": ["a", "a", "b", "b", "b", "c"]})
+    >>> people = sf.read(table, sf.Schema.of(quasi=["age"], sensitive=["illness"]))
+    >>> [type(claim).__name__ for claim in sf.Cbfs(2, p=2).apply(people).claimed]
+    ['KAnonymity', 'DistinctLDiversity']
+    """
+
+    sensitive: tuple[str, ...] | None = None
+    p: int | None = None
+    l: float | None = None  # noqa: E741
+    diversity: Literal["distinct", "entropy", "recursive"] = "entropy"
+    c: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sensitive is not None:
+            named: Any = self.sensitive  # one name alone, or a list from a recipe
+            object.__setattr__(self, "sensitive", (named,) if isinstance(named, str) else tuple(named))
+        require(self.p is None or self.l is None, "Cbfs: give p (p-sensitive) or l (l-diverse), not both")
+        require(self.diversity in ("distinct", "entropy", "recursive"), 'Cbfs: diversity is "distinct", "entropy" or
+        "recursive"') require(self.p is None or _whole(self.p), "Cbfs: p must be a whole number of at least 2")
+        require(self.l is None or (math.isfinite(self.l) and self.l > 1), "Cbfs: l must be a number above 1") require(
+            self.l is None or self.diversity == "entropy" or _whole(self.l), f"Cbfs: {self.diversity} l must be a whole number"
+        )
+        recursive = self.l is not None and self.diversity == "recursive"
+        require((self.c is not None) == recursive, 'Cbfs: c belongs to l with diversity="recursive", which needs it')
+        require(self.c is None or (math.isfinite(self.c) and self.c > 0), "Cbfs: c must be above 0")
+        asked = self.p is not None or self.l is not None
+        require(asked or self.sensitive is None, "Cbfs: say what sensitive=… must show by p=… or l=…")
+        require(self.sensitive is None or len(self.sensitive) > 0, "Cbfs: sensitive must name at least one column")
+
+    def check(self, records: Records, people: Microdata) -> None:
+        """Refuse what `Microaggregation` refuses, and sensitive columns that are not there or are masked themselves."""
+        super().check(records, people)
+        names = self._sensitive(people)
+        gone = [f"sensitive column '{name}' is not in the data" for name in names if name not in people.column_names]
+        all_at_once(MissingColumn, "Cbfs", gone)
+        both = sorted(set(names) & set(records.names))
+        if both:
+            raise ParameterError(f"Cbfs: column '{both[0]}' cannot be masked and be the sensitive one at once")
+
+    def partition(self, space: Space, context: Context) -> Int:
+        """Clusters by CBFS; refused where not even all records together are diverse enough."""
+        names = self._sensitive(context.people)
+        if not names:
+            return cbfs(space, self.k, context.progress)
+        asked = [self._asked(name, context) for name in names]
+        for name, diversity in zip(names, asked, strict=True):
+            if not diversity.holds(diversity.counts(np.arange(space.size))):
+                raise Infeasible(
+                    f"Cbfs: not even all {space.size:,} records together are as diverse in '{name}' as asked for, so no "
+                    "clusters of them are. Lower p or l, or merge strata."
+                )
+        return diverse_cbfs(space, self.k, asked, context.progress)
+
+    def claims(self, people: Microdata) -> tuple[Any, ...]:
+        """k-anonymity, and the diversity of every class."""
+        if not self.covers_classes(people):
+            return ()
+        return (KAnonymity(self.k), *(self._claim(name) for name in self._sensitive(people)))
+
+    def _sensitive(self, people: Microdata) -> tuple[str, ...]:
+        if self.p is None and self.l is None:
+            return ()
+        names = self.sensitive if self.sensitive is not None else people.schema.sensitive
+        if not names:
+            raise ParameterError("Cbfs: p and l are about sensitive columns: name them by sensitive=…, or in the schema")
+        return tuple(names)
+
+    def _asked(self, name: str, context: Context) -> Diversity:
+        coded = CodedText.of(context.table.column(name))
+        codes = coded.codes.astype(np.int64)[context.rows] + 1  # a missing value is a value of its own, as in the guarantees
+        width = len(coded.values) + 1
+        kind: Kind = "distinct" if self.p is not None else self.diversity
+        return Diversity(codes, width, kind, self._least, self.c if self.c is not None else 1.0)
+
+    def _claim(self, name: str) -> Any:
+        if self.p is not None or self.diversity == "distinct":
+            return DistinctLDiversity(int(self._least), name)
+        if self.c is not None:
+            return RecursiveLDiversity(self.c, int(self._least), name)
+        return EntropyLDiversity(self._least, name)
+
+    @property
+    def _least(self) -> float:
+        """How many values, or as many as how many, a cluster must show."""
+        return next(float(number) for number in (self.p, self.l, 1) if number is not None)
+
+
+def _whole(number: float) -> bool:
+    return not isinstance(number, bool) and float(number).is_integer() and number >= 2

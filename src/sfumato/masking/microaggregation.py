@@ -1,0 +1,138 @@
+"""Microaggregation: clusters of at least k similar records, each record replaced by the centroid of its cluster.
+
+Whoever knows somebody's masked attributes finds at least k records that show the same. Clusters need at most 2k - 1
+records: one of 2k could be cut in two. Domingo-Ferrer, Mateo-Sanz, "Practical data-oriented microaggregation for
+statistical disclosure control", IEEE TKDE 14(1), 2002.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import ParameterError
+from sfumato.core.guarantees.k_anonymity import KAnonymity
+from sfumato.core.params import require
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import Kind, Records
+from sfumato.kernels.draws import Draws
+from sfumato.kernels.microaggregation_live import Space
+from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.mixed_records import CategoryCentroid, ClusteredRecords
+
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Microaggregation(Mask):
+    """What the multivariate methods share; each of them says how clusters are made.
+
+    `k` is the least number of records of a cluster. `groups` are sets of columns that are clustered separately (together
+    they are the masked columns): less is lost, and k-anonymity no longer holds, because two of them together may single
+    out a record. `standardise` divides numbers by their standard deviation before distances are measured. Categories are
+    shown as the central one of the cluster (`category_centroid="mode"`) or as the lowest common ancestor in their
+    hierarchy (`"ancestor"`).
+
+    A missing cell lies at its column's mean when distances are measured, and is filled with the centroid of the known
+    values of its cluster, so that all records of a cluster stay equal.
+    """
+
+    k: int
+    _: KW_ONLY
+    groups: tuple[tuple[str, ...], ...] | None = None
+    standardise: bool = True
+    category_centroid: CategoryCentroid = "mode"
+
+    handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        check_size(name, self.k)
+        if self.groups is not None:
+            object.__setattr__(self, "groups", tuple(tuple(group) for group in self.groups))
+            listed = [column for group in self.groups for column in group]
+            require(
+                bool(listed) and all(self.groups) and len(set(listed)) == len(listed),
+                f"{name}: groups must list columns, each in one group, and no group may be empty",
+            )
+        require(self.category_centroid in ("mode", "ancestor"), f'{name}: category_centroid is "mode" or "ancestor"')
+
+    def check(self, records: Records, people: Microdata) -> None:
+        """Refuse fewer records than a cluster needs, and groups that are not the masked columns."""
+        check_records(type(self).__name__, self.k, records)
+        if self.groups is not None:
+            listed = {column for group in self.groups for column in group}
+            if listed != set(records.names):
+                raise ParameterError(
+                    f"{type(self).__name__}: groups must hold exactly the masked columns ({', '.join(records.names)}); "
+                    "name them in columns=(…) too"
+                )
+
+    @abstractmethod
+    def partition(self, space: Space, context: Context) -> Int:
+        """The cluster of each record."""
+
+    def change(self, records: Records, draws: Draws, context: Context) -> Change:
+        """Cluster the records (group by group) and show centroids."""
+        values: dict[str, Any] = {}
+        made: list[Mapping[str, Any]] = []
+        for group in self.groups or (records.names,):
+            columns = tuple(column for column in records.columns if column.name in group)
+            clustered = ClusteredRecords(Records(columns, records.size), context.people, standardise=self.standardise)
+            labels = self.partition(clustered.space, context)
+            values.update(clustered.centroids(labels, self.category_centroid))
+            made.append(described_clusters(clustered.space, labels))
+        groups = [list(group) for group in self.groups or (records.names,)]
+        published = {"k": self.k, "standardised": self.standardise, "attribute_groups": groups}
+        details = made[0] if len(made) == 1 else {name: [entry[name] for entry in made] for name in made[0]}
+        return Change(values, published=published, details=details)
+
+    def keeps(self) -> tuple[Kept, ...]:
+        """Means of numbers."""
+        return (Kept("mean", exactly=True, note="of columns of numbers without missing values"),)
+
+    def claims(self, people: Microdata) -> tuple[Any, ...]:
+        """k-anonymity, where all quasi-identifiers are clustered together and a record is a person."""
+        return (KAnonymity(self.k),) if self.covers_classes(people) else ()
+
+    def covers_classes(self, people: Microdata) -> bool:
+        """Whether a cluster is (part of) a class: all quasi-identifiers masked, in one group and without strata."""
+        schema = people.schema
+        masked = set(self.columns if self.columns is not None else schema.quasi)
+        together = self.groups is None or len(self.groups) == 1
+        return bool(schema.quasi) and set(schema.quasi) <= masked and together and not self.strata and schema.unit is None
+
+
+def described_clusters(space: Space, labels: Int) -> dict[str, Any]:
+    """For the owner: the cluster of each record, how many there are and how large, their squared error in the units in which
+    distances were measured, and its share of the total (the information loss)."""
+    sizes = np.bincount(labels)
+    error = space.squared_error(labels, sizes.size)
+    total = space.squared_error(np.zeros(labels.size, dtype=np.int64), 1)
+    return {
+        "clusters": int(sizes.size),
+        "smallest_cluster": int(sizes.min()),
+        "largest_cluster": int(sizes.max()),
+        "squared_error": error,
+        "information_loss": error / total if total > 0.0 else 0.0,
+        "labels": labels.tolist(),
+    }
+
+
+def check_size(name: str, k: int, least: int = 2) -> None:
+    """Refuse a k that leaves records as they are."""
+    whole = isinstance(k, int) and not isinstance(k, bool)
+    require(whole and k >= least, f"{name}: k, the records of a cluster, must be a whole number of at least {least}, not {k}")
+
+
+def check_records(name: str, k: int, records: Records) -> None:
+    """Refuse fewer records than one cluster needs."""
+    if records.size < k:
+        raise ParameterError(
+            f"{name}: {records.size:,} records cannot make a cluster of k = {k:,}. Take a smaller k, or fewer strata."
+        )

@@ -1,0 +1,147 @@
+"""Records as points for clustering, and clusters as centroids: numbers, ordered categories, categories with or without a
+hierarchy.
+
+Numbers are standardised, ordered categories become their place between 0 and 1, categories differ by the share of levels
+of their hierarchy at which they differ (0 or 1 without one). Domingo-Ferrer, Torra, "Ordinal, continuous and
+heterogeneous k-anonymity through microaggregation", Data Mining and Knowledge Discovery 11(2), 2005; Martínez, Sánchez,
+Valls, "Semantic adaptive microaggregation of categorical microdata", Computers & Security 31(5), 2012.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.data.hierarchy import ROOT, Hierarchy
+from sfumato.data.hierarchy_builders import build
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import CategoryColumn, NumberColumn, Records
+from sfumato.data.schema import Column
+from sfumato.kernels.microaggregation_live import Space, central_codes
+
+Int = NDArray[np.int64]
+Int32 = NDArray[np.int32]
+Real = NDArray[np.float64]
+CategoryCentroid = Literal["mode", "ancestor"]
+
+
+class ClusteredRecords:
+    """Records as points in a `space`, and the values that stand for clusters of them.
+
+    A missing cell lies at its column's mean (median, central category) when distances are measured, and has no weight in a
+    centroid.
+    """
+
+    def __init__(self, records: Records, people: Microdata, *, standardise: bool = True) -> None:
+        self._records = records
+        self._trees = {column.name: hierarchy_of(column, people) for column in records.categories if not column.ordered}
+        numbers = [_numbers(column, standardise) for column in records.columns if column.kind != "category"]
+        levels, codes = [], []
+        for column in records.categories:
+            if column.name in self._trees:
+                tree = self._levels(column, root=False)
+                known = column.codes[column.known]
+                central = central_codes(known, tree, np.zeros(known.size, dtype=np.int64), 1) if known.size else [0]
+                codes.append(np.where(column.known, column.codes, central[0]).astype(np.int32))
+                levels.append(tree)
+        joined = np.stack(numbers, axis=1) if numbers else np.zeros((records.size, 0))
+        coded = np.stack(codes) if codes else np.zeros((0, records.size), dtype=np.int32)
+        self.space = Space(np.ascontiguousarray(joined), np.ascontiguousarray(coded), tuple(levels))
+
+    def centroids(self, labels: Int, category: CategoryCentroid = "mode") -> dict[str, Any]:
+        """Column by column the value of each record's cluster: means, medians of ordered categories, central categories or
+        their lowest common ancestors."""
+        count = int(labels.max()) + 1 if labels.size else 0
+        found: dict[str, Any] = {}
+        for column in self._records.columns:
+            known = column.known
+            if isinstance(column, NumberColumn):
+                found[column.name] = means_of_clusters(column.values, known, labels, count)[labels]
+            elif column.ordered:
+                found[column.name] = _medians(column.codes, known, labels, count)[labels]
+            elif category == "mode":
+                found[column.name] = self._central(column, labels, count)[labels]
+            else:
+                found[column.name] = self._ancestors(column, labels, count)
+        return found
+
+    def _levels(self, column: CategoryColumn, *, root: bool) -> Int32:
+        """The nodes above each label, level by level."""
+        tree = self._trees[column.name]
+        leaves = [tree.index[label] for label in column.labels]
+        nodes = tree.node_of[:, leaves]
+        trimmed = nodes[:-1] if not root and tree.has_root and tree.height else nodes
+        return np.ascontiguousarray(trimmed)
+
+    def _central(self, column: CategoryColumn, labels: Int, count: int) -> Int32:
+        tree = self._levels(column, root=False)
+        chosen = np.full(count, self._overall(column, tree), dtype=np.int32)
+        present, dense = np.unique(labels[column.known], return_inverse=True)
+        chosen[present] = central_codes(column.codes[column.known], tree, dense.reshape(-1), present.size)
+        return chosen
+
+    def _overall(self, column: CategoryColumn, tree: Int32) -> int:
+        known = column.codes[column.known]
+        return int(central_codes(known, tree, np.zeros(known.size, dtype=np.int64), 1)[0]) if known.size else -1
+
+    def _ancestors(self, column: CategoryColumn, labels: Int, count: int) -> pa.Array:
+        tree = self._trees[column.name]
+        levels = self._levels(column, root=True)
+        known = column.known
+        nodes = np.full(count, -1, dtype=np.int64)
+        order = np.argsort(labels[known], kind="stable")
+        ranked = labels[known][order]
+        present, starts = np.unique(ranked, return_index=True)
+        for level in levels[::-1]:  # from the root downward: the lowest level at which all agree is kept
+            above = level[column.codes[known][order]]
+            low, high = np.minimum.reduceat(above, starts), np.maximum.reduceat(above, starts)
+            nodes[present] = np.where(low == high, low, nodes[present])
+        texts = [ROOT if node < 0 else tree.labels[node] for node in range(-1, len(tree.labels))]
+        return pa.DictionaryArray.from_arrays(pa.array((nodes + 1)[labels]), pa.array(texts, pa.string())).cast(pa.string())
+
+
+def hierarchy_of(column: CategoryColumn, people: Microdata) -> Hierarchy:
+    """The hierarchy that the schema gives the column, or the flat one."""
+    described = people.schema.columns.get(column.name, Column())
+    counts = np.bincount(column.codes[column.known], minlength=len(column.labels)).tolist()
+    return build(column.name, described, list(column.labels), counts, folder=people.schema.folder)
+
+
+def _numbers(column: NumberColumn | CategoryColumn, standardise: bool) -> Real:
+    if isinstance(column, CategoryColumn):
+        ranks = np.where(column.known, column.codes, np.nan) / max(len(column.labels) - 1, 1)
+        middle = float(np.median(ranks[column.known])) if column.known.any() else 0.0
+        return np.where(column.known, ranks, middle)
+    values, known = column.values, column.known
+    if not known.any():
+        return np.zeros(values.size)
+    mean = float(values[known].mean())
+    if not standardise:
+        # taking a whole number off keeps whole numbers whole, and with them their ties
+        shift = float(np.rint(mean))
+        return np.where(known, values - shift, mean - shift)
+    spread = float(values[known].std())
+    return np.where(known, values - mean, 0.0) / (spread if spread > 0.0 else 1.0)
+
+
+def means_of_clusters(values: Real, known: NDArray[np.bool_], labels: Int, count: int) -> Real:
+    """The mean of the known values of each cluster; of all of them where a cluster has none."""
+    # deviations from a central value: sums of large numbers would lose the last digits
+    centre = float(values[known].mean()) if known.any() else 0.0
+    sums = np.bincount(labels[known], weights=values[known] - centre, minlength=count)
+    sizes = np.bincount(labels[known], minlength=count)
+    means: Real = centre + sums / np.maximum(sizes, 1)
+    return means
+
+
+def _medians(codes: Int32, known: NDArray[np.bool_], labels: Int, count: int) -> Int32:
+    overall = int(np.sort(codes[known])[(np.count_nonzero(known) - 1) // 2]) if known.any() else -1
+    medians = np.full(count, overall, dtype=np.int32)
+    order = np.lexsort((codes[known], labels[known]))
+    present, sizes = np.unique(labels[known], return_counts=True)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64) if sizes.size else sizes
+    medians[present] = codes[known][order][starts + (sizes - 1) // 2]
+    return medians

@@ -1,0 +1,112 @@
+"""Distance-based record linkage: how many people an intruder with the original values finds in the masked file.
+
+Every original record is linked to the nearest masked one; where several are equally near, one of them is guessed.
+Pagliuca, Seri, "Some results of individual ranking method on the system of enterprise accounts annual survey", Esprit
+SDC project 1999; Domingo-Ferrer, Torra, "A quantitative comparison of disclosure control methods for microdata", in:
+Confidentiality, disclosure and data access, North-Holland 2001.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.params import require
+from sfumato.core.view import Measure, Score
+from sfumato.data.masked import aligned, as_masked
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import Records
+from sfumato.kernels.linkage import own_is_nearest
+from sfumato.measures.risk.linked import linked_score
+from sfumato.measures.risk.spaces import DISTANCES, Distance, space_of
+
+#: As many subsets of the columns are all tried; beyond, runs of neighbouring columns stand for them.
+_ALL_SUBSETS = 64
+SUBSETS = "average over subsets"
+
+
+@dataclass(frozen=True)
+class DistanceLinkage(Measure):
+    """Share of masked records that the nearest-neighbour rule gives back to their person, ties shared.
+
+    Against an intruder who holds the original values of the columns compared: all of them (`knowledge=None`), those named in
+    `knowledge`, or `"average over subsets"`: one column, two columns, … all of them, the mean over how many are
+    known (up to six columns every combination; beyond, every run of neighbouring columns, cyclically). `distance` is
+    "euclidean" (standardised), "mahalanobis", "gower" or "auto" (Gower as soon as there are categories).
+    Parts: the 95 % interval, and the baseline 1/(masked records) of blind guessing.
+
+    >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
+    >>> DistanceLinkage(columns=("age", "income")).score(people, people).better
+    'lower'
+    """
+
+    distance: Distance = "auto"
+    knowledge: tuple[str, ...] | str | None = None
+    columns: tuple[str, ...] | None = None
+    key: ClassVar[str] = "distance_linkage"
+    masked: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require(self.distance in DISTANCES, f"DistanceLinkage: distance must be one of {', '.join(DISTANCES)}")
+        known = self.knowledge
+        require(
+            known is None or known == SUBSETS or (isinstance(known, tuple) and len(known) > 0 and len(set(known)) == len(known)),
+            f"DistanceLinkage: knowledge is a tuple of different column names, '{SUBSETS}', or nothing for all columns",
+        )
+
+    def score(self, original: Microdata, released: Any) -> Score:
+        """The share; with subsets the parts tell it by how many columns are known."""
+        left, right = aligned(original, as_masked(released, original), self.columns)
+        meaning = "share of people whom the nearest masked record gives away to an intruder with their original values"
+        if self.knowledge == SUBSETS:
+            return self._over_subsets(left, right, meaning)
+        if isinstance(self.knowledge, tuple):
+            missing = [name for name in self.knowledge if name not in left.names]
+            require(not missing, f"DistanceLinkage: knowledge names columns that are not compared: {', '.join(missing)}")
+            left, right = _only(left, self.knowledge), _only(right, self.knowledge)
+        return linked_score(self.key, linkage_credit(left, right, self.distance), right.size, meaning)
+
+    def per_record(self, original: Microdata, released: Any) -> NDArray[np.float64]:
+        """For each masked record the chance that it is linked to its person, all compared columns being known."""
+        left, right = aligned(original, as_masked(released, original), self.columns)
+        return linkage_credit(left, right, self.distance)
+
+    def _over_subsets(self, left: Records, right: Records, meaning: str) -> Score:
+        names = left.names
+        total = np.zeros(left.size)
+        parts, tried = {}, 0
+        for known in range(1, len(names) + 1):
+            chosen = list(_subsets(names, known))
+            credit = np.zeros(left.size)
+            for subset in chosen:
+                credit += linkage_credit(_only(left, subset), _only(right, subset), self.distance)
+            parts[f"{known} known"] = float(credit.mean() / len(chosen))
+            total += credit / len(chosen)
+            tried += len(chosen)
+        return linked_score(self.key, total / len(names), right.size, meaning, {**parts, "subsets": float(tried)})
+
+
+def linkage_credit(original: Records, masked: Records, distance: Distance = "auto") -> NDArray[np.float64]:
+    """Per aligned record the chance of being linked rightly: 1/(masked records tied) where its own is nearest, else 0."""
+    space = space_of(original, masked, distance)
+    return own_is_nearest(space.original, space.released, space.metric)
+
+
+def _subsets(names: tuple[str, ...], known: int) -> Iterator[tuple[str, ...]]:
+    if 2 ** len(names) <= _ALL_SUBSETS:
+        yield from combinations(names, known)
+    elif known == len(names):
+        yield names
+    else:
+        for start in range(len(names)):
+            yield tuple(names[(start + step) % len(names)] for step in range(known))
+
+
+def _only(records: Records, names: tuple[str, ...]) -> Records:
+    by_name = {column.name: column for column in records.columns}
+    return Records(tuple(by_name[name] for name in names), records.size)

@@ -1,0 +1,162 @@
+"""Probabilistic record linkage: columns vote for or against a link by how rarely they agree by chance.
+
+The chances m (agreement of a right pair) and u (of a wrong pair) of every column are found by expectation-maximisation over the
+counts of agreement patterns of all pairs; the weights are log₂(m/u) and log₂((1 − m)/(1 − u)). Fellegi, Sunter, "A theory for
+record linkage", JASA 64(328), 1969; Jaro, "Advances in record-linkage methodology as applied to matching the 1985 census of
+Tampa, Florida", JASA 84(406), 1989.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import InputError
+from sfumato.core.params import require
+from sfumato.core.view import Measure, Score
+from sfumato.data.masked import aligned, as_masked
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import CategoryColumn, NumberColumn, Records
+from sfumato.kernels.agreement import agreement_counts
+from sfumato.kernels.linkage import Metric, own_is_nearest
+from sfumato.measures.risk.linked import linked_score
+
+Real = NDArray[np.float64]
+Codes = NDArray[np.int32]
+
+#: Columns whose patterns are counted together; more columns are cut into blocks of equal size.
+_BLOCK = 10
+_STEPS = 1000
+_STILL = 1e-10
+#: Chances stay this far from 0 and 1, so that no weight is infinite.
+_EDGE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class FellegiSunter:
+    """The fitted model: chances of agreement in right (`m`) and wrong (`u`) pairs, by column."""
+
+    m: Real = field(repr=False)
+    u: Real = field(repr=False)
+
+    @property
+    def agreement(self) -> Real:
+        """What an agreeing column adds."""
+        return np.asarray(np.log2(self.m / self.u), dtype=np.float64)
+
+    @property
+    def disagreement(self) -> Real:
+        """What a disagreeing column adds (negative where it speaks against a link)."""
+        return np.asarray(np.log2((1.0 - self.m) / (1.0 - self.u)), dtype=np.float64)
+
+    @property
+    def costs(self) -> Real:
+        """What a disagreement costs against an agreement; a column that agrees less often in right pairs has no vote."""
+        return np.maximum(self.agreement - self.disagreement, 0.0)
+
+
+@dataclass(frozen=True)
+class ProbabilisticLinkage(Measure):
+    """Share of masked records that the highest total weight gives back to their person, ties shared.
+
+    Categories agree when equal, numbers when both lie in the same of `bins` intervals of equal size in the original
+    (columns with no more different values than that: when nearest to the same of them). A missing value agrees with nothing.
+    Against an intruder who holds the original values of the columns compared and does not know the method. Parts: the 95 %
+    interval, the baseline 1/(masked records), and the weight of each column (agreement against disagreement).
+
+    >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
+    >>> ProbabilisticLinkage(columns=("age", "income")).score(people, people).better
+    'lower'
+    """
+
+    bins: int = 10
+    columns: tuple[str, ...] | None = None
+    key: ClassVar[str] = "probabilistic_linkage"
+    masked: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require(self.bins >= 2, f"ProbabilisticLinkage: bins must be at least 2, not {self.bins}")
+
+    def score(self, original: Microdata, released: Any) -> Score:
+        """The share."""
+        left, right = aligned(original, as_masked(released, original), self.columns)
+        credit, model = probabilistic_credit(left, right, self.bins)
+        parts = {f"weight {name}": float(cost) for name, cost in zip(left.names, model.costs, strict=True)}
+        meaning = "share of people whom the masked record with the highest agreement weight gives away"
+        return linked_score(self.key, credit, right.size, meaning, parts)
+
+    def per_record(self, original: Microdata, released: Any) -> Real:
+        """For each masked record the chance that it is linked to its person."""
+        left, right = aligned(original, as_masked(released, original), self.columns)
+        return probabilistic_credit(left, right, self.bins)[0]
+
+
+def probabilistic_credit(original: Records, masked: Records, bins: int = 10) -> tuple[Real, FellegiSunter]:
+    """Per aligned record the chance of being linked rightly, and the model behind the links."""
+    if not original.size or not masked.size:
+        raise InputError("there are no records to link: the original or the released table is empty")
+    both = [agreement_codes(a, b, bins) for a, b in zip(original.columns, masked.columns, strict=True)]
+    model = fitted([a for a, _ in both], [b for _, b in both])
+    left = np.column_stack([np.where(a < 0, np.nan, a) for a, _ in both])
+    right = np.column_stack([np.where(b < 0, np.nan, b) for _, b in both])
+    voting = model.costs > 0
+    return own_is_nearest(left[:, voting], right[:, voting], Metric.unequal(model.costs[voting])), model
+
+
+def agreement_codes(
+    original: NumberColumn | CategoryColumn, masked: NumberColumn | CategoryColumn, bins: int
+) -> tuple[Codes, Codes]:
+    """Both columns as codes that are equal where the values agree; -1 is missing."""
+    if isinstance(original, CategoryColumn) or isinstance(masked, CategoryColumn):
+        return original.codes, masked.codes  # type: ignore[union-attr]
+    values = np.unique(original.values[original.known])
+    if values.size <= bins:
+        edges = (values[1:] + values[:-1]) / 2.0
+    else:
+        edges = np.unique(np.quantile(original.values[original.known], np.arange(1, bins) / bins))
+    sides = []
+    for column in (original, masked):
+        codes = np.searchsorted(edges, column.values, side="right").astype(np.int32)
+        sides.append(np.where(column.known, codes, np.int32(-1)))
+    return sides[0], sides[1]
+
+
+def fitted(left: list[Codes], right: list[Codes]) -> FellegiSunter:
+    """The model of two files whose columns are codes: every record of the first has one partner in the second."""
+    blocks = ceil(len(left) / _BLOCK)
+    m, u = [], []
+    for block in range(blocks):
+        chosen = range(len(left) * block // blocks, len(left) * (block + 1) // blocks)
+        counts = agreement_counts([left[c] for c in chosen], [right[c] for c in chosen])
+        right_pairs, wrong_pairs = expectation_maximisation(counts, 1.0 / right[0].size)
+        m.append(right_pairs)
+        u.append(wrong_pairs)
+    return FellegiSunter(np.concatenate(m), np.concatenate(u))
+
+
+def expectation_maximisation(counts: NDArray[np.int64], matches: float) -> tuple[Real, Real]:
+    """Chances m and u that make the counts of agreement patterns most likely, for a known share of right pairs."""
+    columns = int(counts.size).bit_length() - 1
+    patterns = (np.arange(counts.size)[:, None] >> np.arange(columns)) & 1
+    seen = counts > 0
+    weights, agree = counts[seen].astype(np.float64), patterns[seen].astype(np.float64)
+    total = weights.sum()
+    u = np.clip(weights @ agree / total, _EDGE, 1.0 - _EDGE)
+    m = np.maximum(u, 0.9)
+    if matches >= 1.0:  # one pair, and it is right
+        return np.clip(weights @ agree / total, _EDGE, 1.0 - _EDGE), u
+    for _ in range(_STEPS):
+        right = np.log(matches) + agree @ np.log(m) + (1.0 - agree) @ np.log1p(-m)
+        wrong = np.log1p(-matches) + agree @ np.log(u) + (1.0 - agree) @ np.log1p(-u)
+        believed = weights / (1.0 + np.exp(np.clip(wrong - right, -700.0, 700.0)))
+        rest = weights - believed
+        before = np.concatenate([m, u])
+        m = np.clip(believed @ agree / max(believed.sum(), 1e-300), _EDGE, 1.0 - _EDGE)
+        u = np.clip(rest @ agree / max(rest.sum(), 1e-300), _EDGE, 1.0 - _EDGE)
+        if np.abs(np.concatenate([m, u]) - before).max() < _STILL:
+            break
+    return m, u

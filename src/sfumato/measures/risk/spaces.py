@@ -1,0 +1,143 @@
+"""The space in which an intruder compares records: both files as matrices, and how their coordinates differ.
+
+Euclidean: every column scaled by the original's deviation. Mahalanobis: correlated columns count once (whitened by the
+original's covariance). Gower: numbers by their range, categories equal or not; it takes any mixture. A value that is missing on
+either side differs by what two records drawn at random differ by on average, so it speaks neither for nor against a link.
+Gower, "A general coefficient of similarity and some of its properties", Biometrics 27(4), 1971; Mahalanobis, "On the
+generalized distance in statistics", Proceedings of the National Institute of Sciences of India 2, 1936.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import InputError, Unsupported
+from sfumato.data.records import CategoryColumn, NumberColumn, Records
+from sfumato.kernels.linkage import Metric
+from sfumato.kernels.linkage_tree import ABSOLUTE, CATEGORY, SQUARED
+
+Real = NDArray[np.float64]
+
+#: `auto` is Euclidean for numbers and Gower as soon as there is a category.
+Distance = Literal["auto", "euclidean", "mahalanobis", "gower"]
+DISTANCES = ("auto", "euclidean", "mahalanobis", "gower")
+
+#: What two independent values of a column scaled to deviation 1 differ by on average, squared.
+_NEUTRAL_SQUARE = 2.0
+#: Columns are a combination of each other when a correlation matrix has an eigenvalue below this.
+_SINGULAR = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Original and released records as points; a column that is constant in the original tells nothing and has no coordinate."""
+
+    original: Real = field(repr=False)
+    released: Real = field(repr=False)
+    metric: Metric = field(repr=False)
+    distance: str
+
+
+def space_of(original: Records, released: Records, distance: Distance = "auto") -> Space:
+    """Both files in one space; scales come from the original, which the intruder holds."""
+    if not original.size or not released.size:
+        raise InputError("there are no records to link: the original or the released table is empty")
+    if distance == "auto":
+        distance = "gower" if any(column.kind == "category" for column in original.columns) else "euclidean"
+    if distance == "mahalanobis":
+        return _whitened(original, released)
+    left, right, kinds, costs, neutral = [], [], [], [], []
+    for ours, theirs in zip(original.columns, released.columns, strict=True):
+        a, b = _numbers(ours), _numbers(theirs)
+        if isinstance(ours, CategoryColumn) and not ours.ordered:
+            apart = _unequal_share(a)
+            if apart == 0.0:
+                continue
+            kinds.append(CATEGORY)
+            # in the Euclidean space two random categories differ by as much as two random numbers
+            costs.append(1.0 if distance == "gower" else _NEUTRAL_SQUARE / apart)
+            neutral.append(apart if distance == "gower" else _NEUTRAL_SQUARE)
+        else:
+            centre, scale = _centre_and_scale(a, distance)
+            if scale == 0.0:
+                continue
+            a, b = (a - centre) / scale, (b - centre) / scale
+            kinds.append(ABSOLUTE if distance == "gower" else SQUARED)
+            costs.append(1.0)
+            neutral.append(_mean_difference(a) if distance == "gower" else _NEUTRAL_SQUARE)
+        left.append(a)
+        right.append(b)
+    metric = Metric(np.array(kinds, dtype=np.int64), np.array(costs), np.array(neutral), root=distance == "euclidean")
+    return Space(_side_by_side(left, original.size), _side_by_side(right, released.size), metric, distance)
+
+
+def _whitened(original: Records, released: Records) -> Space:
+    if any(isinstance(column, CategoryColumn) and not column.ordered for column in original.columns):
+        raise Unsupported("the Mahalanobis distance is about numbers, and there are categories: use distance='gower'")
+    left, right = [], []
+    for ours, theirs in zip(original.columns, released.columns, strict=True):
+        a, b = _numbers(ours), _numbers(theirs)
+        centre, scale = _centre_and_scale(a, "euclidean")
+        if scale == 0.0:
+            raise Unsupported(
+                f"the Mahalanobis distance needs columns that vary, and '{ours.name}' is constant: leave it out with columns="
+            )
+        # a missing value stands at the mean, where it adds nothing to any covariance
+        left.append(np.nan_to_num((a - centre) / scale, nan=0.0))
+        right.append(np.nan_to_num((b - centre) / scale, nan=0.0))
+    a, b = _side_by_side(left, original.size), _side_by_side(right, released.size)
+    correlation = a.T @ a / original.size
+    values, vectors = np.linalg.eigh(correlation)
+    if values[0] < _SINGULAR * values[-1]:
+        raise Unsupported(
+            "the Mahalanobis distance needs a covariance that can be inverted, and here a column is a combination of others (or there "
+            "are fewer records than columns): leave columns out with columns=, or use distance='euclidean'"
+        )
+    whiten = vectors / np.sqrt(values)
+    return Space(a @ whiten, b @ whiten, Metric.euclidean(a.shape[1]), "mahalanobis")
+
+
+def _numbers(column: NumberColumn | CategoryColumn) -> Real:
+    if isinstance(column, NumberColumn):
+        return column.values
+    return np.where(column.codes >= 0, column.codes, np.nan).astype(np.float64)
+
+
+def _centre_and_scale(values: Real, distance: str) -> tuple[float, float]:
+    known = values[~np.isnan(values)]
+    if not known.size:
+        return 0.0, 0.0
+    low, high = float(known.min()), float(known.max())
+    if low == high:
+        return 0.0, 0.0
+    if distance == "gower":
+        return low, high - low
+    # scaled by the range first, so that no square overflows
+    return float(known.mean()), float(np.std((known - low) / (high - low)) * (high - low))
+
+
+def _mean_difference(scaled: Real) -> float:
+    """The mean absolute difference of two values drawn independently."""
+    known = np.sort(scaled[~np.isnan(scaled)])
+    ranks = 2.0 * np.arange(known.size) - known.size + 1.0
+    return float(2.0 * (ranks @ known) / known.size**2)
+
+
+def _unequal_share(codes: Real) -> float:
+    """How often two categories drawn independently are different."""
+    known = codes[~np.isnan(codes)].astype(np.int64)
+    if not known.size:
+        return 0.0
+    shares = np.bincount(known) / known.size
+    return float(1.0 - shares @ shares) if np.count_nonzero(shares) > 1 else 0.0
+
+
+def _side_by_side(columns: list[Real], rows: int) -> Real:
+    matrix = np.empty((rows, len(columns)))
+    for position, column in enumerate(columns):
+        matrix[:, position] = column
+    return matrix

@@ -1,0 +1,50 @@
+"""Random records for linkage: few different values, so that ties, duplicates and missing values are common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from sfumato.kernels.linkage_tree import grow_tree
+
+_COARSE = st.sampled_from([0.0, 1.0, 2.0, 3.0, 0.5, float("nan")])
+_FINE = st.floats(-3, 3, width=32)
+
+
+@st.composite
+def files(draw: DrawFn, rows: int = 40) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Queries, points, kinds, costs and neutral terms."""
+    width = draw(st.integers(0, 4))
+    values = draw(st.sampled_from([_COARSE, _FINE, st.one_of(_COARSE, _FINE)]))
+    count, asked = draw(st.integers(0, rows)), draw(st.integers(0, 8))
+    numbers = draw(st.lists(values, min_size=(count + asked) * width, max_size=(count + asked) * width))
+    both = np.array(numbers, dtype=np.float64).reshape(count + asked, width)
+    kinds = np.array(draw(st.lists(st.integers(0, 2), min_size=width, max_size=width)), dtype=np.int64)
+    costs = np.array(draw(st.lists(st.sampled_from([1.0, 0.5]), min_size=width, max_size=width)))
+    neutral = np.array(draw(st.lists(st.sampled_from([0.0, 0.3, 2.0]), min_size=width, max_size=width)))
+    return both[:asked], both[asked:].copy(), kinds, costs, neutral
+
+
+@st.composite
+def grown(draw: DrawFn) -> tuple[Any, ...]:
+    _, points, kinds, _, _ = draw(files())
+    return points, kinds, draw(st.sampled_from([1, 2, 5, 64]))
+
+
+@st.composite
+def ranked(draw: DrawFn) -> tuple[Any, ...]:
+    queries, points, kinds, costs, neutral = draw(files())
+    nodes = grow_tree.twin(points, kinds, draw(st.sampled_from([1, 3, 64])))
+    limits = draw(st.lists(st.one_of(st.sampled_from([0.0, 1.0, 1.3, 2.0]), _FINE.map(abs)), min_size=8, max_size=8))
+    held = np.ascontiguousarray(points[nodes[0]].T)
+    return queries, np.array(limits[: len(queries)]), 1e-9, held, nodes, kinds, costs, neutral
+
+
+@st.composite
+def sought(draw: DrawFn) -> tuple[Any, ...]:
+    queries, points, kinds, costs, neutral = draw(files())
+    nodes = grow_tree.twin(points, kinds, draw(st.sampled_from([1, 3, 64])))
+    return queries, draw(st.integers(1, 4)), np.ascontiguousarray(points[nodes[0]].T), nodes, kinds, costs, neutral

@@ -1,0 +1,191 @@
+"""Comparing masks: the same numbers however they are computed, a front that is one, reasons that are true."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.core.errors import Cancelled, InputError, ParameterError, SfumatoError
+from sfumato.data.schema import Column, Schema
+from sfumato.masking.base import Change, Kept, Mask
+from sfumato.workflow import comparison_jobs
+from sfumato.workflow.comparison_grid import expanded, label_of
+from tests.workflow.test_mask import SCHEMA, table
+
+METHODS = ["Mdav(k=[3, 10])", "RankSwapping, p=[2, 20]", sf.AdditiveNoise(0.1), {"name": "MultiplicativeNoise", "alpha": 10}]
+
+
+@pytest.fixture(scope="module")
+def people() -> sf.Microdata:
+    return sf.read(table(200), SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def found(people: sf.Microdata) -> Iterator[Any]:
+    yield sf.compare(people, METHODS, cache=False, workers=1)
+
+
+def test_lists_are_tried_one_by_one_and_lists_by_nature_are_not() -> None:
+    masks = expanded([*METHODS, {"name": "Mdav", "k": [3, 4], "columns": ["height", "wage"]}])
+    labels = [label_of(mask) for mask in masks]
+    assert labels[:2] == ["Mdav(k=3)", "Mdav(k=10)"] and len(labels) == 8
+    assert masks[-1].columns == ("height", "wage")
+
+
+def test_faults_of_all_methods_are_told_at_once() -> None:
+    with pytest.raises(ParameterError) as refusal:
+        expanded(["Mdaw(k=3)", "Mdav(k=0)", "Mdav(kk=3)", "Lattice", 5])
+    assert str(refusal.value).count("method ") == 5
+
+
+def test_every_point_is_what_the_measures_say(people: sf.Microdata, found: Any) -> None:
+    assert [point.label for point in found.points][:2] == ["Mdav(k=3)", "Mdav(k=10)"]
+    from sfumato.workflow import named
+
+    masked = sf.Mdav(3).apply(people, seed="compare/0").result
+    point = found.points[0]
+    assert point.risk == pytest.approx(named.measure("disclosure_risk").score(people, masked).value)
+    assert point.loss == pytest.approx(named.measure("information_loss").score(people, masked).value)
+
+
+def test_the_original_loses_nothing_and_is_found(found: Any) -> None:
+    assert found.original.loss == 0.0 and found.original.risk > 0.9
+
+
+def test_the_front_is_what_nobody_betters(found: Any) -> None:
+    for point in found.measured:
+        bettered = any(
+            other.risk <= point.risk and other.loss <= point.loss and (other.risk, other.loss) != (point.risk, point.loss)
+            for other in found.measured
+        )
+        assert (point in found.front) == (not bettered)
+    assert found.recommended.balance == min(point.balance for point in found.front)
+
+
+def test_processes_and_this_process_find_the_same(people: sf.Microdata, found: Any) -> None:
+    apart = sf.compare(people, METHODS, cache=False, workers=2)
+    assert [(point.risk, point.loss) for point in apart.points] == [(point.risk, point.loss) for point in found.points]
+
+
+def test_what_was_measured_is_not_measured_again(people: sf.Microdata, found: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    seen: list[str] = []
+    real = comparison_jobs.evaluate
+
+    def counted(data: Any, job: Any, measures: Any) -> Any:
+        seen.append(label_of(job.mask))
+        if len(seen) == 4:
+            raise Cancelled("stopped")
+        return real(data, job, measures)
+
+    monkeypatch.setattr(comparison_jobs, "evaluate", counted)
+    with pytest.raises(Cancelled):
+        sf.compare(people, METHODS, cache=tmp_path, workers=1)
+    assert len(list(tmp_path.glob("*.json"))) == 3
+    again = sf.compare(people, METHODS, cache=tmp_path, workers=1)
+    assert len(seen) == 4 + 3
+    assert [(point.risk, point.loss) for point in again.points] == [(point.risk, point.loss) for point in found.points]
+    sf.compare(people, METHODS, cache=tmp_path, workers=1)
+    assert len(seen) == 7
+    sf.compare(sf.read(table(199), SCHEMA), ["Mdav(k=3)"], cache=tmp_path, workers=1)
+    assert len(seen) == 8  # other data
+
+
+def test_the_cache_holds_scores_and_no_record(people: sf.Microdata, tmp_path: Path) -> None:
+    sf.compare(people, ["Mdav(k=3)", "AdditiveNoise(k=0.1)"], cache=tmp_path, workers=1)
+    for file in tmp_path.glob("*.json"):
+        content = file.read_text()
+        assert set(json.loads(content)) >= {"risk", "loss"}
+        assert "person" not in content
+    next(tmp_path.glob("*.json")).write_text("damaged")
+    assert len(sf.compare(people, ["Mdav(k=3)", "AdditiveNoise(k=0.1)"], cache=tmp_path, workers=1).measured) == 2
+
+
+def test_a_method_that_fits_no_column_is_refused_and_the_others_go_on(people: sf.Microdata) -> None:
+    found = sf.compare(people, ["Pram(stay=0.8)", "Mdav(k=5)", "Mdav(k=500)"], cache=False)
+    refused = {point.label: point.refused for point in found.points if point.refused}
+    assert set(refused) == {"Pram(stay=0.8)", "Mdav(k=500)"}
+    assert found.recommended.label == "Mdav(k=5)"
+    assert "refused" in "\n".join(found.table())
+
+
+def test_columns_a_method_cannot_change_are_named_and_still_used_against_it() -> None:
+    rows = table(200).append_column("town", pa.array(["a", "b", "c", "d"] * 50))
+    schema = SCHEMA.replace(columns={**SCHEMA.columns, "town": Column(role="quasi", type="string")})
+    found = sf.compare(sf.read(rows, schema), ["AdditiveNoise(k=0.5)", "Mdav(k=5)"], cache=False)
+    assert found.points[0].left == ("town",) and found.points[1].left == ()
+    assert "leaves 'town'" in "\n".join(found.table())
+
+
+def test_limits_steer_the_recommendation(people: sf.Microdata, found: Any) -> None:
+    strict = dataclasses.replace(found, most_risk=found.front[0].risk)
+    assert strict.recommended is found.front[0]
+    none = dataclasses.replace(found, most_risk=0.0, most_loss=0.0)
+    assert none.recommended is None and "None of them" in " ".join(none.reasons)
+
+
+def test_the_map_is_one_page_that_fetches_nothing(found: Any, tmp_path: Path) -> None:
+    page = found.map(tmp_path / "map.html").read_text()
+    assert "default-src 'none'" in page and "<script" not in page and "http://" not in page.replace("http://www.w3.org", "")
+    for point in found.points:
+        assert page.count(point.label) >= 2  # in the figure's tooltip and in the table
+    svg = found.map(tmp_path / "map.svg").read_text()
+    titles = [node.text or "" for node in ElementTree.fromstring(svg).iter() if node.tag.endswith("title")]
+    for point in found.points:
+        assert any(text.startswith(f"{point.label}: risk") for text in titles)
+    with pytest.raises(ParameterError, match=r"\.html or \.svg"):
+        found.map(tmp_path / "map.pdf")
+
+
+def test_runs_are_averaged(people: sf.Microdata) -> None:
+    found = sf.compare(people, [sf.AdditiveNoise(0.5)], runs=3, cache=False)
+    [point] = found.points
+    assert point.runs == 3 and point.spread[0] > 0
+    single = [sf.compare(people, [sf.AdditiveNoise(0.5)], cache=False).points[0].risk]
+    assert point.risk != single[0]
+
+
+def test_a_mask_of_ones_own_is_compared_too(people: sf.Microdata) -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Flat(Mask):
+        def change(self, records: Any, draws: Any, context: Any) -> Change:
+            return Change({column.name: np.full(records.size, column.values.mean()) for column in records.numbers})
+
+        def keeps(self) -> tuple[Kept, ...]:
+            return (Kept("mean", exactly=True),)
+
+    found = sf.compare(people, [Flat(), sf.Mdav(3), sf.Mdav(5), sf.Mdav(7)], cache=False, workers=2)
+    assert [point.label for point in found.measured] == ["Flat()", "Mdav(k=3)", "Mdav(k=5)", "Mdav(k=7)"]
+    assert found.points[0].risk < found.points[1].risk
+
+
+def test_requests_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(InputError, match="quasi"):
+        sf.compare(table(50), ["Mdav(k=3)"], cache=False)
+    with pytest.raises(InputError, match="no records"):
+        sf.compare(sf.read(table(0), SCHEMA), ["Mdav(k=3)"], cache=False)
+    with pytest.raises(ParameterError, match="runs"):
+        sf.compare(sf.read(table(50), SCHEMA), ["Mdav(k=3)"], runs=0, cache=False)
+    with pytest.raises(ParameterError, match="does not measure masked tables"):
+        sf.compare(sf.read(table(50), SCHEMA), ["Mdav(k=3)"], risk="prosecutor_risk", cache=False)
+
+
+def test_a_worker_that_dies_is_an_error_and_not_a_hang(people: sf.Microdata, monkeypatch: Any) -> None:
+    monkeypatch.setattr(comparison_jobs.sys, "executable", "/bin/false")
+    with pytest.raises(SfumatoError, match="ended too early"):
+        sf.compare(people, METHODS, cache=False, workers=2)
+
+
+def test_the_usual_methods_fit_the_columns() -> None:
+    words = Schema(dataset="w", columns={"town": Column(role="quasi", type="string"), "x": Column(role="plain")})
+    rows = pa.table({"town": ["a", "b", "c", "d"] * 30, "x": list(range(120))})
+    found = sf.compare(sf.read(rows, words), cache=False)
+    assert {str(point.method["name"]) for point in found.measured} == {"Mdav", "Pram"}
