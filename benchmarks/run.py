@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Case]:
     """The cases asked for; those of a group whose data are missing are skipped, and that is said."""
-    from benchmarks import large, measuring, noise, queries, searches, sessions, starting, synthesis
+    from benchmarks import large, measuring, noise, queries, searches, sessions, starting, swapping, synthesis
 
     groups: list[Callable[[], Iterator[Case]]] = [
         starting.cases,
@@ -58,6 +58,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         queries.cases,
         noise.cases,
         synthesis.cases,
+        swapping.cases,
         lambda: sessions.cases(folder),
         lambda: large.cases(folder),
     ]

@@ -62,13 +62,17 @@ _TABLE: dict[str, str] = {
     # masks
     "AdditiveNoise": "sfumato.masking.additive_noise",
     "BucketRankSwapping": "sfumato.masking.bucket_rank_swapping",
+    "Cbfs": "sfumato.masking.cbfs",
     "Combined": "sfumato.masking.combined",
+    "Condensation": "sfumato.masking.condensation",
     "CorrelatedNoise": "sfumato.masking.correlated_noise",
     "DistributionRankSwapping": "sfumato.masking.distribution_rank_swapping",
     "GaussianCopula": "sfumato.masking.gaussian_copula",
     "Generalisation": "sfumato.masking.generalisation",
     "Ipso": "sfumato.masking.ipso",
+    "Mdav": "sfumato.masking.mdav",
     "MultiplicativeNoise": "sfumato.masking.multiplicative_noise",
+    "OptimalUnivariate": "sfumato.masking.optimal_univariate",
     "PartiallySynthetic": "sfumato.masking.partially_synthetic",
     "Pram": "sfumato.masking.pram",
     "RankSwapping": "sfumato.masking.rank_swapping",
@@ -80,6 +84,7 @@ _TABLE: dict[str, str] = {
     "Shuffling": "sfumato.masking.shuffling",
     "TermGeneralisation": "sfumato.masking.term_generalisation",
     "TopBottomCoding": "sfumato.masking.top_bottom_coding",
+    "VMdav": "sfumato.masking.v_mdav",
 }
 
 _ROOMS = (
@@ -131,13 +136,17 @@ if TYPE_CHECKING:
     from sfumato.ledger.ledger import Ledger as Ledger
     from sfumato.masking.additive_noise import AdditiveNoise as AdditiveNoise
     from sfumato.masking.bucket_rank_swapping import BucketRankSwapping as BucketRankSwapping
+    from sfumato.masking.cbfs import Cbfs as Cbfs
     from sfumato.masking.combined import Combined as Combined
+    from sfumato.masking.condensation import Condensation as Condensation
     from sfumato.masking.correlated_noise import CorrelatedNoise as CorrelatedNoise
     from sfumato.masking.distribution_rank_swapping import DistributionRankSwapping as DistributionRankSwapping
     from sfumato.masking.gaussian_copula import GaussianCopula as GaussianCopula
     from sfumato.masking.generalisation import Generalisation as Generalisation
     from sfumato.masking.ipso import Ipso as Ipso
+    from sfumato.masking.mdav import Mdav as Mdav
     from sfumato.masking.multiplicative_noise import MultiplicativeNoise as MultiplicativeNoise
+    from sfumato.masking.optimal_univariate import OptimalUnivariate as OptimalUnivariate
     from sfumato.masking.partially_synthetic import PartiallySynthetic as PartiallySynthetic
     from sfumato.masking.pram import Pram as Pram
     from sfumato.masking.rank_swapping import RankSwapping as RankSwapping
@@ -149,6 +158,7 @@ if TYPE_CHECKING:
     from sfumato.masking.shuffling import Shuffling as Shuffling
     from sfumato.masking.term_generalisation import TermGeneralisation as TermGeneralisation
     from sfumato.masking.top_bottom_coding import TopBottomCoding as TopBottomCoding
+    from sfumato.masking.v_mdav import VMdav as VMdav
     from sfumato.workflow.check import check as check
     from sfumato.workflow.compare import compare as compare
     from sfumato.workflow.inspect import inspect as inspect

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -90,6 +91,32 @@ def test_a_model_of_another_kind_is_attacked_with_a_shadow_of_scikit_learn() -> 
         assert MembershipInModels(method, seed=3).run(View(Foreign(), None), known).success > 0.55
     with pytest.raises(InputError, match="estimator"):
         MembershipInModels(seed=3).run(View(Foreign(), None), ModelKnowledge(MEMBERS, OTHERS, SHADOW))
+
+
+class Contrary(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Surer of the members with one label and less sure of those with the other, so that only a judge per label sees it."""
+
+    def fit(self, features: Any, labels: Any) -> Contrary:
+        self.classes_ = np.array(["no", "yes"])
+        self.seen_ = {row.tobytes() for row in np.asarray(features)}
+        self.labels_ = {row.tobytes(): label for row, label in zip(ALL.features, ALL.labels, strict=True)}
+        return self
+
+    def predict_proba(self, features: Any) -> Any:
+        rows = [row.tobytes() for row in np.asarray(features)]
+        sure = [0.9 if (row in self.seen_) == (self.labels_[row] == "yes") else 0.6 for row in rows]
+        return np.array([[1 - s, s] if self.labels_[row] == "yes" else [s, 1 - s] for s, row in zip(sure, rows, strict=True)])
+
+
+ALL = Labelled(
+    np.vstack([MEMBERS.features, OTHERS.features, SHADOW.features]),
+    np.concatenate([MEMBERS.labels, OTHERS.labels, SHADOW.labels]),
+)
+
+
+def test_each_label_has_its_own_judge() -> None:
+    assert attacked(Contrary(), "shadow").success == 1.0
+    assert attacked(Contrary(), "loss").success < 0.8
 
 
 def test_a_seed_repeats_the_attack() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from tests.kernels import linkage_inputs, swapping_inputs
+from tests.kernels import linkage_inputs, microaggregation_inputs, swapping_inputs
 
 COUNTS = st.one_of(
     st.integers(0, 4),
@@ -216,15 +216,22 @@ INPUTS: dict[str, Callable[[], SearchStrategy[tuple[Any, ...]]]] = {
     "entropy": entropy,
     "failing_classes": failing_classes,
     "farthest": nearest,
+    "farthest_in_blocks": microaggregation_inputs.farthest,
+    "farthest_in_shell": microaggregation_inputs.shell,
     "group_keys": group_keys,
     "grow_tree": linkage_inputs.grown,
+    "mixed_distances": microaggregation_inputs.mixed,
+    "nearest_in_blocks": microaggregation_inputs.nearest,
+    "optimal_groups": microaggregation_inputs.ascending,
     "ordered_closeness": ordered_closeness,
     "rank_within": linkage_inputs.ranked,
     "recursive": recursive,
+    "remove_from_blocks": microaggregation_inputs.removed,
     "roll_up": roll_up,
     "rows_by_unit": units,
     "shares_outside": shares_outside,
     "small_classes": small_classes,
+    "spatial_order": microaggregation_inputs.order,
     "stable_order": swapping_inputs.values,
     "too_few": too_few,
     "window_partners": swapping_inputs.window,
@@ -238,4 +245,6 @@ def comparable(name: str, result: Any) -> list[Any]:
         order = np.argsort(keys)
         return [keys[order].tolist(), sums[order].tolist()]
     parts = result if isinstance(result, tuple) else (result,)
+    if name == "remove_from_blocks":  # no bound where nothing lives
+        parts = tuple(np.nan_to_num(part, nan=-99.0) for part in parts)
     return [part.ravel().tolist() if isinstance(part, np.ndarray) else part for part in parts]

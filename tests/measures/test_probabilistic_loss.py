@@ -137,7 +137,7 @@ RELATED = 0.5 * SKEWED + np.random.default_rng(4).normal(0, 2, 1000)
 DRAWS = 4000
 
 
-def bootstrap(statistic: Callable[[np.ndarray], np.ndarray | float]) -> np.ndarray:  # type: ignore[type-arg]
+def bootstrap(statistic: Callable[[np.ndarray], np.ndarray | float]) -> np.ndarray:
     """Variance of the statistic over samples drawn from the sample; its own relative error is about √(2/4000) = 2.2 %."""
     draw = np.random.default_rng(5)
     found = np.array([statistic(draw.integers(0, SKEWED.size, SKEWED.size)) for _ in range(DRAWS)])

@@ -108,7 +108,7 @@ def test_dependent_and_constant_columns_count_once() -> None:
 def test_parameters_out_of_range_are_refused() -> None:
     for wrong in ({"model": "forest"}, {"resamples": 1}, {"sample": 5}):
         with pytest.raises(ParameterError, match="PropensityScore"):
-            PropensityScore(**wrong)  # type: ignore[arg-type]
+            PropensityScore(**wrong)
     wide = microdata({f"x{i}": np.arange(9.0) for i in range(41)})
     with pytest.raises(Unsupported, match="more than 40 features"):
         PropensityScore(interactions=True).score(wide, wide)

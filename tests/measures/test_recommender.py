@@ -35,8 +35,8 @@ def plain_rounds(
     values: list[float],
     start: np.ndarray,
     rounds: int,
-    penalty: float,  # type: ignore[type-arg]
-) -> np.ndarray:  # type: ignore[type-arg]
+    penalty: float,
+) -> np.ndarray:
     """The same alternation, one user and one item at a time by least squares on stacked equations."""
     mean = sum(values) / len(values)
     width = start.shape[1]
@@ -122,7 +122,7 @@ def test_what_cannot_be_recommended_from_is_refused() -> None:
     table = ratings(10, 10)
     for wrong in ({"factors": 0}, {"rounds": 0}, {"penalty": 0.0}, {"held_out": 1.0}, {"user": "item"}):
         with pytest.raises(ParameterError, match="RecommenderLoss"):
-            RecommenderLoss(**wrong)  # type: ignore[arg-type]
+            RecommenderLoss(**wrong)
     with pytest.raises(MissingColumn, match="'stars'"):
         RecommenderLoss(rating="stars").score(table, table)
     with pytest.raises(Unsupported, match="'rating' has missing values"):

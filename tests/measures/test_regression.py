@@ -137,4 +137,4 @@ def test_what_has_no_model_is_refused() -> None:
         RegressionLoss("w").score(data, data)
     for wrong in ({"level": 1.0}, {"predictors": ("y",)}, {"predictors": ()}):
         with pytest.raises(ParameterError, match="RegressionLoss"):
-            RegressionLoss("y", **wrong)  # type: ignore[arg-type]
+            RegressionLoss("y", **wrong)

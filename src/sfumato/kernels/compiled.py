@@ -25,6 +25,7 @@ _MODULES = (
     "class_checks",
     "grouping",
     "learned_distance",
+    "likely_records",
     "linkage_tree",
     "microaggregation_blocks",
     "microaggregation_mixed",
@@ -32,6 +33,7 @@ _MODULES = (
     "microaggregation_univariate",
     "nearest",
     "rank_swapping",
+    "rank_windows",
     "rollup",
     "transitions",
 )

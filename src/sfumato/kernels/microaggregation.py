@@ -58,7 +58,8 @@ def v_mdav(space: Space, k: int, gamma: float, progress: Progress = silent) -> I
     """MDAV with clusters of k to 2k - 1 records: a cluster around the record farthest from the centroid of all grows by its
     nearest neighbour as long as that lies nearer than gamma times the neighbour's own distance to the others.
 
-    The fewer than k records that are left join the clusters with the nearest centroid; a cluster that comes to 2k records is cut in two.
+    The fewer than k records that are left join the clusters with the nearest centroid; a cluster that comes to 2k records is
+    cut in two.
     """
     left, made = space.unassigned(), Clusters(space.size, progress)
     whole = space.centres(np.zeros(space.size, dtype=np.int64), 1)

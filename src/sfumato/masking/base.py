@@ -89,11 +89,9 @@ class Mask(ABC):
         """Mask the data; with a `seed` the same data give the same result on every run."""
         require(randomness is None or seed is None, "pass randomness or a seed, not both")
         people = microdata(data)
-        names = chosen_columns(self, people)
         table = people.table()
-        records = Records.of(table, people.schema, names)
-        check_columns(self, records)
-        groups = strata_of(table, self.strata, names)
+        records = self.checked_records(people, table)
+        groups = strata_of(table, self.strata, records.names)
         parts = [records] if len(groups) == 1 else [records.take(rows) for rows in groups]
         for part in parts:
             self.check(part, people)
@@ -104,6 +102,16 @@ class Mask(ABC):
             changes.append(self.change(part, draws, Context(people, table, rows, progress)))
         progress("masking", len(groups), len(groups))
         return self._outcome(people, table, records, groups, changes)
+
+    def checked_records(self, people: Microdata, table: pa.Table) -> Records:
+        """The columns to mask as arrays, refused where the method cannot mask them."""
+        records = self.records(people, table)
+        check_columns(self, records)
+        return records
+
+    def records(self, people: Microdata, table: pa.Table) -> Records:
+        """The columns to mask as arrays."""
+        return Records.of(table, people.schema, chosen_columns(self, people))
 
     def check(self, records: Records, people: Microdata) -> None:  # noqa: B027 (a mask without such parameters checks nothing)
         """Refuse parameters that the records of a stratum cannot have (k above their number…), before anything is changed."""

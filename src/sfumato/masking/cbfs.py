@@ -58,11 +58,11 @@ class Cbfs(Microaggregation):
             named: Any = self.sensitive  # one name alone, or a list from a recipe
             object.__setattr__(self, "sensitive", (named,) if isinstance(named, str) else tuple(named))
         require(self.p is None or self.l is None, "Cbfs: give p (p-sensitive) or l (l-diverse), not both")
-        require(self.diversity in ("distinct", "entropy", "recursive"), 'Cbfs: diversity is "distinct", "entropy" or
-        "recursive"') require(self.p is None or _whole(self.p), "Cbfs: p must be a whole number of at least 2")
-        require(self.l is None or (math.isfinite(self.l) and self.l > 1), "Cbfs: l must be a number above 1") require(
-            self.l is None or self.diversity == "entropy" or _whole(self.l), f"Cbfs: {self.diversity} l must be a whole number"
-        )
+        require(self.diversity in ("distinct", "entropy", "recursive"), "Cbfs: diversity is distinct, entropy or recursive")
+        require(self.p is None or _whole(self.p), "Cbfs: p must be a whole number of at least 2")
+        require(self.l is None or (math.isfinite(self.l) and self.l > 1), "Cbfs: l must be a number above 1")
+        counted = self.l is None or self.diversity == "entropy" or _whole(self.l)
+        require(counted, "Cbfs: distinct and recursive l must be a whole number")
         recursive = self.l is not None and self.diversity == "recursive"
         require((self.c is not None) == recursive, 'Cbfs: c belongs to l with diversity="recursive", which needs it')
         require(self.c is None or (math.isfinite(self.c) and self.c > 0), "Cbfs: c must be above 0")

@@ -67,16 +67,11 @@ class Combined(Mask):
         return Outcome(masked, (), self.described(), {"steps": [dict(outcome.details) for outcome in outcomes]})
 
     def _check_part(self, mask: Mask, people: Microdata) -> None:
-        from sfumato.masking.columns import check_columns, chosen_columns
-
         if isinstance(mask, Combined):
             for part in mask.masks:
                 self._check_part(part, people)
             return
-        names = chosen_columns(mask, people)
-        records = Records.of(people.table().select(list(names)), people.schema, names)
-        check_columns(mask, records)
-        mask.check(records, people)
+        mask.check(mask.checked_records(people, people.table()), people)
 
     def change(self, records: Records, draws: Draws, context: Context) -> Change:
         """Not used: each part changes its own columns."""

@@ -31,10 +31,10 @@ _UNPROTECTED = "k = 1: every group is one record, which is reproduced as it is; 
 class Condensation(Mask):
     """Draw each record anew from the mean and covariance of a group of `k` similar ones (by MDAV on standardised numbers).
 
-    Only counts, sums and sums of products of at least k records are used, so that no single value is published. On average means and
-    covariances are kept, overall and within groups; the shape within a group is not. With `k = 1` groups are single records, which
-    come out as they went in: allowed, for comparison, and said in the published notice. A missing cell counts as the mean
-    of its group's known values, and is drawn like any other.
+    Only counts, sums and sums of products of at least k records are used, so that no single value is published. On average
+    means and covariances are kept, overall and within groups; the shape within a group is not. With `k = 1` groups are
+    single records, which come out as they went in: allowed, for comparison, and said in the published notice. A missing cell
+    counts as the mean of its group's known values, and is drawn like any other.
 
     >>> import pyarrow as pa
     >>> import sfumato as sf

@@ -71,8 +71,8 @@ class CorrelatedNoise(Mask):
             complete = values[np.all(~np.isnan(values), axis=1)]
             if complete.shape[0] <= 2 * len(columns):
                 raise Unsupported(
-                    f"{name}: noise with exact moments in {len(columns)} columns needs more than {2 * len(columns)} records without "
-                    f'missing values (in each stratum), and there are {complete.shape[0]}; use moments="free" or coarser strata'
+                    f"{name}: noise with exact moments in {len(columns)} columns needs more than {2 * len(columns)} records "
+                    f'without missing values (in each stratum), not {len(complete)}; take moments="free" or larger strata'
                 )
             _refuse_singular(name, pairwise_covariance(complete), columns)
         refuse_rounded_back(name, self._unchanged(columns))

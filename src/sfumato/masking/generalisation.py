@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.core.errors import ParameterError, Unsupported, all_at_once
-from sfumato.core.params import parameters, require
+from sfumato.core.params import require
 from sfumato.data import hierarchy_builders
 from sfumato.data.column_types import CodedText
 from sfumato.data.hierarchy import ROOT, Hierarchy
@@ -37,8 +37,8 @@ class Generalisation(Mask):
     `fewer_than` those in `columns` too.
 
     Masked columns become text; missing values stay missing. Hierarchies come from the schema; a column without one is flat,
-    with `*` as level 1. Nothing is random and nothing false. The release tells levels and how many values were suppressed,
-    not which; somebody who knows the domain sees which values are missing from it.
+    with `*` as level 1. Nothing is random and nothing false. The release tells all this, the values in
+    `suppress` among it (who knows the domain sees which are missing anyway); `fewer_than` names none.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
@@ -60,6 +60,7 @@ class Generalisation(Mask):
         )
         listed = isinstance(self.suppress, Mapping) and not any(isinstance(values, str) for values in self.suppress.values())
         require(listed, "Generalisation: suppress gives each column a list of values")
+        object.__setattr__(self, "suppress", {name: tuple(values) for name, values in self.suppress.items()})
         require(
             self.fewer_than is None or (_whole(self.fewer_than) and self.fewer_than >= 2),
             "Generalisation: fewer_than is a whole number from 2",
@@ -115,13 +116,6 @@ class Generalisation(Mask):
     def keeps(self) -> tuple[Kept, ...]:
         """Nothing that numbers could state: what is shown is true, with less detail."""
         return ()
-
-    def described(self) -> dict[str, object]:
-        """Name and parameters; of suppressed values only how many there are, because which ones is what is protected."""
-        told = {"name": type(self).__name__, **parameters(self)}
-        if self.suppress:
-            told["suppress"] = {column: len(values) for column, values in self.suppress.items()}
-        return told
 
     def _hidden(self, column: str) -> set[str]:
         return {str(text_of(value)) for value in self.suppress.get(column, ())}

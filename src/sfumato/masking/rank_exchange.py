@@ -78,14 +78,14 @@ class RankExchange(Mask):
         values, reach, unpaired = {}, {}, {}
         for position, column in enumerate(records.columns):
             context.progress("swapping ranks", position, len(records.columns))
-            number = isinstance(column, NumberColumn)
             original = column.values if isinstance(column, NumberColumn) else column.codes
             rows = np.flatnonzero(column.known)
-            order = rows[stable_order(np.ascontiguousarray(original[rows], dtype=np.float64))]
+            order = stable_order(np.ascontiguousarray(original[rows], dtype=np.float64))
+            order = order if rows.size == records.size else rows[order]
             reach[column.name] = self.ranks(rows.size)
             partner = self.partners(rows.size, reach[column.name], draws)
-            swapped = original.copy() if not number or rows.size < original.size else np.empty_like(original)
-            swapped[order] = original[order[partner]]
+            swapped = original.copy()
+            swapped[order] = original[order][partner]
             values[column.name] = swapped
             unpaired[column.name] = int(np.count_nonzero(partner == np.arange(rows.size)))
         context.progress("swapping ranks", len(records.columns), len(records.columns))

@@ -27,8 +27,8 @@ class RankSwapping(RankExchange):
     partner is left keeps its value; that happens among the last p ranks only, and `details["unpaired"]` counts it.
 
     Every column keeps its values exactly; relations between columns fade as p grows. An intruder who knows p knows that the
-    true value lies within p ranks of the published one, and over several columns few records may do so
-    (`sf.attacks.RankWindow`); `DistributionRankSwapping` has no such hard border.
+    true value lies within p ranks of the published one, and few records may fit on every column at once;
+    `DistributionRankSwapping` has no such hard border.
 
     >>> import pyarrow as pa
     >>> import sfumato as sf

@@ -16,22 +16,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core import randomness as sources
 from sfumato.core.errors import Unsupported, all_at_once
-from sfumato.core.outcome import Outcome
 from sfumato.core.params import require
-from sfumato.core.progress import Progress, silent
-from sfumato.core.randomness import Randomness
 from sfumato.data.column_types import CodedText
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.item_sets import ItemSets
-from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records, column_of
 from sfumato.data.schema import Column
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.columns import check_columns, chosen_columns, microdata, strata_of
+from sfumato.masking.columns import chosen_columns
 
 Int = NDArray[np.int64]
 
@@ -69,30 +64,13 @@ class TermGeneralisation(Mask):
         whole = isinstance(self.k, int) and not isinstance(self.k, bool)
         require(whole and self.k >= 2, "TermGeneralisation: k must be a whole number from 2")
 
-    def apply(
-        self, data: Any, *, randomness: Randomness | None = None, seed: int | str | None = None, progress: Progress = silent
-    ) -> Outcome[Masked]:
-        """As every mask, with sets of terms in place of single values."""
-        require(randomness is None or seed is None, "pass randomness or a seed, not both")
-        people = microdata(data)
+    def records(self, people: Microdata, table: pa.Table) -> Records:
+        """Sets as single texts, which the frame can handle; `change` splits and joins them."""
         names = chosen_columns(self, people)
         if self.columns is None:
             names = tuple(name for name in names if people.schema.columns[name].items is not None) or names
-        table = people.table()
         _refuse_single_values(people, names)
-        # to the frame a set is one text: sets are split and joined here
-        records = Records(tuple(column_of(table.column(name), name, Column(type="string")) for name in names), table.num_rows)
-        check_columns(self, records)
-        groups = strata_of(table, self.strata, names)
-        for rows in groups:
-            self.check(records.take(rows), people)
-        draws = Draws(randomness if randomness is not None else sources.default(seed))
-        changes = []
-        for done, rows in enumerate(groups):
-            progress("masking", done, len(groups))
-            changes.append(self.change(records.take(rows), draws, Context(people, table, rows, progress)))
-        progress("masking", len(groups), len(groups))
-        return self._outcome(people, table, records, groups, changes)
+        return Records(tuple(column_of(table.column(name), name, Column(type="string")) for name in names), table.num_rows)
 
     def check(self, records: Records, people: Microdata) -> None:
         """There have to be k records."""

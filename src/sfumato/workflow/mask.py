@@ -17,12 +17,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core import randomness as sources_of_randomness
+from sfumato.core.errors import Unsupported
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress, silent
-from sfumato.core.view import Measure, Score, View
+from sfumato.core.view import Attack, Measure, Score, View
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
+from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Schema
 from sfumato.workflow.answers import answers_of
 from sfumato.workflow.canonical import canonical
@@ -105,58 +107,94 @@ def mask(
         notices=(*_left_as_they_are(masked, plan), *notices_about(table, plan)),
         records=len(people),
     )
+    # measured before anything is entered: what cannot be measured must not be published by then
+    scored = _scored(
+        checks,
+        people,
+        dataclasses.replace(masked, table=masked.table.select(list(kept))),
+        draft.as_released(table),
+        lenient=(utility is None, risk is None),
+        progress=progress,
+    )
     with opened(ledger) as book:
         published = publish(draft, book, progress=progress)
-    aligned = dataclasses.replace(masked, table=masked.table.select(list(kept)))
-    return _release(draft, published, outcome, aligned, rows, checks, Kept(recipe or {}, answered), progress)
+    return _release(draft, published, outcome, rows, scored, checks.attacks, Kept(recipe or {}, answered), progress)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Scored:
+    """The scores, which of them are risks, and what could not be measured."""
+
+    scores: tuple[Score, ...]
+    risks: tuple[str, ...]
+    unmeasured: tuple[str, ...]
+
+
+def _scored(
+    checks: Checks, people: Microdata, masked: Masked, released: ReleasedTable, *, lenient: tuple[bool, bool], progress: Progress
+) -> _Scored:
+    """Measure what was asked for. Usual measures that nobody asked for may be impossible: a mask that turns numbers into words
+    leaves nothing to compare record by record.
+    """
+    scores: list[Score] = []
+    measured: list[Measure] = []
+    unmeasured: list[str] = []
+    useful = len(checks.measures) - checks.risks
+    risks = 0
+    for position, measure in enumerate(checks.measures):
+        progress("measuring", position, len(checks.measures))
+        is_risk = position >= useful
+        try:
+            scores.append(measure.score(people, masked if measure.masked else released))
+        except Unsupported as error:
+            if not lenient[is_risk]:
+                raise
+            unmeasured.append(f"{getattr(measure, 'key', type(measure).__name__)} was not measured: {error}")
+            continue
+        measured.append(measure)
+        risks += is_risk
+    told = told_apart(scores, measured)
+    return _Scored(tuple(told), tuple(score.measure for score in told[len(told) - risks :]), tuple(unmeasured))
 
 
 def _release(
     draft: Draft,
     published: Published,
     outcome: Outcome[Masked],
-    masked: Masked,
     rows: NDArray[np.int64] | None,
-    checks: Checks,
+    scored: _Scored,
+    attacks: tuple[Attack, ...],
     kept: Kept,
     progress: Progress,
 ) -> Release:
     released = draft.as_released(published.table)
-    original = draft.references.original
-    scores = []
-    for position, measure in enumerate(checks.measures):
-        progress("measuring", position, len(checks.measures))
-        scores.append(_score(measure, original, masked, released))
-    told = told_apart(scores, checks.measures)
     view = View(released, draft.schema, published.certificate.to_mapping())
-    results = attack_all(view, checks.attacks, progress)
+    results = attack_all(view, attacks, progress)
     certificate = dataclasses.replace(published.certificate, attacks=tuple(plain_result(result) for result in results))
     details = {name: value for name, value in outcome.details.items() if isinstance(value, _PLAIN)}
     details["records"] = draft.records
+    if scored.unmeasured:
+        details["not measured"] = "; ".join(scored.unmeasured)
     return Release(
         data=published.table,
         schema=draft.schema,
         certificate=certificate,
         guarantees=draft.guarantees,
-        scores=MappingProxyType({score.measure: score.value for score in told}),
+        scores=MappingProxyType({score.measure: score.value for score in scored.scores}),
         details=MappingProxyType(details),
         owner=OwnerSide(
             references=draft.references,
             released=released,
-            scores=tuple(told),
+            scores=scored.scores,
             attacks=results,
             schema=draft.owner_schema,
             recipe=MappingProxyType(dict(kept.recipe)),
             answers=MappingProxyType(dict(kept.answers)),
             units=draft.units,
-            risks=tuple(score.measure for score in told[len(told) - checks.risks :]),
+            risks=scored.risks,
             rows=rows,
         ),
     )
-
-
-def _score(measure: Measure, original: Microdata | None, masked: Masked, released: Any) -> Score:
-    return measure.score(original, masked if measure.masked else released)
 
 
 def _with_pseudonyms(table: pa.Table, plan: ColumnPlan, key: Any) -> pa.Table:

@@ -57,6 +57,8 @@ def summary_lines(release: Release, folder: str | Path | None = None) -> list[st
     lines.append(f"useful    {'; '.join([*useful, *([others] if others else [])])}")
     if risks:
         lines.append(f"risk      {_listed(release, risks)}")
+    if "not measured" in details:
+        lines.append(f"notice    {details['not measured']}")
     if certificate.composition.get("earlier_releases"):
         lines.append(f"earlier   {certificate.composition['finding']}")
     lines += [f"notice    {notice}" for notice in certificate.notices]

@@ -42,7 +42,7 @@ class DisclosureRisk(Measure):
     linkage: Linkage = "both"
     distance: Distance = "auto"
     version: Version = "rank"
-    bins: int = 10
+    bins: int | None = None
     columns: tuple[str, ...] | None = None
     key: ClassVar[str] = "disclosure_risk"
     masked: ClassVar[bool] = True
@@ -51,7 +51,7 @@ class DisclosureRisk(Measure):
         _check(self.weights, self.linkage)
         require(self.distance in DISTANCES, f"DisclosureRisk: distance must be one of {', '.join(DISTANCES)}")
         require(self.version in ("rank", "deviation"), "DisclosureRisk: version must be 'rank' or 'deviation'")
-        require(self.bins >= 2, f"DisclosureRisk: bins must be at least 2, not {self.bins}")
+        require(self.bins is None or self.bins >= 2, f"DisclosureRisk: bins must be at least 2, not {self.bins}")
 
     def score(self, original: Microdata, released: Any) -> Score:
         """The combined risk."""

@@ -21,8 +21,7 @@ from sfumato.core.view import Measure, Score
 from sfumato.data.masked import aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
-from sfumato.kernels.agreement import agreement_counts
-from sfumato.kernels.linkage import Metric, own_is_nearest
+from sfumato.kernels.agreement import TOLERANCE, agreement_counts, best_agreement
 from sfumato.measures.risk.linked import linked_score
 
 Real = NDArray[np.float64]
@@ -30,6 +29,8 @@ Codes = NDArray[np.int32]
 
 #: Columns whose patterns are counted together; more columns are cut into blocks of equal size.
 _BLOCK = 10
+#: Numbers of intervals an intruder would try; the last one tells all values apart.
+_GRID = (10, 30, 100, 1 << 62)
 _STEPS = 1000
 _STILL = 1e-10
 #: Chances stay this far from 0 and 1, so that no weight is infinite.
@@ -63,8 +64,9 @@ class FellegiSunter:
 class ProbabilisticLinkage(Measure):
     """Share of masked records that the highest total weight gives back to their person, ties shared.
 
-    Categories agree when equal, numbers when both lie in the same of `bins` intervals of equal size in the original
-    (columns with no more different values than that: when nearest to the same of them). A missing value agrees with nothing.
+    Categories agree when equal, numbers when both lie in the same of `bins` intervals with equally many original values
+    (columns with no more different values than that: when nearest to the same of them). By default 10, 30, 100 and as many as
+    there are values are tried, and the one that links best counts: an intruder might know. A missing value agrees with nothing.
     Against an intruder who holds the original values of the columns compared and does not know the method. Parts: the 95 %
     interval, the baseline 1/(masked records), and the weight of each column (agreement against disagreement).
 
@@ -73,13 +75,13 @@ class ProbabilisticLinkage(Measure):
     'lower'
     """
 
-    bins: int = 10
+    bins: int | None = None
     columns: tuple[str, ...] | None = None
     key: ClassVar[str] = "probabilistic_linkage"
     masked: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require(self.bins >= 2, f"ProbabilisticLinkage: bins must be at least 2, not {self.bins}")
+        require(self.bins is None or self.bins >= 2, f"ProbabilisticLinkage: bins must be at least 2, not {self.bins}")
 
     def score(self, original: Microdata, released: Any) -> Score:
         """The share."""
@@ -95,16 +97,28 @@ class ProbabilisticLinkage(Measure):
         return probabilistic_credit(left, right, self.bins)[0]
 
 
-def probabilistic_credit(original: Records, masked: Records, bins: int = 10) -> tuple[Real, FellegiSunter]:
+def probabilistic_credit(original: Records, masked: Records, bins: int | None = None) -> tuple[Real, FellegiSunter]:
     """Per aligned record the chance of being linked rightly, and the model behind the links."""
     if not original.size or not masked.size:
         raise InputError("there are no records to link: the original or the released table is empty")
+    grid = _GRID if bins is None else (bins,)
+    tried = [_linked(original, masked, count) for count in dict.fromkeys(grid)]
+    return max(tried, key=lambda pair: float(pair[0].sum()))
+
+
+def _linked(original: Records, masked: Records, bins: int) -> tuple[Real, FellegiSunter]:
     both = [agreement_codes(a, b, bins) for a, b in zip(original.columns, masked.columns, strict=True)]
     model = fitted([a for a, _ in both], [b for _, b in both])
-    left = np.column_stack([np.where(a < 0, np.nan, a) for a, _ in both])
-    right = np.column_stack([np.where(b < 0, np.nan, b) for _, b in both])
-    voting = model.costs > 0
-    return own_is_nearest(left[:, voting], right[:, voting], Metric.unequal(model.costs[voting])), model
+    voting = [pair for pair, cost in zip(both, model.costs, strict=True) if cost > 0]
+    weights = model.costs[model.costs > 0]
+    if not voting:
+        return np.full(original.size, 1.0 / masked.size), model
+    best, tied = best_agreement([a for a, _ in voting], [b for _, b in voting], weights)
+    own = np.zeros(original.size)
+    for (a, b), weight in zip(voting, weights, strict=True):
+        own += np.where((a == b) & (a >= 0), weight, 0.0)
+    right = own >= best - TOLERANCE * float(weights.sum())
+    return np.where(right, 1.0 / np.maximum(tied, 1), 0.0), model
 
 
 def agreement_codes(

@@ -44,8 +44,11 @@ class Classification(Measure):
     it is trained on as many masked rows as there are original training records. The area under the curve is the mean over the
     classes, each against the rest.
 
-    >>> Classification("species").score(flowers, flowers).value
-    0.0
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
+    >>> score = Classification("sex", ("age", "income"), learners=("tree", "bayes")).score(people, people)
+    >>> score.value, sorted(score.parts)[0]
+    (0.0, 'AUC bayes masked')
     """
 
     target: str

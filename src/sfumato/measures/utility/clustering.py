@@ -28,6 +28,7 @@ Int = NDArray[np.int64]
 
 _ROUNDS = 100
 _STARTS = 5
+_TOUCHING = 1e-200  # squared distance of a record on a centre, so that quotients stay finite
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,11 @@ class ClusteringAgreement(Measure):
     `clusters` is their number. `method` is "k_means", or "fuzzy" for fuzzy c-means with exponent `fuzziness`, whose loss is half
     the mean absolute difference of memberships after matching the clusters. Each masked row is compared with the record behind
     it; where no record stands behind a row, the original records are assigned to both sets of centres.
+
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
+    >>> ClusteringAgreement(3, columns=("age", "income")).score(people, people).value
+    0.0
     """
 
     clusters: int = 5
@@ -139,8 +145,8 @@ def fuzzy_c_means(points: Real, centres: Real, fuzziness: float) -> Real:
 def memberships(points: Real, centres: Real, fuzziness: float) -> Real:
     """u_ic ∝ distance^(−2/(m − 1)), summing to 1 for each record; a record on a centre belongs to it alone."""
     squares = _squared_distances(points, centres)
-    closest = np.maximum(squares.min(axis=1, keepdims=True), 1e-300)
-    near = (np.maximum(squares, 1e-300) / closest) ** (-1.0 / (fuzziness - 1.0))
+    squares = np.maximum(squares, _TOUCHING)
+    near = (squares / squares.min(axis=1, keepdims=True)) ** (-1.0 / (fuzziness - 1.0))
     shares: Real = near / near.sum(axis=1, keepdims=True)
     return shares
 

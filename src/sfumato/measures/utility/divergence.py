@@ -36,7 +36,10 @@ class Hellinger(Measure):
     `bins` is the number of ranges a column of numbers is cut into; `pairs` compares the joint distribution of every two
     columns as well and takes the mean of both. Rows need not correspond.
 
-    >>> Hellinger().score(people, people).value
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
+    >>> masked = sf.AdditiveNoise(0.1, columns=("age", "income")).apply(people, seed=1).result
+    >>> Hellinger(("age", "sex")).score(people, masked).parts["sex"]
     0.0
     """
 
@@ -63,6 +66,11 @@ class KullbackLeibler(Measure):
 
     A value that the masked table no longer shows would cost infinitely much, so `smoothing` records are added, on both
     sides, to every cell that occurs on either. `bins` and `pairs` as for `Hellinger`.
+
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
+    >>> KullbackLeibler(("age", "sex")).score(people, people).value
+    0.0
     """
 
     columns: tuple[str, ...] | None = None

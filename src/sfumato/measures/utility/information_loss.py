@@ -54,8 +54,10 @@ class AnalysisLoss(Measure):
     `analysis` takes `Records` (columns of numbers and categories as arrays) and returns numbers, as many on both sides;
     `divergence` is a name of `DIVERGENCES` or a function of both results. Rows need not correspond.
 
-    >>> loss = AnalysisLoss(lambda records: np.nanmax(records.matrix(), axis=0), "maximum")
-    >>> loss.score(people, people).value
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
+    >>> oldest = AnalysisLoss(lambda records: records.matrix().max(axis=0), "maximum", ("age",))
+    >>> oldest.score(people, people).value
     0.0
     """
 
@@ -97,6 +99,13 @@ class InformationLoss(Measure):
     two Hellinger distances: of their distributions, and of the joint distributions of all pairs with at least one category
     (numbers cut into `bins` ranges), so that a mask that keeps every column and breaks what binds them is noticed. Both are
     weighted by the number of columns: for numbers alone it *is* PIL. Rows need not correspond.
+
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
+    >>> masked = sf.AdditiveNoise(0.1, columns=("age", "income")).apply(people, seed=1).result
+    >>> loss = InformationLoss(("age", "income", "sex"))
+    >>> 0 == loss.score(people, people).value < loss.score(people, masked).value < 1
+    True
     """
 
     columns: tuple[str, ...] | None = None

@@ -43,8 +43,12 @@ class ProbabilisticInformationLoss(Measure):
     numbers count (`columns` restricts them). Rows need not correspond. Missing values are left out statistic by statistic; a
     statistic that the masked table no longer gives (a column that became constant has no correlation) counts 1.
 
-    >>> ProbabilisticInformationLoss().score(people, people).value
-    0.0
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
+    >>> masked = sf.AdditiveNoise(0.1, columns=("age", "income")).apply(people, seed=1).result
+    >>> pil = ProbabilisticInformationLoss()
+    >>> 0 == pil.score(people, people).value < pil.score(people, masked).value < 1
+    True
     """
 
     columns: tuple[str, ...] | None = None

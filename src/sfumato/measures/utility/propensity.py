@@ -30,6 +30,7 @@ Real = NDArray[np.float64]
 _STEPS = 50
 _RIDGE = 1e-9
 _MOST_FEATURES = 40
+_ROUNDING = 1e-18
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,9 @@ class PropensityScore(Measure):
     resampling the original would give: `ratio` 1 is as good as that, `standardised` counts deviations above it (in closed form
     for the logistic model, from `resamples` for the tree). Rows need not correspond.
 
-    >>> PropensityScore().score(people, people).value
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
+    >>> PropensityScore(("age", "sex")).score(people, people).value
     0.0
     """
 
@@ -66,6 +69,7 @@ class PropensityScore(Measure):
         left, right, _ = compared(original, released, self.columns)
         fit = self._logistic if self.model == "logistic" else self._tree
         found, largest, expected, deviation = fit(left, right)
+        found = found if found > _ROUNDING else 0.0
         parts = {"pMSE": found, "expected pMSE": expected}
         if expected > 0 and deviation > 0:
             parts.update({"ratio": found / expected, "standardised": (found - expected) / deviation})

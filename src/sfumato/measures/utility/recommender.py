@@ -39,6 +39,11 @@ class RecommenderLoss(Measure):
     rule that out, `split` first, mask the training part alone, and `compare`. Ratings are predicted with `factors` factors after
     `rounds` rounds, `penalty` being added for each rating a user or item has. Parts have both errors and those of guessing from
     the averages of users and items.
+
+    >>> import pyarrow as pa
+    >>> ratings = pa.table({"user": [1, 1, 2, 2, 3, 3], "item": ["a", "b", "a", "b", "a", "b"], "rating": [5, 3, 4, 2, 5, 2]})
+    >>> RecommenderLoss(factors=1).score(ratings, ratings).value
+    0.0
     """
 
     user: str = "user"

@@ -34,7 +34,9 @@ class RegressionLoss(Measure):
     taken as 0 where intervals are disjoint, and where the masked table does not determine the coefficient. Rows need not
     correspond.
 
-    >>> RegressionLoss("income", ("age",)).score(people, people).value
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
+    >>> round(RegressionLoss("income", ("age",)).score(people, people).value, 9)
     0.0
     """
 

@@ -1,0 +1,91 @@
+"""Candidates by rank windows: the records whose masked value lies near enough, attribute by attribute, to a person's value.
+
+Each attribute gives an interval of ranks; the shortest one is walked and its records are checked against the others, so that
+memory is linear. Nin, Herranz, Torra, "Rethinking rank swapping to decrease disclosure risk", Data and Knowledge Engineering 64,
+2008.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.kernels.compiled import kernel
+
+Real = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+
+def ranked(values: Real) -> tuple[Int, Int, int]:
+    """Rows by value (missing values last), the place of each row, and how many values are known."""
+    order = np.argsort(values, kind="stable").astype(np.int64)
+    place = np.empty(values.size, dtype=np.int64)
+    place[order] = np.arange(values.size)
+    return order, place, int(np.count_nonzero(~np.isnan(values)))
+
+
+def windows(values: Real, released: Real, reach: int) -> tuple[Int, Int]:
+    """The places in the sorted released column that a person's value may have been swapped to, as half-open intervals.
+
+    Equal values have no order among them, so an interval takes in all that equal its ends. A missing value may be anywhere.
+    """
+    known = np.sort(released[~np.isnan(released)])
+    low, high = np.zeros(values.size, dtype=np.int64), np.full(values.size, known.size, dtype=np.int64)
+    there = ~np.isnan(values)
+    if known.size and there.any():
+        first = np.searchsorted(known, values[there], side="left") - reach
+        last = np.searchsorted(known, values[there], side="right") - 1 + reach
+        low[there] = np.searchsorted(known, known[np.clip(first, 0, known.size - 1)], side="left")
+        high[there] = np.searchsorted(known, known[np.clip(last, 0, known.size - 1)], side="right")
+    return low, high
+
+
+def _candidates_numpy(orders: Int, places: Int, known: Int, low: Int, high: Int, truth: Int) -> tuple[Int, Int]:
+    count, found = np.zeros(truth.size, dtype=np.int64), np.zeros(truth.size, dtype=np.int64)
+    for person in range(truth.size):
+        walked = int(np.argmin(high[person] - low[person] - known))
+        rows = np.concatenate([orders[walked, low[person, walked] : high[person, walked]], orders[walked, known[walked] :]])
+        there = places[:, rows]
+        missing = there >= known[:, None]
+        fits = (missing | ((there >= low[person][:, None]) & (there < high[person][:, None]))).all(axis=0)
+        count[person] = np.count_nonzero(fits)
+        found[person] = np.count_nonzero(fits & (rows == truth[person]))
+    return count, found
+
+
+@kernel(
+    "Tuple((int64[::1], int64[::1]))(int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int64[:,::1], int64[::1])",
+    twin=_candidates_numpy,
+)
+def candidates(orders: Int, places: Int, known: Int, low: Int, high: Int, truth: Int) -> tuple[Int, Int]:
+    """Per person, how many records lie in all windows, and whether the own record (`truth`, -1 where there is none) does.
+
+    `orders[a]` are the rows by attribute a, `places[a]` the place of each row, `known[a]` how many have a value: a record with
+    a missing value is never excluded by it. `low` and `high` have one row per person and one column per attribute.
+    """
+    people, attributes = low.shape
+    count = np.zeros(people, dtype=np.int64)
+    found = np.zeros(people, dtype=np.int64)
+    for person in range(people):
+        walked = 0
+        shortest = np.int64(1) << 60
+        for a in range(attributes):
+            length = high[person, a] - low[person, a] - known[a]
+            if length < shortest:
+                shortest = length
+                walked = a
+        width = high[person, walked] - low[person, walked]
+        for step in range(width + orders.shape[1] - known[walked]):
+            place = low[person, walked] + step if step < width else known[walked] + step - width
+            row = orders[walked, place]
+            fits = True
+            for a in range(attributes):
+                there = places[a, row]
+                if there < known[a] and (there < low[person, a] or there >= high[person, a]):
+                    fits = False
+                    break
+            if fits:
+                count[person] += 1
+                if row == truth[person]:
+                    found[person] = 1
+    return count, found
