@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from tests.kernels import linkage_inputs, microaggregation_inputs, swapping_inputs
+from tests.kernels import attack_inputs, linkage_inputs, microaggregation_inputs, swapping_inputs
 
 COUNTS = st.one_of(
     st.integers(0, 4),
@@ -206,6 +206,7 @@ INPUTS: dict[str, Callable[[], SearchStrategy[tuple[Any, ...]]]] = {
     "add_up": add_up,
     "bounded_sums": contributions,
     "bucket_partners": swapping_inputs.buckets,
+    "candidates": attack_inputs.windowed,
     "cheapest": nearest,
     "class_losses": class_losses,
     "closeness": closeness,
@@ -222,6 +223,7 @@ INPUTS: dict[str, Callable[[], SearchStrategy[tuple[Any, ...]]]] = {
     "grow_tree": linkage_inputs.grown,
     "mixed_distances": microaggregation_inputs.mixed,
     "nearest_in_blocks": microaggregation_inputs.nearest,
+    "nearest_wrong": attack_inputs.searched,
     "optimal_groups": microaggregation_inputs.ascending,
     "ordered_closeness": ordered_closeness,
     "rank_within": linkage_inputs.ranked,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 from unittest import mock
 
@@ -185,6 +186,18 @@ def test_clusters_have_k_to_2k_minus_1_records(points: np.ndarray, k: int) -> No
         sizes = np.bincount(labels)
         assert sizes.min() >= k
         assert sizes.max() <= 2 * k - 1
+
+
+def test_memory_grows_with_the_records_and_not_with_their_pairs() -> None:
+    """A matrix of distances would take 3.2 GB here."""
+    points = np.random.default_rng(2).normal(size=(20_000, 4))
+    codes = (np.arange(20_000) % 4).astype(np.int32)[None]
+    for space in (Space.of_numbers(points), Space(points[:3000], codes[:, :3000], (LEVELS,))):
+        tracemalloc.start()
+        mdav(space, 50)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 20 * space.numbers.nbytes + 2_000_000
 
 
 def test_work_tells_how_far_it_is_and_can_be_stopped() -> None:

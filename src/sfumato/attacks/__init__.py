@@ -29,19 +29,24 @@ _TABLE: dict[str, str] = {
     "Membership": "sfumato.attacks.aggregate_differencing",
     "MembershipInAggregates": "sfumato.attacks.membership_aggregates",
     "MembershipInModels": "sfumato.attacks.membership_models",
+    "MicroaggregationIntersection": "sfumato.attacks.microaggregation_intersection",
     "Minimality": "sfumato.attacks.minimality",
     "ModelDifferencing": "sfumato.attacks.model_differencing",
     "ModelKnowledge": "sfumato.attacks.membership_models",
     "NoiseKnown": "sfumato.attacks.averaging",
+    "NoiseLikelihood": "sfumato.attacks.noise_likelihood",
     "OtherReleases": "sfumato.attacks.intersection",
     "OutlierInference": "sfumato.attacks.outlier_inference",
     "PartialKnowledge": "sfumato.attacks.partial_knowledge",
+    "PramPosterior": "sfumato.attacks.pram_posterior",
     "ProbabilisticInference": "sfumato.attacks.inference",
     "PseudonymTracking": "sfumato.attacks.pseudonym_tracking",
+    "RankWindow": "sfumato.attacks.rank_window",
     "Ratings": "sfumato.attacks.sparse_ratings",
     "Reconstruction": "sfumato.attacks.reconstruction",
     "ReferencePeople": "sfumato.attacks.membership_aggregates",
     "Register": "sfumato.attacks.linkage",
+    "RegisterLinkage": "sfumato.attacks.register_linkage",
     "RegressionVersion": "sfumato.attacks.model_differencing",
     "Scoreboard": "sfumato.attacks.scoreboard",
     "Similarity": "sfumato.attacks.similarity",
@@ -78,19 +83,24 @@ if TYPE_CHECKING:
     from sfumato.attacks.membership_models import Labelled as Labelled
     from sfumato.attacks.membership_models import MembershipInModels as MembershipInModels
     from sfumato.attacks.membership_models import ModelKnowledge as ModelKnowledge
+    from sfumato.attacks.microaggregation_intersection import MicroaggregationIntersection as MicroaggregationIntersection
     from sfumato.attacks.minimality import KnownAlgorithm as KnownAlgorithm
     from sfumato.attacks.minimality import Minimality as Minimality
     from sfumato.attacks.model_differencing import EarlierVersion as EarlierVersion
     from sfumato.attacks.model_differencing import MeanVersion as MeanVersion
     from sfumato.attacks.model_differencing import ModelDifferencing as ModelDifferencing
     from sfumato.attacks.model_differencing import RegressionVersion as RegressionVersion
+    from sfumato.attacks.noise_likelihood import NoiseLikelihood as NoiseLikelihood
     from sfumato.attacks.outlier_inference import OutlierInference as OutlierInference
     from sfumato.attacks.outlier_inference import TypicalPeople as TypicalPeople
     from sfumato.attacks.partial_knowledge import KnownSet as KnownSet
     from sfumato.attacks.partial_knowledge import PartialKnowledge as PartialKnowledge
+    from sfumato.attacks.pram_posterior import PramPosterior as PramPosterior
     from sfumato.attacks.pseudonym_tracking import PseudonymTracking as PseudonymTracking
+    from sfumato.attacks.rank_window import RankWindow as RankWindow
     from sfumato.attacks.reconstruction import KnownQuestions as KnownQuestions
     from sfumato.attacks.reconstruction import Reconstruction as Reconstruction
+    from sfumato.attacks.register_linkage import RegisterLinkage as RegisterLinkage
     from sfumato.attacks.scoreboard import Scoreboard as Scoreboard
     from sfumato.attacks.similarity import Similarity as Similarity
     from sfumato.attacks.skewness import Skewness as Skewness

@@ -29,10 +29,12 @@ if TYPE_CHECKING:
 class Register:
     """A table of people with raw values. `columns` maps quasi-identifiers of the release to columns of the
     register; empty:
-    those with the same names."""
+    those with the same names. `truth`, where it is known, gives the row of the release that belongs to each person
+    (-1: not in it); attacks by distance count their success with it and never look at it otherwise."""
 
     table: pa.Table = field(repr=False)
     columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    truth: Any = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

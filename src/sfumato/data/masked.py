@@ -37,12 +37,14 @@ class Masked:
 
 
 def as_masked(released: Any, original: Microdata) -> Masked:
-    """A `Masked` as it is; any other table as one whose rows stand in the order of the original, where there are as many."""
+    """A `Masked` as it is; rows of a release stand in an order of their own; any other table counts as one whose rows stand in
+    the order of the original, where there are as many."""
     if isinstance(released, Masked):
         return released
     if isinstance(released, ReleasedTable):
-        table = released.table
-    elif isinstance(released, Microdata):
+        names = tuple(name for name in compared_columns(original, None) if name in released.table.column_names)
+        return Masked(released.table, original.schema, names, None)
+    if isinstance(released, Microdata):
         table = released.table()
     elif isinstance(released, pa.Table):
         table = released

@@ -47,8 +47,8 @@ def agreement_counts(left: Sequence[Codes], right: Sequence[Codes]) -> Int:
 
 
 def best_agreement(left: Sequence[Codes], right: Sequence[Codes], weights: Real) -> tuple[Real, Int]:
-    """Per record of the first file: the largest sum of weights of agreeing columns that a record of the second reaches, and how many
-    reach it.
+    """Per record of the first file: the largest sum of weights of agreeing columns that a record of the second reaches, and
+    how many reach it.
 
     `weights` are positive. A record that agrees with another on a set of columns reaches at least their sum, so the best sum is
     the largest over the sets on which it has a partner, and its partners there are those that reach it.

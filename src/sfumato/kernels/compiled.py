@@ -21,11 +21,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _MODULES = (
+    "assignment",
     "bounding",
     "class_checks",
     "grouping",
     "learned_distance",
-    "likely_records",
     "linkage_tree",
     "microaggregation_blocks",
     "microaggregation_mixed",

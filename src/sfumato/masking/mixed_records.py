@@ -129,12 +129,16 @@ def _numbers(column: NumberColumn | CategoryColumn, standardise: bool) -> Real:
 
 def means_of_clusters(values: Real, known: NDArray[np.bool_], labels: Int, count: int) -> Real:
     """The mean of the known values of each cluster; of all of them where a cluster has none."""
-    # deviations from a central value: sums of large numbers would lose the last digits
-    centre = float(values[known].mean()) if known.any() else 0.0
-    sums = np.bincount(labels[known], weights=values[known] - centre, minlength=count)
-    sizes = np.bincount(labels[known], minlength=count)
-    means: Real = centre + sums / np.maximum(sizes, 1)
-    return means
+    chosen, of = values[known], labels[known]
+    sizes = np.bincount(of, minlength=count)
+    means = np.bincount(of, weights=chosen, minlength=count) / np.maximum(sizes, 1)
+    low, high = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(low, of, chosen)
+    np.maximum.at(high, of, chosen)
+    # a mean of equal values may miss them by the last bit, which would turn their order round
+    overall = float(chosen.mean()) if chosen.size else 0.0
+    found: Real = np.where(sizes > 0, np.minimum(np.maximum(means, low), high), overall)
+    return found
 
 
 def _medians(codes: Int32, known: NDArray[np.bool_], labels: Int, count: int) -> Int32:

@@ -90,9 +90,8 @@ class Recipe(_Frozen):
             recipe = cls.model_validate({**content, "folder": str(folder) if folder else None})
         except ValidationError as error:
             known = {field.alias or key for key, field in cls.model_fields.items()} - {"folder"}
-            all_at_once(
-                RecipeError, name, readable(error.errors(), "recipe", {*known, *Checks.model_fields, *Write.model_fields})
-            )
+            faults = readable(error.errors(), "recipe", {*known, *Checks.model_fields, *Write.model_fields})
+            all_at_once(RecipeError, name, [*faults, *_promises_nothing(content)])
             raise
         recipe._check_names(name)
         return recipe
@@ -194,13 +193,12 @@ class Recipe(_Frozen):
             (f"guarantee {position}", partial(named.guarantee, entry)) for position, entry in enumerate(self.guarantee, 1)
         ]
         wanted.append(("method", self.search))
-        if not self.guarantee and not named.is_mask(self.method):
-            wanted.append(("guarantee", _none_asked_for))
         wanted += [("checks.attacks", partial(named.attack, entry)) for entry in self.checks.attacks]
         for room, asked in (("checks.utility", self.checks.utility), ("checks.risk", self.checks.risk)):
             wanted += [(room, partial(named.measure, entry)) for entry in asked]
         faults = [fault for where, make in wanted for fault in _fault(make, where)]
         faults += [f"answers: {fault}" for fault in answer_faults(self.answers)]
+        faults += _promises_nothing({"guarantee": self.guarantee, "method": self.method})
         all_at_once(RecipeError, heading, faults)
 
 
@@ -221,8 +219,13 @@ def without_secrets(name: str) -> str:
     return urlunsplit((parts.scheme, user + host, parts.path, "", ""))
 
 
-def _none_asked_for() -> None:
-    raise RecipeError("no guarantee was asked for. Name at least one, for instance KAnonymity with k = 5; only masks go without.")
+def _promises_nothing(content: Mapping[str, Any]) -> list[str]:
+    from sfumato.workflow import named
+
+    method = content.get("method")
+    if content.get("guarantee") or named.is_mask(method if isinstance(method, Mapping) else None):
+        return []
+    return ["guarantee: name at least one, for instance KAnonymity with k = 5; only masks go without"]
 
 
 def _fault(make: Callable[[], object], where: str) -> list[str]:

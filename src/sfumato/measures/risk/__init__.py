@@ -28,6 +28,8 @@ KEYS: dict[str, tuple[str, str]] = {
     "prosecutor_risk": ("ProsecutorRisk", f"{_ROOM}.reidentification"),
     "special_uniques": ("SpecialUniques", f"{_ROOM}.suda"),
     "uniques": ("SampleUniques", f"{_ROOM}.reidentification"),
+    "worst_case": ("WorstCase", f"{_ROOM}.worst_case"),
+    "worst_case_linkage": ("LearnedLinkage", f"{_ROOM}.learned_linkage"),
 }
 
 _TABLE = {

@@ -269,10 +269,14 @@ def aggregation(name: Named, files: AlignedFiles, additivity: Literal["2-additiv
     single: list[tuple[str, tuple[int, ...]]] = [("weight of {0}", (a,)) for a in range(attributes)]
     if name == "bilinear":
         if files.category.any():
-            raise Unsupported("a bilinear form weighs products of differences of numbers; name columns of numbers with columns=(…)")
+            raise Unsupported(
+                "a bilinear form weighs products of differences of numbers; name columns of numbers with columns=(…)"
+            )
         return Bilinear(attributes)
     if name == "owa":
-        places: list[tuple[str, tuple[int, ...]]] = [(f"weight of difference {place} (1 is the largest)", ()) for place in range(1, attributes + 1)]
+        places: list[tuple[str, tuple[int, ...]]] = [
+            (f"weight of difference {place} (1 is the largest)", ()) for place in range(1, attributes + 1)
+        ]
         return Weighted(attributes, Terms.of(attributes, ordered=True), np.arange(attributes), places)
     if name == "weighted mean" or attributes == 1:
         return Weighted(attributes, Terms.of(attributes), np.arange(attributes), single)

@@ -1,7 +1,7 @@
 """The risk score DR: interval disclosure and linkage in one number, and the overall score with information loss.
 
-DR = ½ interval disclosure + ¼ distance-based linkage + ¼ probabilistic linkage. Domingo-Ferrer, Torra, "A quantitative comparison of
-disclosure control methods for microdata", in: Confidentiality, disclosure and data access, North-Holland 2001.
+DR = ½ interval disclosure + ¼ distance-based linkage + ¼ probabilistic linkage. Domingo-Ferrer, Torra, "A quantitative
+comparison of disclosure control methods for microdata", in: Confidentiality, disclosure and data access, North-Holland 2001.
 """
 
 from __future__ import annotations
@@ -98,6 +98,6 @@ def overall_score(information_loss: float, disclosure_risk: float) -> float:
 def _check(weights: tuple[float, ...], linkage: str) -> None:
     require(
         len(weights) == 3 and all(weight >= 0 for weight in weights) and abs(sum(weights) - 1.0) <= 1e-9,
-        "DisclosureRisk: weights are three numbers of at least 0 that sum to 1 (intervals, distance-based, probabilistic linkage)",
+        "DisclosureRisk: weights (intervals, distance-based, probabilistic linkage) are at least 0 and sum to 1",
     )
     require(linkage in ("both", "largest", "only"), "DisclosureRisk: linkage must be 'both', 'largest' or 'only'")

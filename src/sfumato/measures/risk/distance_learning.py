@@ -1,8 +1,9 @@
 """Learning a distance for many records: smooth descent over the pairs that matter, then a small integer programme.
 
 The number of records that are nearer to somebody else is smoothed (a sigmoid of how much nearer) and lowered by Frank-Wolfe
-steps, sharper and sharper; then the number itself by steps towards and away from single terms. Each round evaluates the parameters
-on all records and takes in the nearest wrong records they show. Last, the records on the verge are given to the integer programme.
+steps, sharper and sharper; then the number itself by steps towards and away from single terms. Each round evaluates the
+parameters on all records and takes in the nearest wrong records they show. Last, the records on the verge are given to the
+integer programme.
 Frank, Wolfe, "An algorithm for quadratic programming", Naval Research Logistics Quarterly 3, 1956.
 """
 

@@ -34,9 +34,10 @@ class LearnedLinkage(Measure):
 
     `aggregation` is the family: "weighted mean" (one weight per attribute), "owa" (weights of the largest, second largest, …
     difference), "choquet" (weights that also see pairs of attributes; `additivity="full"` all sets, up to four attributes), or
-    "bilinear" (a Mahalanobis-like form, for numbers). `direction` says which file seeks: every masked record its original, or every
-    original record its masked one. A link counts by the `margin` in the optimisation; the value reported is the expected share of
-    right links, ties broken at random. Up to `exact_up_to` records the optimum is sought exactly; `seconds` limits the work.
+    "bilinear" (a Mahalanobis-like form, for numbers). `direction` says which file seeks: every masked record its original, or
+    every original record its masked one. A link counts by the `margin` in the optimisation; the value reported is the expected
+    share of right links, ties broken at random. Up to `exact_up_to` records the optimum is sought exactly; `seconds` limits the
+    work.
 
     Numbers and ordered categories are standardised by the original; categories agree or differ; a missing number stands at the
     mean. Parts: the `plain` rate; the records `linked by the margin`, the most that any weights can link as far as proved

@@ -213,7 +213,7 @@ def solve_known(
 def _solver(columns: int, cost: Real, lower: Real, upper: Real, whole: NDArray[np.int32] | None = None) -> Any:
     import highspy
 
-    solver = highspy.Highs()
+    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.silent()
     solver.setOptionValue("threads", 1)
     solver.setOptionValue("primal_feasibility_tolerance", _TOLERANCE)

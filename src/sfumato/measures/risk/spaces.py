@@ -94,8 +94,8 @@ def _whitened(original: Records, released: Records) -> Space:
     values, vectors = np.linalg.eigh(correlation)
     if values[0] < _SINGULAR * values[-1]:
         raise Unsupported(
-            "the Mahalanobis distance needs a covariance that can be inverted, and here a column is a combination of others (or there "
-            "are fewer records than columns): leave columns out with columns=, or use distance='euclidean'"
+            "the Mahalanobis distance needs a covariance that can be inverted, and here a column is a combination of others (or "
+            "there are fewer records than columns): leave columns out with columns=, or use distance='euclidean'"
         )
     whiten = vectors / np.sqrt(values)
     return Space(a @ whiten, b @ whiten, Metric.euclidean(a.shape[1]), "mahalanobis")

@@ -1,0 +1,103 @@
+"""PRAM posterior: the published transition matrix tells which record, and which true category, is most likely.
+
+A person's categories make every record so likely as the matrices say, relative to how likely it is from anybody's; a published
+category makes every true one so likely as prior and matrix say. The ε of the matrices bounds both. Gouweleeuw, Kooiman,
+Willenborg, de Wolf, "Post randomisation for statistical disclosure control: theory and implementation", Journal of Official
+Statistics 14(4), 1998.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.attacks.register_records import result_of, sides_of, transparency_of
+from sfumato.core.errors import InputError, Unsupported
+from sfumato.core.view import Attack, AttackResult, View
+from sfumato.measures.risk.sides import by_stratum
+from sfumato.measures.risk.transparency import steps_told, strata_told
+from sfumato.measures.risk.transparent_picks import pick_by_transitions
+
+Real = NDArray[np.float64]
+
+_ROUNDS = 200
+
+
+@dataclass(frozen=True)
+class PramPosterior(Attack):
+    """The adversary inverts the transition matrices by Bayes' rule.
+
+    `transitions`: by column, {"labels": …, "outputs": …, "matrix": …} (default: as published). `knowledge`: `Register(table,
+    truth=…)` with categories of the people before masking. Success: the share of people whose record has the largest posterior,
+    at random among equal ones. Details: the ε of the matrices, and by column how often the likeliest true category is the true
+    one, with and without looking at the published one.
+    """
+
+    transitions: Mapping[str, Mapping[str, Any]] | None = None
+
+    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+        """Take the likeliest record of everybody."""
+        sides = sides_of(view, knowledge, "PramPosterior")
+        told = next((step for step in steps_told(transparency_of(view)) if "transitions" in step), {})
+        laws = self.transitions if self.transitions is not None else told.get("transitions")
+        if not laws:
+            raise InputError("the release does not publish transition matrices; give them with PramPosterior(transitions=…)")
+        if "by stratum" in laws:
+            raise Unsupported("the transition matrices differ by stratum; attack each stratum by itself")
+        picked = by_stratum(sides, strata_told(told), lambda part: pick_by_transitions(part, laws))
+        epsilon = {name: float(law.get("epsilon", _epsilon(law))) for name, law in laws.items()}
+        values = {}
+        for name, law in laws.items():
+            if "matrix" in law and name in sides.released.column_names:
+                values[name] = guessed_value(
+                    np.array(law["matrix"], dtype=np.float64), _shown(sides.released, name, law["outputs"])
+                )
+        details: dict[str, Any] = {
+            "epsilon": float(sum(epsilon.values())),
+            "epsilon_by_column": epsilon,
+            "true_value_guessed": {name: after for name, (_, after) in values.items()},
+            "true_value_guessed_blindly": {name: before for name, (before, _) in values.items()},
+        }
+        if picked.posterior is not None:
+            details["mean_posterior"] = float(picked.posterior.mean())
+        how = f"taking the record that the transition matrices of {len(laws)} column{'s' * (len(laws) != 1)} make most likely"
+        return result_of("PramPosterior", sides, picked, how, details)
+
+
+def guessed_value(matrix: Real, shown: Real) -> tuple[float, float]:
+    """How often the likeliest true category is right: by the prior alone, and with the published category.
+
+    The prior comes from the published frequencies by expectation maximisation.
+    """
+    observed = shown / max(float(shown.sum()), 1.0)
+    prior = np.full(matrix.shape[0], 1.0 / matrix.shape[0])
+    for _ in range(_ROUNDS):
+        produced = prior @ matrix
+        weight = np.divide(observed, produced, out=np.zeros_like(observed), where=produced > 0)
+        prior = prior * (matrix @ weight)
+        prior = prior / max(float(prior.sum()), 1e-300)
+    joint = prior[:, None] * matrix
+    return float(prior.max()), float(joint.max(axis=0).sum())
+
+
+def _shown(released: Any, name: str, outputs: list[Any]) -> Real:
+    from sfumato.data.column_types import CodedText
+
+    coded = CodedText.of(released.column(name))
+    place = {label: position for position, label in enumerate(outputs)}
+    counts = np.bincount(coded.codes[coded.codes >= 0], minlength=len(coded.values))
+    found = np.zeros(len(outputs))
+    for label, count in zip(coded.values.to_pylist(), counts.tolist(), strict=True):
+        if label in place:
+            found[place[label]] += count
+    return found
+
+
+def _epsilon(law: Mapping[str, Any]) -> float:
+    from sfumato.kernels.channel import Channel
+
+    return Channel(law["matrix"]).epsilon()

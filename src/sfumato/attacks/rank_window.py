@@ -1,0 +1,93 @@
+"""Rank windows: against rank swapping with known p, only records whose masked values lie within p ranks can be a person's.
+
+The window of one attribute holds many records, the intersection over several attributes few: often one, which is then certain.
+Nin, Herranz, Torra, "Rethinking rank swapping to decrease disclosure risk", Data and Knowledge Engineering 64, 2008.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from sfumato.attacks.register_records import masked_and_known, result_of, sides_of, transparency_of
+from sfumato.core.errors import InputError, Unsupported
+from sfumato.core.params import require
+from sfumato.core.view import Attack, AttackResult, View
+from sfumato.measures.risk.sides import Sides, by_stratum
+from sfumato.measures.risk.transparency import steps_told, strata_told, windows_told
+from sfumato.measures.risk.transparent_picks import pick_by_windows
+
+
+@dataclass(frozen=True)
+class RankWindow(Attack):
+    """The adversary knows how far rank swapping moved values and intersects the windows of all attributes.
+
+    The window is read from the release (`transparency`); without it, or to suppose another one, give `p` in percent of the
+    records or, with `unit="ranks"`, in ranks. `knowledge`: `Register(table, truth=…)`. Success: the expected share of people
+    whose record is picked at random among the candidates. A published window holds for certain, so that a single candidate is an
+    identification (`details["certain"]`); where the method has no window (p-distribution and p-bucket rank swapping) `p` is a
+    supposition, the own record may lie outside, and nobody is certain.
+
+    >>> import numpy as np, sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
+    >>> masked = sf.RankSwapping(p=5, columns=("age", "income")).apply(people, seed=1).result
+    >>> register = sf.attacks.Register(people.table(), truth=np.arange(500))
+    >>> RankWindow().run(sf.core.view.View(masked, people.schema), register).details["own_record_outside"]
+    0
+    """
+
+    p: float | None = None
+    unit: Literal["percent", "ranks"] = "percent"
+    columns: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        require(self.unit in ("percent", "ranks"), "RankWindow: unit must be 'percent' or 'ranks'")
+        most = 100.0 if self.unit == "percent" else math.inf
+        require(self.p is None or 0 < self.p <= most, "RankWindow: p must be above 0 (and at most 100 percent)")
+
+    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+        """Intersect the windows of everybody."""
+        sides = sides_of(view, knowledge, "RankWindow")
+        told = _swapped(view)
+        reach, certain = self._windows(sides, view, told)
+        picked = by_stratum(sides, strata_told(told) if told else (), lambda part: pick_by_windows(part, reach))
+        alone = int(np.count_nonzero(picked.found & (picked.candidates == 1)))
+        outside = int(np.count_nonzero((sides.truth >= 0) & ~picked.found))
+        how = f"choosing among the records within the rank windows of {len(reach)} attribute{'s' * (len(reach) != 1)}"
+        counted = picked.candidates[picked.candidates > 0]
+        details = {
+            "certain": alone if certain else 0,
+            "single_candidate": int(np.count_nonzero(picked.candidates == 1)),
+            "own_record_outside": outside,
+            "without_candidate": int(np.count_nonzero(picked.candidates == 0)),
+            "mean_candidates": float(counted.mean()) if counted.size else 0.0,
+            "window_ranks": dict(reach),
+        }
+        return result_of("RankWindow", sides, picked, how, details)
+
+    def _windows(self, sides: Sides, view: View, told: Mapping[str, Any] | None) -> tuple[dict[str, int], bool]:
+        published = windows_told(told) if told is not None and "window" in told else {}
+        if self.p is None and not published:
+            if told is not None:
+                raise Unsupported(
+                    "this method of rank swapping has no window that a value cannot leave; suppose one with RankWindow(p=…)"
+                )
+            raise InputError("the release does not publish a window of ranks; give it with RankWindow(p=…)")
+        if self.p is None:
+            chosen = [name for name in published if name in sides.names and (self.columns is None or name in self.columns)]
+            return {name: published[name] for name in sides.shared(chosen, "RankWindow")}, True
+        columns = masked_and_known(sides, view, self.columns, "RankWindow")
+        records = sides.released.num_rows
+        ranks = int(self.p) if self.unit == "ranks" else max(math.floor(self.p * records / 100), 1)
+        certain = bool(published) and all(name in published and ranks >= published[name] for name in columns)
+        return dict.fromkeys(columns, ranks), certain
+
+
+def _swapped(view: View) -> Mapping[str, Any] | None:
+    """What is told about rank swapping, of whatever kind."""
+    keys = ("window", "mean_distance", "bucket_size")
+    return next((told for told in steps_told(transparency_of(view)) if any(key in told for key in keys)), None)

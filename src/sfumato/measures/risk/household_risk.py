@@ -1,0 +1,76 @@
+"""Household risk: the chance that at least one member of a household is re-identified, and all others with it.
+
+Whoever finds one member has found the household, so every member carries 1 − Π(1 − risk of each member). Franconi, Polettini,
+"Individual risk estimation in μ-Argus: a review", Privacy in Statistical Databases 2004.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import MissingColumn
+from sfumato.core.params import require
+from sfumato.core.view import Measure, Score
+from sfumato.measures.guarantees.classes import CodedColumn
+from sfumato.measures.risk.individual_risk import record_risks
+from sfumato.measures.risk.published import as_released
+
+Real = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class HouseholdRisk(Measure):
+    """Mean over records of the risk of their household; a household is the records that share a value of `household`.
+
+    A record whose household is missing is a household of its own. The risks of the members come from the survey weights or
+    `sampling_fraction`, as in `IndividualRisk`, and are taken as independent. Parts: the largest risk, the expected number of
+    households found, and the mean risk of single records for comparison.
+
+    >>> HouseholdRisk("household").threshold
+    0.1
+    """
+
+    household: str
+    sampling_fraction: float | None = None
+    threshold: float = 0.1
+    key: ClassVar[str] = "household_risk"
+
+    def __post_init__(self) -> None:
+        require(bool(self.household), "HouseholdRisk: household must name a column")
+        fraction = self.sampling_fraction
+        require(fraction is None or 0 < fraction <= 1, "HouseholdRisk: sampling_fraction must be above 0 and at most 1")
+        require(0 < self.threshold <= 1, "HouseholdRisk: threshold must be above 0 and at most 1")
+
+    def score(self, original: Any, released: Any) -> Score:
+        """The mean household risk of the records."""
+        table = as_released(released, original)
+        if self.household not in table.table.column_names:
+            raise MissingColumn(f"household risk: column '{self.household}' is not in the released table")
+        single = record_risks(table, self.sampling_fraction)
+        coded = CodedColumn.of(table.table.column(self.household))
+        missing = np.array([value is None for value in coded.values], dtype=np.bool_)[coded.codes]
+        households = np.where(missing, len(coded.values) + np.arange(coded.codes.size), coded.codes)
+        by_household, member_of = np.unique(households, return_inverse=True)
+        risks = joint_risks(single, member_of.reshape(-1), by_household.size)
+        of_record = risks[member_of.reshape(-1)]
+        parts = {
+            "largest": float(risks.max()),
+            "households": float(by_household.size),
+            "expected households found": float(risks.sum()),
+            "individual risk, mean": float(single.mean()),
+            f"share above {self.threshold:g}": float(np.mean(of_record > self.threshold + 1e-12)),
+        }
+        meaning = "expected share of records whose household is found through at least one member"
+        return Score(self.key, float(of_record.mean()), "lower", meaning, MappingProxyType(parts), uses_original=False)
+
+
+def joint_risks(single: Real, household_of: NDArray[np.int64], households: int) -> Real:
+    """1 − Π(1 − risk) over the members of each household, added up as logarithms so that small risks are not lost."""
+    certain = np.bincount(household_of, weights=(single >= 1.0).astype(np.float64), minlength=households) > 0
+    logs = np.log1p(-np.where(single >= 1.0, 0.0, single))
+    return np.where(certain, 1.0, -np.expm1(np.bincount(household_of, weights=logs, minlength=households)))

@@ -1,0 +1,82 @@
+"""Individual risk: the chance that a sample record is re-identified in the population it was drawn from.
+
+A combination of quasi-identifiers with f sample records stands for F people of the population, unknown to the intruder as
+to us. Given f, F is taken as negative binomial with success rate p = f/(sum of the sampling weights), and the risk is E[1/F | f].
+Benedetti, Franconi, "Statistical and technological solutions for controlled data dissemination", NTTS 1998; Franconi,
+Polettini, "Individual risk estimation in μ-Argus: a review", Privacy in Statistical Databases 2004.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import InputError
+from sfumato.core.params import require
+from sfumato.core.view import Measure, Score
+from sfumato.data.released import ReleasedTable
+from sfumato.measures.risk.population_uniqueness import individual_risk
+from sfumato.measures.risk.published import as_released
+from sfumato.measures.risk.reidentification import classes_of, survey_weights
+
+Real = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class IndividualRisk(Measure):
+    """Expected share of records re-identified by somebody who looks all of them up in the population.
+
+    Uses the survey weights of the release (a column with role "weight"), or `sampling_fraction` (records per person of the
+    population). E[1/F | f] is p/(1 − p)·ln(1/p) for f = 1, p/(1 − p) − (p/(1 − p))²·ln(1/p) for f = 2, and a hypergeometric
+    function in general. Against an intruder who knows the quasi-identifiers of the population, not who was sampled. Parts: the
+    largest risk, the expected number of re-identifications, and the share of records above `threshold`.
+
+    >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
+    >>> IndividualRisk(sampling_fraction=0.1).score(people, people).better
+    'lower'
+    """
+
+    sampling_fraction: float | None = None
+    threshold: float = 0.1
+    key: ClassVar[str] = "individual_risk"
+
+    def __post_init__(self) -> None:
+        fraction = self.sampling_fraction
+        require(fraction is None or 0 < fraction <= 1, "IndividualRisk: sampling_fraction must be above 0 and at most 1")
+        require(0 < self.threshold <= 1, "IndividualRisk: threshold must be above 0 and at most 1")
+
+    def score(self, original: Any, released: Any) -> Score:
+        """The mean risk of the records."""
+        risk = record_risks(as_released(released, original), self.sampling_fraction)
+        parts = {
+            "largest": float(risk.max(initial=0.0)),
+            "expected re-identifications": float(risk.sum()),
+            f"share above {self.threshold:g}": float(np.mean(risk > self.threshold + 1e-12)),
+        }
+        meaning = "expected share of records re-identified in the population they were sampled from"
+        return Score(self.key, float(risk.mean()), "lower", meaning, MappingProxyType(parts), uses_original=False)
+
+    def per_record(self, original: Any, released: Any) -> Real:
+        """The risk of every released record."""
+        return record_risks(as_released(released, original), self.sampling_fraction)
+
+
+def record_risks(released: ReleasedTable, sampling_fraction: float | None = None) -> Real:
+    """E[1/F | f] of every released record."""
+    classes = classes_of(released)
+    if not classes.records:
+        raise InputError("there are no released records whose risk could be estimated")
+    if sampling_fraction is not None:
+        weights = np.full(classes.records, 1.0 / sampling_fraction)
+    else:
+        given = survey_weights(released)
+        if given is None:
+            raise InputError("the individual risk needs survey weights (a column with role 'weight') or sampling_fraction=")
+        weights = given
+    people = np.bincount(classes.of_row, weights=weights, minlength=len(classes))
+    sampled = np.minimum(classes.sizes / np.maximum(people, classes.sizes), 1.0)
+    return np.asarray(individual_risk(classes.sizes, sampled)[classes.of_row])

@@ -1,0 +1,146 @@
+"""Special uniques: records that few columns already single out.
+
+A minimal unique of a record is a set of columns in which it is alone, while it is not alone in any smaller part of the set.
+The smaller such sets are, and the more of them there are, the likelier the record is alone in the population too. Elliot,
+Manning, Ford, "A computational algorithm for handling the special uniques problem", International Journal of Uncertainty,
+Fuzziness and Knowledge-Based Systems 10(5), 2002; Manning, Haglin, Keane, "A recursive search algorithm for statistical
+disclosure assessment", Data Mining and Knowledge Discovery 16(2), 2008.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import comb, prod
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core.errors import InputError
+from sfumato.core.params import require
+from sfumato.core.view import Measure, Score
+from sfumato.measures.guarantees.classes import CodedColumn, combined, require_columns
+from sfumato.measures.risk.population_uniqueness import intrusion_simulation
+from sfumato.measures.risk.published import as_released
+from sfumato.measures.utility.shown import quasi_of
+
+Real = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+_MOST_SETS = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class MinimalUniques:
+    """Per record, how many minimal uniques of each size it has, its score, and how much of all scores each column takes part
+    in."""
+
+    columns: tuple[str, ...]
+    counts: NDArray[np.int64] = field(repr=False)
+    scores: Real = field(repr=False)
+    shares: Real = field(repr=False)
+
+    @property
+    def special(self) -> Flags:
+        """Records with a minimal unique."""
+        return np.asarray(self.counts.sum(axis=1) > 0)
+
+
+@dataclass(frozen=True)
+class SpecialUniques(Measure):
+    """Share of released records that at most `max_size` of the columns already single out.
+
+    `columns` are looked at (default: the quasi-identifiers), every value as a category. The score of a record adds up, over its
+    minimal uniques, Π (d − i) for i from the size of the set to `max_size`, d columns in all: smaller sets weigh more. With
+    `sampling_fraction` part "risk, largest" is the chance that a match on the worst record is right: the file's data intrusion
+    simulation score, shared among the unique records so that odds are proportional to scores and the mean stays the same.
+    Parts: minimal uniques by size, the largest score, and each column's share in the scores.
+
+    >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
+    >>> SpecialUniques().score(people, people).better
+    'lower'
+    """
+
+    max_size: int = 3
+    sampling_fraction: float | None = None
+    columns: tuple[str, ...] | None = None
+    key: ClassVar[str] = "special_uniques"
+
+    def __post_init__(self) -> None:
+        require(self.max_size >= 1, f"SpecialUniques: max_size must be at least 1, not {self.max_size}")
+        fraction = self.sampling_fraction
+        require(fraction is None or 0 < fraction <= 1, "SpecialUniques: sampling_fraction must be above 0 and at most 1")
+
+    def score(self, original: Any, released: Any) -> Score:
+        """The share."""
+        table = as_released(released, original)
+        names = self.columns if self.columns is not None else quasi_of(table)
+        found = minimal_uniques(table.table, names, self.max_size)
+        parts = {f"minimal uniques of {size + 1}": float(total) for size, total in enumerate(found.counts.sum(axis=0))}
+        parts["score, largest"] = float(found.scores.max())
+        parts.update({f"share of {name}": float(share) for name, share in zip(found.columns, found.shares, strict=True)})
+        if self.sampling_fraction is not None:
+            risk = intrusion_risks(table.table, found, self.sampling_fraction)
+            parts["risk, largest"], parts["risk, mean"] = float(risk.max()), float(risk.mean())
+        meaning = f"share of records that at most {self.max_size} columns single out"
+        return Score(self.key, float(found.special.mean()), "lower", meaning, MappingProxyType(parts), uses_original=False)
+
+
+def minimal_uniques(table: pa.Table, names: tuple[str, ...], max_size: int = 3) -> MinimalUniques:
+    """All minimal uniques of up to `max_size` columns, set by set; a set is minimal for a record that is alone in it and in none
+    of the sets with one column less (being alone in a smaller part would make it alone there too)."""
+    require_columns(table, names)
+    rows, size = table.num_rows, min(max_size, len(names))
+    if not rows:
+        raise InputError("there are no records among which uniques could be found")
+    sets = sum(comb(len(names), width) for width in range(1, size + 1))
+    require(
+        sets <= _MOST_SETS,
+        f"SpecialUniques: {sets:,} sets of up to {size} of {len(names)} columns are too many (limit {_MOST_SETS:,}): "
+        "choose columns= or a smaller max_size",
+    )
+    coded = [CodedColumn.of(table.column(name)) for name in names]
+    counts = np.zeros((rows, size), dtype=np.int64)
+    scores, shares = np.zeros(rows), np.zeros(len(names))
+    smaller: dict[tuple[int, ...], Flags] = {(): np.full(rows, rows == 1)}
+    for width in range(1, size + 1):
+        alone: dict[tuple[int, ...], Flags] = {}
+        weight = float(prod(max(len(names) - i, 1) for i in range(width, size + 1)))
+        for chosen in combinations(range(len(names)), width):
+            keys, count = combined([coded[c] for c in chosen], rows)
+            unique = np.bincount(keys, minlength=count)[keys] == 1
+            minimal = unique.copy()
+            for left_out in range(width):
+                minimal &= ~smaller[chosen[:left_out] + chosen[left_out + 1 :]]
+            alone[chosen] = unique
+            counts[:, width - 1] += minimal
+            scores += weight * minimal
+            shares[list(chosen)] += weight * float(minimal.sum())
+        smaller = alone
+    total = float(scores.sum())
+    return MinimalUniques(tuple(names), counts, scores, shares / total if total else shares)
+
+
+def intrusion_risks(table: pa.Table, found: MinimalUniques, sampling_fraction: float) -> Real:
+    """The chance that a match on each special unique is right: odds proportional to scores, mean equal to the file's
+    data intrusion simulation score. Other records have none."""
+    keys, count = combined([CodedColumn.of(table.column(name)) for name in found.columns], table.num_rows)
+    level = intrusion_simulation(np.bincount(keys, minlength=count).astype(np.int64), sampling_fraction)
+    risks = np.zeros(table.num_rows)
+    special = found.special
+    if not special.any() or level <= 0.0:
+        return risks
+    if level >= 1.0:
+        return special.astype(np.float64)
+    scores = found.scores[special] / found.scores[special].mean()
+    low, high = -60.0, 60.0
+    for _ in range(200):  # the mean grows with the factor
+        middle = (low + high) / 2.0
+        odds = scores * np.exp(middle)
+        low, high = (middle, high) if float((odds / (1.0 + odds)).mean()) < level else (low, middle)
+    odds = scores * np.exp((low + high) / 2.0)
+    risks[special] = odds / (1.0 + odds)
+    return risks

@@ -1,0 +1,107 @@
+"""The worst case: the largest share of records found by an intruder who holds the complete original and knows the method.
+
+The maximum over ways to link: plain and Mahalanobis distances, distances learnt from both files, and the linkage that uses the
+published parameters of the mask. No intruder knows as much, so that what is safe here is safe from linkage elsewhere, as far as
+the distances tried are the best ones. Domingo-Ferrer, Ricci, Soria-Comas, "Disclosure risk assessment via record linkage by a
+maximum-knowledge attacker", PST 2015; Abril, Navarro-Arribas, Torra, Information Fusion 13(4), 2012.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.core.errors import Unsupported
+from sfumato.core.params import require
+from sfumato.core.view import Measure, Score
+from sfumato.data.masked import Masked, aligned, as_masked
+from sfumato.data.microdata import Microdata
+from sfumato.data.records import Records
+from sfumato.measures.risk.aggregations import Named
+from sfumato.measures.risk.distance_linkage import linkage_credit
+from sfumato.measures.risk.learned_linkage import LearnedLinkage, aligned_files
+from sfumato.measures.risk.sides import Sides
+from sfumato.measures.risk.transparency import picked_by_method, steps_told
+
+
+@dataclass(frozen=True)
+class WorstCase(Measure):
+    """The largest rate of right links over several intruders with the complete original.
+
+    Each seeks both ways, masked records their originals and originals their masked records, where the way makes a difference.
+    `learned` names the families of distances to learn (`LearnedLinkage`; none: `()`), `seconds` limits each of them. Parts: the
+    rate of every way to link; the value is their maximum. A way that does not fit the data (a Mahalanobis distance of
+    categories, a mask that publishes nothing) is left out.
+
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(100), schema=sf.data.sample_schema())
+    >>> WorstCase(columns=("age", "income")).score(people, people).better
+    'lower'
+    """
+
+    columns: tuple[str, ...] | None = None
+    learned: tuple[Named, ...] = ("weighted mean",)
+    seconds: float = 30.0
+    key: ClassVar[str] = "worst_case"
+    masked: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for family in self.learned:
+            LearnedLinkage(family, seconds=self.seconds)
+        require(self.seconds > 0, "WorstCase: seconds must be above 0")
+
+    def score(self, original: Microdata, released: Any) -> Score:
+        """The maximum, with every rate."""
+        masked = as_masked(released, original)
+        left, right = aligned(original, masked, self.columns)
+        rates = {**_plain(left, right), **self._learned(left, right), **_transparent(original, masked, left.names)}
+        worst = max(rates, key=rates.__getitem__)
+        return Score(
+            measure=self.key,
+            value=rates[worst],
+            better="lower",
+            meaning=f"share of records linked by the best informed intruder ({worst})",
+            parts=MappingProxyType(rates),
+        )
+
+    def _learned(self, left: Records, right: Records) -> dict[str, float]:
+        rates = {}
+        for family in self.learned:
+            for direction in ("masked to original", "original to masked"):
+                learner = LearnedLinkage(family, direction=direction, seconds=self.seconds, exact_up_to=0)
+                try:
+                    rate, parts = learner.learn(aligned_files(left, right, learner.direction))
+                except Unsupported:
+                    continue
+                rates[f"learnt {family}, {direction}"] = rate
+                rates[f"plain, {direction}"] = parts["plain"]
+        return rates
+
+
+def _plain(left: Records, right: Records) -> dict[str, float]:
+    rates = {"distance": float(linkage_credit(left, right).mean())}
+    try:
+        rates["Mahalanobis distance"] = float(linkage_credit(left, right, "mahalanobis").mean())
+    except Unsupported:  # categories, constant or dependent columns
+        pass
+    return rates
+
+
+def _transparent(original: Microdata, masked: Masked, names: tuple[str, ...]) -> dict[str, float]:
+    rows = masked.rows
+    if rows is None or not masked.transparency:
+        return {}
+    everybody = np.arange(rows.size, dtype=np.int64)
+    strata = {name for told in steps_told(masked.transparency) for name in told.get("method", {}).get("strata") or ()}
+    known = {name: name for name in original.column_names if name in names or name in strata}
+    sides = Sides(original.table().take(pa.array(rows)), masked.table, original.schema, everybody, known)
+    rates: dict[str, float] = {}
+    for told in steps_told(masked.transparency):
+        found = picked_by_method(sides, told)
+        if found is not None:
+            rates[found[0]] = max(found[1].rate, rates.get(found[0], 0.0))
+    return rates
