@@ -204,6 +204,7 @@ def contributions(draw: DrawFn) -> tuple[Any, ...]:
 
 INPUTS: dict[str, Callable[[], SearchStrategy[tuple[Any, ...]]]] = {
     "add_up": add_up,
+    "assign": linkage_inputs.assignments,
     "bounded_sums": contributions,
     "bucket_partners": swapping_inputs.buckets,
     "candidates": attack_inputs.windowed,

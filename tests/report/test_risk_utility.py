@@ -11,9 +11,9 @@ from sfumato.report.comparison_page import ComparisonContent, Row, comparison_pa
 from sfumato.report.figures.risk_utility import Mark, RiskUtility, risk_utility
 
 MARKS = [
-    Mark("Mdav", "Mdav(k=3)", "k=3", 0.5, 0.1, "Mdav(k=3): risk 50 %", best=True),
-    Mark("Mdav", "Mdav(k=9)", "k=9", 0.3, 0.3, "Mdav(k=9): risk 30 %", best=True),
-    Mark("Noise", "Noise(<script>)", "", 0.7, 0.4, "Noise(<script>): risk 70 %"),
+    Mark("Mdav", "Mdav(k=3)", 0.5, 0.1, "Mdav(k=3): risk 50 %", best=True),
+    Mark("Mdav", "Mdav(k=9)", 0.3, 0.3, "Mdav(k=9): risk 30 %", best=True),
+    Mark("Noise", "Noise(<script>)", 0.7, 0.4, "Noise(<script>): risk 70 %"),
 ]
 
 
@@ -35,7 +35,7 @@ def test_the_same_content_gives_the_same_bytes() -> None:
 
 
 def test_many_families_and_equal_points_are_drawn() -> None:
-    marks = [Mark(f"F{i}", f"F{i}()", "", 0.5, 0.5, f"F{i}: told", best=i == 0) for i in range(30)]
+    marks = [Mark(f"F{i}", f"F{i}()", 0.5, 0.5, f"F{i}: told", best=i == 0) for i in range(30)]
     assert len([text for text in titles(risk_utility(RiskUtility(marks, (1.0, 0.0)))) if "told" in text]) == 30
 
 

@@ -29,7 +29,7 @@ def intersections(clusters: Int, nearest: list[Int], truth: Int) -> tuple[Int, I
         own = clusters[np.maximum(truth, 0), group]
         found &= (near == own[:, None]).any(axis=1)
         # number the combinations that occur; a path that no record takes is -1 from here on
-        wide = int(clusters[:, group].max(initial=0)) + 1
+        wide = int(max(clusters[:, group].max(initial=0), near.max(initial=0))) + 1
         seen, keys = np.unique(keys * wide + clusters[:, group], return_inverse=True)
         keys = keys.reshape(-1).astype(np.int64)
         asked = np.where((paths[:, :, None] >= 0) & (near[:, None, :] >= 0), paths[:, :, None] * wide + near[:, None, :], -1)

@@ -93,8 +93,32 @@ class PointTree:
 
         Where there are fewer points, infinity and -1 fill the rows.
         """
-        asked = self._asked(queries)
-        return closest(asked, wanted, self._held, self.nodes, self.metric.kinds, self.metric.costs, self.metric.neutral)
+        limits = np.full(np.shape(queries)[0], np.inf)
+        nothing, flat = np.zeros(self.size), np.zeros(self.nodes[1].size)
+        return self._sought(queries, limits, wanted, False, nothing, flat)
+
+    def discounted(self, queries: Any, limits: Real, discounts: Real, wanted: int = 1) -> tuple[Real, Int]:
+        """As `closest`, by the distance less the discount of each point, and only what is less than the query's limit."""
+        ranked = np.ascontiguousarray(discounts[self.order])
+        ends = np.stack([self.nodes[1], self.nodes[2]], axis=1).reshape(-1)
+        peaks = np.maximum.reduceat(np.append(ranked, -np.inf), ends)[::2]
+        return self._sought(queries, np.ascontiguousarray(limits), wanted, self.metric.root, ranked, np.ascontiguousarray(peaks))
+
+    def _sought(self, queries: Any, limits: Real, wanted: int, root: bool, discounts: Real, peaks: Real) -> tuple[Real, Int]:
+        asked, metric = self._asked(queries), self.metric
+        return closest(
+            asked,
+            limits,
+            wanted,
+            root,
+            self._held,
+            discounts,
+            peaks,
+            self.nodes,
+            metric.kinds,
+            metric.costs,
+            metric.neutral,
+        )
 
     def ranked(self, queries: Any, limits: Real) -> tuple[NDArray[np.bool_], Int]:
         """Whether some point is closer to a query than its limit (a sum), and where none is, how many are at the limit."""

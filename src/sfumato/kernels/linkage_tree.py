@@ -300,30 +300,65 @@ def rank_within(
 
 
 def _closest_numpy(
-    queries: Real, wanted: int, held: Real, nodes: Nodes, kinds: Int, costs: Real, neutral: Real
+    queries: Real,
+    limits: Real,
+    wanted: int,
+    root: bool,
+    held: Real,
+    discounts: Real,
+    peaks: Real,
+    nodes: Nodes,
+    kinds: Int,
+    costs: Real,
+    neutral: Real,
 ) -> tuple[Real, Int]:
     points = np.empty_like(held.T)
     points[nodes[0]] = held.T
-    distances = np.full((queries.shape[0], wanted), np.inf)
+    less = np.empty(held.shape[1])
+    less[nodes[0]] = discounts
+    distances = np.empty((queries.shape[0], wanted))
+    distances[:] = limits[:, None]
     indices = np.full((queries.shape[0], wanted), -1, dtype=np.int64)
     for block in _blocks(queries.shape[0], held.shape[1]):
         found = _distances(queries[block], points, kinds, costs, neutral)
+        found = (np.sqrt(found) if root else found) - less
         ranked = np.argsort(found, axis=1, kind="stable")[:, :wanted]
-        distances[block, : ranked.shape[1]] = np.take_along_axis(found, ranked, axis=1)
-        indices[block, : ranked.shape[1]] = ranked
+        best = np.take_along_axis(found, ranked, axis=1)
+        good = best < limits[block, None]
+        width = ranked.shape[1]
+        distances[block, :width] = np.where(good, best, limits[block, None])
+        indices[block, :width] = np.where(good, ranked, -1)
     return distances, indices
 
 
 @kernel(
     "Tuple((float64[:,::1], int64[:,::1]))"
-    f"(float64[:,::1], int64, float64[:,::1], {_TREE}, int64[::1], float64[::1], float64[::1])",
+    "(float64[:,::1], float64[::1], int64, boolean, float64[:,::1], float64[::1], float64[::1],"
+    f" {_TREE}, int64[::1], float64[::1], float64[::1])",
     twin=_closest_numpy,
 )
-def closest(queries: Real, wanted: int, held: Real, nodes: Nodes, kinds: Int, costs: Real, neutral: Real) -> tuple[Real, Int]:
-    """The `wanted` closest points of each query by distance, then by index; infinity and -1 where there are fewer."""
+def closest(
+    queries: Real,
+    limits: Real,
+    wanted: int,
+    root: bool,
+    held: Real,
+    discounts: Real,
+    peaks: Real,
+    nodes: Nodes,
+    kinds: Int,
+    costs: Real,
+    neutral: Real,
+) -> tuple[Real, Int]:
+    """The `wanted` closest points of each query that are closer than its limit, by distance and then by index; the limit and
+    -1 where there are fewer.
+
+    The distance is the sum of differences, its square root with `root`, less the discount of the point (in the order of the
+    tree); `peaks` are the largest discounts of the nodes.
+    """
     order, starts, stops, lefts, lows, highs, gaps = nodes
     count, width = queries.shape
-    distances = np.full((count, wanted), np.inf)
+    distances = np.empty((count, wanted))
     indices = np.full((count, wanted), -1, dtype=np.int64)
     stack = np.empty(starts.size + 1, dtype=np.int64)
     floor = np.empty(starts.size + 1)
@@ -331,8 +366,9 @@ def closest(queries: Real, wanted: int, held: Real, nodes: Nodes, kinds: Int, co
     totals = np.empty(32)
     last = wanted - 1
     for row in range(count):
+        distances[row, :] = limits[row]
         waiting = 1
-        stack[0], floor[0] = 0, 0.0
+        stack[0], floor[0] = 0, -np.inf
         while waiting:
             waiting -= 1
             if floor[waiting] > distances[row, last]:
@@ -360,8 +396,11 @@ def closest(queries: Real, wanted: int, held: Real, nodes: Nodes, kinds: Int, co
                                 totals[i] += unknown if np.isnan(term) else (costs[j] if term != 0.0 else 0.0)
                     for i in range(size):
                         total, index = totals[i], order[begin + i]
+                        if root:
+                            total = np.sqrt(total)
+                        total -= discounts[begin + i]
                         worst = distances[row, last]
-                        if total > worst or (total == worst and 0 <= indices[row, last] < index):
+                        if total > worst or (total == worst and indices[row, last] < index):
                             continue
                         place = last
                         while place and (
@@ -377,6 +416,9 @@ def closest(queries: Real, wanted: int, held: Real, nodes: Nodes, kinds: Int, co
             worst = distances[row, last]
             for side in range(2):
                 total = 0.0
+                enough = worst + peaks[child + side]
+                if root:
+                    enough = enough * enough * (1.0 + 1e-12) if enough > 0.0 else 0.0
                 for j in range(width):
                     value, low, high = queries[row, j], lows[child + side, j], highs[child + side, j]
                     term = 0.0
@@ -396,9 +438,9 @@ def closest(queries: Real, wanted: int, held: Real, nodes: Nodes, kinds: Int, co
                     if gaps[child + side, j]:
                         term = min(term, neutral[j])
                     total += term
-                    if total > worst:
+                    if total > enough:
                         break
-                bounds[side] = total
+                bounds[side] = (np.sqrt(total) if root else total) - peaks[child + side]
             nearer = 0 if bounds[0] <= bounds[1] else 1
             for side in (1 - nearer, nearer):
                 if bounds[side] <= worst:

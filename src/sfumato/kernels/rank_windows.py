@@ -80,6 +80,8 @@ def candidates(orders: Int, places: Int, known: Int, low: Int, high: Int, truth:
             row = orders[walked, place]
             fits = True
             for a in range(attributes):
+                if a == walked:
+                    continue
                 there = places[a, row]
                 if there < known[a] and (there < low[person, a] or there >= high[person, a]):
                     fits = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
@@ -129,8 +129,10 @@ class Mask(ABC):
         return ()
 
     def described(self) -> dict[str, object]:
-        """Name and parameters."""
-        return {"name": type(self).__name__, **parameters(self)}
+        """Name and parameters, those of the method before those that all masks have."""
+        listed = parameters(self)
+        shared = {field.name for field in fields(Mask)}
+        return {"name": type(self).__name__, **dict(sorted(listed.items(), key=lambda entry: entry[0] in shared))}
 
     def _outcome(
         self, people: Microdata, table: pa.Table, records: Records, groups: list[Int], changes: list[Change]

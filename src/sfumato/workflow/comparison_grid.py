@@ -48,13 +48,15 @@ def expanded(methods: Iterable[Any]) -> list[Mask]:
 
 
 def label_of(mask: Mask) -> str:
-    """A method with the parameters that differ from their defaults: `Mdav(k=5)`."""
-    told = []
+    """A method with the parameters that differ from their defaults, its own before those that all masks have: `Mdav(k=5)`."""
+    own: list[str] = []
+    shared: list[str] = []
+    common = {field.name for field in dataclasses.fields(Mask)}
     for field in dataclasses.fields(mask):
         value = getattr(mask, field.name)
         if field.init and value is not None and value != field.default:
-            told.append(f"{field.name}={_word(value)}")
-    return f"{type(mask).__name__}({', '.join(told)})"
+            (shared if field.name in common else own).append(f"{field.name}={_word(value)}")
+    return f"{type(mask).__name__}({', '.join([*own, *shared])})"
 
 
 def fitted(mask: Mask, people: Microdata) -> tuple[Mask, tuple[str, ...]]:
@@ -135,6 +137,8 @@ def _takes_a_list(name: str, key: str) -> bool:
 
 
 def _word(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.12g}"
     if isinstance(value, Mask):
         return label_of(value)
     if isinstance(value, (list, tuple)):

@@ -91,8 +91,7 @@ def figure(found: Comparison) -> str:
     marks = [
         Mark(
             family=str(point.method.get("name", "")),
-            label=point.label,
-            short=point.label.partition("(")[2].rstrip(")"),
+            label=point.label.replace(", whole=False", ""),
             risk=point.risk,
             loss=point.loss,
             told=_told(found, point),

@@ -28,7 +28,8 @@ from sfumato.measures.risk.spaces import DISTANCES, Distance, Space, space_of
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-_FIRST = 8
+#: Candidates of every record to begin with, and at most as many more in every round.
+_FIRST, _MORE = 8, 8
 _ROUNDING = 1e-9
 
 
@@ -74,66 +75,49 @@ class Assigned:
 
 def assigned(space: Space) -> Assigned:
     """The assignment of least total distance between aligned files; row i of both is one person."""
-    rows = space.original.shape[0]
+    rows, metric = space.original.shape[0], space.metric
     places, own = _places(space.released)
     capacity = np.bincount(own, minlength=places.shape[0]).astype(np.int64)
-    tree = PointTree(places, space.metric)
-    apart = space.metric.distances(space.metric.sums(space.original, places[own]))
-    widths = np.full(rows, min(_FIRST, capacity.size), dtype=np.int64)
-    lists = [_Candidates.of(tree, space.original, np.arange(rows, dtype=np.int64), int(widths[0]))] if rows else []
+    tree = PointTree(places, metric)
+    tree_order = np.argsort(np.argsort(tree.order)[own], kind="stable")  # neighbours ask one after the other
+    first, near = tree.closest(space.original, min(_FIRST, capacity.size))
+    # the own column is always a candidate, so that an assignment exists
+    seekers = [np.arange(rows), np.repeat(np.arange(rows), near.shape[1])]
+    columns = [own, near.reshape(-1)]
+    costs = [metric.distances(metric.sums(space.original, places[own])), metric.distances(first).reshape(-1)]
     prices, held = np.zeros(capacity.size), np.full(rows, -1, dtype=np.int64)
+    # up to this price a record has all columns; prices of columns only fall, so what was left out never becomes cheaper
+    covered = np.full(rows, -np.inf)
     while True:
-        starts, columns, costs, reach = _joined(lists, widths, own, apart, capacity.size)
-        prices, held = assign(starts, columns, costs, capacity, prices, held)
-        paid = space.metric.distances(space.metric.sums(space.original, places[held]))
-        # a record left out costs at least `reach`; it may be worth having where that is less than the price paid
-        undercut = reach + _ROUNDING * (1.0 + paid) < paid - prices[held] + prices.max()
-        undercut &= widths < capacity.size
-        if not undercut.any():
+        prices, held = _cheapest(seekers, columns, costs, capacity, prices, held)
+        paid = metric.distances(metric.sums(space.original, places[held]))
+        limits = paid - prices[held] - _ROUNDING * (1.0 + paid)
+        asking = tree_order[limits[tree_order] > covered[tree_order]]
+        if not asking.size:
             break
-        widened = np.flatnonzero(undercut)
-        widths[widened] = np.minimum(2 * widths[widened], capacity.size)
-        for width in np.unique(widths[widened]).tolist():
-            lists.append(_Candidates.of(tree, space.original, widened[widths[widened] == width], width))
+        offers, better = tree.discounted(space.original[asking], limits[asking], prices, _MORE)
+        covered[asking] = offers[:, -1]
+        row, place = np.nonzero(better >= 0)
+        seekers.append(asking[row])
+        columns.append(better[row, place])
+        costs.append(offers[row, place] + prices[better[row, place]])
     credits = np.where(held == own, 1.0 / capacity[own], 0.0)
-    return Assigned(float(paid.sum()), credits, float(widths.mean()))
+    return Assigned(float(paid.sum()), credits, sum(part.size for part in seekers) / rows)
 
 
-@dataclass(frozen=True, eq=False)
-class _Candidates:
-    """The nearest columns of some rows."""
-
-    rows: Int = field(repr=False)
-    columns: Int = field(repr=False)
-    costs: Real = field(repr=False)
-
-    @classmethod
-    def of(cls, tree: PointTree, queries: Real, rows: Int, width: int) -> _Candidates:
-        sums, columns = tree.closest(queries[rows], width)
-        return cls(rows, columns, tree.metric.distances(sums))
-
-
-def _joined(lists: list[_Candidates], widths: Int, own: Int, apart: Real, places: int) -> tuple[Int, Int, Real, Real]:
-    """Candidates of all rows one after the other, the own column always among them (so that an assignment exists), and the
-    distance beyond which a row's columns were left out."""
-    starts = np.zeros(widths.size + 1, dtype=np.int64)
-    starts[1:] = np.cumsum(widths + 1)
-    columns = np.empty(int(starts[-1]), dtype=np.int64)
-    costs = np.empty(int(starts[-1]))
-    reach = np.full(widths.size, np.inf)
-    columns[starts[1:] - 1], costs[starts[1:] - 1] = own, apart
-    for part in lists:
-        width = part.columns.shape[1]
-        current = widths[part.rows] == width
-        rows = part.rows[current]
-        at = starts[rows][:, None] + np.arange(width)
-        columns[at], costs[at] = part.columns[current], part.costs[current]
-        if width < places:
-            reach[rows] = part.costs[current][:, -1]
-    return starts, columns, costs, reach
+def _cheapest(
+    seekers: list[Int], columns: list[Int], costs: list[Real], capacity: Int, prices: Real, held: Int
+) -> tuple[Real, Int]:
+    """The least total among the candidates, from where the round before ended."""
+    rows = np.concatenate(seekers)
+    order = np.argsort(rows, kind="stable")
+    starts = np.zeros(held.size + 1, dtype=np.int64)
+    starts[1:] = np.cumsum(np.bincount(rows, minlength=held.size))
+    return assign(starts, np.concatenate(columns)[order], np.concatenate(costs)[order], capacity, prices, held)
 
 
 def _places(masked: Real) -> tuple[Real, Int]:
     """The different masked records, missing values being equal to each other, and which of them each row is."""
-    places, own = np.unique(masked, axis=0, return_inverse=True, equal_nan=True)
-    return np.ascontiguousarray(places), own.reshape(-1).astype(np.int64)
+    filled = np.where(np.isnan(masked), np.inf, masked)  # records have no infinite values of their own
+    places, own = np.unique(filled, axis=0, return_inverse=True)
+    return np.ascontiguousarray(np.where(np.isinf(places), np.nan, places)), own.reshape(-1).astype(np.int64)

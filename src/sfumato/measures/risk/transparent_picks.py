@@ -26,7 +26,7 @@ Real = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 #: Records over which a posterior is normalised; those further away hardly weigh.
-_WEIGHED = 32
+_WEIGHED = 24
 #: What a record costs that the law of the noise cannot have made.
 _IMPOSSIBLE = 1e6
 #: Logarithms of densities further below the largest one than this are taken as if they were here.
@@ -38,19 +38,24 @@ _TIED = 3
 
 def pick_by_windows(sides: Sides, reach: Mapping[str, int]) -> Picked:
     """Rank swapping: records within `reach` ranks of the person's value, in every column."""
-    people, released = sides.records(tuple(reach))
-    orders, places, known, low, high = [], [], [], [], []
+    narrowest_first = sorted(reach, key=reach.__getitem__)
+    people, released = sides.records(narrowest_first)
+    # in the order of the column that is walked most, neighbours in rank are neighbours in memory
+    order = np.argsort(_numbers(released.columns[0]), kind="stable")
+    place = np.empty(order.size + 1, dtype=np.int64)
+    place[order], place[-1] = np.arange(order.size), -1
+    ranks, intervals = [], []
     for ours, theirs in zip(people.columns, released.columns, strict=True):
-        held, shown = _numbers(ours), _numbers(theirs)
-        order, place, size = rank_windows.ranked(shown)
-        first, last = rank_windows.windows(held, shown, reach[ours.name])
-        orders.append(order)
-        places.append(place)
-        known.append(size)
-        low.append(first)
-        high.append(last)
+        shown = _numbers(theirs)[order]
+        ranks.append(rank_windows.ranked(shown))
+        intervals.append(rank_windows.windows(_numbers(ours), shown, reach[ours.name]))
     count, found = rank_windows.candidates(
-        np.array(orders), np.array(places), np.array(known), _columns(low), _columns(high), np.ascontiguousarray(sides.truth)
+        np.array([rank[0] for rank in ranks]),
+        np.array([rank[1] for rank in ranks]),
+        np.array([rank[2] for rank in ranks], dtype=np.int64),
+        _columns([low for low, _ in intervals]),
+        _columns([high for _, high in intervals]),
+        place[sides.truth],
     )
     inside = found > 0
     return Picked(np.where(inside, 1.0 / np.maximum(count, 1), 0.0), count, inside)
@@ -165,6 +170,7 @@ def _pick_nearest(truth: Int, held: Real, shown: Real, metric: Metric) -> Picked
     asked, points = np.column_stack([held, np.zeros(truth.size)]), np.column_stack([shown, lift])
     tree = PointTree(points, wider)
     there = np.flatnonzero(truth >= 0)
+    there = there[np.argsort(_place_in(tree)[truth[there]], kind="stable")]  # neighbours one after the other
     own = wider.sums(asked[there], points[truth[there]])
     closer, tied = tree.ranked(asked[there], own)
     credit, posterior = np.zeros(truth.size), np.zeros(truth.size)
@@ -181,17 +187,25 @@ def _pick_nearest(truth: Int, held: Real, shown: Real, metric: Metric) -> Picked
 def _log_commonness(held: Real, shown: Real, metric: Metric) -> Real:
     """Per record the logarithm of how likely it is to come from anybody, up to a constant."""
     people, records = held.shape[0], shown.shape[0]
-    sums, _ = PointTree(held, metric).closest(shown, min(_WEIGHED, people))
+    order = PointTree(shown, metric).order
+    sums, _ = PointTree(held, metric).closest(shown[order], min(_WEIGHED, people))
     least = sums[:, 0]
-    known = np.log(np.exp(-(sums - least[:, None]) / 2).sum(axis=1)) - least / 2
+    known = np.empty(records)
+    known[order] = np.log(np.exp(-(sums - least[:, None]) / 2).sum(axis=1)) - least / 2
     if records <= people:
-        return np.asarray(known)
+        return known
     numbers = metric.kinds == SQUARED
     points = np.nan_to_num(shown[:, numbers] - np.nanmean(shown[:, numbers], axis=0))
     values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(points, rowvar=False)))
     values = np.maximum(values, 1.0)  # a record spreads at least as far as its noise
     fitted = -(((points @ vectors) ** 2 / values).sum(axis=1) + np.log(values).sum()) / 2
     return np.asarray(np.logaddexp(known, np.log(records - people) + fitted))
+
+
+def _place_in(tree: PointTree) -> Int:
+    place = np.empty(tree.size, dtype=np.int64)
+    place[tree.order] = np.arange(tree.size)
+    return place
 
 
 def _points(people: Records, released: Records) -> tuple[Real, Real, Metric]:

@@ -13,23 +13,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.core.params import require
-from sfumato.report.escape import visible
+from sfumato.report.escape import shorten, visible
 from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, PAPER, SECOND, Board, board, finished
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHAPES = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*")
-_MOST_LABELS = 14
+_LONGEST_LABEL = 42
+# Shares of the drawing area that a character of a label and a line of labels take.
+_PLAIN, _BOLD, _LINE = 0.0125, 0.016, 0.06
 
 
 @dataclass(frozen=True)
 class Mark:
-    """One method: `family` shares a shape, `label` names it in full, `short` its parameters; `told` is shown on hover."""
+    """One method: `family` shares a shape, `label` names it, `told` is shown on hover."""
 
     family: str
     label: str
-    short: str
     risk: float
     loss: float
     told: str
@@ -104,23 +105,32 @@ def _chosen(drawn: Board, axes: Axes, mark: Mark) -> None:
 
 
 def _labels(axes: Axes, front: Sequence[Mark], content: RiskUtility) -> None:
-    """Names of the front's marks, the recommended one in bold; where many stand close, every other is left to its tooltip."""
+    """Names of the front's marks, the recommended one first and in bold; where marks stand close, a name that would cover
+    another is left to its tooltip."""
     chosen = None if content.chosen is None else content.marks[content.chosen]
-    step = max(1, -(-len(front) // _MOST_LABELS))
-    for position, mark in enumerate(front):
-        if mark is not chosen and position % step:
+    widest = max([mark.loss for mark in content.marks] + [1e-9])
+    highest = max([mark.risk for mark in content.marks] + [content.original[0], 1e-9])
+    taken: list[tuple[float, float, float]] = []
+    for mark in sorted(front, key=lambda mark: mark is not chosen):
+        text = shorten(visible(mark.label), _LONGEST_LABEL)
+        left = mark.loss > 0.55 * widest
+        width = len(text) * (_BOLD if mark is chosen else _PLAIN)
+        start, height = mark.loss / widest - (width if left else 0.0), mark.risk / highest
+        if any(start < end and begin < start + width and abs(height - other) < _LINE for begin, end, other in taken):
             continue
+        taken.append((start, start + width, height))
         axes.annotate(
-            visible(mark.label),
+            text,
             (mark.loss, mark.risk),
-            (9, 7),
+            (-9 if left else 9, 7),
             textcoords="offset points",
+            ha="right" if left else "left",
             fontsize=11 if mark is chosen else 9.5,
             fontweight="bold" if mark is chosen else "normal",
             color=SECOND if mark is chosen else INK,
             zorder=5,
             bbox={"facecolor": PAPER, "alpha": 0.75, "linewidth": 0, "pad": 1},
-        )
+        ).set_in_layout(False)  # a long name must not squeeze the axes
 
 
 def _limits(axes: Axes, content: RiskUtility) -> None:
