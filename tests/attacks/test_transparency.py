@@ -182,7 +182,7 @@ def test_the_posterior_of_pram_equals_bayes_by_hand(count: int, seed: int, compl
         for name, x, y in zip("su", before, after, strict=True):
             law = laws[name]
             values.append(law["matrix"][law["labels"].index(x)][law["outputs"].index(y)])
-        return math.prod(values)
+        return float(math.prod(values))
 
     others = 60 - rows.size
     anybody = [sum(likely(true[i], y) for i in rows) + others * shown.count(y) / 60 for y in shown]

@@ -36,14 +36,15 @@ def windowed(draw: DrawFn) -> tuple[Any, ...]:
     """Released columns with missing values, and the windows of some people in them."""
     width, count, people = draw(st.integers(1, 3)), draw(st.integers(1, 9)), draw(st.integers(0, 5))
     cell = st.one_of(VALUES, st.just(float("nan")))
-    orders, places, known, low, high = [], [], [], [], []
+    parts: list[list[Any]] = [[], [], [], [], []]
     for _ in range(width):
         shown = np.array(draw(st.lists(cell, min_size=count, max_size=count)))
         held = np.array(draw(st.lists(cell, min_size=people, max_size=people)), dtype=np.float64)
         order, place, size = ranked(shown)
         first, last = windows(held, shown, draw(st.integers(0, 4)))
-        for entries, entry in zip((orders, places, known, low, high), (order, place, size, first, last), strict=True):
+        for entries, entry in zip(parts, (order, place, size, first, last), strict=True):
             entries.append(entry)
+    orders, places, known, low, high = parts
     truth = np.array(draw(st.lists(st.integers(-1, count - 1), min_size=people, max_size=people)), dtype=np.int64)
     sides = [np.ascontiguousarray(np.array(part, dtype=np.int64).reshape(width, people).T) for part in (low, high)]
     return np.array(orders), np.array(places), np.array(known, dtype=np.int64), *sides, truth

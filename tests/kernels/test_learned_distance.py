@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,7 +24,7 @@ def distance(x: list[float], y: list[float], category: list[bool], terms: Terms,
 
 
 @given(searched())
-def test_links_equal_comparing_all_pairs_by_hand(case: tuple) -> None:
+def test_links_equal_comparing_all_pairs_by_hand(case: tuple[Any, ...]) -> None:
     seeking, sought, category, partner, ordered, left, right, largest, theta, keep = case
     terms = Terms(seeking.shape[1], bool(ordered), left, right, largest)
     found = links(seeking, sought, category.astype(bool), partner, terms, theta, keep)

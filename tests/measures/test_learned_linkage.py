@@ -89,7 +89,7 @@ def test_for_two_attributes_every_choquet_integral_is_2_additive() -> None:
     pair = files(16, [0.3, 0.9], 5)
     found = []
     for additivity in ("2-additive", "full"):
-        chosen = aggregation("choquet", pair, additivity)  # type: ignore[arg-type]
+        chosen = aggregation("choquet", pair, additivity)
         found.append(solve_exactly(pair, chosen, [chosen.plain], MARGIN, 60).linked)
     assert found[0] == found[1]
     assert [len(antichains(attributes)) for attributes in (1, 2, 3, 4)] == [1, 4, 18, 166]
@@ -213,11 +213,11 @@ def test_general_integrals_are_for_few_attributes() -> None:
 
 def test_what_cannot_be_learnt_is_refused() -> None:
     with pytest.raises(ParameterError, match="aggregation"):
-        LearnedLinkage("median")  # type: ignore[arg-type]
+        LearnedLinkage("median")
     with pytest.raises(ParameterError, match="margin"):
         LearnedLinkage(margin=0.0)
     with pytest.raises(ParameterError, match="direction"):
-        LearnedLinkage(direction="sideways")  # type: ignore[arg-type]
+        LearnedLinkage(direction="sideways")
     with pytest.raises(ParameterError, match="seconds"):
         LearnedLinkage(seconds=0)
     with pytest.raises(Unsupported, match="bilinear"):

@@ -64,7 +64,7 @@ def test_refusals() -> None:
     with pytest.raises(ParameterError, match="seconds"):
         WorstCase(seconds=-1)
     with pytest.raises(ParameterError, match="aggregation"):
-        WorstCase(learned=("median",))  # type: ignore[arg-type]
+        WorstCase(learned=("median",))
     with pytest.raises(InputError, match="no record stands behind"):
         WorstCase().score(people, Masked(people.table(), people.schema, ("a",), None))
 

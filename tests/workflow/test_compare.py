@@ -105,8 +105,52 @@ def test_the_cache_holds_scores_and_no_record(people: sf.Microdata, tmp_path: Pa
         content = file.read_text()
         assert set(json.loads(content)) >= {"risk", "loss"}
         assert "person" not in content
-    next(tmp_path.glob("*.json")).write_text("damaged")
+    first, second = sorted(tmp_path.glob("*.json"))
+    first.write_text("damaged")
+    second.write_text('{"risk": 0.0}')
     assert len(sf.compare(people, ["Mdav(k=3)", "AdditiveNoise(k=0.1)"], cache=tmp_path, workers=1).measured) == 2
+
+
+def test_texts_and_hierarchy_files_are_part_of_what_is_remembered(tmp_path: Path) -> None:
+    from sfumato.workflow.comparison_jobs import Memory
+
+    memory = Memory(tmp_path / "kept")
+    (tmp_path / "town.csv").write_text("a,x\nb,x\n")
+    described = {"columns": {"town": {"role": "quasi", "type": "string", "hierarchy": "town.csv"}}}
+    schema = Schema.parse(described, folder=tmp_path)
+    first = memory.digest(sf.read(pa.table({"town": ["a", "b"] * 5}), schema))
+    assert first == memory.digest(sf.read(pa.table({"town": ["a", "b"] * 5}), schema))
+    assert first != memory.digest(sf.read(pa.table({"town": ["q", "z"] * 5}), schema))
+    (tmp_path / "town.csv").write_text("a,x\nb,y\n")
+    assert first != memory.digest(sf.read(pa.table({"town": ["a", "b"] * 5}), schema))
+
+
+def test_a_cache_without_a_key_of_its_own_is_refused(people: sf.Microdata, tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(b"")
+    with pytest.raises(InputError, match="not the key"):
+        sf.compare(people, ["Mdav(k=3)"], cache=tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot keep results"):
+        sf.compare(people, ["Mdav(k=3)"], cache=tmp_path / "file")
+
+
+def test_parameters_that_are_mappings_can_be_compared(people: sf.Microdata, tmp_path: Path) -> None:
+    masks = [sf.Rounding({"height": 5, "weight": 10, "wage": 1000}), sf.Rounding(20), sf.Mdav(3)]
+    assert len(sf.compare(people, masks, cache=tmp_path, workers=2).measured) == 3
+
+
+def test_risks_of_different_measures_are_not_weighed_against_each_other(people: sf.Microdata) -> None:
+    found = sf.compare(people, ["Mdav(k=3)", "AdditiveNoise(k=0.1)", "GaussianCopula()"], cache=False)
+    synthetic = found.points[2]
+    assert synthetic.risk_measure == "nearest_record" and synthetic not in found.front
+    assert found.recommended is not synthetic and "cannot be compared" in " ".join(found.reasons)
+    alone = sf.compare(people, ["GaussianCopula()"], cache=False)
+    assert alone.recommended is alone.points[0]
+
+
+def test_equal_points_are_both_on_the_front(people: sf.Microdata) -> None:
+    found = sf.compare(people, [sf.Mdav(3), sf.Mdav(3, columns=("height", "weight", "wage"))], cache=False)
+    assert len(found.front) == 2
 
 
 def test_a_method_that_fits_no_column_is_refused_and_the_others_go_on(people: sf.Microdata) -> None:
@@ -134,7 +178,11 @@ def test_limits_steer_the_recommendation(people: sf.Microdata, found: Any) -> No
 
 def test_the_map_is_one_page_that_fetches_nothing(found: Any, tmp_path: Path) -> None:
     page = found.map(tmp_path / "map.html").read_text()
-    assert "default-src &#x27;none&#x27;" in page and "<script" not in page and "http://" not in page.replace("http://www.w3.org", "")
+    assert (
+        "default-src &#x27;none&#x27;" in page
+        and "<script" not in page
+        and "http://" not in page.replace("http://www.w3.org", "")
+    )
     for point in found.points:
         assert page.count(point.label) >= 2  # in the figure's tooltip and in the table
     svg = found.map(tmp_path / "map.svg").read_text()

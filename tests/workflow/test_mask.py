@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -67,10 +69,27 @@ def test_a_mask_without_a_guarantee_says_so_everywhere(people: sf.Microdata, tmp
     assert release.certificate.claims == ()
     release.save(tmp_path / "out")
     found = sf.verify(tmp_path / "out")
-    assert found.holds and "promises no guarantee" in found.explain()
+    assert found.promises_nothing and not found.holds and "promises no guarantee" in found.explain()
     assert "Nothing is promised" in (tmp_path / "out" / "public" / "card.html").read_text()
     told = release.certificate.transparency["method"]
     assert told["name"] == "AdditiveNoise" and told["k"] == 0.1
+
+
+def test_a_release_that_lost_its_claims_is_not_taken_for_one_that_made_none(people: sf.Microdata, tmp_path: Path) -> None:
+    sf.protect(people, [sf.KAnonymity(3)], sf.Mondrian(), seed=1).save(tmp_path / "out")
+    path = tmp_path / "out" / "public" / "certificate.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "claims": []}))
+    found = sf.verify(tmp_path / "out")
+    assert not found.holds and "always does" in found.explain()
+
+
+def test_attacks_that_cannot_run_leave_no_entry(people: sf.Microdata, tmp_path: Path) -> None:
+    with pytest.raises(SfumatoError):
+        sf.mask(people, sf.Mdav(5), ledger=tmp_path / "ledger.db", attacks=["RankWindow"], seed=1)
+    assert not (tmp_path / "ledger.db").exists()
+    release = sf.mask(people, sf.Mdav(5), ledger=tmp_path / "ledger.db", attacks=["RegisterLinkage"], seed=1)
+    [told] = release.certificate.attacks
+    assert 1 / 300 < told["success"] <= 0.25
 
 
 def test_the_owner_knows_which_record_became_which_row_and_nobody_else_does(people: sf.Microdata, tmp_path: Path) -> None:
@@ -118,8 +137,16 @@ class TestAttackingAMaskedFolder:
 
     def test_another_table_is_not_the_source(self, place: Path) -> None:
         pq.write_table(table(100), place / "other.parquet")
-        with pytest.raises(InputError, match="too few rows"):
+        with pytest.raises(InputError, match="not the table that was masked"):
             attack_folder(place / "out", register=place / "other.parquet", aligned=True)
+
+    @pytest.mark.parametrize("rows", [[-1] * 300, [0] * 300, [0.5] * 300, ["a"] * 300, [None] * 300, [1, 2]])
+    def test_a_damaged_record_of_rows_is_one_clear_error(self, place: Path, rows: list[Any]) -> None:
+        path = place / "out" / "owner" / "rows.parquet"
+        path.unlink()
+        pq.write_table(pa.table({"source_row": rows}), path)
+        with pytest.raises(InputError):
+            attack_folder(place / "out", register=place / "source.parquet", aligned=True)
 
     def test_a_public_folder_alone_cannot_be_aligned(self, place: Path) -> None:
         with pytest.raises(InputError, match="owner"):
@@ -132,6 +159,20 @@ class TestAttackingAMaskedFolder:
         pq.write_table(rows, tmp_path / "register.parquet")
         found = attack_folder(tmp_path / "out", register=tmp_path / "register.parquet", key="number", only=["RegisterLinkage"])
         assert found[0]["success"] == pytest.approx(1.0)
+        with pytest.raises(InputError, match="nobody of the register"):
+            attack_folder(tmp_path / "out", register=rows.set_column(5, "number", pa.array(["x"] * 300)), key="number")
+
+    def test_pseudonyms_are_no_key(self, tmp_path: Path) -> None:
+        named = Column(role="identifier", type="string", pseudonym=True)
+        people = sf.read(table(), SCHEMA.replace(columns={**SCHEMA.columns, "name": named}))
+        sf.mask(people, sf.Mdav(3), seed=1).save(tmp_path / "out")
+        with pytest.raises(InputError, match="pseudonyms"):
+            attack_folder(tmp_path / "out", register=people.table(), key="name")
+
+    def test_resampled_records_have_no_row_of_their_own(self, people: sf.Microdata, tmp_path: Path) -> None:
+        sf.mask(people, sf.Resampling(how="joint"), seed=1).save(tmp_path / "out")
+        with pytest.raises(InputError, match="several rows"):
+            attack_folder(tmp_path / "out", register=people.table(), aligned=True)
 
 
 def test_a_recipe_names_a_mask(tmp_path: Path) -> None:

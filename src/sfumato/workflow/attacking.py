@@ -110,33 +110,54 @@ def _truth(folder: Path, view: View, people: pa.Table, aligned: bool, key: str |
     if aligned and key is not None:
         raise InputError("--aligned and --key are two ways to say the same; give one")
     if key is not None:
-        return _by_key(view.result.table, people, key)
+        return _by_key(view, people, key)
     if not aligned:
         return None
     from sfumato.workflow.saving import ROWS
 
     path = folder / "owner" / ROWS
-    try:
-        rows = pq.read_table(path).column("source_row").to_numpy()
-    except (OSError, pa.ArrowException, KeyError):
-        raise InputError(
-            f"there is no '{path}' to say which record became which row; --aligned is for the owner of a masked release"
-        ) from None
-    if rows.size != view.result.table.num_rows or (rows.size and int(rows.max()) >= people.num_rows):
-        raise InputError("the register is not the table that was masked: it has too few rows")
-    truth = np.full(people.num_rows, -1, dtype=np.int64)
+    rows = _source_rows(path)
+    if rows.size != view.result.table.num_rows or (rows.size and not 0 <= int(rows.min()) <= int(rows.max()) < people.num_rows):
+        raise InputError("the register is not the table that was masked: its rows are not those that the owner's folder names")
+    return truth_of(rows, people.num_rows)
+
+
+def truth_of(rows: NDArray[np.int64], people: int) -> NDArray[np.int64]:
+    """For each record of the source the row of the release that stands for it, -1 for none."""
+    if np.unique(rows).size != rows.size:
+        raise InputError("several rows of the release stand for one record (resampled records), so no row alone is the right one")
+    truth = np.full(people, -1, dtype=np.int64)
     truth[rows] = np.arange(rows.size)
     return truth
 
 
-def _by_key(released: pa.Table, people: pa.Table, key: str) -> NDArray[np.int64]:
+def _source_rows(path: Path) -> NDArray[np.int64]:
+    try:
+        rows = pq.read_table(path, columns=["source_row"]).column(0)
+        if not pa.types.is_int64(rows.type) or rows.null_count:
+            raise pa.ArrowInvalid("not the numbers of rows")
+    except (OSError, pa.ArrowException, KeyError, ValueError):
+        raise InputError(
+            f"'{path}' does not say which record became which row; --aligned is for the owner of a masked release"
+        ) from None
+    found: NDArray[np.int64] = rows.to_numpy().astype(np.int64)
+    return found
+
+
+def _by_key(view: View, people: pa.Table, key: str) -> NDArray[np.int64]:
+    released = view.result.table
+    if key in view.certificate.get("transparency", {}).get("pseudonymised_columns", ()):
+        raise InputError(f"the column '{key}' holds pseudonyms in the release, which no register knows; use --aligned")
     for table, what in ((released, "the release"), (people, "the register")):
         if key not in table.column_names:
             raise MissingColumn(f"{what} has no column '{key}' to tell people apart by")
     where = {text: row for row, text in enumerate(texts(released.column(key))) if text is not None}
     if len(where) != released.num_rows:
         raise InputError(f"the column '{key}' does not tell the records of the release apart")
-    return np.array([where.get(text, -1) if text is not None else -1 for text in texts(people.column(key))], dtype=np.int64)
+    found = np.array([where.get(text, -1) if text is not None else -1 for text in texts(people.column(key))], dtype=np.int64)
+    if not np.any(found >= 0):
+        raise InputError(f"nobody of the register is in the release by the column '{key}', so nothing could be counted")
+    return found
 
 
 def _fitting(view: View, names: Sequence[str]) -> list[str]:

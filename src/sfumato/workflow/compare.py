@@ -73,18 +73,27 @@ class Comparison:
         return tuple(point for point in self.points if point.refused is None)
 
     @property
+    def compared_by(self) -> str:
+        """The risk by which methods are compared: that of the map's axis, as long as any method could be measured by it."""
+        known = [point.risk_measure for point in self.measured]
+        return self.risk_measure if self.risk_measure in known or not known else known[0]
+
+    @property
     def front(self) -> tuple[Point, ...]:
-        """The methods that no other betters in both risk and loss, by growing risk."""
+        """The methods that no other betters in both risk and loss, by growing risk; risks of another measure do not count."""
         import numpy as np
 
         from sfumato.report.figures.tradeoff import frontier
 
-        found = self.measured
+        found = [point for point in self.measured if point.risk_measure == self.compared_by]
         if not found:
             return ()
         risk = np.array([point.risk for point in found], dtype=np.float64)
         loss = np.array([point.loss for point in found], dtype=np.float64)
-        return tuple(found[position] for position in frontier(risk, loss).tolist())
+        best = frontier(risk, loss).tolist()
+        ends = {(risk[position], loss[position]) for position in best}
+        order = sorted(range(len(found)), key=lambda position: (risk[position], loss[position]))
+        return tuple(found[position] for position in order if (risk[position], loss[position]) in ends)
 
     @property
     def recommended(self) -> Point | None:
@@ -284,7 +293,7 @@ def _memory(cache: str | Path | bool) -> Memory:
     if cache is False:
         return Memory(None)
     if cache is True:
-        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return Memory(base / "sfumato" / "compare")
     return Memory(Path(cache))
 

@@ -41,7 +41,7 @@ def expanded(methods: Iterable[Any]) -> list[Mask]:
         except SfumatoError as error:
             faults.append(f"method {position}: {error}")
     all_at_once(ParameterError, "compare", faults)
-    different = {label_of(mask): mask for mask in made}
+    different = {(label_of(mask), repr(mask)): mask for mask in made}
     if not different:
         raise ParameterError("compare: name at least one method, for instance sf.Mdav(5)")
     return list(different.values())

@@ -10,15 +10,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import math
 import os
 import queue
+import secrets
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,9 +37,12 @@ from sfumato.workflow.comparison_grid import fitted
 #: Fewer jobs than this are done in this process: starting others would take longer.
 _FEW_JOBS = 3
 _DATA, _SPEC = "data.arrow", "spec.json"
+#: What is remembered of a method.
+_FIELDS = {"risk", "loss", "scores", "parts", "risk_measure", "left", "rows", "seconds"}
+_KEY_BYTES = 32
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Job:
     """One method with its seed; `number` is its place among the jobs of a comparison."""
 
@@ -89,6 +94,9 @@ def evaluate(people: Microdata, job: Job, measures: Measures) -> dict[str, Any]:
     except InputError as error:
         return {"refused": str(error)}
     scores = [risk, loss, *others]
+    unknown = [score.measure for score in scores[:2] if not math.isfinite(score.value)]
+    if unknown:
+        return {"refused": f"{unknown[0]} of the masked table is no number"}
     return {
         "risk": _toward_lower(risk),
         "loss": _toward_lower(loss),
@@ -114,9 +122,17 @@ class Memory:
 
     def digest(self, people: Microdata) -> str:
         """A keyed digest of the rows in their order, and of what the schema says about them."""
+        import pyarrow as pa
+
         running = hmac.new(self._key, canonical(people.schema.model_dump(mode="json")), hashlib.sha256)
-        for batch in people.relation.batches():
-            running.update(batch.serialize())
+        for column in people.schema.columns.values():
+            if column.hierarchy is not None and column.hierarchy.file is not None:
+                running.update(_content(Path(people.schema.folder or "") / column.hierarchy.file))
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, people.relation.schema()) as writer:  # a batch alone would leave out its texts
+            for batch in people.relation.batches():
+                writer.write_batch(batch)
+        running.update(sink.getvalue())
         return running.hexdigest()
 
     def get(self, name: str) -> dict[str, Any] | None:
@@ -127,7 +143,7 @@ class Memory:
             found = json.loads((self.folder / f"{name}.json").read_bytes())
         except (OSError, ValueError):
             return None
-        return found if isinstance(found, dict) and ("risk" in found or "refused" in found) else None
+        return found if isinstance(found, dict) and set(found) == _FIELDS else None
 
     def keep(self, name: str, result: Mapping[str, Any]) -> None:
         """Remember a result; a folder that cannot be written to is no reason to stop."""
@@ -300,15 +316,30 @@ def _toward_lower(score: Score) -> float:
     return float(score.value if score.better == "lower" else 1.0 - score.value)
 
 
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # whoever needs it will say so
+        return b""
+
+
 def _key_in(folder: Path) -> bytes:
+    """The key of a folder, made on first use; two that make it at once agree on one."""
+    path = folder / "key"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = folder / "key"
         if not path.exists():
-            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(os.urandom(32))
-        return path.read_bytes()
+            hidden = folder / f"key.{os.getpid()}.{secrets.token_hex(4)}"
+            with open(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(os.urandom(_KEY_BYTES))
+            with suppress(FileExistsError):
+                os.link(hidden, path)
+            hidden.unlink()
+        key = path.read_bytes()
     except OSError as error:
         raise InputError(
             f"the folder '{folder}' cannot keep results ({error.strerror}); name another, or pass cache=False"
         ) from None
+    if len(key) != _KEY_BYTES:
+        raise InputError(f"'{path}' is not the key of such a folder; remove the folder '{folder}' and what it remembers")
+    return key

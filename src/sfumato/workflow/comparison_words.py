@@ -20,6 +20,12 @@ def reasons(found: Comparison) -> tuple[str, ...]:
         f"Of {len(measured)} choices of method and parameters {len(front)} cannot be bettered: no other has both a lower "
         "risk and a lower loss."
     ]
+    apart = [point for point in measured if point.risk_measure != found.compared_by]
+    if apart:
+        told.append(
+            f"{len(apart)} of them cannot be compared with the others: no record stands behind their rows, so their risk is "
+            f"{apart[0].risk_measure.replace('_', ' ')} and not {found.compared_by.replace('_', ' ')}."
+        )
     limits = _limits(found)
     if chosen is None:
         safest = min(front, key=lambda point: (point.risk, point.loss))
@@ -123,6 +129,8 @@ def page(found: Comparison) -> str:
             rows.append(Row(point.label, "refused", note=_first_line(point.refused)))
             continue
         state = "recommended" if point is chosen else "front" if point in front else "bettered"
+        if point.risk_measure != found.compared_by:
+            state = "another risk"
         others = {name: value for name, value in point.scores.items() if name not in (found.risk_measure, found.loss_measure)}
         others.pop(point.risk_measure, None)
         rows.append(Row(point.label, state, point.risk, point.loss, point.balance, others, note(found, point)))

@@ -17,11 +17,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core import randomness as sources_of_randomness
+from sfumato.core.certificate import plain
 from sfumato.core.errors import Unsupported
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress, silent
-from sfumato.core.view import Attack, Measure, Score, View
+from sfumato.core.view import Attack, AttackResult, Measure, Score, View
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable
@@ -35,7 +36,7 @@ from sfumato.workflow.owner_key import fingerprint, owner_key_of, replace_names
 from sfumato.workflow.protect import Kept, microdata_of, notices_about, population_of, units_behind
 from sfumato.workflow.publish import Draft, Published, publish
 from sfumato.workflow.release import OwnerSide, Release
-from sfumato.workflow.scoring import Attacked, Checks, Measured, attack_all, plain_result, told_apart
+from sfumato.workflow.scoring import Attacked, Checks, Measured, plain_result, told_apart
 
 if TYPE_CHECKING:
     from sfumato.ledger.ledger import Ledger
@@ -116,9 +117,10 @@ def mask(
         lenient=(utility is None, risk is None),
         progress=progress,
     )
+    results = _attacked(draft, people, rows, checks.attacks, progress)
     with opened(ledger) as book:
         published = publish(draft, book, progress=progress)
-    return _release(draft, published, outcome, rows, scored, checks.attacks, Kept(recipe or {}, answered), progress)
+    return _release(draft, published, outcome, rows, scored, results, Kept(recipe or {}, answered))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,19 +159,35 @@ def _scored(
     return _Scored(tuple(told), tuple(score.measure for score in told[len(told) - risks :]), tuple(unmeasured))
 
 
+def _attacked(
+    draft: Draft, people: Microdata, rows: NDArray[np.int64] | None, attacks: tuple[Attack, ...], progress: Progress
+) -> tuple[AttackResult, ...]:
+    """Attack what is about to be published. Whoever looks people up in it is given the whole original: the worst case."""
+    from sfumato.attacks import Register
+    from sfumato.workflow.attacking import WITH_A_REGISTER, truth_of
+
+    told = plain({"method": draft.method, "transparency": draft.transparency, "claims": []})
+    view = View(draft.as_released(draft.table), draft.schema, told)
+    results = []
+    for position, attack in enumerate(attacks):
+        progress("attacking", position, len(attacks))
+        known = None
+        if type(attack).__name__ in WITH_A_REGISTER:
+            known = Register(people.table(), truth=None if rows is None else truth_of(rows, len(people)))
+        results.append(attack.run(view, known))
+    return tuple(results)
+
+
 def _release(
     draft: Draft,
     published: Published,
     outcome: Outcome[Masked],
     rows: NDArray[np.int64] | None,
     scored: _Scored,
-    attacks: tuple[Attack, ...],
+    results: tuple[AttackResult, ...],
     kept: Kept,
-    progress: Progress,
 ) -> Release:
     released = draft.as_released(published.table)
-    view = View(released, draft.schema, published.certificate.to_mapping())
-    results = attack_all(view, attacks, progress)
     certificate = dataclasses.replace(published.certificate, attacks=tuple(plain_result(result) for result in results))
     details = {name: value for name, value in outcome.details.items() if isinstance(value, _PLAIN)}
     details["records"] = draft.records

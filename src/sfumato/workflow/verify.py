@@ -57,8 +57,8 @@ class Verification:
 
     @property
     def holds(self) -> bool:
-        """True when at least one claim could be checked, or none is made, and nothing was found wrong."""
-        checked = self.promises_nothing or any(finding.claim and finding.passed for finding in self.findings)
+        """True when at least one claim could be checked and nothing was found wrong."""
+        checked = any(finding.claim and finding.passed for finding in self.findings)
         return checked and all(finding.passed is not False for finding in self.findings)
 
     @property
@@ -84,7 +84,7 @@ class Verification:
         if any(finding.passed is False for finding in self.findings):
             return "the release does NOT keep what it claims"
         if self.promises_nothing:
-            return "the files are those that were certified; the release promises no guarantee, so there is none to check"
+            return "the files fit their certificate, which promises no guarantee: there is nothing that could hold"
         missing = "; ".join(f"{finding.check} {finding.text}" for finding in self.not_checked)
         if not self.holds:
             return f"no claim could be checked: {missing}"
@@ -97,6 +97,7 @@ class Verification:
         return {
             "folder": self.folder,
             "holds": self.holds,
+            "promises_nothing": self.promises_nothing,
             "findings": [finding.__dict__ for finding in self.findings],
             "verdict": self._verdict(),
             "dataset": self.certificate.dataset if self.certificate else None,
@@ -133,6 +134,7 @@ def verify(
                     f"{counted(len(certificate.claims), 'claim')} about '{certificate.dataset[:80]}'",
                 )
             )
+            _refuse_silence(certificate)
             schema = read_schema(certificate)
             findings.append(_check_files(public, certificate, Path(private)))
             findings.append(_check_signature(public, content, public_key))
@@ -211,6 +213,12 @@ def _check_signature(public: UntrustedFolder, content: Any, public_key: str | Pa
     told = untrusted.parse_json(public.read(SIGNATURE, 20_000), "the signature")
     trusted, text = check_signature(told, content, public_key)
     return Finding("signature", trusted, text)
+
+
+def _refuse_silence(certificate: Certificate) -> None:
+    """Only masks are published without a promise; any other certificate without one has lost it."""
+    if not certificate.claims and not named.is_mask(certificate.method):
+        raise VerificationFailed("the certificate makes no claim, although a release by its method always does")
 
 
 def _read_content(certificate: Certificate, schema: Schema, private: Path, findings: list[Finding]) -> Any:

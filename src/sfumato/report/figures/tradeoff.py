@@ -75,8 +75,9 @@ def tradeoff(nodes: Nodes) -> str:
 
 
 def frontier(risk: NDArray[np.float64], loss: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The nodes that no other node betters in both, by growing risk."""
+    """The nodes that no other node betters in both, by growing risk, the first of equal ones; NaN is on no front."""
     order = np.lexsort((loss, risk))
+    order = order[np.isfinite(risk[order]) & np.isfinite(loss[order])]
     best = np.minimum.accumulate(loss[order]) if order.size else loss[order]
     better = np.ones(order.size, dtype=np.bool_)
     better[1:] = loss[order][1:] < best[:-1]

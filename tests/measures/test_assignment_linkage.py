@@ -1,0 +1,73 @@
+"""One-to-one linkage equals the assignment of least total distance over all pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+
+from sfumato.core.errors import InputError, ParameterError
+from sfumato.kernels.linkage import Metric
+from sfumato.measures.risk.assignment_linkage import AssignmentLinkage, assigned
+from sfumato.measures.risk.distance_linkage import DistanceLinkage
+from sfumato.measures.risk.spaces import Space
+from tests.measures.masks import grouped, noisy, numbers, people, table
+
+X = numbers(300)
+PEOPLE = people(X)
+
+
+def space(x: np.ndarray, y: np.ndarray) -> Space:
+    return Space(x, y, Metric.euclidean(x.shape[1]), "euclidean")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(1, 50), st.integers(1, 3), st.sampled_from([0.1, 1.0, 5.0]), st.booleans(), st.integers(0, 10_000))
+def test_the_total_is_the_least_of_all_assignments(rows: int, width: int, noise: float, tied: bool, seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    x = draw.normal(size=(rows, width))
+    y = x + noise * draw.normal(size=x.shape)
+    if tied:
+        x, y = np.round(x), np.round(y)
+    costs = cdist(x, y)
+    assert assigned(space(x, y)).total == pytest.approx(costs[linear_sum_assignment(costs)].sum(), abs=1e-7)
+
+
+def test_with_different_distances_the_links_are_those_of_the_full_assignment() -> None:
+    y = noisy(X, 0.6)
+    z, w = (X - X.mean(0)) / X.std(0), (y - X.mean(0)) / X.std(0)
+    _, columns = linear_sum_assignment(cdist(z, w))
+    score = AssignmentLinkage("euclidean").score(PEOPLE, table(y))
+    assert score.value == pytest.approx(np.mean(columns == np.arange(300)))
+
+
+def test_one_to_one_links_more_than_nearest_neighbours_here() -> None:
+    y = table(noisy(X, 0.5))
+    assert AssignmentLinkage().score(PEOPLE, y).value > DistanceLinkage().score(PEOPLE, y).value
+
+
+def test_the_identity_is_linked_wholly_and_groups_share() -> None:
+    assert AssignmentLinkage().score(PEOPLE, table(X)).value == 1.0
+    score = AssignmentLinkage().score(PEOPLE, table(grouped(X, 5)))
+    assert 0 < score.value <= 1 / 5 + 1e-12
+
+
+def test_missing_values_are_assigned_too() -> None:
+    holes = X[:60].copy()
+    holes[::4, 1] = np.nan
+    score = AssignmentLinkage().score(people(holes), table(holes))
+    assert score.value > 0.9
+    nothing = np.full((4, 1), np.nan)
+    assert AssignmentLinkage().score(people(nothing), table(nothing)).value == pytest.approx(1 / 4)
+
+
+def test_what_cannot_be_assigned_is_refused() -> None:
+    with pytest.raises(ParameterError, match="distance"):
+        AssignmentLinkage("taxi")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no record stands behind"):
+        AssignmentLinkage().score(PEOPLE, table(X[:9]))
+    with pytest.raises(InputError, match="no records"):
+        AssignmentLinkage().score(people(X[:0]), table(X[:0]))
