@@ -85,7 +85,7 @@ def test_a_homogeneous_class_gives_the_value_away() -> None:
     assert score.parts["prior"] == pytest.approx(5 / 8)
     assert score.value == pytest.approx((7 / 8 - 5 / 8) / (3 / 8))
     assert score.parts["presence"] == 1.0
-    assert AttributeDisclosure("illness").per_record(HOMOGENEOUS, ROWS).tolist() == [1.0] * 7 + [0.0]
+    assert AttributeDisclosure("illness", neighbours=1).per_record(HOMOGENEOUS, ROWS).tolist() == [1.0] * 7 + [0.0]
 
 
 def test_a_number_is_predicted_by_the_mean_of_its_class() -> None:

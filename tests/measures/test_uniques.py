@@ -97,10 +97,10 @@ def test_refusals_of_special_uniques() -> None:
 
 @pytest.mark.parametrize("p", [0.9, 0.5, 0.1, 1e-3, 1e-6])
 def test_individual_risk_equals_the_integral_and_the_closed_forms(p: float) -> None:
-    """E[1/F | f] = ∫₀^∞ E[exp(-F t)] dt, with the law's generating function (p e^-t / (1 - (1 - p) e^-t))^f."""
+    """E[1/F | f] = ∫₀¹ G(s)/s ds with the generating function G(s) = (p s/(1 - (1 - p) s))^f; y = p s/(1 - (1 - p) s)."""
     q = 1 - p
     for f in (1, 2, 3, 10):
-        integral = quad(lambda s, f=f: (p * s / (1 - q * s)) ** f / s, 0, 1, epsabs=1e-14, epsrel=1e-11, limit=500)[0]
+        integral = quad(lambda y, f=f: y ** (f - 1) * p / (p + q * y), 0, 1, points=[p], epsabs=1e-16, epsrel=1e-11, limit=500)[0]
         assert individual_risk(np.array([f]), np.array([p]))[0] == pytest.approx(integral, rel=1e-6)
     one = p / q * math.log(1 / p)
     assert individual_risk(np.array([1]), np.array([p]))[0] == pytest.approx(one, rel=1e-9)

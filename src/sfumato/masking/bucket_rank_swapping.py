@@ -24,7 +24,8 @@ class BucketRankSwapping(RankExchange):
 
     `p`: the size of a bucket in percent of the column's known values (rounded down to ranks), or with `unit="ranks"` in
     ranks. Buckets without an unswapped rank are passed over; a rank for which none is left at all keeps its value, and
-    `details["unpaired"]` counts it (at most one in a column).
+    `details["unpaired"]` counts it (at most one in a column). A column that comes out nearly as it was, because equal values
+    changed places, is refused; `details["unchanged"]` has the share.
 
     Every column keeps its values exactly. A value may move any number of ranks, although rarely far, so that an intruder
     who knows p cannot exclude a record for certain.

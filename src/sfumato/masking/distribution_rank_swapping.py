@@ -24,7 +24,8 @@ class DistributionRankSwapping(RankExchange):
 
     `p`: in percent of the column's known values, or with `unit="ranks"` in ranks. A target that lies outside the column, is
     the rank itself or has been swapped already is replaced by the nearest unswapped rank, the higher one of two as near.
-    Every rank is swapped, except the last one where their number is odd.
+    Every rank is swapped, except the last one where their number is odd. A column that comes out nearly as it was, because
+    equal values changed places, is refused; `details["unchanged"]` has the share.
 
     Every column keeps its values exactly. Because a value may move by more than p ranks, an intruder who knows p cannot
     exclude any record for certain, as with the window of `RankSwapping`.

@@ -1,7 +1,7 @@
 """What the kinds of rank swapping share: a column is sorted, pairs of ranks are drawn, and their values change places.
 
-Missing values have no rank and stay where they are; equal values are ranked as they stand. Only the drawing of the pairs
-differs from method to method.
+Missing values have no rank and stay where they are; equal values are ranked as they stand, and a column that comes out nearly
+as it was because of them is refused. Only the drawing of the pairs differs from method to method.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ from sfumato.data.records import Kind, NumberColumn, Records
 from sfumato.kernels.draws import Draws
 from sfumato.kernels.rank_swapping import stable_order
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.unchanged import refuse_unchanged
 
 Int = NDArray[np.int64]
+
+_WHAT_TO_DO = "use a larger p or coarser strata, or mask such a column of few values by PRAM"
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,8 @@ class RankExchange(Mask):
             values[column.name] = swapped
             unpaired[column.name] = int(np.count_nonzero(partner == np.arange(rows.size)))
         context.progress("swapping ranks", len(records.columns), len(records.columns))
-        return Change(values, published=self.told(reach), details={"unpaired": unpaired})
+        unchanged = refuse_unchanged(type(self).__name__, records.columns, values, _WHAT_TO_DO)
+        return Change(values, published=self.told(reach), details={"unpaired": unpaired, "unchanged": unchanged})
 
     def keeps(self) -> tuple[Kept, ...]:
         """Every column has the values it had, so everything about one column alone is the same."""

@@ -24,7 +24,9 @@ class RankSwapping(RankExchange):
 
     `p`: how many ranks a value may move: in percent of the column's known values (above 0, at most 100, rounded down to
     ranks), or with `unit="ranks"` as that many ranks. Each rank is swapped at most once. A rank for which no unswapped
-    partner is left keeps its value; that happens among the last p ranks only, and `details["unpaired"]` counts it.
+    partner is left keeps its value; that happens among the last p ranks only, and `details["unpaired"]` counts it. Equal values
+    that change places change nothing: `details["unchanged"]` has the share of values that came out as they were, and a column
+    with more than 95 % of them is refused (see `masking.unchanged` for columns of nearly one value).
 
     Every column keeps its values exactly; relations between columns fade as p grows. An intruder who knows p knows that the
     true value lies within p ranks of the published one, and few records may fit on every column at once;

@@ -20,11 +20,16 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.unchanged import refuse_unchanged
 
 Int = NDArray[np.int64]
 
 #: Partners are drawn and rejected so many times before those that differ are listed.
 _TRIES = 24
+#: Partners may agree on one of several swapped columns by mere chance; a column is judged by its unchanged values only where
+#: at least so many would change at random.
+_JUDGED = 20
+_WHAT_TO_DO = "match on fewer or coarser columns, or leave it out of the swapped columns"
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,8 @@ class RecordSwapping(Mask):
     whose members agree on the match columns, member by member.
 
     Every column keeps its values, and so does every table of match and swapped columns. A record with a missing value in a
-    swapped column takes no part. `details` counts the records that were exchanged, and how many should have been.
+    swapped column takes no part. `details` counts the records that were exchanged, and how many should have been, and has the
+    `unchanged` share of each column. A column is refused when less than a twentieth of the share asked for changes in it.
 
     >>> import sfumato as sf
     >>> people = sf.data.sample_table(400)
@@ -119,7 +125,15 @@ class RecordSwapping(Mask):
             column.name: (column.values if isinstance(column, NumberColumn) else column.codes)[source]
             for column in records.columns
         }
-        details = {"exchanged": 2 * int(first.size), "asked": 2 * wanted, "records_exchanged": int(left.size + right.size)}
+        asked = 2 * wanted / (starts.size - 1)
+        details = {
+            "exchanged": 2 * int(first.size),
+            "asked": 2 * wanted,
+            "records_exchanged": int(left.size + right.size),
+            "unchanged": refuse_unchanged(
+                "RecordSwapping", records.columns, values, _WHAT_TO_DO, asked=min(asked, 1.0), expected=_JUDGED
+            ),
+        }
         return Change(values, details=details)
 
     def keeps(self) -> tuple[Kept, ...]:

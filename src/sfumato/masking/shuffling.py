@@ -20,6 +20,7 @@ from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.kernels.draws import Draws
 from sfumato.kernels.rank_swapping import stable_order
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.unchanged import refuse_unchanged
 
 Real = NDArray[np.float64]
 
@@ -27,6 +28,10 @@ Real = NDArray[np.float64]
 _DETERMINED = 1e-6
 #: A plain category among the predictors has at most so many labels, each of which is a variable of its own.
 _MOST_LABELS = 200
+#: Values are dealt out independently of the old ones, so that few of them may all fall back into their places by mere chance;
+#: a column is judged by its unchanged values only where at least so many would change at random.
+_JUDGED = 20
+_WHAT_TO_DO = "name fewer predictors or use coarser strata, or mask such a column of few values by PRAM"
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,8 @@ class Shuffling(Mask):
 
     Each column keeps its values exactly, and all rank correlations among shuffled columns and predictors on average, as far
     as a normal copula expresses them. Given the predictors, the new value of a record does not depend on its old one: an
-    intruder learns from it no more than the predictors and the relation tell. Missing values stay missing.
+    intruder learns from it no more than the predictors and the relation tell. Missing values stay missing. A column that
+    predictors bring back nearly as it was is refused; `details["unchanged"]` has the share of values that came out as they were.
 
     >>> import sfumato as sf
     >>> people = sf.data.sample_table(500)
@@ -93,8 +99,10 @@ class Shuffling(Mask):
         drawn = before @ slopes + noise
         dealt = {column.name: _dealt(column, drawn[:, position]) for position, column in enumerate(records.columns)}
         context.progress("shuffling", 1, 1)
-        told = {"residual_correlation": left.tolist(), "predictors": list(self.predictors)}
-        return Change(dealt, published=told)
+        unchanged = refuse_unchanged("Shuffling", records.columns, dealt, _WHAT_TO_DO, expected=_JUDGED)
+        # What the predictors leave is a function of the true pairs, and in a small stratum would single them out: the owner's.
+        details = {"unchanged": unchanged, "residual_correlation": left.tolist()}
+        return Change(dealt, published={"predictors": list(self.predictors)}, details=details)
 
     def keeps(self) -> tuple[Kept, ...]:
         """Every column has the values it had."""
