@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Case]:
     """The cases asked for; those of a group whose data are missing are skipped, and that is said."""
-    from benchmarks import large, masking, measuring, noise, queries, searches, sessions, starting, swapping, synthesis
+    from benchmarks import large, linkage, masking, measuring, noise, queries, searches, sessions, starting, swapping, synthesis
 
     groups: list[Callable[[], Iterator[Case]]] = [
         starting.cases,
@@ -60,11 +60,13 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         synthesis.cases,
         masking.cases,
         swapping.cases,
+        linkage.cases,
         lambda: sessions.cases(folder),
         lambda: large.cases(folder),
     ]
     if not quick:
         groups.append(masking.long_cases)
+        groups.append(linkage.long_cases)
         groups.append(lambda: large.long_cases(folder))
         groups.append(lambda: queries.long_cases(folder))
         groups.append(lambda: sessions.long_cases(folder))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -138,3 +139,24 @@ def test_what_cannot_be_attacked_is_said() -> None:
 def test_nobody_is_left_to_attack_when_all_are_known() -> None:
     found = AggregateDifferencing().run(View((Aggregate("sum", 3),), None), Membership(["ab"], known={"a": 1, "b": 2}))
     assert (found.targets, found.success, found.interval) == (0, 0.0, (0.0, 1.0))
+
+
+def test_no_refusal_repeats_a_value() -> None:
+    answers = View((Aggregate("sum", 3), Aggregate("sum", 1)), None)
+    secret: Any = {1: "canary-7391", 2: "x"}
+    with pytest.raises(InputError) as refused:
+        AggregateDifferencing().run(answers, Membership([[1, 2], [1]], truth=secret))
+    assert "canary" not in str(refused.value) and refused.value.__suppress_context__
+
+
+def test_what_is_no_sequence_is_refused() -> None:
+    with pytest.raises(InputError, match="sequence of Aggregate"):
+        AggregateDifferencing().run(View(5, None), Membership([[1]]))
+    unlisted: list[Any] = [[(person for person in "ab")], [3], (group for group in ("ab",))]
+    for groups in unlisted:
+        with pytest.raises(InputError, match="lists or sets of people"):
+            AggregateDifferencing().run(View((Aggregate("sum", 3),), None), Membership(groups))
+    with pytest.raises(InputError, match="from person to value"):
+        AggregateDifferencing().run(View((Aggregate("sum", 3),), None), Membership(["a"], truth=[3]))  # type: ignore[arg-type]
+    rows = np.array([[1, 2], [1, 3]])
+    assert set(values_left((Aggregate("sum", 3), Aggregate("sum", 4)), Membership(rows))) == {1, 2, 3}  # type: ignore[arg-type]

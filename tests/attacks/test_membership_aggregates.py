@@ -94,9 +94,9 @@ def test_detection_counts_pairs_and_thresholds() -> None:
     assert (seen.found, seen.false_alarms) == (2, 1)
     assert seen.balanced_accuracy == pytest.approx((2 / 3 + 1 / 2) / 2)
     assert seen.area == pytest.approx((2 + 1.5 + 1) / 6)
-    assert seen.advantage == pytest.approx(0.5)
+    assert seen.advantage_in_hindsight == pytest.approx(0.5)
     assert Detection(np.ones(4), np.ones(4), 0.5).area == 0.5
-    assert Detection(np.ones(4), np.ones(4), 0.5).advantage == 0
+    assert Detection(np.ones(4), np.ones(4), 0.5).advantage_in_hindsight == 0
 
 
 def test_what_cannot_be_attacked_is_said() -> None:

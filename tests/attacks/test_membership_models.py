@@ -146,3 +146,44 @@ def test_what_cannot_be_attacked_is_said() -> None:
         MembershipInModels("guess")  # type: ignore[arg-type]
     with pytest.raises(ParameterError):
         MembershipInModels(shadows=0)
+
+
+def numbers(seed: int, count: int = 12) -> Labelled:
+    return Labelled(np.random.default_rng(seed).normal(size=(count, 1)), np.arange(count) % 2)
+
+
+def one_feature() -> Any:
+    return LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    "features", [np.array([["canary-7391"]] * 8, object), np.array([["7391.25x"]] * 8), np.full((8, 1), np.nan)]
+)
+def test_no_refusal_of_a_model_repeats_a_value(features: Any) -> None:
+    unfit = Labelled(features, np.arange(8) % 2)
+    for known in (ModelKnowledge(unfit, numbers(1), training_loss=0.5), ModelKnowledge(numbers(1), unfit, training_loss=0.5)):
+        with pytest.raises(InputError, match="no confidences") as refused:
+            MembershipInModels().run(View(one_feature(), None), known)
+        assert "7391" not in str(refused.value) and refused.value.__context__ is None
+    for method in METHODS:
+        with pytest.raises(InputError, match="no shadow model") as refused:
+            MembershipInModels(method, seed=1).run(View(one_feature(), None), ModelKnowledge(numbers(1), numbers(2), unfit))
+        assert "7391" not in str(refused.value) and refused.value.__context__ is None
+
+
+def test_labels_of_another_kind_than_the_models_are_refused() -> None:
+    texts = Labelled([[1.0], [2.0]], ["0", "1"])
+    for method in METHODS:
+        with pytest.raises(InputError, match="none of the targets' labels"):
+            MembershipInModels(method, seed=1).run(View(one_feature(), None), ModelKnowledge(texts, texts, numbers(1, 40)))
+    # One label that the model has never seen is no reason to refuse.
+    unseen = Labelled([[1.0], [2.0]], [7, 7])
+    assert (
+        MembershipInModels().run(View(one_feature(), None), ModelKnowledge(numbers(1), unseen, training_loss=0.6)).targets == 14
+    )
+    missing: tuple[Any, ...] = (np.array([None, 1], object), [float("nan"), 1.0], np.array(["a", 1], object))
+    for labels in missing:
+        with pytest.raises(InputError, match="Labelled"):
+            Labelled([[1.0], [2.0]], labels)
+    with pytest.raises(InputError, match="equal length"):
+        Labelled([[1.0], [2.0, 3.0]], [0, 1])

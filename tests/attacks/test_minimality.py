@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -14,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import attacks
+from sfumato.attacks import possible_worlds
 from sfumato.attacks.minimality import KnownAlgorithm, Minimality
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
 from sfumato.core.view import View
@@ -183,6 +186,69 @@ def test_large_classes_are_left_as_they_are_shown() -> None:
     view, register = release(classes)
     found = Minimality(max_worlds=10).run(view, KnownAlgorithm(register, l=2, protected=("HIV",)))
     assert (found.success, found.details["classes_too_large"]) == (0.5, 1)
+
+
+SHAPES: list[tuple[list[int], dict[str, int], bool]] = [
+    ([1] * 1200, {"a": 600, "b": 600}, False),
+    ([1] * 1200, {str(value): 1 for value in range(1200)}, False),
+    ([600, 600], {str(value): 1 for value in range(1200)}, False),
+    ([100] * 6, {"a": 300, "b": 300}, False),
+    ([1] * 21, {"a": 10, "b": 11}, True),
+    ([1] * 60, {"a": 1, "b": 59}, True),
+    ([1] * 20_000, {"a": 1, "b": 19_999}, False),
+]
+
+
+@pytest.mark.parametrize(("sizes", "values", "any_split"), SHAPES)
+def test_large_classes_are_recognised_without_going_through_their_tables(
+    sizes: list[int], values: dict[str, int], any_split: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone_through(*_: Any) -> Any:
+        raise AssertionError("nothing may be gone through")
+
+    monkeypatch.setattr(possible_worlds, "_tables", gone_through)
+    monkeypatch.setattr(possible_worlds, "_finer", gone_through)
+    requirement = possible_worlds.Requirement(2, 1, False, any_split)
+    assert possible_worlds.worlds_of_class(sizes, values, requirement, 200_000).too_large
+
+
+def test_a_class_of_many_different_people_is_no_obstacle() -> None:
+    """Twelve hundred groups are more than calls may be nested."""
+    classes: Classes = [[(age, ["HIV" if age < 600 else "none"]) for age in range(1200)]]
+    view, register = release(classes)
+    found = Minimality().run(view, KnownAlgorithm(register, l=2, protected=("HIV",)))
+    assert (found.success, found.details["classes_too_large"]) == (0.5, 1)
+
+
+def test_more_groups_or_values_than_calls_may_be_nested_are_gone_through() -> None:
+    many = 1100
+    tables = possible_worlds._tables((1,) * many, (1, many - 1))
+    assert sum(1 for _ in itertools.islice(tables, 3)) == 3
+    assert sum(1 for _ in possible_worlds._rows(1, (1,) * many)) == many
+
+
+@given(
+    st.lists(st.integers(1, 4), min_size=1, max_size=4), st.lists(st.integers(0, 6), min_size=1, max_size=3), st.integers(1, 40)
+)
+def test_there_are_at_least_as_many_tables_as_foretold(sizes: list[int], values: list[int], enough: int) -> None:
+    left = sum(sizes) - sum(values)
+    if left < 0:
+        return
+    margins = (*values, left)
+    tables = list(possible_worlds._tables(tuple(sizes), margins))
+    assert len({table for table, _ in tables}) == len(tables)
+    assert all([sum(row) for row in table] == sizes for table, _ in tables)
+    assert all(tuple(map(sum, zip(*table, strict=True))) == margins for table, _ in tables)
+    assert 1 <= possible_worlds._tables_at_least(tuple(sizes), margins, enough) <= len(tables)
+    # Every assignment of values to people is in exactly one table.
+    assignments = math.factorial(sum(sizes)) // math.prod(map(math.factorial, margins))
+    assert sum(weight for _, weight in tables) == assignments
+
+
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=6), st.integers(1, 8), st.booleans())
+def test_k_forces_a_merger_where_no_split_has_k_people_on_both_sides(sizes: list[int], k: int, any_split: bool) -> None:
+    requirement = possible_worlds.Requirement(2, k, False, any_split)
+    assert possible_worlds._merged_for_k(tuple(sizes), requirement) == (not possible_worlds._finer(tuple(sizes), requirement))
 
 
 def test_what_cannot_be_attacked_is_said() -> None:

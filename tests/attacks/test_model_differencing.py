@@ -99,3 +99,7 @@ def test_what_cannot_be_attacked_is_said() -> None:
             wrong()
     with pytest.raises(ParameterError, match="a row and a column"):
         RegressionVersion([1.0, 2.0], np.ones((3, 2)))
+    for wrong_value in ("canary-7391", float("nan"), None):
+        with pytest.raises(InputError, match="the known attributes") as refused:
+            changed_record(bare[1], EarlierVersion(bare[0], known={0: wrong_value}))  # type: ignore[dict-item]
+        assert "canary" not in str(refused.value)

@@ -107,8 +107,22 @@ def test_equal_records_are_told_apart_by_nobody() -> None:
     ratings = Ratings([0, 1], [0, 0])
     found = Scoreboard().run(View(ratings, None), KnownItems([0], [0], truth=[0]))
     assert (found.success, found.details["no_match"]) == (0.0, 1)
+
+
+def test_the_only_record_is_picked_when_it_agrees_at_all() -> None:
     single = Ratings([0], [0])
-    assert Scoreboard().run(View(single, None), KnownItems([0], [0], truth=[0])).details["no_match"] == 1
+    found = Scoreboard().run(View(single, None), KnownItems([0], [0], truth=[0]))
+    assert (found.success, found.baseline) == (1.0, 1.0)
+    other = Scoreboard().run(View(single, None), KnownItems([0], [7], truth=[0]))
+    assert (other.success, other.details["no_match"]) == (0.0, 1)
+
+
+@pytest.mark.parametrize("answer", ["match", "distribution"])
+def test_a_blind_pick_is_wrong_for_whoever_is_not_there(answer: Any) -> None:
+    known = KnownItems([0, 0, 1, 2], [0, 1, 0, 9], truth=[0, -1, -1])
+    found = Scoreboard(answer=answer).run(View(THREE, None), known)
+    assert found.baseline == pytest.approx(1 / 3 / 3)
+    assert found.details["targets_in_the_release"] == 1
 
 
 def test_an_item_counts_once_per_record_and_the_last_entry_holds() -> None:
@@ -140,6 +154,9 @@ def test_what_cannot_be_attacked_is_said() -> None:
         Scoreboard().run(View(THREE, None))
     with pytest.raises(InputError, match="truth"):
         Scoreboard().run(View(THREE, None), KnownItems([0], [0]))
+    for answer in ("match", "distribution"):
+        with pytest.raises(InputError, match="does not have"):
+            Scoreboard(answer=answer).run(View(THREE, None), KnownItems([0], [0], truth=[3]))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no target"):
         Scoreboard().scores(THREE, KNOWN, 5)
     faults = (
@@ -151,6 +168,10 @@ def test_what_cannot_be_attacked_is_said() -> None:
         lambda: Ratings([0], [0], rating=["good"]),
         lambda: Ratings([0], [3], support=[1]),
         lambda: KnownItems([], []),
+        lambda: KnownItems([0], [0], truth=["a"]),
+        lambda: KnownItems([0], [0], truth=[None]),
+        lambda: KnownItems([0], [0], truth=[-2]),
+        lambda: Ratings([[0], [0, 1]], [0, 1]),
         lambda: KnownItems([0, 1], [0, 0], truth=[0]),
     )
     for fault in faults:

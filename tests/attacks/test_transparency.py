@@ -134,7 +134,8 @@ def test_the_posterior_of_noise_equals_bayes_by_hand(count: int, seed: int, comp
     people = numbers(count, seed)
     rows = np.arange(count) if complete else np.arange(0, count, 2)
     view = masked_by(sf.AdditiveNoise(0.5, columns=("a", "b")), people, seed)
-    found = attacks.NoiseLikelihood().run(view, register(people, rows))
+    knowledge = attacks.Register(people.table().select(["a", "b"]).take(rows), truth=rows)
+    found = attacks.NoiseLikelihood().run(view, knowledge)
     shown = np.column_stack([view.result.table.column(name).to_numpy() for name in "ab"])
     held = np.column_stack([people.table().column(name).to_numpy()[rows] for name in "ab"])
     spread = shown.var(axis=0, ddof=1) / 3  # noise of 0.5 times the variance makes up a third of what is published

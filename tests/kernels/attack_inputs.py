@@ -45,6 +45,7 @@ def windowed(draw: DrawFn) -> tuple[Any, ...]:
         for entries, entry in zip(parts, (order, place, size, first, last), strict=True):
             entries.append(entry)
     orders, places, known, low, high = parts
-    truth = np.array(draw(st.lists(st.integers(-1, count - 1), min_size=people, max_size=people)), dtype=np.int64)
+    mine = np.array(draw(st.lists(st.integers(-1, 3), min_size=people, max_size=people)), dtype=np.int64)
+    owner = np.array(draw(st.lists(st.integers(0, 4), min_size=count, max_size=count)), dtype=np.int64)
     sides = [np.ascontiguousarray(np.array(part, dtype=np.int64).reshape(width, people).T) for part in (low, high)]
-    return np.array(orders), np.array(places), np.array(known, dtype=np.int64), *sides, truth
+    return np.array(orders), np.array(places), np.array(known, dtype=np.int64), *sides, owner, mine

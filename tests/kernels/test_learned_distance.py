@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.kernels.learned_distance import Links, Terms, links, links_by_tree, terms_of
+from sfumato.kernels.learned_distance import Links, Terms, links, terms_of
 from sfumato.kernels.likely_records import intersections
 from sfumato.kernels.rank_windows import candidates, ranked, windows
 from tests.kernels.attack_inputs import searched
@@ -37,20 +37,6 @@ def test_links_equal_comparing_all_pairs_by_hand(case: tuple[Any, ...]) -> None:
         assert found.distances[i].tolist() == pytest.approx(sorted(others)[:keep])
 
 
-@given(st.integers(1, 3), st.integers(1, 30), st.integers(0, 10**6))
-def test_the_tree_links_like_the_comparison_of_all_pairs(width: int, count: int, seed: int) -> None:
-    random = np.random.default_rng(seed)
-    sought = random.integers(0, 4, (count, width)).astype(float)
-    seeking = random.integers(0, 4, (count, width)).astype(float)
-    everybody = np.arange(count)
-    terms, nothing = Terms.of(width), np.zeros(width, dtype=bool)
-    slow = links(seeking, sought, nothing, everybody, terms, np.ones(width), 3)
-    fast = links_by_tree(seeking, sought, everybody, 3)
-    assert fast.own.tolist() == slow.own.tolist()
-    assert fast.share.tolist() == slow.share.tolist()
-    assert fast.distances.tolist() == slow.distances.tolist()
-
-
 def test_terms_that_no_weight_needs_are_left_out() -> None:
     terms = Terms.of(3, [(0, 1, 0), (1, 2, 1), (3, 2, 1)])
     theta = np.array([0.0, 0.5, 0.0, 0.0, 0.0, 0.5])
@@ -62,7 +48,8 @@ def test_terms_that_no_weight_needs_are_left_out() -> None:
 
 def test_a_single_record_is_always_found() -> None:
     one = np.zeros((1, 2))
-    alone = links_by_tree(one, one, np.zeros(1, dtype=np.int64), 4)
+    nothing = np.zeros(2, dtype=bool)
+    alone = links(one, one, nothing, np.zeros(1, dtype=np.int64), Terms.of(2), np.ones(2), 4)
     assert (alone.rate, alone.linked(1.0).tolist()) == (1.0, [True])
     assert Links(np.zeros(0), np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0)), np.zeros(0)).rate == 0.0
 
@@ -76,7 +63,8 @@ def test_candidates_are_the_records_within_reach_under_some_order_of_equal_value
 ) -> None:
     shown = [data.draw(st.lists(CELLS, min_size=count, max_size=count)) for _ in range(width)]
     held = [data.draw(st.lists(st.sampled_from([*column, float("nan")]), min_size=people, max_size=people)) for column in shown]
-    truth = np.array(data.draw(st.lists(st.integers(-1, count - 1), min_size=people, max_size=people)), dtype=np.int64)
+    mine = np.array(data.draw(st.lists(st.integers(-1, 4), min_size=people, max_size=people)), dtype=np.int64)
+    owner = np.array(data.draw(st.lists(st.integers(0, 4), min_size=count, max_size=count)), dtype=np.int64)
     parts = [ranked(np.array(column)) for column in shown]
     sides = [windows(np.array(person), np.array(column), reach) for person, column in zip(held, shown, strict=True)]
     counted, found = candidates(
@@ -85,7 +73,8 @@ def test_candidates_are_the_records_within_reach_under_some_order_of_equal_value
         np.array([part[2] for part in parts], dtype=np.int64),
         np.ascontiguousarray(np.array([side[0] for side in sides]).T),
         np.ascontiguousarray(np.array([side[1] for side in sides]).T),
-        truth,
+        owner,
+        mine,
     )
 
     def may_become(value: float, masked: float, column: list[float]) -> bool:
@@ -98,7 +87,7 @@ def test_candidates_are_the_records_within_reach_under_some_order_of_equal_value
     for person in range(people):
         fits = [all(may_become(held[a][person], shown[a][row], shown[a]) for a in range(width)) for row in range(count)]
         assert counted[person] == sum(fits)
-        assert found[person] == int(truth[person] >= 0 and fits[truth[person]])
+        assert found[person] == sum(fit and owner[row] == mine[person] for row, fit in enumerate(fits))
 
 
 @given(st.data(), st.integers(1, 3), st.integers(1, 12), st.integers(1, 6))
@@ -108,11 +97,13 @@ def test_intersections_count_records_that_are_near_in_every_group(
     clusters = np.array(
         data.draw(st.lists(st.lists(st.integers(0, 3), min_size=groups, max_size=groups), min_size=count, max_size=count))
     )
-    lists = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=2, unique=True), min_size=people, max_size=people)
-    near = [np.array([[*chosen, -1][:2] for chosen in data.draw(lists)]) for _ in range(groups)]
-    truth = np.array(data.draw(st.lists(st.integers(-1, count - 1), min_size=people, max_size=people)), dtype=np.int64)
-    counted, found = intersections(clusters, near, truth)
+    lists = st.lists(st.lists(st.integers(0, 3), max_size=2, unique=True), min_size=people, max_size=people)
+    near = [np.array([[*chosen, -1, -1][:2] for chosen in data.draw(lists)]) for _ in range(groups)]
+    mine = np.array(data.draw(st.lists(st.integers(-1, 4), min_size=people, max_size=people)), dtype=np.int64)
+    owner = np.array(data.draw(st.lists(st.integers(0, 4), min_size=count, max_size=count)), dtype=np.int64)
+    counted, found = intersections(clusters, near, owner, mine)
     for person in range(people):
-        members = [row for row in range(count) if all(clusters[row, g] in near[g][person] for g in range(groups))]
+        speaking = [g for g in range(groups) if (near[g][person] >= 0).any()]
+        members = [row for row in range(count) if all(clusters[row, g] in near[g][person] for g in speaking)]
         assert counted[person] == len(members)
-        assert found[person] == int(truth[person] in members)
+        assert found[person] == sum(owner[row] == mine[person] for row in members)

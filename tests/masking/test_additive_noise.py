@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import ParameterError, Unsupported
+from sfumato.data.records import Records
+from sfumato.masking.noise_moments import exact_noise, grid_step
 
 COLUMNS = ("a", "b")
 
@@ -88,12 +90,71 @@ def test_what_is_published_is_the_parameter_and_no_statistic_of_the_data() -> No
     assert set(told) == {"method", "masked_columns", "noise", "noise_variance_ratio", "scaled_by"}
 
 
-def test_whole_numbers_whose_noise_would_be_rounded_away_are_refused() -> None:
-    data = pa.table({"children": np.random.default_rng(1).integers(0, 3, 200)})
-    with pytest.raises(Unsupported, match=r"'children' is so small .* whole=False"):
-        sf.AdditiveNoise(0.01, columns=("children",)).apply(data)
-    masked = sf.AdditiveNoise(0.01, columns=("children",), whole=False).apply(data, seed=1).result.table
-    assert not np.isin(masked.column("children").to_numpy(), [0.0, 1.0, 2.0]).any()
+GRIDS = {
+    "whole numbers": np.arange(200) % 3,
+    "whole numbers as floats": (np.arange(200) % 3).astype(float),
+    "single precision": (np.arange(200) % 3 / 10).astype(np.float32),
+    "cents": np.arange(200) % 3 / 100,
+    "fives": np.arange(200) % 4 * 5.0 + 2.0,
+    "two values": np.arange(200) % 2 * 1234.5,
+    "dates": pa.array(np.arange(200) % 3 * 7, pa.int32()).cast(pa.date32()),
+    "hours": pa.array(np.arange(200) % 3 * 3600, pa.timestamp("s")),
+    "large floats": 1e17 + 16.0 * (np.arange(200) % 3),
+}
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("grid", GRIDS)
+def test_noise_that_rounding_to_the_grid_of_the_values_takes_back_is_refused(grid: str, whole: bool) -> None:
+    """Whatever the type, and although real numbers would be published: who rounds them has the values again."""
+    data = pa.table({"children": GRIDS[grid]})
+    with pytest.raises(Unsupported, match="'children' is so small") as refusal:
+        sf.AdditiveNoise(0.01, columns=("children",), whole=whole).apply(data)
+    assert "whole=False" not in str(refusal.value) and "1234" not in str(refusal.value)
+    masked = sf.AdditiveNoise(2.0, columns=("children",), whole=whole).apply(data, seed=1)
+    assert masked.details["expected_unchanged"]["children"] < 0.6
+
+
+def test_a_grid_is_found_by_its_values_and_few_values_make_none() -> None:
+    def step(values: object, kind: pa.DataType | None = None) -> float:
+        array = pa.array(values, kind)
+        return grid_step(Records.of(pa.table({"x": array}), sf.Schema(), ["x"]).numbers[0])
+
+    assert step(np.arange(20) * 5) == 5 and step([10, 20, 40]) == 1 and step([0.25, 0.5, 1.0]) == 0.01
+    assert step(np.arange(20) / 200) == pytest.approx(0.005)
+    assert step(np.arange(20) * 60, pa.timestamp("s")) == pytest.approx(1 / 1440)
+    assert step(np.random.default_rng(1).normal(size=50)) < 1e-12
+    assert step([None, None], pa.float64()) == 0.0
+
+
+def test_three_values_with_exact_moments_would_be_known_up_to_a_sign() -> None:
+    """Why few values are refused: the noise of three is plus or minus a vector that the masked values and k determine."""
+    x, k = np.array([1.0, 5.0, 7.0]), 0.5
+    noise = exact_noise(x[:, None], np.array([[0.3], [-1.1], [0.4]]), k * np.cov(x, ddof=1).reshape(1, 1))[:, 0]
+    shown = x + noise
+    centred = shown - shown.mean()
+    across = np.cross(np.ones(3), centred)
+    lengths = np.linalg.norm(centred) / np.sqrt(1 + k) / np.linalg.norm(centred)
+    turned = np.arccos(lengths)
+    guesses = [
+        shown.mean() + lengths * (np.cos(turned) * centred + sign * np.sin(turned) * across / np.sqrt(3)) for sign in (1, -1)
+    ]
+    assert min(np.abs(guess - x).max() for guess in guesses) < 1e-9
+
+
+@pytest.mark.parametrize("strata", [None, ("s",)])
+def test_exact_moments_need_twelve_known_values_in_every_stratum(strata: tuple[str, ...] | None) -> None:
+    x = np.random.default_rng(1).normal(size=24)
+    x[11:12] = np.nan
+    few = pa.table({"x": pa.array(x[:12], from_pandas=True), "s": ["a"] * 12})
+    mask = sf.AdditiveNoise(0.1, "exact", columns=("x",), strata=strata)
+    with pytest.raises(Unsupported, match="fewer than 12 known values .* could work the values out"):
+        mask.apply(few)
+    assert mask.apply(pa.table({"x": x[12:], "s": ["a"] * 12}), seed=1).result.table.num_rows == 12
+    both = pa.concat_tables([few, pa.table({"x": x[12:], "s": ["b"] * 12})])
+    if strata:
+        with pytest.raises(Unsupported, match="fewer than 12 known values"):
+            mask.apply(both)
 
 
 def test_the_expected_share_of_unchanged_whole_numbers_is_told_to_the_owner() -> None:
@@ -126,13 +187,8 @@ def test_a_constant_column_is_refused() -> None:
         sf.AdditiveNoise(0.1, columns=("x",)).apply(pa.table({"x": [2.0, 2.0]}))
 
 
-def test_two_values_are_too_few_for_exact_moments() -> None:
-    with pytest.raises(Unsupported, match="fewer than 3 known values"):
-        sf.AdditiveNoise(0.1, "exact", columns=("x",)).apply(pa.table({"x": [1.0, 2.0, None]}))
-
-
 def test_a_column_missing_throughout_a_stratum_stays_missing_there() -> None:
-    data = pa.table({"x": pa.array([1.0, 2.0, 4.0, None, None]), "s": [0, 0, 0, 1, 1]})
+    data = pa.table({"x": pa.array([*np.linspace(0, 1, 12) ** 2, None, None]), "s": [0] * 12 + [1] * 2})
     masked = sf.AdditiveNoise(0.1, "exact", columns=("x",), strata=("s",)).apply(data, seed=1).result.table
     assert masked.column("x").null_count == 2
 
@@ -141,3 +197,27 @@ def test_dates_move_by_whole_days() -> None:
     days = pa.array(np.arange(10_000, 10_400), pa.int32()).cast(pa.date32())
     masked = sf.AdditiveNoise(0.1, columns=("day",)).apply(pa.table({"day": days}), seed=1).result.table
     assert masked.column("day").type == pa.date32() and masked.column("day").to_pylist() != days.to_pylist()
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [pa.array(np.arange(40), pa.int32()).cast(pa.date32()), pa.array(np.arange(40) * 86_400_000_000, pa.timestamp("us"))],
+)
+@pytest.mark.parametrize("k", [1e10, 1e12, 1e16, 1e30])
+def test_dates_outside_the_calendar_are_refused_and_not_wrapped_around(moments: pa.Array, k: float) -> None:
+    with pytest.raises(Unsupported, match="'day' would hold dates outside the years 1 to 9999"):
+        sf.AdditiveNoise(k, columns=("day",)).apply(pa.table({"day": moments}), seed=1)
+
+
+def test_moments_in_every_unit_come_back_in_it_and_within_its_range() -> None:
+    for unit in ("s", "ms", "us", "ns"):
+        column = Records.of(pa.table({"x": pa.array([0, 0], pa.timestamp(unit))}), sf.Schema(), ["x"]).numbers[0]
+        shown = column.restored(np.array([1.0, np.nan]))
+        assert shown.type == pa.timestamp(unit) and shown.to_pylist()[0].isoformat()[:10] == "1970-01-02"
+    with pytest.raises(Unsupported, match="1678 to 2261"):
+        column.restored(np.array([200_000.0]))
+    days = Records.of(pa.table({"x": pa.array([0], pa.date32())}), sf.Schema(), ["x"]).numbers[0]
+    assert [day.year for day in days.restored(np.array([-719_162.0, 2_932_896.0])).to_pylist()] == [1, 9999]
+    for beyond in (-719_163.0, 2_932_897.0):
+        with pytest.raises(Unsupported, match="1 to 9999"):
+            days.restored(np.array([beyond]))

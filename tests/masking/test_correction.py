@@ -160,7 +160,7 @@ def test_what_is_no_transparency_record_is_refused() -> None:
     with pytest.raises(InputError, match="not what a mask publishes"):
         sf.masking.Correction(TABLE, {"k": 3}).variance("a")
     with pytest.raises(InputError, match="columns of numbers"):
-        told = sf.AdditiveNoise(0.1, columns=("x",)).apply(pa.table({"x": [1.0, 2.0]}), seed=1).result.transparency
+        told = sf.AdditiveNoise(0.1, columns=("x",)).apply(pa.table({"x": [1.1234567, 2.7654321]}), seed=1).result.transparency
         sf.masking.Correction(pa.table({"x": ["1", "one"]}), told).variance("x")
     with pytest.raises(ParameterError, match="a regression needs"):
         sf.masking.Correction.of(sf.AdditiveNoise(0.1, columns=("a",)).apply(TABLE, seed=1).result).regression("a", ["a"])

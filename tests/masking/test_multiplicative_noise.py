@@ -16,9 +16,8 @@ COUNT = 200_000
 
 
 def factors(mask: sf.masking.Mask, seed: int = 1) -> np.ndarray:
-    ones = pa.table({"x": np.where(np.arange(COUNT) % 2, 1.0, -1.0)})
-    shown = mask.apply(ones, seed=seed).result.table.column("x").to_numpy()
-    return shown * ones.column("x").to_numpy()
+    real = np.random.default_rng(9).uniform(1.0, 2.0, COUNT) * np.where(np.arange(COUNT) % 2, 1.0, -1.0)
+    return mask.apply(pa.table({"x": real}), seed=seed).result.table.column("x").to_numpy() / real
 
 
 @pytest.mark.parametrize("law", ["normal", "lognormal"])
@@ -32,7 +31,7 @@ def test_factors_are_positive_with_mean_1_and_the_variance_that_is_told(law: str
     assert abs(drawn.mean() - 1.0) < 6 * math.sqrt(variance / COUNT)
     kurtosis = ((drawn - 1.0) ** 4).mean() / variance**2
     assert abs(drawn.var() - variance) < 6 * variance * math.sqrt(max(kurtosis - 1.0, 1.0) / COUNT)
-    assert mask.apply(pa.table({"x": [1.0, 2.0]}), seed=1).result.transparency["factor_variance"] == variance
+    assert mask.apply(pa.table({"x": [math.pi, math.e]}), seed=1).result.transparency["factor_variance"] == variance
 
 
 def test_small_normal_factors_are_as_good_as_not_cut_off() -> None:
@@ -55,7 +54,7 @@ def test_signs_and_missing_values_stay() -> None:
 
 
 def test_columns_of_mostly_zeros_are_refused_unless_the_owner_says_so() -> None:
-    data = pa.table({"gain": [0.0, 0.0, 0.0, 8.0, 9.0]})
+    data = pa.table({"gain": [0.0, 0.0, 0.0, math.pi, math.e]})
     with pytest.raises(Unsupported, match="60 % of column 'gain' is zero"):
         sf.MultiplicativeNoise(10, columns=("gain",)).apply(data)
     outcome = sf.MultiplicativeNoise(10, zeros=0.6, columns=("gain",)).apply(data, seed=1)
@@ -63,12 +62,17 @@ def test_columns_of_mostly_zeros_are_refused_unless_the_owner_says_so() -> None:
     assert outcome.result.transparency["zeros_stay"] is True
 
 
-def test_small_whole_numbers_are_refused_where_rounding_takes_the_factor_back() -> None:
-    data = pa.table({"n": [1, 2, 1, 2, 1]})
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("values", [[1, 2, 1, 2, 1], [1.0, 2.0, 1.0, 2.0, 1.0], [0, 0, 0, 1, 2]])
+def test_small_whole_numbers_are_refused_where_rounding_takes_the_factor_back(values: list[float], whole: bool) -> None:
     with pytest.raises(Unsupported, match="'n' is so small"):
-        sf.MultiplicativeNoise(5, columns=("n",)).apply(data)
-    masked = sf.MultiplicativeNoise(5, columns=("n",), whole=False).apply(data, seed=1).result.table
-    assert masked.column("n").to_pylist() != [1, 2, 1, 2, 1]
+        sf.MultiplicativeNoise(5, zeros=0.9, columns=("n",), whole=whole).apply(pa.table({"n": values}))
+
+
+def test_zeros_that_the_owner_allows_do_not_count_as_rounded_back() -> None:
+    data = pa.table({"gain": [0.0] * 97 + [100.0, 200.0, 301.0]})
+    outcome = sf.MultiplicativeNoise(10, zeros=0.98, columns=("gain",)).apply(data, seed=1)
+    assert 0.97 < outcome.details["expected_unchanged"]["gain"] < 0.98
 
 
 def test_dates_cannot_be_multiplied() -> None:

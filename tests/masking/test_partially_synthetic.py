@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -147,3 +148,19 @@ class TestRefusals:
     def test_unique_without_quasi_identifiers(self) -> None:
         with pytest.raises(InputError, match="quasi"):
             sf.PartiallySynthetic(("x",), where="unique", columns=("y",)).apply(line(50))
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        sf.PartiallySynthetic(predictors=("x",), columns=("word",), min_leaf=2),
+        sf.SequentialTrees(columns=("x", "word"), min_leaf=2),
+    ],
+)
+def test_categories_that_are_nearly_all_different_are_made_without_a_warning(mask: sf.masking.Mask) -> None:
+    """Classes of which hardly any comes twice are split by their order; the learner would warn about them."""
+    table = pa.table({"word": [f"w{i % 40}" for i in range(60)], "x": np.arange(60.0)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = mask.apply(table, seed=1).result.table
+    assert set(made.column("word").to_pylist()) <= set(table.column("word").to_pylist())

@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.params import build, parameters
 from sfumato.data.schema import Column, Schema
-from sfumato.masking.transition_matrix import invariant, staying, uniform
+from sfumato.masking.transition_matrix import invariant, occurring, staying, uniform
 
 LABELS = ["a", "b", "c"]
 TABLE = pa.table({"x": ["a", "b", "b", "c", None, "c", "c"] * 40})
@@ -35,7 +35,8 @@ def test_the_identity_changes_nothing() -> None:
     outcome = mask.apply(TABLE, seed=1)
     assert outcome.result.table["x"].to_pylist() == TABLE["x"].to_pylist()
     assert outcome.result.transparency["epsilon"] == "infinite"
-    assert outcome.details["changed"] == {"x": 0}
+    assert outcome.details["changed"] == {"x": 0} and outcome.details["unchanged"] == {"x": 1.0}
+    assert outcome.result.transparency["notice"] == "column 'x' is published as it is: its matrix changes nothing"
 
 
 @pytest.mark.golden("G-MSK-05")
@@ -269,3 +270,73 @@ def test_columns_it_cannot_mask_are_refused() -> None:
     with pytest.raises(ParameterError, match="at most 1000"):
         sf.Pram(stay=0.5, invariant=True, columns=("x",)).apply(many, seed=1)
     assert sf.Pram(stay=0.5, columns=("x",)).apply(many, seed=1).result.transparency["transitions"]["x"]["categories"] == 1500
+
+
+@pytest.mark.parametrize(
+    ("mask", "words"),
+    [
+        (sf.Pram(epsilon=50, columns=("x",)), "keep 100.0 % of its values.*epsilon = 3.63 or less"),
+        (sf.Pram(epsilon=4, columns=("x",)), "keep 96.5 %"),
+        (sf.Pram(stay=0.96, columns=("x",)), "keep 96.0 % of its values.*stay = 0.95 or less"),
+        (sf.Pram(suppress=0.02, columns=("x",)), "keep 98.0 % of its values.*suppress = 0.05 or more"),
+        (sf.Pram(stay=0.999, invariant=True, columns=("x",)), "keep 99.8 %"),
+        (sf.Pram(epsilon=50, joint=True, columns=("y", "z")), "'y × z' is expected to keep 100.0 %"),
+    ],
+)
+def test_a_column_that_is_expected_to_stay_as_it_is_is_refused(mask: sf.Pram, words: str) -> None:
+    table = TABLE.append_column("y", pa.array(["u", "v"] * 140)).append_column("z", pa.array(["s", "t"] * 140))
+    with pytest.raises(Unsupported, match=words):
+        mask.apply(table, seed=1)
+
+
+def test_the_borders_of_that_rule_are_accepted() -> None:
+    for mask in (
+        sf.Pram(stay=0.95, columns=("x",)),
+        sf.Pram(epsilon=3.63, columns=("x",)),
+        sf.Pram(suppress=0.05, columns=("x",)),
+        sf.Pram(stay=0.99, suppress=0.1, columns=("x",)),
+    ):
+        outcome = mask.apply(TABLE, seed=1)
+        known = 240
+        assert outcome.details["unchanged"]["x"] == pytest.approx(1 - outcome.details["changed"]["x"] / known)
+        assert 0.85 < outcome.details["expected_unchanged"]["x"] <= 0.9501
+        assert "notice" not in outcome.result.transparency
+
+
+def test_an_own_matrix_that_changes_little_is_taken_with_a_notice() -> None:
+    little = {"a": {"a": 0.99, "b": 0.01}, "b": {"b": 1.0}, "c": {"c": 1.0}}
+    outcome = sf.Pram(matrix={"x": little}).apply(TABLE, seed=1)
+    assert "nearly as it is" in outcome.result.transparency["notice"]
+    assert outcome.details["expected_unchanged"]["x"] == pytest.approx(1 - 0.01 * 40 / 240)
+    recode = {"a": {"b": 1.0}, "b": {"b": 1.0}, "c": {"c": 1.0}}
+    assert "notice" not in sf.Pram(matrix={"x": recode}).apply(TABLE, seed=1).result.transparency
+
+
+def test_an_invariant_matrix_of_few_records_is_refused_and_of_many_says_what_it_tells() -> None:
+    mask = sf.Pram(stay=0.5, invariant=True, columns=("x",))
+    told = mask.apply(pa.table({"x": ["a", "b", "b", "b"] * 25}), seed=1).result.transparency
+    assert told["notice"] == "the invariant matrix of column 'x' tells the frequencies of its categories before masking"
+    with pytest.raises(ParameterError, match="'x' has 99 known values .* from 100 at least; leave out invariant"):
+        mask.apply(pa.table({"x": ["a", "b", "b"] * 33 + [None] * 50}), seed=1)
+    strata = pa.table({"x": ["a", "b"] * 100, "group": ["s"] * 150 + ["t"] * 50})
+    with pytest.raises(ParameterError, match="'x' has 50 known values .in a stratum"):
+        sf.Pram(stay=0.5, invariant=True, columns=("x",), strata=("group",)).apply(strata, seed=1)
+
+
+def test_an_invariant_matrix_does_not_list_which_declared_categories_are_absent() -> None:
+    """A declared category of nobody counts as one record: it has the row and column of a category of one."""
+    domain = Schema(columns={"x": Column(role="quasi", domain=("a", "b", "c", "d"))})
+    people = sf.read(pa.table({"x": ["a"] * 120 + ["b"] * 79 + ["c"]}), schema=domain)
+    matrix = np.array(sf.Pram(stay=0.5, invariant=True).apply(people, seed=1).result.transparency["transitions"]["x"]["matrix"])
+    assert np.all(matrix > 0)
+    assert matrix[:2, 2] == pytest.approx(matrix[:2, 3])
+    frequencies = np.array([120, 79, 1, 0]) / 200
+    assert frequencies @ matrix == pytest.approx(frequencies, abs=0.01)
+    assert occurring(np.array([300.0, 0.0, 0.0, 0.0, 0.0])).tolist() == [300.0, 0.75, 0.75, 0.75, 0.75]  # 1 % together
+
+
+def test_frequencies_of_one_dominant_category_are_kept_although_few_values_change() -> None:
+    """2 % of 1,000 have the rare category: exchanged at random, 3.9 % of the values change, which is no fault."""
+    table = pa.table({"x": ["a"] * 980 + ["b"] * 20})
+    outcome = sf.Pram(stay=0.5, invariant=True, columns=("x",)).apply(table, seed=1)
+    assert outcome.details["expected_unchanged"]["x"] == pytest.approx(1 - 2 * 0.98 * 0.02)

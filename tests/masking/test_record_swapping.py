@@ -186,3 +186,18 @@ def test_what_cannot_be_swapped_is_refused() -> None:
     with pytest.raises(Unsupported, match="every record needs a household"):
         gaps = pa.table({"h": [1, None, 2], "x": ["a", "b", "c"]})
         sf.RecordSwapping(0.5, swapped=("x",), household="h").apply(gaps, seed=1)
+
+
+def test_a_low_rate_is_what_was_asked_for_and_the_unchanged_share_is_told() -> None:
+    outcome = sf.RecordSwapping(0.01, match=("sex",), swapped=("region",)).apply(geography(), seed=1)
+    assert outcome.details["unchanged"] == {"region": pytest.approx(0.99)}
+
+
+def test_a_column_that_never_changes_beside_others_is_refused() -> None:
+    """Partners agree on the district, which settles the region: the jobs move and the regions do not."""
+    random = np.random.default_rng(1)
+    district = random.integers(0, 8, 600)
+    table = pa.table({"district": district, "region": district // 2, "job": random.integers(0, 9, 600)})
+    with pytest.raises(Unsupported, match="'region' would be published nearly as it is: 100.0 %"):
+        sf.RecordSwapping(0.4, match=("district",), swapped=("region", "job")).apply(table, seed=1)
+    sf.RecordSwapping(0.4, swapped=("region", "job")).apply(table, seed=1)

@@ -102,5 +102,7 @@ class TestRefusals:
 
     def test_one_record_in_a_stratum(self) -> None:
         table = pa.table({"v": list(range(21)), "s": ["a"] * 20 + ["b"]})
-        with pytest.raises(Unsupported, match="single record"):
+        with pytest.raises(Unsupported, match="does not vary within 1 of 2 strata"):
             sf.Resampling(columns=("v",), strata=("s",)).apply(table)
+        with pytest.raises(Unsupported, match="one value only"):
+            sf.Resampling(columns=("v",)).apply(table.slice(0, 1))

@@ -55,7 +55,37 @@ def test_quantiles_code_that_share_of_the_records() -> None:
     x = np.random.default_rng(1).permutation(1000).astype(float)
     outcome = sf.TopBottomCoding(top=0.95, bottom=0.1, by="quantile", columns=("x",)).apply(pa.table({"x": x}))
     assert outcome.details["coded"]["x"] == {"bottom": 100, "top": 50}
-    assert outcome.result.table.column("x").to_numpy().max() == pytest.approx(949.05)
+    shown = outcome.result.table.column("x").to_numpy()
+    assert shown.max() == 949 and shown.min() == 100
+
+
+@given(
+    values=st.lists(st.floats(-1e6, 1e6), min_size=5, max_size=60, unique=True),
+    top=st.floats(0.55, 0.95),
+    other=st.floats(1.0, 1e6),
+)
+def test_a_quantile_bound_tells_nothing_about_the_coded_values(values: list[float], top: float, other: float) -> None:
+    """Whatever the coded values are, the masked column is the same; its bounds are values that are shown anyway."""
+    mask = sf.TopBottomCoding(top=top, bottom=1 - top, by="quantile", columns=("x",))
+    before, after = np.array(values), np.array(values)
+    low, high = np.quantile(before, 1 - top, method="higher"), np.quantile(before, top, method="lower")
+    if low > high:
+        return
+    after[before > high] += other
+    after[before < low] -= other
+    shown = coded(mask, x=before)
+    assert shown == coded(mask, x=after)
+    inside = before[(before >= low) & (before <= high)]
+    assert {*shown} <= {*inside.tolist()}
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0, 3.0, 9.0], [1.0, 2.0, 9.0, 9.0]])
+def test_a_stratum_of_which_quantiles_code_nothing_is_refused(values: list[float]) -> None:
+    data = pa.table({"x": values, "s": ["a", "a", "a", "b"] if values[2] == 3.0 else ["a", "a", "b", "b"]})
+    with pytest.raises(Unsupported, match=r"quantiles of column 'x' code nothing .* merge strata"):
+        sf.TopBottomCoding(top=0.9, by="quantile", columns=("x",), strata=("s",)).apply(data)
+    shown = sf.TopBottomCoding(top=5, columns=("x",), strata=("s",)).apply(data).result.table.column("x").to_pylist()
+    assert shown == [min(value, 5.0) for value in values]
 
 
 def test_ordered_categories_are_coded_by_their_order() -> None:
@@ -83,7 +113,7 @@ def test_quantiles_are_taken_within_each_stratum() -> None:
     data = pa.table({"x": [*range(10), *range(100, 110)], "s": [0] * 10 + [1] * 10})
     masked = sf.TopBottomCoding(top=0.5, by="quantile", columns=("x",), strata=("s",), whole=False).apply(data).result.table
     shown = masked.column("x").to_numpy()
-    assert shown[:10].max() == 4.5 and shown[10:].max() == 104.5
+    assert shown[:10].max() == 4 and shown[10:].max() == 104
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,52 @@ def test_one_record_gives_a_number_or_one_clear_error(measure: Measure) -> None:
         assert "has no known value" in str(refused) or isinstance(measure, ClusteringAgreement | RegressionLoss | Classification)
 
 
+def stretched(table: pa.Table, factors: dict[str, float]) -> pa.Table:
+    """Some columns in another unit."""
+    for place, name in enumerate(table.column_names):
+        if name in factors:
+            table = table.set_column(place, name, pa.array(table.column(name).to_numpy() * factors[name]))
+    return table
+
+
+def numbers() -> tuple[pa.Table, pa.Table]:
+    """Original and masked."""
+    draw = np.random.default_rng(3)
+    a, b = draw.normal(size=(2, 60))
+    noise = draw.normal(size=(2, 60)) / 3
+    group = ["a", "b"] * 30
+    return pa.table({"n": a, "b": b + a, "g": group}), pa.table({"n": a + noise[0], "b": b + a + noise[1], "g": group})
+
+
+def as_data(table: pa.Table) -> Microdata:
+    return microdata({name: table.column(name) for name in table.column_names})
+
+
+@pytest.mark.parametrize("exponent", [664, 1020, -664, -900])
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: f"{type(measure).__name__}")
+def test_the_size_of_the_unit_changes_no_loss(measure: Measure, exponent: int) -> None:
+    """2^664 is about 1e200: squares of such numbers have no float."""
+    made, shown = numbers()
+    units = {"n": 2.0**exponent, "b": 2.0**-664}
+    plain = measure.score(as_data(made), shown)
+    found = measure.score(as_data(stretched(made, units)), stretched(shown, units))
+    assert found.value == pytest.approx(plain.value, rel=1e-6, abs=1e-9)
+    assert dict(found.parts) == pytest.approx(dict(plain.parts), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: f"{type(measure).__name__}")
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+def test_masked_numbers_of_another_size_give_a_number_or_one_clear_error(measure: Measure, factor: float) -> None:
+    made, shown = numbers()
+    try:
+        found = measure.score(as_data(made), stretched(shown, {"n": factor}))
+    except Unsupported as refused:
+        assert factor > 1 and isinstance(measure, MomentsLoss | RegressionLoss)
+        assert "column 'n' has masked values" in str(refused)
+    else:
+        assert np.isfinite(found.value) and all(np.isfinite(part) for part in found.parts.values())
+
+
 def test_no_error_shows_a_value_of_a_record() -> None:
     secret = "canary-7391"
     data = microdata({"x": [secret] * 4, "k": ["a", "b", "a", "b"], "n": [1.0, 2.0, 3.0, 7391.25]})

@@ -63,7 +63,8 @@ def test_naive_bayes_of_numbers_is_that_of_another_implementation() -> None:
     labels = np.arange(300) % 3
     train, test = np.arange(200), np.arange(200, 300)
     other = GaussianNB().fit(records.matrix()[train], labels[train])
-    predicted, ranks = learn("bayes", records.take(train), np.empty(0), labels[train], records.take(test), np.empty(0), 0)
+    points = Encoding.of(records.take(train)).points(records)
+    predicted, ranks = learn("bayes", records.take(train), points[train], labels[train], records.take(test), points[test], 0)
     assert predicted.tolist() == other.predict(records.matrix()[test]).tolist()
     assert np.exp(ranks) == pytest.approx(other.predict_proba(records.matrix()[test]), abs=1e-6)
 
@@ -215,3 +216,16 @@ def test_abalone_classifies_about_as_well_as_it_is_known_to(data_dir: Path) -> N
         assert 0.49 < found.parts[f"accuracy {name} original"] < 0.58
         assert 0.68 < found.parts[f"AUC {name} original"] < 0.79
     assert abs(found.value) < 0.03
+
+
+def test_one_usable_split_has_no_spread() -> None:
+    """All masked rows stand for records of one fold, so that only the other fold can be tested."""
+    data = microdata({"x": np.arange(40.0), "c": ["a", "b"] * 20})
+    task = Classification("c", ("x",), learners=("tree",), folds=2)
+    draws = Draws(default(task.seed))
+    fold = stratified_folds(np.arange(40) % 2, 2, draws)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = task.score(data, taken(data, np.flatnonzero(fold == 0)))
+    assert all(np.isfinite(part) for part in found.parts.values())
+    assert "accuracy tree masked" in found.parts and not any("spread" in part for part in found.parts)

@@ -121,7 +121,9 @@ def test_rows_that_stand_in_another_order_are_followed() -> None:
 def test_a_missing_value_speaks_neither_for_nor_against() -> None:
     holes = X.copy()
     holes[::3, 0] = np.nan
-    score = DistanceLinkage().score(people(holes), pa.table({n: pa.array(holes[:, i], from_pandas=True) for i, n in enumerate(NAMES)}))
+    score = DistanceLinkage().score(
+        people(holes), pa.table({n: pa.array(holes[:, i], from_pandas=True) for i, n in enumerate(NAMES)})
+    )
     assert score.value > 0.9
     nothing = np.full((5, 1), np.nan)
     assert DistanceLinkage().score(people(nothing), table(nothing)).value == pytest.approx(1 / 5)

@@ -15,7 +15,7 @@ from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.data.masked import Masked
 from sfumato.measures.risk import LearnedLinkage
 from sfumato.measures.risk.aggregations import AlignedFiles, Bilinear, Named, aggregation, antichains
-from sfumato.measures.risk.distance_learning import Search
+from sfumato.measures.risk.distance_learning import Effort, Search
 from sfumato.measures.risk.linkage_programme import PairPool, reachable, solve_exactly
 
 FAMILIES = get_args(Named)
@@ -118,8 +118,8 @@ def test_generated_constraints_find_what_the_exact_optimum_is() -> None:
     pair = files(40, [0.1, 0.5, 1.5], 2)
     chosen = aggregation("weighted mean", pair, "2-additive")
     exact = solve_exactly(pair, chosen, [chosen.plain], MARGIN, 60)
-    search = Search.begin(pair, chosen, MARGIN)
-    search.improve(float("inf"))
+    search = Search.begin(pair, chosen, MARGIN, Effort(np.inf))
+    search.improve()
     learnt = int(search.links.linked(MARGIN).sum())
     assert exact.proved and learnt <= exact.linked
     assert learnt >= 0.9 * exact.linked > int(search.plain.linked(MARGIN).sum())
@@ -141,7 +141,7 @@ def test_a_record_that_is_nearer_to_another_in_every_attribute_is_out_of_reach()
     pool = PairPool(pair, chosen, MARGIN)
     pool.add(np.array([0, 0, 1, 1]), np.array([1, 2, 0, 2]))
     assert pool.hopeless.tolist() == [True, True, False]
-    assert reachable(pool, np.arange(3), float("inf")).tolist() == [False, False, True]
+    assert reachable(pool, np.arange(3)).tolist() == [False, False, True]
     found = solve_exactly(pair, chosen, [chosen.plain], MARGIN, 10)
     assert (found.linked, found.bound) == (1, 1)
 
@@ -149,8 +149,8 @@ def test_a_record_that_is_nearer_to_another_in_every_attribute_is_out_of_reach()
 def test_the_bilinear_form_stays_positive_semidefinite() -> None:
     pair = files(30, [0.3, 0.6, 0.9], 4)
     form = Bilinear(3)
-    search = Search.begin(pair, form, MARGIN)
-    search.improve(float("inf"))
+    search = Search.begin(pair, form, MARGIN, Effort(np.inf))
+    search.improve()
     matrix = form.matrix(search.best)
     assert np.linalg.eigvalsh(matrix).min() >= -1e-12
     assert np.trace(matrix) == pytest.approx(1)

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.core.errors import ParameterError, Unsupported
+from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.masked import Masked
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import HierarchySpec
 from sfumato.measures import by_key
@@ -263,3 +264,13 @@ def test_loss_of_a_known_recoding_of_adult(data_dir: Path) -> None:
     expected = np.mean([age.loss[age.node_of[1, age.index[str(v)]]] for v in rows["age"].to_pylist()])
     score = Loss().score(None, released)
     assert score.value == pytest.approx(expected / 9, rel=1e-12)
+
+
+def test_measures_of_a_release_refuse_a_masked_table() -> None:
+    people = sf.read(pa.table({"age": [30.0, 40, 50], "job": ["a", "b", "b"]}), sf.Schema.of(quasi=["age"]))
+    masked = Masked(people.table(), people.schema, ("age",), np.arange(3))
+    for measure in (Suppressed(), Discernibility(), Loss(), Granularity(), Distortion(), NonUniformEntropy(), QueryError()):
+        with pytest.raises(InputError, match="masked table use a measure of masked data"):
+            measure.score(people, masked)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="masked table use a measure of masked data"):
+        MachineLearningLoss("job").score(people, masked)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
-from sfumato.attacks.numeric_input import Real
+from sfumato.attacks.numeric_input import Real, vector
 from sfumato.attacks.reconstruction import best_single_guess
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.errors import InputError, Unsupported
@@ -120,8 +120,8 @@ class AggregateDifferencing(Attack):
     def _guess(self, answers: Sequence[Aggregate], knowledge: Membership, pinned: Sequence[Hashable]) -> float:
         """How many of those people a blind guess gets."""
         if knowledge.truth is not None:
-            values = np.array([float(knowledge.truth[person]) for person in pinned if person in knowledge.truth])
-            return best_single_guess(values, self.tolerance) if values.size else 0.0
+            values = [knowledge.truth[person] for person in pinned if person in knowledge.truth]
+            return best_single_guess(vector(values, "the truth"), self.tolerance) if values else 0.0
         low, high = _bounds(answers, knowledge)
         if all(answer.kind == "count" for answer in answers):
             return 0.5
@@ -253,8 +253,12 @@ def _close(low: float, high: float, tolerance: float) -> bool:
 def _fitting(answers: Sequence[Aggregate], knowledge: Membership) -> None:
     if not isinstance(knowledge, Membership):
         raise InputError("aggregate differencing needs a Membership as knowledge: who is in which group")
-    if not answers or not all(isinstance(answer, Aggregate) for answer in answers):
+    if not isinstance(answers, Sequence) or not answers or not all(isinstance(answer, Aggregate) for answer in answers):
         raise InputError("aggregate differencing reads a view whose result is a sequence of Aggregate answers")
+    rows = isinstance(knowledge.groups, Sequence | np.ndarray)
+    listed = rows and all(isinstance(group, Collection) for group in knowledge.groups)
+    if not listed or (knowledge.truth is not None and not isinstance(knowledge.truth, Mapping)):
+        raise InputError("Membership: groups are a sequence of lists or sets of people, and the truth goes from person to value")
     if len(answers) != len(knowledge.groups) or not all(len(group) for group in knowledge.groups):
         raise InputError(f"each of the {len(answers)} answers needs its group of people, {len(knowledge.groups)} are given")
     if any(answer.kind == "count" for answer in answers) and any(answer.kind != "count" for answer in answers):

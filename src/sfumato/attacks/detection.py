@@ -57,8 +57,9 @@ class Detection:
         return share(float((below + up_to).sum()) / 2, self.members.size * self.others.size)
 
     @property
-    def advantage(self) -> float:
-        """The largest difference between the share of members and of others above any one threshold."""
+    def advantage_in_hindsight(self) -> float:
+        """The largest difference between the share of members and of others above any one threshold. The threshold is chosen
+        on the very targets that are scored, so that it is above 0 by chance alone; no adversary can count on it."""
         cuts = np.unique(np.concatenate([self.members, self.others]))
         at_least = [1 - np.searchsorted(np.sort(side), cuts, side="left") / side.size for side in (self.members, self.others)]
         return float(max(0.0, np.max(at_least[0] - at_least[1])))

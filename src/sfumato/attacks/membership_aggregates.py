@@ -85,7 +85,7 @@ class MembershipInAggregates(Attack):
                 "true_positive_rate": found,
                 "false_positive_rate": alarms,
                 "area_under_the_curve": seen.area,
-                "advantage": seen.advantage,
+                "advantage_in_hindsight": seen.advantage_in_hindsight,
                 "members_below_p_001": int((p_values(scores[0], null) < 0.01).sum()),
             },
         )

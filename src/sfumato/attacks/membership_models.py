@@ -9,6 +9,7 @@ attacks against machine learning models", S&P 2017).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -38,10 +39,18 @@ class Labelled:
     labels: Any = field(repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", np.asarray(self.features))
-        object.__setattr__(self, "labels", np.asarray(self.labels))
+        try:
+            object.__setattr__(self, "features", np.asarray(self.features))
+            object.__setattr__(self, "labels", np.asarray(self.labels))
+        except ValueError:  # the reason would repeat what was given
+            raise InputError("Labelled: rows of features of equal length and one label for each are needed") from None
         if self.features.ndim != 2 or self.labels.shape != (len(self.features),) or not len(self.features):
             raise InputError("Labelled: rows of features and one label for each are needed")
+        kinds = {type(label) for label in self.labels.tolist()}
+        if type(None) in kinds or any(label != label for label in self.labels.tolist()):
+            raise InputError("Labelled: a label is missing; leave out the records that have none")
+        if str in kinds and len(kinds) > 1:
+            raise InputError("Labelled: labels are texts or numbers, not both")
 
     def take(self, rows: Any) -> Labelled:
         """Some of the records."""
@@ -85,6 +94,7 @@ class MembershipInModels(Attack):
         """Ask the model about every target, members and others."""
         if not isinstance(knowledge, ModelKnowledge):
             raise InputError("membership in models needs ModelKnowledge: targets to score, and shadow records")
+        _require_known_label(view.result, knowledge)
         seen = self._by_loss(view.result, knowledge) if self.method == "loss" else self._by_shadows(view.result, knowledge)
         found = share(seen.found, seen.members.size)
         alarms = share(seen.false_alarms, seen.others.size)
@@ -103,7 +113,7 @@ class MembershipInModels(Attack):
                 "true_positive_rate": found,
                 "false_positive_rate": alarms,
                 "area_under_the_curve": seen.area,
-                "advantage": seen.advantage,
+                "advantage_in_hindsight": seen.advantage_in_hindsight,
             },
         )
 
@@ -149,10 +159,20 @@ def losses(model: Any, people: Labelled) -> Real:
 def _confidences(model: Any, people: Labelled) -> Real:
     if not callable(getattr(model, "predict_proba", None)):
         raise InputError("membership in models attacks a model with predict_proba; this view's result has none")
-    confidence = np.asarray(model.predict_proba(people.features), dtype=np.float64)
+    given = _of_model(lambda: model.predict_proba(people.features), "the model gives no confidences in these records")
+    confidence = _of_model(lambda: np.asarray(given, dtype=np.float64), "the model's confidences are no numbers")
     if confidence.shape[:1] != people.labels.shape or confidence.ndim != 2 or not np.isfinite(confidence).all():
         raise InputError("the model's predict_proba must give a row of finite confidences for each record")
     return confidence
+
+
+def _of_model(asked: Callable[[], Any], failure: str) -> Any:
+    """What a model answers. Whatever it raises may repeat a value of a record, so only its kind is passed on."""
+    try:
+        return asked()
+    except Exception as error:
+        kind = type(error).__name__
+    raise InputError(f"{failure} ({kind}): give features as it was trained on, in the same columns, none missing")
 
 
 def _labels_of(model: Any, confidence: Real) -> NDArray[Any]:
@@ -165,7 +185,15 @@ def _places(model: Any, confidence: Real, people: Labelled) -> NDArray[np.int64]
 
 
 def _known(model: Any, confidence: Real, people: Labelled) -> NDArray[np.bool_]:
-    return np.isin(people.labels, _labels_of(model, confidence))
+    names = set(_labels_of(model, confidence).tolist())
+    return np.array([label in names for label in people.labels.tolist()], dtype=np.bool_)
+
+
+def _require_known_label(model: Any, knowledge: ModelKnowledge) -> None:
+    """Labels of another kind than the model's would all count as never seen, and the attack would seem to fail."""
+    confidence = _confidences(model, knowledge.members.take([0]))
+    if not any(_known(model, confidence, people).any() for people in (knowledge.members, knowledge.others)):
+        raise InputError("the model knows none of the targets' labels: give labels as it gives its classes_ (numbers or texts)")
 
 
 def _shape_of_confidence(model: Any, people: Labelled) -> Real:
@@ -199,7 +227,10 @@ def _shadow(model: Any, knowledge: ModelKnowledge, draws: Draws) -> tuple[Labell
     shadow.set_params(**fresh)
     if np.unique(inside.labels).size < 2:
         raise InputError("the shadow records: the half to train on shows one label only; give more records")
-    return inside, outside, shadow.fit(inside.features, inside.labels)
+    trained = _of_model(
+        lambda: shadow.fit(inside.features, inside.labels), "no shadow model can be trained on the shadow records"
+    )
+    return inside, outside, trained
 
 
 def _best_threshold(members: Real, others: Real) -> float:

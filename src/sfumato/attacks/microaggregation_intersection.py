@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.attacks.register_records import masked_and_known, result_of, sides_of, transparency_of
+from sfumato.attacks.register_records import agreeing, only_masked, result_of, sides_of, transparency_of
 from sfumato.core.errors import MissingColumn
 from sfumato.core.params import require
 from sfumato.core.view import Attack, AttackResult, View
@@ -26,7 +26,8 @@ class MicroaggregationIntersection(Attack):
     """The adversary knows which attributes were clustered together and intersects the nearest clusters.
 
     `groups` are those sets of columns (default: as published; otherwise every masked column by itself); of each the `nearest`
-    clusters to a person's values are taken. `knowledge`: `Register(table, truth=…)`. Success: the expected share of people whose
+    clusters to a person's values are taken; a group of which the register knows no value of a person says nothing about that
+    person. Unless `groups` are given, a record has to agree in the quasi-identifiers that were not masked. `knowledge`: `Register(table, truth=…)`. Success: the expected share of people whose
     record is picked, at random in the intersection, or as the nearest one where the clusters have no record in common. With one
     group of all quasi-identifiers the intersection is a whole cluster: at most 1/k succeeds.
     """
@@ -47,12 +48,14 @@ class MicroaggregationIntersection(Attack):
         if listed is None and told is not None:
             listed = tuple(tuple(group) for group in told["attribute_groups"])
         if listed is None:
-            listed = tuple((column,) for column in masked_and_known(sides, view, None, name))
+            listed = tuple((column,) for column in only_masked(sides, view, None, name))
         known = [[column for column in group if column in sides.names] for group in listed]
         groups = [group for group in known if group]
         if not groups:
             raise MissingColumn(f"{name}: the register holds none of the columns that were clustered")
         strata = strata_told(told) if told is not None else ()
+        if self.groups is None:
+            sides = agreeing(sides, view, (*strata, *(column for group in groups for column in group)))
         picked = by_stratum(sides, strata, lambda part: pick_by_clusters(part, groups, self.nearest))
         counted = picked.candidates[picked.candidates > 0]
         details = {

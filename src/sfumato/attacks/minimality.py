@@ -70,7 +70,8 @@ class Minimality(Attack):
 
     `knowledge` is a `KnownAlgorithm`. All assignments of a class's sensitive values to its people are equally likely
     beforehand; those are dropped for which the finer table would have kept the requirement. A class whose groups were too
-    small for k says nothing, and one with more than `max_worlds` tables to go through is left as it is shown. Success: the
+    small for k says nothing, and one with more than `max_worlds` tables to go through, or with so many groups and
+    splits that it would take long, is left as it is shown. Success: the
     largest probability that somebody has a protected value, in exact arithmetic. Blind guessing: 1/l, which the release
     promises not to exceed ("distinct": what the class shows, at most). Targets are the people who are exposed that far.
     """

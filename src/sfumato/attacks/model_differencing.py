@@ -122,6 +122,8 @@ def changed_record(later: Any, knowledge: EarlierVersion) -> Real:
     """The record that joined or left between the two versions: its attributes, for a regression then the outcome."""
     if not isinstance(knowledge, EarlierVersion):
         raise InputError("model differencing needs an EarlierVersion as knowledge")
+    if knowledge.known:
+        vector(list(knowledge.known.values()), "the known attributes")
     before = knowledge.model
     if isinstance(later, MeanVersion) and isinstance(before, MeanVersion):
         return _from_means(before, later, knowledge.joined)

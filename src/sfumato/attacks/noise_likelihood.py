@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sfumato.attacks.register_records import masked_and_known, result_of, sides_of, transparency_of
+from sfumato.attacks.register_records import agreeing, only_masked, result_of, sides_of, transparency_of
 from sfumato.core.errors import InputError
 from sfumato.core.params import require
 from sfumato.core.view import Attack, AttackResult, View
@@ -27,8 +27,11 @@ class NoiseLikelihood(Attack):
 
     The law is read from the release; without it, give `noise`: "independent" or "proportional" (to the covariance) normal noise
     with `variance` as a multiple of each column's own, or "multiplicative" factors with that variance (taken as log-normal).
-    `knowledge`: `Register(table, truth=…)`. Success: the share of people whose record has the largest posterior.
-    `details["mean_posterior"]` is how sure the adversary may be of the right record on average.
+    Unless `columns` are named, a record has to agree in the quasi-identifiers that were not masked. `knowledge`:
+    `Register(table, truth=…)`. Success: the share of people whose record has the largest posterior. The posterior is about the
+    register as a whole; for the people of one register it does not always find more than the distance.
+    `details["mean_posterior"]` is how sure the adversary may be of the right record on average, normalised over all records
+    (above 25 million pairs of a person and a record: over the nearest ones and a sample of the rest).
     """
 
     noise: Literal["independent", "proportional", "multiplicative"] | None = None
@@ -47,9 +50,11 @@ class NoiseLikelihood(Attack):
         told = self._law(view)
         wanted = self.columns if self.columns is not None or self.noise is not None else tuple(told["masked_columns"])
         if wanted is None or self.columns is not None:
-            columns = masked_and_known(sides, view, self.columns, "NoiseLikelihood")
+            columns = only_masked(sides, view, self.columns, "NoiseLikelihood")
         else:
             columns = sides.shared(wanted, "NoiseLikelihood")
+        if self.columns is None:
+            sides = agreeing(sides, view, (*strata_told(told), *columns))
         picked = by_stratum(sides, strata_told(told), lambda part: pick_by_noise(part, columns, told))
         details = {"attributes": len(columns), "noise": told["noise"]}
         if picked.posterior is not None:

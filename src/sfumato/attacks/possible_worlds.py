@@ -10,10 +10,17 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import combinations
+from itertools import accumulate, combinations
 from typing import Any
 
+import numpy as np
+
 Counts = tuple[int, ...]
+
+#: Cells of tables, times splits, that are gone through for one class.
+_MOST_STEPS = 10_000_000
+#: Groups times people up to which the ways of one value are counted.
+_QUICK = 100_000
 
 
 @dataclass(frozen=True)
@@ -81,19 +88,24 @@ class Worlds:
 
 
 def worlds_of_class(sizes: Sequence[int], counts: Mapping[Any, int], requirement: Requirement, limit: int) -> Worlds:
-    """Go through the tables of counts behind a class of groups of these sizes with these values."""
+    """Go through the tables of counts behind a class of groups of these sizes with these values, unless there are more than
+    the limit of them, or so many that it would take long."""
     sizes, values, margins = tuple(sizes), tuple(counts), tuple(counts.values())
     # Values that stand for "all others" are no texts and carry no constraint.
     constrained = [isinstance(value, str | None) for value in values]
     keeps = requirement.holds(margins, constrained)
-    finer = _finer(sizes, requirement)
-    if len(sizes) > 1 and not finer:
+    if _merged_for_k(sizes, requirement):
         return Worlds(sizes, values, margins, keeps, forced=True, total=1, kept=0)
+    steps = len(sizes) * len(values) * _splits_to_try(len(sizes), requirement)
+    most = min(limit, _MOST_STEPS // max(steps, 1))
+    if _tables_at_least(sizes, margins, most) > most:
+        return Worlds(sizes, values, margins, keeps, too_large=True)
+    finer = _finer(sizes, requirement)
     found = [[0] * len(values) for _ in sizes]
     kept_found = [[0] * len(values) for _ in sizes]
     total = kept = 0
     for number, (table, weight) in enumerate(_tables(sizes, margins)):
-        if number >= limit:
+        if number >= most:
             return Worlds(sizes, values, margins, keeps, too_large=True)
         fine = len(sizes) == 1 or any(_all_hold(table, blocks, requirement, constrained) for blocks in finer)
         total += weight
@@ -103,6 +115,66 @@ def worlds_of_class(sizes: Sequence[int], counts: Mapping[Any, int], requirement
                 found[group][place] += weight * count
                 kept_found[group][place] += weight * count * fine
     return Worlds(sizes, values, margins, keeps, total=total, kept=kept, sums=found, kept_sums=kept_found)
+
+
+def _merged_for_k(sizes: Counts, requirement: Requirement) -> bool:
+    """Whether no finer table would have had k people in every class."""
+    if len(sizes) == 1:
+        return False
+    if not requirement.any_split:
+        return min(sizes) < requirement.k
+    # Two blocks of at least k: some sum of sizes lies between k and everybody less k.
+    reached, most = 1, sum(sizes) - requirement.k
+    if most < requirement.k:
+        return True
+    for size in sizes:
+        reached |= reached << size
+    return not (reached >> requirement.k) & ((1 << (most - requirement.k + 1)) - 1)
+
+
+def _splits_to_try(groups: int, requirement: Requirement) -> int:
+    """How many finer tables the algorithm may have preferred."""
+    return max(1, (1 << (groups - 1)) - 1) if requirement.any_split else 1
+
+
+def _tables_at_least(sizes: Counts, margins: Counts, enough: int) -> int:
+    """A number of tables that there are at least, found without going through them; counted no further than `enough`."""
+    present = tuple(margin for margin in margins if margin)
+    bounds = ((groups, margin) for groups, others in ((sizes, present), (present, sizes)) for margin in sorted(set(others)))
+    most = 1
+    for groups, margin in bounds:
+        most = max(most, _rows_at_least(groups, margin, enough))
+        if most <= enough and len(groups) * margin <= _QUICK:
+            most = max(most, _columns_of_counts(groups, margin))
+        if most > enough:
+            break
+    return most
+
+
+def _rows_at_least(groups: Counts, margin: int, enough: int) -> int:
+    """From the number of groups alone. Give h of the g groups one person more with a value than the others: each choice of
+    the h is another table. It needs h people who have the value, and room for the others who have it: all but one of each
+    group."""
+    count = len(groups)
+    chosen = min(max(count // 2, margin - (sum(groups) - count)), margin)
+    ways = 1
+    for taken in range(min(chosen, count - chosen)):
+        ways = ways * (count - taken) // (taken + 1)
+        if ways > enough:
+            break
+    return ways
+
+
+def _columns_of_counts(groups: Counts, margin: int) -> int:
+    """In how many ways a value that so many people have falls on the groups, up to a trillion; the other values fit around
+    each."""
+    ways = np.zeros(margin + 1)
+    ways[0] = 1.0
+    for size in groups:
+        summed = np.cumsum(ways)
+        summed[size + 1 :] -= summed[: max(0, margin - size)].copy()
+        ways = np.minimum(summed, 1e12)
+    return int(ways[margin])
 
 
 def _finer(sizes: Counts, requirement: Requirement) -> list[tuple[tuple[int, ...], ...]]:
@@ -133,26 +205,51 @@ def _all_hold(
 
 def _tables(sizes: Counts, margins: Counts) -> Iterator[tuple[tuple[Counts, ...], int]]:
     """All tables with these row and column sums, each with the number of worlds it stands for."""
-    if len(sizes) == 1:
-        yield (margins,), _ways(margins)
-        return
-    for row in _rows(sizes[0], margins):
-        left = tuple(margin - count for margin, count in zip(margins, row, strict=True))
-        ways = _ways(row)
-        for rest, weight in _tables(sizes[1:], left):
-            yield (row, *rest), ways * weight
+    # A stack in place of recursion: a class may have more groups than calls may be nested. Each level holds the rows of one
+    # group that are still to be tried, what is left of the margins, and the number of worlds of the rows above.
+    table: list[Counts] = []
+    levels = [(_rows(sizes[0], margins), margins, 1)]
+    while levels:
+        rows, margins_left, worlds = levels[-1]
+        if len(levels) == len(sizes):
+            # Whoever is left has what is left.
+            yield (*table, margins_left), worlds * _ways(margins_left)
+            row = None
+        else:
+            row = next(rows, None)
+        if row is None:
+            levels.pop()
+            if table:
+                table.pop()
+            continue
+        table.append(row)
+        left = tuple(margin - count for margin, count in zip(margins_left, row, strict=True))
+        levels.append((_rows(sizes[len(levels)], left), left, worlds * _ways(row)))
 
 
 def _rows(people: int, margins: Counts) -> Iterator[Counts]:
     """All ways to give so many people values without exceeding the margins."""
-    if len(margins) == 1:
-        if people <= margins[0]:
-            yield (people,)
-        return
-    rest = sum(margins[1:])
-    for count in range(max(0, people - rest), min(people, margins[0]) + 1):
-        for row in _rows(people - count, margins[1:]):
-            yield (count, *row)
+    after = [*accumulate(reversed(margins[1:]), initial=0)][::-1]
+    row: list[int] = []
+    levels = [_shares(people, margins[0], after[0])]
+    while levels:
+        count = next(levels[-1], None)
+        if count is None:
+            levels.pop()
+            if row:
+                people += row.pop()
+            continue
+        if len(levels) == len(margins):
+            yield (*row, count)
+            continue
+        row.append(count)
+        people -= count
+        levels.append(_shares(people, margins[len(row)], after[len(row)]))
+
+
+def _shares(people: int, margin: int, after: int) -> Iterator[int]:
+    """How many of these people may have a value, when so many others are left for the values after it."""
+    return iter(range(max(0, people - after), min(people, margin) + 1))
 
 
 def _ways(row: Counts) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.register_records import result_of, sides_of, transparency_of
+from sfumato.attacks.register_records import agreeing, result_of, sides_of, transparency_of
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.view import Attack, AttackResult, View
 from sfumato.measures.risk.sides import by_stratum
@@ -33,7 +33,8 @@ class PramPosterior(Attack):
 
     `transitions`: by column, {"labels": …, "outputs": …, "matrix": …} (default: as published). `knowledge`: `Register(table,
     truth=…)` with categories of the people before masking. Success: the share of people whose record has the largest posterior,
-    at random among equal ones. Details: the ε of the matrices, and by column how often the likeliest true category is the true
+    at random among equal ones; unless `transitions` are given, among those that agree with the person in the quasi-identifiers
+    that were not masked. Details: the ε of the matrices, and by column how often the likeliest true category is the true
     one, with and without looking at the published one.
     """
 
@@ -48,6 +49,8 @@ class PramPosterior(Attack):
             raise InputError("the release does not publish transition matrices; give them with PramPosterior(transitions=…)")
         if "by stratum" in laws:
             raise Unsupported("the transition matrices differ by stratum; attack each stratum by itself")
+        if self.transitions is None:
+            sides = agreeing(sides, view, strata_told(told))
         picked = by_stratum(sides, strata_told(told), lambda part: pick_by_transitions(part, laws))
         epsilon = {name: float(law.get("epsilon", _epsilon(law))) for name, law in laws.items()}
         values = {}

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sfumato.attacks.register_records import masked_and_known, result_of, sides_of, transparency_of
+from sfumato.attacks.register_records import agreeing, only_masked, result_of, sides_of, transparency_of
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.params import require
 from sfumato.core.view import Attack, AttackResult, View
@@ -27,7 +27,8 @@ class RankWindow(Attack):
     """The adversary knows how far rank swapping moved values and intersects the windows of all attributes.
 
     The window is read from the release (`transparency`); without it, or to suppose another one, give `p` in percent of the
-    records or, with `unit="ranks"`, in ranks. `knowledge`: `Register(table, truth=…)`. Success: the expected share of people
+    records or, with `unit="ranks"`, in ranks. Unless `columns` are named, a record has to agree in the quasi-identifiers that
+    were not masked. `knowledge`: `Register(table, truth=…)`. Success: the expected share of people
     whose record is picked at random among the candidates. A published window holds for certain, so that a single candidate is an
     identification (`details["certain"]`); where the method has no window (p-distribution and p-bucket rank swapping) `p` is a
     supposition, the own record may lie outside, and nobody is certain.
@@ -54,7 +55,10 @@ class RankWindow(Attack):
         sides = sides_of(view, knowledge, "RankWindow")
         told = _swapped(view)
         reach, certain = self._windows(sides, view, told)
-        picked = by_stratum(sides, strata_told(told) if told else (), lambda part: pick_by_windows(part, reach))
+        strata = strata_told(told) if told else ()
+        if self.columns is None:
+            sides = agreeing(sides, view, (*strata, *reach))
+        picked = by_stratum(sides, strata, lambda part: pick_by_windows(part, reach))
         alone = int(np.count_nonzero(picked.found & (picked.candidates == 1)))
         outside = int(np.count_nonzero((sides.truth >= 0) & ~picked.found))
         how = f"choosing among the records within the rank windows of {len(reach)} attribute{'s' * (len(reach) != 1)}"
@@ -80,7 +84,7 @@ class RankWindow(Attack):
         if self.p is None:
             chosen = [name for name in published if name in sides.names and (self.columns is None or name in self.columns)]
             return {name: published[name] for name in sides.shared(chosen, "RankWindow")}, True
-        columns = masked_and_known(sides, view, self.columns, "RankWindow")
+        columns = only_masked(sides, view, self.columns, "RankWindow")
         records = sides.released.num_rows
         ranks = int(self.p) if self.unit == "ranks" else max(math.floor(self.p * records / 100), 1)
         certain = bool(published) and all(name in published and ranks >= published[name] for name in columns)

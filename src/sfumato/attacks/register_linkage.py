@@ -14,6 +14,7 @@ import numpy as np
 from sfumato.attacks.register_records import masked_and_known, result_of, sides_of
 from sfumato.core.params import require
 from sfumato.core.view import Attack, AttackResult, View
+from sfumato.kernels.likely_records import nearest_own
 from sfumato.kernels.linkage import PointTree
 from sfumato.measures.risk.sides import Picked, Sides
 from sfumato.measures.risk.spaces import DISTANCES, Distance, space_of
@@ -24,9 +25,10 @@ class RegisterLinkage(Attack):
     """The adversary takes the nearest released record for each person of a register.
 
     `distance` is "euclidean" (standardised), "mahalanobis", "gower", or "auto" (Gower as soon as there are categories); `columns`
-    are compared (default: those that were masked and the register knows). `knowledge`: `Register(table, truth=…)`; it may hold
+    are compared (default: of those the register knows, the masked ones and the quasi-identifiers that were left as they
+    were). `knowledge`: `Register(table, truth=…)`; it may hold
     some of the columns and some of the people. Success: the share of its people whose record is picked, at random among
-    equally near ones; blind guessing picks any record.
+    equally near ones (any of them, where somebody has several records); blind guessing picks any record.
 
     >>> import numpy as np, sfumato as sf
     >>> people = sf.read(sf.data.sample_table(200), schema=sf.data.sample_schema())
@@ -63,11 +65,7 @@ def nearest_records(sides: Sides, columns: tuple[str, ...], distance: Distance) 
     people, released = sides.records(columns)
     space = space_of(released, people, distance)
     shown, held = space.original, space.released
-    there = np.flatnonzero(sides.truth >= 0)
-    credit, tied = np.zeros(sides.truth.size), np.zeros(sides.truth.size, dtype=np.int64)
-    closer, equal = PointTree(shown, space.metric).ranked(held[there], space.metric.sums(held[there], shown[sides.truth[there]]))
-    credit[there] = np.where(closer, 0.0, 1.0 / np.maximum(equal, 1))
-    tied[there] = np.where(closer, 0, np.maximum(equal, 1))
+    credit, tied = nearest_own(PointTree(shown, space.metric), shown, held, sides.owners, sides.mine)
     return Picked(credit, tied, credit > 0)
 
 

@@ -6,7 +6,8 @@ attacks says which released row belongs to whom. It is used to count, never to a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ import pyarrow as pa
 
 from sfumato.attacks.linkage import Register
 from sfumato.attacks.success import percent, share, wilson
-from sfumato.core.errors import InputError, MissingColumn
+from sfumato.core.errors import InputError, MissingColumn, Unsupported
 from sfumato.core.view import AttackResult, View
 from sfumato.data.masked import Masked
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.risk.sides import Picked, Sides
+from sfumato.measures.risk.transparency import steps_told
 
 
 def released_table(view: View) -> pa.Table:
@@ -61,31 +63,59 @@ def sides_of(view: View, knowledge: Any, attack: str) -> Sides:
         )
     if released.num_rows == 0 or knowledge.table.num_rows == 0:
         raise InputError(f"{attack}: the release or the register has no rows")
-    return Sides(knowledge.table, released, view.schema, truth, shared)
+    owner = view.result.rows if isinstance(view.result, Masked) else None
+    return Sides(knowledge.table, released, view.schema, truth, shared, owner)
+
+
+def masked_columns(view: View) -> frozenset[str]:
+    """The columns that some mask has changed, as far as it is told."""
+    told = {name for step in steps_told(transparency_of(view)) for name in step.get("masked_columns", [])}
+    return frozenset(told | set(view.result.columns if isinstance(view.result, Masked) else ()))
 
 
 def masked_and_known(sides: Sides, view: View, columns: tuple[str, ...] | None, attack: str) -> tuple[str, ...]:
-    """The columns to compare: those named, otherwise those that were masked, otherwise the quasi-identifiers; of these
-    the register's."""
+    """The columns to compare: those named, otherwise those that were masked and the quasi-identifiers, masked or not, which help
+    most where they are left as they were; of these the register's."""
     if columns is not None:
         missing = [name for name in columns if name not in sides.names]
         if missing:
             raise MissingColumn(f"{attack}: the register has no column for '{missing[0]}' of the release")
         return columns
-    told = transparency_of(view)
-    masked = [name for step in told.get("steps", [told]) for name in step.get("masked_columns", [])]
-    for wanted in (masked, view.schema.quasi, sides.names):
-        found = tuple(name for name in sides.names if name in set(wanted))
-        if found:
-            return found
-    return tuple(sides.names)
+    wanted = masked_columns(view) | set(view.schema.quasi)
+    return tuple(name for name in sides.names if name in wanted) or tuple(sides.names)
+
+
+def only_masked(sides: Sides, view: View, columns: tuple[str, ...] | None, attack: str) -> tuple[str, ...]:
+    """The same without what was left as it was, for an attack on the method."""
+    compared = masked_and_known(sides, view, columns, attack)
+    masked = masked_columns(view)
+    return compared if columns is not None else tuple(name for name in compared if name in masked) or compared
+
+
+def agreeing(sides: Sides, view: View, strata: Sequence[str] = ()) -> Sides:
+    """The sides with the quasi-identifiers that were published as they are and the register knows: there the own record agrees
+    with the person. Where nothing is told about what was masked, nothing is supposed."""
+    masked = masked_columns(view)
+    if not masked:
+        return sides
+    kept = []
+    for name in view.schema.quasi:
+        if name in sides.names and name not in masked and name not in strata:
+            try:
+                sides.records((name,))
+            except Unsupported:  # the register writes it in another way, or it is neither a number nor a category
+                continue
+            kept.append(name)
+    return replace(sides, agreeing=tuple(kept))
 
 
 def result_of(attack: str, sides: Sides, picked: Picked, how: str, details: Mapping[str, Any]) -> AttackResult:
     """Success beside blind guessing; `how` completes the sentence about who picks the record."""
     people, present = int(sides.truth.size), int(np.count_nonzero(sides.truth >= 0))
     right = float(picked.credit.sum())
-    blind = share(present, people) / max(sides.released.num_rows, 1)
+    whose = np.unique(sides.owners, return_inverse=True)[1].reshape(-1)
+    many = np.bincount(whose)[whose[sides.truth[sides.truth >= 0]]]  # somebody may have several rows
+    blind = share(float(many.sum()), people) / max(sides.released.num_rows, 1)
     success = min(share(right, people), 1.0)
     return AttackResult(
         attack=attack,

@@ -33,7 +33,7 @@ class Scoreboard(Attack):
     gets a probability proportional to exp(score / standard deviation).
 
     Success: the share of targets whose record is picked (on average, where one of several is). A target who is not in the
-    release counts as right when nobody is picked. Blind guessing picks any record.
+    release counts as right when nobody is picked. Blind guessing picks any record, which is wrong for whoever is not there.
     """
 
     form: Literal["rh", "plain"] = "rh"
@@ -58,6 +58,8 @@ class Scoreboard(Attack):
             raise InputError("the scoreboard attacks a view of Ratings and needs KnownItems as knowledge")
         if knowledge.truth is None:
             raise InputError("the scoreboard is scored against the truth: give KnownItems(…, truth=…), or take .candidates()")
+        if knowledge.truth.size and int(knowledge.truth.max()) >= released.records:
+            raise InputError("KnownItems: the truth names a record that the release does not have (records are numbered from 0)")
         right, picked, wrong, spread = 0.0, 0, 0, 0.0
         for target, true in enumerate(knowledge.truth.tolist()):
             scores = self.scores(released, knowledge, target)
@@ -72,8 +74,11 @@ class Scoreboard(Attack):
             wrong += found.size > 0 and not hit
             right += share(1, found.size) if hit else float(true < 0 and not found.size)
         targets = int(knowledge.truth.size)
+        present = int((knowledge.truth >= 0).sum())
+        blind = share(present, targets) / released.records
         known = share(knowledge.size, targets)
         details: dict[str, Any] = {"form": self.form, "records": released.records, "known_items_per_target": known}
+        details["targets_in_the_release"] = present
         if self.answer == "distribution":
             details |= {"mean_entropy_bits": share(spread, targets), "entropy_before_bits": math.log2(released.records)}
         else:
@@ -81,13 +86,13 @@ class Scoreboard(Attack):
         return AttackResult(
             attack="Scoreboard",
             success=share(right, targets),
-            baseline=share(1, released.records),
+            baseline=blind,
             interval=wilson(right, targets),
             targets=targets,
             finding=(
                 f"{known:.3g} known items per person pick out the right one of {released.records:,} records for "
                 f"{percent(share(right, targets))} of {targets:,} targets; a blind pick is right for "
-                f"{percent(share(1, released.records))}."
+                f"{percent(blind)}."
             ),
             details=details,
         )
@@ -141,9 +146,12 @@ class Scoreboard(Attack):
 
 
 def lead_of_best(scores: Real) -> float:
-    """By how many (population) standard deviations the best score leads the second best; 0 where nothing stands out."""
+    """By how many (population) standard deviations the best score leads the second best; 0 where nothing stands out. A single
+    record has nothing to lead: it stands out when it agrees at all."""
+    if scores.size == 1:
+        return math.inf if scores[0] > 0 else 0.0
     deviation = float(scores.std())
-    if scores.size < 2 or deviation == 0:
+    if deviation == 0:
         return 0.0
     second, best = np.partition(scores, scores.size - 2)[-2:]
     return float(best - second) / deviation

@@ -88,7 +88,7 @@ class KnownItems:
             raise InputError("KnownItems: each entry needs a target and an item, and there must be one")
         known = [_measured(values, name, target.size) for values, name in ((self.rating, "rating"), (self.date, "date"))]
         order = _last_of_each(target, item)
-        truth = None if self.truth is None else _numbered(np.asarray(self.truth) + 1, "truth") - 1
+        truth = None if self.truth is None else _numbered(self.truth, "truth", lowest=-1)
         targets = int(target.max()) + 1
         if truth is not None and truth.size < targets:
             raise InputError(f"KnownItems: the truth of {targets:,} targets is needed, {truth.size:,} are given")
@@ -122,12 +122,15 @@ def _last_of_each(first: Ids, second: Ids) -> Ids:
     return order[kept].astype(np.int64)
 
 
-def _numbered(given: Any, what: str) -> Ids:
-    numbers = np.asarray(given)
+def _numbered(given: Any, what: str, lowest: int = 0) -> Ids:
+    try:
+        numbers = np.asarray(given)
+    except ValueError:  # the reason would repeat what was given
+        raise InputError(f"{what}: a sequence of whole numbers is needed") from None
     if numbers.ndim != 1 or (numbers.size and not np.issubdtype(numbers.dtype, np.integer)):
         raise InputError(f"{what}: a sequence of whole numbers is needed")
-    if numbers.size and int(numbers.min()) < 0:
-        raise InputError(f"{what}: numbers start at 0")
+    if numbers.size and int(numbers.min()) < lowest:
+        raise InputError(f"{what}: numbers start at {lowest}")
     return numbers.astype(np.int64)
 
 

@@ -26,6 +26,9 @@ Rows = NDArray[np.int64]
 
 _LARGEST_WHOLE = float(2**53)
 _MICROSECONDS_PER_DAY = 86_400_000_000
+#: The days since 1970 of the years 1 to 9999, and of those that can be counted in nanoseconds.
+_CALENDAR = (-719_162.0, 2_932_897.0)
+_CALENDAR_NS = (-106_751.0, 106_751.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +57,11 @@ class NumberColumn:
     def restored(self, values: Real, *, whole: bool = True) -> pa.Array:
         """Numbers as an Arrow column of the original type; with `whole=False` a column of integers becomes one of floats."""
         unknown = np.isnan(values)
+        if pa.types.is_temporal(self.arrow):
+            self._refuse_outside_calendar(values[~unknown])
         if pa.types.is_timestamp(self.arrow):
             counted = pa.array(np.rint(np.where(unknown, 0.0, values) * _MICROSECONDS_PER_DAY).astype(np.int64), mask=unknown)
-            return counted.cast(self.arrow)
+            return counted.cast(pa.timestamp("us", self.arrow.tz)).cast(self.arrow, safe=False)
         if pa.types.is_date(self.arrow):
             days = pa.array(np.rint(np.where(unknown, 0.0, values)).astype(np.int32), mask=unknown)
             return days.cast(pa.date32())
@@ -64,6 +69,16 @@ class NumberColumn:
             limited = np.clip(np.where(unknown, 0.0, values), -_LARGEST_WHOLE, _LARGEST_WHOLE)
             return pa.array(np.rint(limited).astype(np.int64), mask=unknown)
         return pa.array(values, mask=unknown)
+
+    def _refuse_outside_calendar(self, days: Real) -> None:
+        counted_finely = pa.types.is_timestamp(self.arrow) and self.arrow.unit == "ns"
+        first, end = _CALENDAR_NS if counted_finely else _CALENDAR
+        if days.size and not (float(days.min()) >= first and float(np.rint(days.max())) < end):
+            span = "1678 to 2261, which is what its type holds" if counted_finely else "1 to 9999"
+            raise Unsupported(
+                f"column '{self.name}' would hold dates outside the years {span}; use less noise, or limit the column by "
+                "top and bottom coding first"
+            )
 
 
 @dataclass(frozen=True, eq=False)

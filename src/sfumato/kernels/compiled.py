@@ -26,6 +26,7 @@ _MODULES = (
     "class_checks",
     "grouping",
     "learned_distance",
+    "linkage_closest",
     "linkage_tree",
     "microaggregation_blocks",
     "microaggregation_mixed",

@@ -1,8 +1,7 @@
 """Distances with parameters: an aggregation of differences per attribute, linear in its parameters, and the linkage it yields.
 
 A distance is θ·φ(x, y): φ holds the squared differences per attribute, the same in descending order, or minima and maxima of
-them. `nearest_wrong` compares every seeking record with all sought ones in linear memory; a k-d tree does the same where the
-distance is Euclidean in other coordinates. Abril, Navarro-Arribas, Torra, "Improving record linkage with supervised learning for
+them. `nearest_wrong` compares every seeking record with all sought ones in linear memory. Abril, Navarro-Arribas, Torra, "Improving record linkage with supervised learning for
 disclosure risk assessment", Information Fusion 13(4), 2012.
 """
 
@@ -117,36 +116,6 @@ def links(seeking: Real, sought: Real, category: Bool, partner: Int, terms: Term
         min(nearest, max(sought.shape[0] - 1, 0)),
     )
     return Links(own, wrong, distances, np.where(closer == 0, 1.0 / (1.0 + tied), 0.0))
-
-
-def links_by_tree(seeking: Real, sought: Real, partner: Int, nearest: int) -> Links:
-    """The same for the squared Euclidean distance between coordinates, by a k-d tree: for few coordinates and many records."""
-    from scipy.spatial import cKDTree
-
-    keep = min(nearest, max(sought.shape[0] - 1, 0))
-    gap = seeking - sought[partner]
-    own = np.asarray((gap * gap).sum(axis=1))
-    if keep == 0:
-        return Links(own, np.zeros((own.size, 0), dtype=np.int64), np.zeros((own.size, 0)), np.ones(own.size))
-    tree = cKDTree(sought)
-    _, ids = tree.query(seeking, k=keep + 1)
-    ids = np.asarray(ids, dtype=np.int64).reshape(own.size, keep + 1)
-    # the partner leaves the list; where it is not in it, the last entry does
-    drop = ids == partner[:, None]
-    drop[~drop.any(axis=1), keep] = True
-    wrong = ids[~drop].reshape(own.size, keep)
-    gaps = seeking[:, None, :] - sought[wrong]
-    distances = np.asarray((gaps * gaps).sum(axis=2))
-    slack = RELATIVE * own + ABSOLUTE
-    share = np.zeros(own.size)
-    alone = distances[:, 0] > own + slack
-    share[alone] = 1.0
-    near = np.flatnonzero(~alone & (distances[:, 0] >= own - slack))
-    if near.size:
-        reach = np.sqrt(own[near] + slack[near])
-        inside = np.asarray(tree.query_ball_point(seeking[near], reach, return_length=True), dtype=np.float64)
-        share[near] = 1.0 / np.maximum(inside, 1.0)
-    return Links(own, wrong, distances, share)
 
 
 def _nearest_wrong_numpy(

@@ -1,49 +1,172 @@
-"""Which released record is likeliest to be a person's: by clusters that intersect, and by transition laws.
+"""Which released record is likeliest to be a person's: the nearest one, by clusters that intersect, and by transition laws.
 
-What the adversary who knows the method computes from a person's true values. Memory is linear in the records. Torra, "Data
-privacy: foundations, new developments and the big data challenge", Springer 2017.
+What the adversary who knows the method computes from a person's true values. A person may have several released rows: `owner[j]`
+says whose row j is, `mine[i]` which owner person i is (-1: nobody in the release), and every row of the own is a right answer.
+Memory is linear in the records. Torra, "Data privacy: foundations, new developments and the big data challenge", Springer 2017.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
+
+from sfumato.kernels.linkage import TOLERANCE, Metric, PointTree
+from sfumato.kernels.linkage_tree import ABSOLUTE, SQUARED
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 _BLOCK = 1_000_000
+#: Pairs of a person and a point up to which a mass is summed over all points; beyond, the nearest are taken and a sample of the
+#: others stands for the rest.
+_ALL_PAIRS, _NEAREST, _SAMPLE = 25_000_000, 24, 1_000
+#: People with their combinations of clusters that are followed at once.
+_FOLLOWED = 4_000_000
 
 
-def intersections(clusters: Int, nearest: list[Int], truth: Int) -> tuple[Int, Int]:
-    """Per person, the records that belong to a near cluster in every group of attributes, and whether the own one does.
+def own_rows(owner: Int, mine: Int) -> Iterator[tuple[Int, Int]]:
+    """People who have a further row of their own, with that row: everybody's first one, then the second ones, and so on."""
+    order = np.argsort(owner, kind="stable").astype(np.int64)
+    ranked = owner[order]
+    start, stop = np.searchsorted(ranked, mine, side="left"), np.searchsorted(ranked, mine, side="right")
+    for round_ in range(int((stop - start).max(initial=0))):
+        who = np.flatnonzero(start + round_ < stop)
+        yield who, order[start[who] + round_]
+
+
+def nearest_own(tree: PointTree, points: Real, asked: Real, owner: Int, mine: Int) -> tuple[Real, Int]:
+    """Per person the chance that the nearest point, at random among equally near ones, is an own one, and how many are nearest
+    where it is that (0 where somebody else's is nearer)."""
+    metric, people = tree.metric, mine.size
+    limit, first = np.full(people, np.inf), np.full(people, -1, dtype=np.int64)
+    for who, rows in own_rows(owner, mine):
+        limit[who] = np.minimum(limit[who], metric.sums(asked[who], points[rows]))
+        first[who] = np.where(first[who] < 0, rows, first[who])
+    equal = np.zeros(people, dtype=np.int64)
+    for who, rows in own_rows(owner, mine):
+        equal[who] += metric.sums(asked[who], points[rows]) <= limit[who] * (1.0 + TOLERANCE)
+    place = np.empty(tree.size, dtype=np.int64)
+    place[tree.order] = np.arange(tree.size)
+    there = np.flatnonzero(first >= 0)
+    there = there[np.argsort(place[first[there]], kind="stable")]  # neighbours one after the other
+    closer, tied = tree.ranked(asked[there], limit[there])
+    credit, nearest = np.zeros(people), np.zeros(people, dtype=np.int64)
+    nearest[there] = np.where(closer, 0, np.maximum(tied, equal[there]))
+    credit[there] = np.where(closer, 0.0, equal[there] / np.maximum(nearest[there], 1))
+    return credit, nearest
+
+
+def log_mass(asked: Real, points: Real, metric: Metric) -> Real:
+    """Per person the logarithm of Σ exp(-difference/2) over all points.
+
+    For very many pairs the nearest points are summed and the others estimated from those that stand at even distances in the
+    order of a k-d tree, which are spread as the points are.
+    """
+    people, count = asked.shape[0], points.shape[0]
+    near, beyond, weight = np.full(people, -np.inf), np.full(people, -np.inf), 0.0
+    others = points
+    if people * count > _ALL_PAIRS and count > _NEAREST + _SAMPLE:
+        tree = PointTree(points, metric)
+        place = np.argsort(PointTree(asked, metric).order)
+        order = np.argsort(place)
+        sums = np.empty((people, _NEAREST))
+        sums[order] = tree.closest(asked[order], _NEAREST)[0]
+        near, beyond = _log_sum(-sums / 2), sums[:, -1]
+        others = points[tree.order[:: count // _SAMPLE]]
+        weight = float(np.log(count / others.shape[0]))
+    rest = np.empty(people)
+    step = max(_BLOCK // max(others.shape[0], 1), 1)
+    for start in range(0, people, step):
+        part = slice(start, min(start + step, people))
+        sums = _differences(asked[part], others, metric)
+        rest[part] = _log_sum(np.where(sums > beyond[part, None], -sums / 2, -np.inf)) + weight
+    return np.asarray(np.logaddexp(near, rest))
+
+
+def _differences(asked: Real, points: Real, metric: Metric) -> Real:
+    total = np.zeros((asked.shape[0], points.shape[0]))
+    for j in range(metric.width):
+        term = asked[:, j, None] - points[None, :, j]
+        unknown = np.isnan(term)
+        if metric.kinds[j] == SQUARED:
+            term *= term
+        elif metric.kinds[j] == ABSOLUTE:
+            np.abs(term, out=term)
+        else:
+            term = np.where(term == 0.0, 0.0, metric.costs[j])
+        term[unknown] = metric.neutral[j]
+        total += term
+    return total
+
+
+def _log_sum(logs: Real) -> Real:
+    top = logs.max(axis=1, initial=-np.inf)
+    there = np.isfinite(top)
+    total = np.exp(logs - np.where(there, top, 0.0)[:, None]).sum(axis=1)
+    return np.where(there, top + np.log(np.where(there, total, 1.0)), -np.inf)
+
+
+def intersections(clusters: Int, nearest: list[Int], owner: Int, mine: Int) -> tuple[Int, Int]:
+    """Per person, how many records belong to a near cluster in every group of attributes, and how many of them are the own.
 
     `clusters` has one row per record and one column per group; `nearest[g]` lists each person's near clusters of group g, filled
-    up with -1.
+    up with -1; where it lists none, the group says nothing about the person.
     """
-    people = truth.size
-    count, found = np.zeros(people, dtype=np.int64), (truth >= 0).astype(np.int64)
-    keys = np.zeros(clusters.shape[0], dtype=np.int64)
-    paths = np.zeros((people, 1), dtype=np.int64)
-    for group, near in enumerate(nearest):
-        own = clusters[np.maximum(truth, 0), group]
-        found &= (near == own[:, None]).any(axis=1)
-        # number the combinations that occur; a path that no record takes is -1 from here on
+    people = mine.size
+    count, found = np.zeros(people, dtype=np.int64), np.zeros(people, dtype=np.int64)
+
+    def follow(group: int, keys: Int, who: Int, taken: Int) -> None:
+        """`keys` numbers the combinations of clusters of the records; the pairs (who, taken) are the people's."""
+        if who.size > _FOLLOWED and who[0] != who[-1]:  # pairs stand in the order of the people
+            middle = int(np.searchsorted(who, who[who.size // 2]))
+            middle = middle or int(np.searchsorted(who, who[0], side="right"))
+            follow(group, keys, who[:middle], taken[:middle])
+            follow(group, keys, who[middle:], taken[middle:])
+            return
+        if group == len(nearest):
+            _count_members(keys, who, taken, owner, mine, count, found)
+            return
+        near = nearest[group]
+        says = (near >= 0).any(axis=1)[who]
+        if not says.all():
+            follow(group + 1, keys, who[~says], taken[~says])
+            who, taken = who[says], taken[says]
+        if not who.size:
+            return
         wide = int(max(clusters[:, group].max(initial=0), near.max(initial=0))) + 1
-        seen, keys = np.unique(keys * wide + clusters[:, group], return_inverse=True)
-        keys = keys.reshape(-1).astype(np.int64)
-        asked = np.where((paths[:, :, None] >= 0) & (near[:, None, :] >= 0), paths[:, :, None] * wide + near[:, None, :], -1)
-        flat = asked.reshape(people, -1)
-        place = np.minimum(np.searchsorted(seen, flat), max(seen.size - 1, 0))
-        paths = np.where((flat >= 0) & (seen[place] == flat), place, -1) if seen.size else np.full_like(flat, -1)
+        seen, finer = np.unique(keys * wide + clusters[:, group], return_inverse=True)
+        ahead: list[tuple[Int, Int]] = []
+        for column in range(near.shape[1]):
+            cluster = near[who, column]
+            asked = taken * wide + cluster
+            place = np.minimum(np.searchsorted(seen, asked), seen.size - 1)
+            kept = (cluster >= 0) & (seen[place] == asked)
+            ahead.append((who[kept], place[kept]))
+        person, key = (np.concatenate(parts) for parts in zip(*ahead, strict=True))
+        order = np.argsort(person, kind="stable")
+        follow(group + 1, finer.reshape(-1).astype(np.int64), person[order], key[order])
+
+    if people and clusters.shape[0]:
+        follow(0, np.zeros(clusters.shape[0], dtype=np.int64), np.arange(people), np.zeros(people, dtype=np.int64))
+    return count, found
+
+
+def _count_members(keys: Int, who: Int, taken: Int, owner: Int, mine: Int, count: Int, found: Int) -> None:
+    if not who.size:
+        return
     sizes = np.bincount(keys, minlength=1)
-    count = np.where(paths >= 0, sizes[np.maximum(paths, 0)], 0).sum(axis=1)
-    return count.astype(np.int64), found
+    np.add.at(count, who, sizes[taken])
+    owned, many = np.unique(owner * sizes.size + keys, return_counts=True)
+    asked = np.where(mine[who] >= 0, mine[who] * sizes.size + taken, -1)
+    place = np.minimum(np.searchsorted(owned, asked), owned.size - 1)
+    np.add.at(found, who, np.where(owned[place] == asked, many[place], 0))
 
 
-def likeliest(laws: list[Real], people: Int, records: Int, truth: Int) -> tuple[Real, Real, Int]:
+def likeliest(laws: list[Real], people: Int, records: Int, owner: Int, mine: Int) -> tuple[Real, Real, Int]:
     """Under independent transition laws P_a[true, shown]: per person the chance that the record of largest posterior, chosen at
-    random among equal ones, is the own one; the posterior of the own record; and how many records have the largest.
+    random among equal ones, is an own one; the posterior of the own records; and how many records have the largest.
 
     The posterior of a record is how likely it is from the person's codes, divided by how likely it is from anybody's: from the
     people given and, for as many records as there are more, from whoever makes the shown combination as frequent as it is.
@@ -60,7 +183,8 @@ def likeliest(laws: list[Real], people: Int, records: Int, truth: Int) -> tuple[
     for block in blocks:
         anybody = anybody + many[block] @ np.exp(_log_likelihood(logs, asked[block], shown))
     rarity = -np.log(np.maximum(anybody, 1e-300))
-    credit, posterior, ties = np.zeros(truth.size), np.zeros(truth.size), np.zeros(truth.size, dtype=np.int64)
+    credit, posterior, ties = np.zeros(mine.size), np.zeros(mine.size), np.zeros(mine.size, dtype=np.int64)
+    owned, owned_times = np.unique(np.column_stack([owner, of_record]), axis=0, return_counts=True)
     order = np.argsort(of_person, kind="stable")
     edges = np.searchsorted(of_person[order], np.arange(asked.shape[0] + 1))
     for block in blocks:
@@ -74,11 +198,10 @@ def likeliest(laws: list[Real], people: Int, records: Int, truth: Int) -> tuple[
         rows = order[edges[block.start] : edges[block.stop]]
         local = of_person[rows] - block.start
         ties[rows] = equal[local]
-        there = truth[rows] >= 0
-        rows, local = rows[there], local[there]
-        combination = of_record[truth[rows]]
-        credit[rows] = np.where(at_top[local, combination], 1.0 / np.maximum(equal[local], 1), 0.0)
-        posterior[rows] = likely[local, combination] / np.maximum(mass[local], 1e-300)
+        for who, place in own_rows(owned[:, 0], mine[rows]):
+            combination, times, here = owned[place, 1], owned_times[place], local[who]
+            credit[rows[who]] += at_top[here, combination] * times / np.maximum(equal[here], 1)
+            posterior[rows[who]] += likely[here, combination] * times / np.maximum(mass[here], 1e-300)
     return credit, posterior, ties
 
 

@@ -25,11 +25,16 @@ def _optimal_groups_numpy(values: Real, k: int) -> Int:
     size = np.zeros(count + 1, dtype=np.int64)
     for start in range(0, count, _AT_ONCE):
         ends = np.arange(start, min(count, start + _AT_ONCE))
-        spreads = _spreads(values, ends, k)
+        with np.errstate(over="ignore", invalid="ignore"):
+            spreads = _spreads(values, ends, k)
         for end in ends.tolist():
             widths = np.arange(k, min(2 * k - 1, end + 1) + 1)
+            before = end + 1 - widths
+            possible = (before == 0) | (size[before] > 0)
+            widths, before = widths[possible], before[possible]
             if widths.size:
-                ways = cost[end + 1 - widths] + spreads[widths - k, end - start]
+                ways = cost[before] + spreads[widths - k, end - start]
+                ways[np.isnan(ways)] = np.inf
                 best = int(np.argmin(ways))
                 cost[end + 1], size[end + 1] = ways[best], widths[best]
     return _sizes(size)
@@ -74,8 +79,15 @@ def optimal_groups(values: Real, k: int) -> Int:
             off = value - mean
             mean = mean + off / width
             spread = spread + off * (value - mean)
-            if width >= k and cost[end + 1 - width] + spread < cost[end + 1]:
-                cost[end + 1] = cost[end + 1 - width] + spread
+            before = end + 1 - width
+            if width < k or (before > 0 and size[before] == 0):
+                continue
+            way = cost[before] + spread
+            if way != way:
+                way = np.inf
+            # the first way is taken whatever it costs: squares may overflow, and an end without a way would never be left
+            if size[end + 1] == 0 or way < cost[end + 1]:
+                cost[end + 1] = way
                 size[end + 1] = width
     groups = 0
     end = count

@@ -40,25 +40,26 @@ def windows(values: Real, released: Real, reach: int) -> tuple[Int, Int]:
     return low, high
 
 
-def _candidates_numpy(orders: Int, places: Int, known: Int, low: Int, high: Int, truth: Int) -> tuple[Int, Int]:
-    count, found = np.zeros(truth.size, dtype=np.int64), np.zeros(truth.size, dtype=np.int64)
-    for person in range(truth.size):
+def _candidates_numpy(orders: Int, places: Int, known: Int, low: Int, high: Int, owner: Int, mine: Int) -> tuple[Int, Int]:
+    count, found = np.zeros(mine.size, dtype=np.int64), np.zeros(mine.size, dtype=np.int64)
+    for person in range(mine.size):
         walked = int(np.argmin(high[person] - low[person] - known))
         rows = np.concatenate([orders[walked, low[person, walked] : high[person, walked]], orders[walked, known[walked] :]])
         there = places[:, rows]
         missing = there >= known[:, None]
         fits = (missing | ((there >= low[person][:, None]) & (there < high[person][:, None]))).all(axis=0)
         count[person] = np.count_nonzero(fits)
-        found[person] = np.count_nonzero(fits & (rows == truth[person]))
+        found[person] = np.count_nonzero(fits & (owner[rows] == mine[person]))
     return count, found
 
 
 @kernel(
-    "Tuple((int64[::1], int64[::1]))(int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int64[:,::1], int64[::1])",
+    "Tuple((int64[::1], int64[::1]))(int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int64[:,::1], int64[::1], int64[::1])",
     twin=_candidates_numpy,
 )
-def candidates(orders: Int, places: Int, known: Int, low: Int, high: Int, truth: Int) -> tuple[Int, Int]:
-    """Per person, how many records lie in all windows, and whether the own record (`truth`, -1 where there is none) does.
+def candidates(orders: Int, places: Int, known: Int, low: Int, high: Int, owner: Int, mine: Int) -> tuple[Int, Int]:
+    """Per person, how many records lie in all windows, and how many of these are the own: `owner` says whose a record is, `mine`
+    which owner a person is (-1: nobody in the release).
 
     `orders[a]` are the rows by attribute a, `places[a]` the place of each row, `known[a]` how many have a value: a record with
     a missing value is never excluded by it. `low` and `high` have one row per person and one column per attribute.
@@ -88,6 +89,6 @@ def candidates(orders: Int, places: Int, known: Int, low: Int, high: Int, truth:
                     break
             if fits:
                 count[person] += 1
-                if row == truth[person]:
-                    found[person] = 1
+                if owner[row] == mine[person]:
+                    found[person] += 1
     return count, found

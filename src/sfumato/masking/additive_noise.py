@@ -20,9 +20,17 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.noise_moments import Real, exact_noise, refuse_rounded_back, refuse_without_spread, rounded_back
-
-_FEWEST_FOR_EXACT = 3
+from sfumato.masking.magnitude import magnitude
+from sfumato.masking.noise_moments import (
+    LEAST_FREEDOM,
+    Real,
+    exact_noise,
+    least_for_exact,
+    noise_deviation,
+    refuse_rounded_back,
+    refuse_without_spread,
+    rounded_back,
+)
 
 
 @dataclass(frozen=True)
@@ -34,13 +42,15 @@ class AdditiveNoise(Mask):
     columns stay, so correlations shrink.
 
     `moments="exact"` makes that true of every draw, not only on average: the noise of a column has mean 0, no covariance
-    with the column, and exactly the variance asked for. `rescale=True` draws the masked values towards the mean, by
+    with the column, and exactly the variance asked for. That leaves less to chance, so it needs twelve known values (in each
+    stratum): of three, the noise is known up to its sign. `rescale=True` draws the masked values towards the mean, by
     1/√(1+k), so that the variance itself is kept; covariances with other columns then shrink by the same factor, between
     masked columns by its square.
 
     Against an intruder who knows k the noise is all there is: a record that stands alone stays near where it was
     (`attacks` and `measures.risk` say how near). Missing values stay missing. A column that does not vary is refused, and
-    so is one of whole numbers whose noise rounding would take back again.
+    so is one whose values lie on a grid (whole numbers, cents) so coarse that rounding to it takes the noise back, in more than
+    95 % of them; publishing real numbers (`whole=False`) does not help against who rounds them.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
@@ -57,11 +67,11 @@ class AdditiveNoise(Mask):
         check_noise_parameters(type(self).__name__, self.k, self.moments)
 
     def check(self, records: Records, people: Microdata) -> None:
-        """Every column has to vary; exact moments need three known values; rounding must not take the noise back."""
+        """Every column has to vary; exact moments need enough of them to hide in; rounding must not take the noise back."""
         name = type(self).__name__
         refuse_without_spread(name, records.numbers)
         if self.moments == "exact":
-            few = [column.name for column in records.numbers if 0 < int(column.known.sum()) < _FEWEST_FOR_EXACT]
+            few = [column.name for column in records.numbers if 0 < int(column.known.sum()) < least_for_exact(1)]
             all_at_once(Unsupported, name, (_too_few(column) for column in few))
         refuse_rounded_back(name, {column.name: self._unchanged(column) for column in records.numbers})
 
@@ -90,6 +100,8 @@ class AdditiveNoise(Mask):
         if count == 0:
             return masked
         there = masked[known]
+        unit = magnitude(there)
+        there = there / unit
         variance = self.k * float(there.var(ddof=1))
         drawn = draws.normal(count)
         if self.moments == "exact":
@@ -97,15 +109,12 @@ class AdditiveNoise(Mask):
         else:
             noise = math.sqrt(variance) * drawn
         centre = float(there.mean())
-        masked[known] = centre + (there - centre + noise) * scaled_by(self.k, self.rescale)
+        with np.errstate(over="ignore"):  # what no number can hold is refused when the table is put together
+            masked[known] = (centre + (there - centre + noise) * scaled_by(self.k, self.rescale)) * unit
         return masked
 
     def _unchanged(self, column: NumberColumn) -> float:
-        known = column.values[column.known]
-        if known.size < 2:
-            return 0.0
-        deviation = math.sqrt(self.k) * float(known.std(ddof=1)) * scaled_by(self.k, self.rescale)
-        return rounded_back(column, deviation, whole=self.whole)
+        return rounded_back(column, noise_deviation(column, self.k) * scaled_by(self.k, self.rescale))
 
 
 def check_noise_parameters(name: str, k: float, moments: str) -> None:
@@ -122,6 +131,7 @@ def scaled_by(k: float, rescale: bool) -> float:
 
 def _too_few(column: str) -> str:
     return (
-        f"column '{column}' has fewer than {_FEWEST_FOR_EXACT} known values (in a stratum, where there are strata), too few for "
-        'noise with exact moments; use moments="free" or coarser strata'
+        f"column '{column}' has fewer than {least_for_exact(1)} known values (in a stratum, where there are strata), too few for "
+        f"noise with exact moments: less than {LEAST_FREEDOM} dimensions of it would be left to chance, and who knows the method "
+        'could work the values out; use moments="free" or coarser strata'
     )

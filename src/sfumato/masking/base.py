@@ -26,7 +26,7 @@ from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.kernels.draws import Draws
-from sfumato.masking.columns import check_columns, chosen_columns, microdata, strata_of
+from sfumato.masking.columns import check_columns, check_strata, chosen_columns, microdata, strata_of
 
 Int = NDArray[np.int64]
 
@@ -80,6 +80,9 @@ class Mask(ABC):
     handles: ClassVar[frozenset[Kind]] = frozenset({"number"})
     #: Whether a column with one value only is refused, because the method would leave it as it is.
     refuses_constant: ClassVar[bool] = True
+    #: The same of a column with one value only in some stratum. Not where it would be changed nevertheless, or is shared by
+    #: so many records on purpose.
+    refuses_constant_stratum: ClassVar[bool] = True
     #: Whether all published columns are made anew.
     synthetic: ClassVar[bool] = False
 
@@ -93,6 +96,8 @@ class Mask(ABC):
         records = self.checked_records(people, table)
         groups = strata_of(table, self.strata, records.names)
         parts = [records] if len(groups) == 1 else [records.take(rows) for rows in groups]
+        if len(parts) > 1:
+            check_strata(self, parts)
         for part in parts:
             self.check(part, people)
         draws = Draws(randomness if randomness is not None else sources.default(seed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,6 +69,24 @@ def check_columns(mask: Mask, records: Records) -> None:
         elif mask.refuses_constant and _constant(column):
             faults.append(f"column '{column.name}' has one value only, which {name} cannot change; leave it out of columns=(…)")
     all_at_once(Unsupported, name, faults)
+
+
+def check_strata(mask: Mask, parts: Sequence[Records]) -> None:
+    """Refuse columns with one value only in some stratum, where the method would leave them as they are."""
+    if not (mask.refuses_constant and mask.refuses_constant_stratum):
+        return
+    name = type(mask).__name__
+    still = [sum(_constant(column) for column in columns) for columns in zip(*(part.columns for part in parts), strict=True)]
+    all_at_once(
+        Unsupported,
+        name,
+        (
+            f"column '{column.name}' does not vary within {count:,} of {len(parts):,} strata, where {name} would leave it as it "
+            "is; merge strata, or leave it out of columns=(…)"
+            for column, count in zip(parts[0].columns, still, strict=True)
+            if count
+        ),
+    )
 
 
 def strata_of(table: pa.Table, strata: tuple[str, ...] | None, masked: tuple[str, ...]) -> list[NDArray[np.int64]]:

@@ -18,6 +18,7 @@ from sfumato.data.records import Records
 from sfumato.kernels.draws import Draws
 from sfumato.kernels.microaggregation import mdav
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.magnitude import magnitudes
 from sfumato.masking.microaggregation import check_records, check_size, described_clusters
 from sfumato.masking.mixed_records import ClusteredRecords, means_of_clusters
 
@@ -58,7 +59,9 @@ class Condensation(Mask):
         labels = np.arange(records.size) if self.k == 1 else mdav(clustered.space, self.k, context.progress)
         count = int(labels.max()) + 1
         filled = np.stack([_filled(column.values, column.known, labels, count) for column in records.numbers], axis=1)
-        drawn = drawn_from_groups(filled, labels, count, draws)
+        units = magnitudes(filled)
+        with np.errstate(over="ignore"):  # what no number can hold is refused when the table is put together
+            drawn = drawn_from_groups(filled / units, labels, count, draws) * units
         values = {column.name: drawn[:, position] for position, column in enumerate(records.numbers)}
         published: dict[str, Any] = {"k": self.k}
         if self.k == 1:

@@ -8,7 +8,6 @@ the preservation of confidentiality in multivariate data", Journal of Statistica
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,11 +19,15 @@ from sfumato.data.records import NumberColumn, Records
 from sfumato.kernels.draws import Draws
 from sfumato.masking.additive_noise import check_noise_parameters, scaled_by
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.magnitude import magnitudes
 from sfumato.masking.noise_moments import (
+    LEAST_FREEDOM,
     SINGULAR,
     Real,
     exact_noise,
     known_means,
+    least_for_exact,
+    noise_deviation,
     pairwise_covariance,
     refuse_rounded_back,
     refuse_without_spread,
@@ -38,7 +41,11 @@ class CorrelatedNoise(Mask):
 
     `k` as for `AdditiveNoise`. On average means stay, covariances grow by 1 + k and correlations stay. `rescale=True`
     draws the masked records towards the mean by 1/√(1+k), so that covariances stay too. `moments="exact"` makes all this
-    true of every draw, of the records without missing values.
+    true of every draw, of the records without missing values; it needs ten records more than twice the columns (in each
+    stratum), because exact moments leave so much less to chance that few records could be worked out.
+
+    Within strata each covariance follows its stratum: means stay, and with `rescale` all covariances of the whole table, but
+    without it what differs between strata is not inflated, and correlations of the whole table change.
 
     Missing values stay missing. Each covariance comes from the records that know both columns; where such covariances
     contradict each other (no covariance matrix has all of them) the columns are refused. So are columns that are linear
@@ -59,7 +66,7 @@ class CorrelatedNoise(Mask):
         check_noise_parameters(type(self).__name__, self.k, self.moments)
 
     def check(self, records: Records, people: Microdata) -> None:
-        """The covariance has to be regular; exact moments need more complete records than twice the columns."""
+        """The covariance has to be regular; exact moments need records enough to hide in."""
         name = type(self).__name__
         refuse_without_spread(name, records.numbers)
         columns = _present(records)
@@ -69,12 +76,14 @@ class CorrelatedNoise(Mask):
         self._covariance(columns)
         if self.moments == "exact":
             complete = values[np.all(~np.isnan(values), axis=1)]
-            if complete.shape[0] <= 2 * len(columns):
+            if complete.shape[0] < least_for_exact(len(columns)):
                 raise Unsupported(
-                    f"{name}: noise with exact moments in {len(columns)} columns needs more than {2 * len(columns)} records "
-                    f'without missing values (in each stratum), not {len(complete)}; take moments="free" or larger strata'
+                    f"{name}: noise with exact moments in {len(columns)} columns needs at least {least_for_exact(len(columns))} "
+                    f"records without missing values (in each stratum), not {len(complete)}: less than {LEAST_FREEDOM} "
+                    "dimensions of a column's noise would be left to chance, and who knows the method could work the values out; "
+                    'take moments="free" or larger strata'
                 )
-            _refuse_singular(name, pairwise_covariance(complete), columns)
+            _refuse_singular(name, pairwise_covariance(complete / magnitudes(complete)), columns)
         refuse_rounded_back(name, self._unchanged(columns))
 
     def change(self, records: Records, draws: Draws, context: Context) -> Change:
@@ -82,16 +91,22 @@ class CorrelatedNoise(Mask):
         columns = _present(records)
         values = {column.name: column.values.copy() for column in records.numbers}
         if columns:
-            masked = self._masked(np.column_stack([column.values for column in columns]), self._covariance(columns), draws)
+            joined = np.column_stack([column.values for column in columns])
+            units = magnitudes(joined)
+            with np.errstate(over="ignore"):  # what no number can hold is refused when the table is put together
+                masked = self._masked(joined / units, self._covariance(columns), draws) * units
             values.update((column.name, masked[:, place].copy()) for place, column in enumerate(columns))
         published = {"noise": "proportional", "noise_variance_ratio": self.k, "scaled_by": scaled_by(self.k, self.rescale)}
         return Change(values, published=published, details={"expected_unchanged": self._unchanged(columns)})
 
     def keeps(self) -> tuple[Kept, ...]:
-        """Mean and correlation; with `rescale` variance and covariance too."""
+        """Mean and correlation; with `rescale` variance and covariance too. Correlations of a table masked in strata stay
+        only with `rescale`."""
         exactly = self.moments == "exact"
         note = "of the records without missing values" if exactly else ""
-        kept = [Kept("mean", exactly, note), Kept("correlation", exactly, note)]
+        kept = [Kept("mean", exactly, note)]
+        if self.rescale or not self.strata:
+            kept.append(Kept("correlation", exactly, note))
         if self.rescale:
             kept += [Kept("variance", exactly, note), Kept("covariance", exactly, note)]
         return tuple(kept)
@@ -109,18 +124,17 @@ class CorrelatedNoise(Mask):
         return masked
 
     def _covariance(self, columns: tuple[NumberColumn, ...]) -> Real:
+        """The covariance in units of the columns' magnitudes."""
         if not columns:
             return np.zeros((0, 0))
-        covariance = pairwise_covariance(np.column_stack([column.values for column in columns]))
+        joined = np.column_stack([column.values for column in columns])
+        covariance = pairwise_covariance(joined / magnitudes(joined))
         _refuse_singular(type(self).__name__, covariance, columns)
         return covariance
 
     def _unchanged(self, columns: tuple[NumberColumn, ...]) -> dict[str, float]:
-        factor = math.sqrt(self.k) * scaled_by(self.k, self.rescale)
-        return {
-            column.name: rounded_back(column, factor * float(column.values[column.known].std(ddof=1)), whole=self.whole)
-            for column in columns
-        }
+        scale = scaled_by(self.k, self.rescale)
+        return {column.name: rounded_back(column, noise_deviation(column, self.k) * scale) for column in columns}
 
 
 def _present(records: Records) -> tuple[NumberColumn, ...]:

@@ -20,6 +20,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.magnitude import magnitudes
 from sfumato.masking.predictors import check_names, check_predictors, orthonormal, regressors
 
 Real = NDArray[np.float64]
@@ -47,7 +48,7 @@ class Ipso(Mask):
     >>> import sfumato as sf
     >>> mask = sf.Ipso(predictors=("sex", "education"), columns=("age", "income"), whole=False)
     >>> mask.keeps()[0]
-    Kept(what='mean', exactly=True, note='')
+    Kept(what='mean', exactly=True, note='over records without missing values')
     """
 
     method: Literal["A", "B", "C"] = "C"
@@ -86,7 +87,8 @@ class Ipso(Mask):
         parts = np.array_split(np.arange(original.shape[1]), self.groups or 1)
         for position, part in enumerate(parts):
             context.progress("synthesising", position, len(parts))
-            given = np.concatenate([fixed, np.delete(made, part, axis=1)], axis=1) if len(parts) > 1 else fixed
+            others = np.delete(made, part, axis=1)
+            given = np.concatenate([fixed, others / magnitudes(others)], axis=1) if len(parts) > 1 else fixed
             made[:, part] = self._synthesised(given, original[:, part], complete, draws)
         made[np.isnan(original)] = np.nan
         names = records.names
@@ -100,14 +102,14 @@ class Ipso(Mask):
 
     def keeps(self) -> tuple[Kept, ...]:
         """Method C: everything a normal model needs; B: the coefficients, the rest on average; A: coefficients and means."""
-        regression = Kept(
-            "regression", exactly=True, note="of the masked columns on the predictors, over records without missing values"
-        )
+        note = "over records without missing values"
+        mean = Kept("mean", exactly=True, note=note)
+        regression = Kept("regression", exactly=True, note=f"of the masked columns on the predictors, {note}")
         if self.method == "A":
-            return (Kept("mean", exactly=True), regression)
+            return (mean, regression)
         exactly = self.method == "C"
-        kept = (Kept("mean", exactly=True), Kept("variance", exactly=exactly), Kept("covariance", exactly=exactly))
-        return (*kept, Kept("correlation", exactly=True), regression) if exactly else (*kept, regression)
+        kept = (mean, Kept("variance", exactly=exactly, note=note), Kept("covariance", exactly=exactly, note=note))
+        return (*kept, Kept("correlation", exactly=True, note=note), regression) if exactly else (*kept, regression)
 
     def _enough(self, complete: int, regressor_width: int, masked_width: int) -> None:
         needed = regressor_width + 1 + masked_width
@@ -119,6 +121,8 @@ class Ipso(Mask):
             )
 
     def _synthesised(self, given: Real, target: Real, complete: NDArray[np.bool_], draws: Draws) -> Real:
+        units = magnitudes(target)
+        target = target / units
         centre, spread = target[complete].mean(axis=0), target[complete].std(axis=0)
         if (spread == 0).any():
             raise Unsupported("Ipso: a masked column has one value only among the records of a stratum without missing values")
@@ -127,7 +131,8 @@ class Ipso(Mask):
         made[complete] = self._exact(given[complete], standard[complete], draws)
         if not complete.all():
             made[~complete] = self._drawn(given, standard, complete, draws)
-        synthetic: Real = made * spread + centre
+        with np.errstate(over="ignore"):  # what no number can hold is refused when the table is put together
+            synthetic: Real = (made * spread + centre) * units
         return synthetic
 
     def _exact(self, given: Real, target: Real, draws: Draws) -> Real:

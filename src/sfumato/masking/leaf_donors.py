@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from sfumato.data.records import CategoryColumn, NumberColumn
 from sfumato.kernels.draws import Draws
+from sfumato.masking.magnitude import magnitude
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
 Column = NumberColumn | CategoryColumn
 
-#: A category with more values than this is split by their order instead of by classes.
+#: A category with more values than this, or than half the records, is split by their order instead of by classes.
 _MANY_CLASSES = 100
 
 
@@ -64,7 +65,8 @@ class Trees:
         features = [_feature(a, b, target, classes) for a, b in zip(known, made, strict=True)]
         table = np.stack([feature for feature, _ in features], axis=1).astype(np.float32)
         tree = self._tree(classes is not None, seed)
-        tree.fit(table, classes if classes is not None else _numbers(target))
+        numbers = _numbers(target)
+        tree.fit(table, classes if classes is not None else numbers / magnitude(numbers))
         theirs = np.stack([feature for _, feature in features], axis=1).astype(np.float32)
         return Leaves(np.asarray(tree.apply(table), dtype=np.int64), np.asarray(tree.apply(theirs), dtype=np.int64))
 
@@ -93,6 +95,8 @@ class Leaves:
     def smoothed(self, values: Real, donors: Int, draws: Draws) -> Real:
         """Donors' numbers with a bit of normal noise, drawn towards the leaf's mean so that its variance stays; within the
         range of the column, by reflection (the smoothed bootstrap of Silverman and Young, 1987)."""
+        unit = magnitude(values)
+        values = values / unit
         counts = np.bincount(self.known)
         filled = np.maximum(counts, 1)
         means = np.bincount(self.known, weights=values) / filled
@@ -103,7 +107,7 @@ class Leaves:
         drawn = mean + (values[donors] - mean + noise) / np.sqrt(1.0 + width[self.made] ** 2)
         low, high = values.min(), values.max()
         drawn = np.where(drawn < low, 2 * low - drawn, drawn)
-        return np.clip(np.where(drawn > high, 2 * high - drawn, drawn), low, high)
+        return np.clip(np.where(drawn > high, 2 * high - drawn, drawn), low, high) * unit
 
 
 def _classes(target: Column) -> Int | None:
@@ -111,7 +115,8 @@ def _classes(target: Column) -> Int | None:
     if isinstance(target, NumberColumn):
         return None
     found = np.unique(target.codes, return_inverse=True)[1].reshape(-1)
-    return found.astype(np.int64) if found.max(initial=0) < _MANY_CLASSES else None
+    count = int(found.max(initial=0)) + 1
+    return found.astype(np.int64) if count <= min(_MANY_CLASSES, max(found.size // 2, 2)) else None
 
 
 def _numbers(column: Column) -> Real:

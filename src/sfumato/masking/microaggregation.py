@@ -49,6 +49,8 @@ class Microaggregation(Mask):
     category_centroid: CategoryCentroid = "mode"
 
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
+    #: What does not vary in a stratum is shared by all of it, as by a cluster.
+    refuses_constant_stratum: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         name = type(self).__name__

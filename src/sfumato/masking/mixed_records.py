@@ -15,17 +15,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core.errors import Unsupported
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.hierarchy_builders import build
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.data.schema import Column
 from sfumato.kernels.microaggregation_live import Space, central_codes
+from sfumato.masking.magnitude import magnitude
 
 Int = NDArray[np.int64]
 Int32 = NDArray[np.int32]
 Real = NDArray[np.float64]
 CategoryCentroid = Literal["mode", "ancestor"]
+
+#: Squares of larger numbers, summed over records, may overflow.
+_LARGEST_AS_IT_IS = 1e140
 
 
 class ClusteredRecords:
@@ -118,6 +123,13 @@ def _numbers(column: NumberColumn | CategoryColumn, standardise: bool) -> Real:
     values, known = column.values, column.known
     if not known.any():
         return np.zeros(values.size)
+    if standardise:
+        values = values / magnitude(values)
+    elif magnitude(values) > _LARGEST_AS_IT_IS:
+        raise Unsupported(
+            f"column '{column.name}' has numbers so large that squares of their distances cannot be computed; "
+            "use standardise=True"
+        )
     mean = float(values[known].mean())
     if not standardise:
         # taking a whole number off keeps whole numbers whole, and with them their ties
@@ -129,7 +141,8 @@ def _numbers(column: NumberColumn | CategoryColumn, standardise: bool) -> Real:
 
 def means_of_clusters(values: Real, known: NDArray[np.bool_], labels: Int, count: int) -> Real:
     """The mean of the known values of each cluster; of all of them where a cluster has none."""
-    chosen, of = values[known], labels[known]
+    unit = magnitude(values)
+    chosen, of = values[known] / unit, labels[known]
     sizes = np.bincount(of, minlength=count)
     means = np.bincount(of, weights=chosen, minlength=count) / np.maximum(sizes, 1)
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
@@ -137,7 +150,7 @@ def means_of_clusters(values: Real, known: NDArray[np.bool_], labels: Int, count
     np.maximum.at(high, of, chosen)
     # a mean of equal values may miss them by the last bit, which would turn their order round
     overall = float(chosen.mean()) if chosen.size else 0.0
-    found: Real = np.where(sizes > 0, np.minimum(np.maximum(means, low), high), overall)
+    found: Real = np.where(sizes > 0, np.minimum(np.maximum(means, low), high), overall) * unit
     return found
 
 

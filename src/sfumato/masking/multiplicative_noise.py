@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +36,8 @@ class MultiplicativeNoise(Mask):
 
     Zero times anything is zero. Who uses this mask usually wants that (no income stays no income), but such values are
     not protected: a column of which more than the share `zeros` is zero is refused, and the release says that zeros stay.
-    Dates have no zero of their own and are refused. Missing values stay missing.
+    Dates have no zero of their own and are refused, and so are values on a grid (whole numbers, cents) so coarse that rounding
+    to it takes the factor back in more than 95 % of them. Missing values stay missing.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
@@ -49,6 +50,9 @@ class MultiplicativeNoise(Mask):
     law: Literal["normal", "lognormal"] = "normal"
     zeros: float = 0.5
 
+    #: The only value of a stratum is multiplied like any other.
+    refuses_constant_stratum: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         number = isinstance(self.alpha, (int, float)) and not isinstance(self.alpha, bool)
         require(
@@ -60,7 +64,7 @@ class MultiplicativeNoise(Mask):
         require(share and 0 <= self.zeros <= 1, "MultiplicativeNoise: zeros is a share between 0 and 1")
 
     def check(self, records: Records, people: Microdata) -> None:
-        """Refuse dates, columns of mostly zeros, and whole numbers so small that rounding takes the factor back."""
+        """Refuse dates, columns of mostly zeros, and numbers so small that rounding to their grid takes the factor back."""
         name = type(self).__name__
         faults = []
         for column in records.numbers:
@@ -79,8 +83,10 @@ class MultiplicativeNoise(Mask):
         values, unchanged = {}, {}
         for done, column in enumerate(records.numbers):
             context.progress("multiplying", done, len(records.numbers))
-            values[column.name] = column.values * self._factors(records.size, draws)
-            unchanged[column.name] = max(_zero_share(column), self._rounded_back(column))
+            with np.errstate(over="ignore"):  # what no number can hold is refused when the table is put together
+                values[column.name] = column.values * self._factors(records.size, draws)
+            zeros = _zero_share(column)
+            unchanged[column.name] = zeros + (1.0 - zeros) * self._rounded_back(column)
         published = {"noise": "multiplicative", "factor_variance": self.factor_variance(), "zeros_stay": True}
         return Change(values, published=published, details={"expected_unchanged": unchanged})
 
@@ -111,8 +117,10 @@ class MultiplicativeNoise(Mask):
         return cut_off
 
     def _rounded_back(self, column: NumberColumn) -> float:
-        deviations = np.abs(np.where(column.known, column.values, 0.0)) * math.sqrt(self.factor_variance())
-        return rounded_back(column, deviations, whole=self.whole)
+        """The share of values other than zero, which are told apart from them by `zeros`."""
+        other = column.take(np.flatnonzero(column.known & (column.values != 0)))
+        with np.errstate(over="ignore"):
+            return rounded_back(other, np.abs(other.values) * math.sqrt(self.factor_variance()))
 
 
 def _zero_share(column: NumberColumn) -> float:

@@ -16,11 +16,23 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported, all_at_once
 from sfumato.data.records import NumberColumn
+from sfumato.masking.magnitude import deviation_of
 
 Real = NDArray[np.float64]
 
-#: A column of whole numbers is refused when more than this share of its values is expected to come out as it was.
+#: A column is refused when rounding is expected to give more than this share of its values back.
 MOST_ROUNDED_BACK = 0.95
+
+#: Dimensions that have to be left to chance in noise with exact moments, whatever else is known.
+LEAST_FREEDOM = 10
+
+#: Of fewer values than this the common divisor is chance; only their decimals are a grid.
+_FEWEST_FOR_DIVISOR = 10
+
+#: Parts of a unit in which values may be counted: decimals, and for moments (in days) hours, minutes, seconds.
+_DECIMALS = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
+_PARTS_OF_A_DAY = (1, 24, 1_440, 86_400)
+_LARGEST_COUNT = 2.0**53
 
 #: Smallest eigenvalue of a correlation matrix that counts as more than a rounding error.
 SINGULAR = 1e-10
@@ -56,7 +68,8 @@ def known_means(values: Real) -> Real:
 def exact_noise(values: Real, drawn: Real, covariance: Real) -> Real:
     """Draws reshaped so that, as a sample, they have mean 0, this covariance, and no covariance with `values`.
 
-    Needs more records than twice the columns, no missing value, and a covariance that is positive definite.
+    Needs more records than twice the columns (`least_for_exact` of them to protect anybody), no missing value, and a
+    covariance that is positive definite.
     """
     from scipy.linalg import solve_triangular
 
@@ -74,12 +87,22 @@ def exact_noise(values: Real, drawn: Real, covariance: Real) -> Real:
     return reshaped.reshape(count, width)
 
 
+def least_for_exact(columns: int) -> int:
+    """The fewest records whose noise may be given exact moments.
+
+    With n records, such noise of d columns lies in n - 1 - d dimensions with its lengths and angles known, as anybody who
+    knows the method knows. With three values of one column a sign is all that is left to chance, and the masked values give
+    the original ones away. So `LEAST_FREEDOM` dimensions are asked for, even when the noise of the other columns is known.
+    """
+    return LEAST_FREEDOM + 2 * columns
+
+
 def refuse_without_spread(method: str, columns: Sequence[NumberColumn]) -> None:
     """Noise in proportion to a spread of 0 is no noise: such a column, or one stratum of it, is not left as it is."""
     faults = []
     for column in columns:
         known = column.values[column.known]
-        if known.size and not np.ptp(known) > 0:
+        if known.size and not known.max() > known.min():
             faults.append(
                 f"column '{column.name}' does not vary (in a stratum, where there are strata), so noise in proportion to its "
                 "variance would leave it as it is; leave it out of columns=(…) or use coarser strata"
@@ -87,26 +110,56 @@ def refuse_without_spread(method: str, columns: Sequence[NumberColumn]) -> None:
     all_at_once(Unsupported, method, faults)
 
 
-def rounded_back(column: NumberColumn, deviations: Real | float, *, whole: bool) -> float:
-    """The expected share of values that rounding to whole numbers makes what they were, for normal noise of these deviations."""
+def grid_step(column: NumberColumn) -> float:
+    """The distance of the grid on which all known values lie: whole numbers, cents, fives, days, seconds…
+
+    Whether the type is one of whole numbers does not matter: who sees that all values are whole rounds to whole numbers. At
+    the least it is the distance of neighbouring floats.
+    """
+    known = column.values[column.known]
+    if not known.size:
+        return 0.0
+    finest = float(np.spacing(np.abs(known).max()))
+    for parts in _PARTS_OF_A_DAY if pa.types.is_timestamp(column.arrow) else _DECIMALS:
+        if not np.abs(known).max() < _LARGEST_COUNT / parts:
+            break
+        counts = np.rint(known * parts)
+        back = counts / parts
+        if np.array_equal(back.astype(np.float32) if pa.types.is_float32(column.arrow) else back, known):
+            whole = counts.astype(np.int64)
+            common = int(np.gcd.reduce(whole - whole.min())) if known.size >= _FEWEST_FOR_DIVISOR else 1
+            return max(max(common, 1) / parts, finest)
+    return finest
+
+
+def rounded_back(column: NumberColumn, deviations: Real | float) -> float:
+    """The expected share of values that rounding to the grid of the column makes what they were, for normal noise of these
+    deviations (one for all values, or one for each)."""
     from scipy.special import ndtr
 
-    if not (pa.types.is_date(column.arrow) or (column.whole and whole)):
-        return 0.0
     widths = np.broadcast_to(np.asarray(deviations, dtype=np.float64), column.values.shape)[column.known]
     if not widths.size:
         return 0.0
-    return float(1.0 - 2.0 * ndtr(-0.5 / np.maximum(widths, 1e-300)).mean())
+    with np.errstate(over="ignore"):  # a step that is infinitely many deviations wide takes everything back
+        steps = grid_step(column) / np.maximum(widths, 5e-324)
+    return float(1.0 - 2.0 * ndtr(-0.5 * steps).mean())
+
+
+def noise_deviation(column: NumberColumn, ratio: float) -> float:
+    """The deviation of noise with `ratio` times the variance of the known values; 0 of fewer than two."""
+    known = column.values[column.known]
+    return float(np.sqrt(ratio)) * deviation_of(known, ddof=1) if known.size > 1 else 0.0
 
 
 def refuse_rounded_back(method: str, shares: Mapping[str, float]) -> None:
-    """Refuse columns of whole numbers whose noise rounding would take back again."""
+    """Refuse columns whose noise anybody takes back by rounding, be they published as whole or as real numbers."""
     all_at_once(
         Unsupported,
         method,
         (
-            f"the noise of column '{name}' is so small that rounding to whole numbers would take it back in "
-            f"{100 * share:.1f} % of its values; use more noise, or whole=False to publish real numbers"
+            f"the noise of column '{name}' is so small that rounding to the grid on which its values lie (whole numbers, say) "
+            f"would take it back in {100 * share:.1f} % of its values (in a stratum, where there are strata); use more noise, or "
+            "leave the column out of columns=(…) and mask it by another method"
             for name, share in shares.items()
             if share > MOST_ROUNDED_BACK
         ),

@@ -7,8 +7,9 @@ to several columns. Hansen, Mukherjee, "A polynomial algorithm for optimal univa
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from sfumato.kernels.draws import Draws
 from sfumato.kernels.microaggregation_live import Space
 from sfumato.kernels.microaggregation_univariate import optimal_groups
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.magnitude import magnitude, mean_of
 from sfumato.masking.microaggregation import check_records, check_size, described_clusters
 from sfumato.masking.mixed_records import means_of_clusters
 
@@ -32,9 +34,9 @@ class OptimalUnivariate(Mask):
     """Replace each number by the mean of its group of `k` to 2k - 1 neighbouring values, column by column.
 
     No other grouping of a single column loses less. Every value is shared by at least k records, but combinations of
-    several columns are not: k-anonymity holds only for one quasi-identifier. Means are kept and values keep their order
-    (neighbours may become equal). A missing cell counts as its column's mean and is filled with the mean of the known
-    values of its group. O(n log n + nk).
+    several columns are not: k-anonymity holds only for one quasi-identifier. Means are kept, and values keep their order
+    within each stratum (neighbours may become equal). A missing cell counts as its column's mean and is filled with the mean
+    of the known values of its group. O(n log n + nk).
 
     >>> import pyarrow as pa
     >>> import sfumato as sf
@@ -44,6 +46,9 @@ class OptimalUnivariate(Mask):
     """
 
     k: int
+
+    #: What does not vary in a stratum is shared by all of it, as by a cluster.
+    refuses_constant_stratum: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_size("OptimalUnivariate", self.k)
@@ -59,18 +64,21 @@ class OptimalUnivariate(Mask):
         for done, column in enumerate(records.numbers):
             context.progress("microaggregation", done, len(records.columns))
             known = column.known
-            mean = float(column.values[known].mean()) if known.any() else 0.0
+            mean = mean_of(column.values[known]) if known.any() else 0.0
             filled = np.where(known, column.values, mean)
+            unit = magnitude(filled)
             labels = optimal_partition(filled, self.k)
             values[column.name] = means_of_clusters(column.values, known, labels, int(labels.max()) + 1)[labels]
-            details[column.name] = described_clusters(Space.of_numbers(filled[:, None]), labels)
+            made = described_clusters(Space.of_numbers((filled / unit)[:, None]), labels)
+            details[column.name] = made | {"squared_error": min(made["squared_error"] * unit * unit, sys.float_info.max)}
         groups = [[name] for name in records.names]
         return Change(values, published={"k": self.k, "attribute_groups": groups}, details=details)
 
     def keeps(self) -> tuple[Kept, ...]:
-        """Means, and the order of values."""
+        """Means; the order of values too, unless groups are made stratum by stratum."""
         note = "of columns without missing values"
-        return (Kept("mean", exactly=True, note=note), Kept("order", exactly=True, note=f"{note}; neighbours may become equal"))
+        order = Kept("order", exactly=True, note=f"{note}; neighbours may become equal")
+        return (Kept("mean", exactly=True, note=note), *(() if self.strata else (order,)))
 
     def claims(self, people: Microdata) -> tuple[Any, ...]:
         """k-anonymity where there is one quasi-identifier only."""
@@ -83,7 +91,7 @@ class OptimalUnivariate(Mask):
 def optimal_partition(values: Real, k: int) -> Int:
     """The group of each value, numbered from the smallest values on."""
     order = np.argsort(values, kind="stable")
-    sizes = optimal_groups(np.ascontiguousarray(values[order]), k)
+    sizes = optimal_groups(np.ascontiguousarray(values[order] / magnitude(values)), k)
     labels = np.empty(values.size, dtype=np.int64)
     labels[order] = np.repeat(np.arange(sizes.size), sizes)
     return labels

@@ -23,6 +23,7 @@ from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.fully_synthetic import check_values
 from sfumato.masking.leaf_donors import Trees
+from sfumato.masking.magnitude import magnitude, mean_of
 from sfumato.masking.predictors import check_names, check_predictors, orthonormal, regressors
 from sfumato.masking.sequential_trees import check_trees
 
@@ -140,6 +141,8 @@ class PartiallySynthetic(Mask):
 
 def _regressed(target: Real, known: Sequence[Column], made: Sequence[Column], draws: Draws) -> Real:
     """A linear regression on the known records, drawn from at the made ones."""
+    unit = magnitude(target)
+    target = target / unit
     both = regressors([_joined(a, b) for a, b in zip(known, made, strict=True)], target.size + made[0].known.size)
     fitted, asked = both[: target.size], both[target.size :]
     if target.size <= both.shape[1] + 2:
@@ -157,9 +160,9 @@ def _regressed(target: Real, known: Sequence[Column], made: Sequence[Column], dr
             "PartiallySynthetic: a masked column follows exactly from the predictors and would be published as it is; "
             "leave out the predictors that give it away"
         )
-    drawn: Real = np.concatenate([np.ones((asked.shape[0], 1)), asked], axis=1) @ coefficients + spread * draws.normal(
-        asked.shape[0]
-    )
+    fit = np.concatenate([np.ones((asked.shape[0], 1)), asked], axis=1) @ coefficients
+    with np.errstate(over="ignore"):  # what no number can hold is refused when the table is put together
+        drawn: Real = (fit + spread * draws.normal(asked.shape[0])) * unit
     return drawn
 
 
@@ -168,7 +171,7 @@ def _joined(known: Column, made: Column) -> Column:
     if isinstance(known, CategoryColumn) and isinstance(made, CategoryColumn):
         return replace(known, codes=np.concatenate([known.codes, made.codes]))
     values = np.concatenate([_numbers(known), _numbers(made)])
-    mean = _numbers(known)[known.known].mean() if known.known.any() else 0.0
+    mean = mean_of(_numbers(known)[known.known]) if known.known.any() else 0.0
     return NumberColumn(known.name, np.where(np.isnan(values), mean, values), known.arrow)
 
 

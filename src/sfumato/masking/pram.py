@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.core.errors import ParameterError, all_at_once
+from sfumato.core.errors import ParameterError, Unsupported, all_at_once
 from sfumato.core.params import require
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
@@ -24,6 +24,7 @@ from sfumato.kernels.draws import Draws
 from sfumato.masking import transition_matrix as matrices
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.transition_law import Law, Variable
+from sfumato.masking.unchanged import MOST_UNCHANGED, changed_at_random, least_changed
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,18 @@ class Pram(Mask):
     own, by column: rows in the order of the column's categories, or `{label: {label: probability}}`; columns it does not
     name follow `stay` or `epsilon`. `suppress`: afterwards a value becomes the extra category `*` with this probability.
     `invariant`: use the invariant matrix built on these (two-stage PRAM), so that expected frequencies are those of the
-    data. `joint`: treat the columns as one, whose categories are combinations of theirs.
+    data; whoever has the matrix can compute them, so a column (in each stratum) needs at least 100 known values. `joint`:
+    treat the columns as one, whose categories are combinations of theirs.
 
     The categories of a column are its declared domain or order, otherwise those that occur (`source` says `data` then, and
     publishing the matrix tells that they occur). Missing values stay missing. The matrix and the ε that it provides are
     published: an analyst corrects frequencies by it, an intruder computes the posterior of a true category. The columns
     are drawn independently, so their ε add up for a person. The ε is a property of the matrix; draws are in floating
     point and an invariant matrix depends on the data, so that no differential privacy is claimed.
+
+    A column that `stay`, `epsilon` or `suppress` would leave as it is in more than 95 % of its values is refused. An own
+    matrix is taken as it is written, even one that changes nothing, and a published `notice` says so; `details` has the
+    `unchanged` share by column and the one that was expected.
 
     >>> import pyarrow as pa
     >>> import sfumato as sf
@@ -93,15 +99,17 @@ class Pram(Mask):
         faults = [f"matrix names column '{name}', which is not masked" for name in self.matrix or () if name not in records.names]
         if self.joint and any(not column.known.all() for column in records.columns):
             faults.append("joint columns must not have missing values; mask them one by one, or leave such records out")
-        for variable in () if faults else self._variables(records, people.schema):
+        variables = [] if faults else self._variables(records, people.schema)
+        for variable in variables:
             faults += variable.faults(self.stay is not None or self.epsilon is not None, self.invariant, self.suppress > 0)
         all_at_once(ParameterError, "Pram", faults)
+        all_at_once(Unsupported, "Pram", (fault for variable in variables for fault in self._nearly_as_it_is(variable)))
 
     def change(self, records: Records, draws: Draws, context: Context) -> Change:
         """Draw a category from the row of each."""
         values: dict[str, Any] = {}
         told: dict[str, Any] = {}
-        changed = {}
+        changed, unchanged, expected, notices = {}, {}, {}, []
         for position, variable in enumerate(self._variables(records, context.people.schema)):
             context.progress("post-randomising", position, len(records.columns))
             law = self.law(variable)
@@ -109,9 +117,16 @@ class Pram(Mask):
             values.update(variable.restored(drawn, law.outputs))
             told[variable.name] = law.told(variable.source)
             changed[variable.name] = int(np.count_nonzero(drawn != variable.codes))
+            known = int(np.count_nonzero(variable.codes >= 0))
+            unchanged[variable.name] = 1.0 - changed[variable.name] / known if known else 0.0
+            expected[variable.name] = law.kept(variable.codes)
+            notices += law.notices(variable.name, self.invariant)
         context.progress("post-randomising", len(records.columns), len(records.columns))
         total = math.fsum(law["epsilon"] for law in told.values())
-        return Change(values, published={"transitions": told, "epsilon": total}, details={"changed": changed})
+        published = {"transitions": told, "epsilon": total, **({"notice": "; ".join(notices)} if notices else {})}
+        return Change(
+            values, None, False, published, {"changed": changed, "unchanged": unchanged, "expected_unchanged": expected}
+        )
 
     def law(self, variable: Variable) -> Law:
         """The law by which the categories of a variable change."""
@@ -127,13 +142,33 @@ class Pram(Mask):
             stay = 1.0 if self.stay is None else self.stay
         if self.invariant:
             before = matrices.uniform(1.0 if stay is None else stay, count) if matrix is None else matrix
-            frequencies = np.bincount(variable.codes[variable.codes >= 0], minlength=count)
-            matrix, stay = matrices.invariant(before, frequencies / frequencies.sum()), None
+            frequencies = variable.frequencies()
+            if variable.source != "data":
+                frequencies = matrices.occurring(frequencies)
+            matrix, stay = matrices.invariant(before, frequencies / max(frequencies.sum(), 1.0)), None
         return Law(labels, outputs, stay, matrix, self.suppress)
+
+    def _nearly_as_it_is(self, variable: Variable) -> list[str]:
+        """Why a column without an own matrix would be published nearly as it is; an own matrix is what its owner wrote."""
+        if variable.rows is not None or not np.any(variable.codes >= 0):
+            return []
+        least = 1.0 - MOST_UNCHANGED
+        if self.invariant:  # rare categories are reached rarely, which keeps a column of nearly one category as it is
+            least = least_changed(changed_at_random(variable.frequencies()))
+        kept = self.law(variable).kept(variable.codes)
+        if kept <= 1.0 - least or math.isclose(kept, 1.0 - least):
+            return []
+        highest = math.floor(100 * matrices.epsilon_of(MOST_UNCHANGED, len(variable.labels))) / 100
+        return [
+            f"column '{variable.name}' is expected to keep {100 * kept:.1f} % of its values, so that it would be published "
+            f"nearly as it is; give stay = {MOST_UNCHANGED:g} or less, epsilon = {highest:g} or less, or suppress = "
+            f"{1 - MOST_UNCHANGED:.2g} or more; or leave it out of columns=(…)"
+        ]
 
     def keeps(self) -> tuple[Kept, ...]:
         """Frequencies, on average, where the matrix is invariant."""
-        return (Kept("frequencies", note="of each column, on average over draws"),) if self.invariant else ()
+        note = "of each column, on average over draws; declared categories that do not occur gain up to 1 % together"
+        return (Kept("frequencies", note=note),) if self.invariant else ()
 
     def _variables(self, records: Records, schema: Schema) -> list[Variable]:
         given = self.matrix or {}

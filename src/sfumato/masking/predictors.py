@@ -14,6 +14,7 @@ from sfumato.core.errors import MissingColumn, ParameterError, Unsupported, all_
 from sfumato.core.params import require
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
+from sfumato.masking.magnitude import magnitude
 
 Real = NDArray[np.float64]
 
@@ -44,13 +45,14 @@ def check_predictors(
 
 
 def regressors(columns: Sequence[NumberColumn | CategoryColumn], size: int) -> Real:
-    """One row per record, without the intercept; NaN where a number is missing. What has one value only is left out."""
+    """One row per record, without the intercept; NaN where a number is missing; numbers in units of their
+    magnitude. What has one value only is left out."""
     parts: list[Real] = []
     for column in columns:
         if isinstance(column, NumberColumn):
             known = column.values[column.known]
-            if known.size and np.ptp(known) > 0:
-                parts.append(column.values[:, None])
+            if known.size and known.max() > known.min():
+                parts.append((column.values / magnitude(column.values))[:, None])
         else:
             present = np.unique(column.codes)
             parts.append((column.codes[:, None] == present[None, 1:]).astype(np.float64))

@@ -66,9 +66,7 @@ class RankExchange(Mask):
         name, faults = type(self).__name__, []
         for column in records.columns:
             count = int(column.known.sum())
-            if count == 1:
-                faults.append(f"column '{column.name}' has a single value here and nothing to swap it with")
-            elif count and self.ranks(count) < 1:
+            if count and self.ranks(count) < 1:
                 faults.append(
                     f"p = {self.p:g} percent of the {count} values of column '{column.name}' is less than one rank, so nothing "
                     f"would be swapped; give at least p = {math.ceil(10000 / count) / 100:g}, or unit='ranks'"

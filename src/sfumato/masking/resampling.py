@@ -20,6 +20,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.magnitude import magnitude
 
 Real = NDArray[np.float64]
 
@@ -79,9 +80,10 @@ class Resampling(Mask):
         return Change(values, published=published)
 
     def keeps(self) -> tuple[Kept, ...]:
-        """Marginals on average; dependence only where records stay whole; the order of records with ranks."""
+        """Marginals on average; dependence only where records stay whole; the order of records with ranks and
+        without strata."""
         if self.how == "ranks":
-            return (Kept("mean"), Kept("order", exactly=True))
+            return (Kept("mean"),) if self.strata else (Kept("mean"), Kept("order", exactly=True))
         marginal = (Kept("mean"), Kept("variance"), Kept("frequencies"))
         return marginal if self.how == "independent" else (*marginal, Kept("covariance"), Kept("correlation"))
 
@@ -91,10 +93,12 @@ class Resampling(Mask):
         if not known.size:
             return cells
         pool = cells[known].astype(np.float64)
+        unit = magnitude(pool)
+        pool = pool / unit
         total: Real = np.zeros(known.size)
         for _ in range(self.samples):
             total += np.sort(pool[draws.below(np.full(known.size, known.size))])
-        averages = total / self.samples
+        averages = total / self.samples * unit
         cells[known[np.argsort(pool, kind="stable")]] = (
             averages if isinstance(column, NumberColumn) else np.rint(averages).astype(cells.dtype)
         )

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -52,6 +52,9 @@ class Rounding(Mask):
 
     base: float | Mapping[str, float]
     how: Literal["nearest", "random"] = "nearest"
+
+    #: The only value of a stratum is rounded like any other; multiples of the base are refused below.
+    refuses_constant_stratum: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require(self.how in ("nearest", "random"), 'Rounding: how must be "nearest" or "random"')

@@ -63,15 +63,10 @@ class Shuffling(Mask):
         require(len(set(self.predictors)) == len(self.predictors), "Shuffling: predictors must name each column once")
 
     def check(self, records: Records, people: Microdata) -> None:
-        """Predictors must be there and not be masked; a column with one value has nothing to be shuffled with."""
+        """Predictors must be there and not be masked."""
         gone = [f"predictor '{name}' is not in the data" for name in self.predictors if name not in people.column_names]
         all_at_once(MissingColumn, "Shuffling", gone)
         faults = [f"column '{name}' cannot be shuffled and predict at once" for name in self.predictors if name in records.names]
-        faults += [
-            f"column '{column.name}' has a single value here and nothing to change places with"
-            for column in records.columns
-            if np.count_nonzero(column.known) == 1
-        ]
         all_at_once(ParameterError, "Shuffling", faults)
 
     def change(self, records: Records, draws: Draws, context: Context) -> Change:

@@ -23,6 +23,7 @@ from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.data.values import text_of
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.magnitude import mean_of
 
 _FEWEST_FOR_MEAN = 3
 _EPOCH = datetime.date(1970, 1, 1)
@@ -34,12 +35,13 @@ class TopBottomCoding(Mask):
 
     One bound for all columns, or one for each: `top={"age": 85, "income": 200_000}`; a column without a bound on either
     side is refused. Bounds are values (a category of an ordered column, an ISO date for dates), or with `by="quantile"`
-    shares: `top=0.99` codes the highest hundredth. Quantiles come from the data, within each stratum where there are any;
-    they are the stricter choice where bounds are not public knowledge, but a bound then tells a little about the data.
+    shares: `top=0.99` codes the highest hundredth. Quantiles come from the data, within each stratum where there are any. Such
+    a bound is the outermost value that is shown anyway, so that it tells nothing about those that are coded; a column (or a
+    stratum of it) of which the quantiles code nothing at all is refused.
 
     `show="bound"` shows the bound itself; `show="mean"` (numbers only) the mean of all coded values on that side, which
     keeps the mean of the column exactly and needs at least three of them. Nothing is random: whoever knows the bounds knows
-    which records were coded. Where no value lies beyond the bounds, `details` and the release say so.
+    which records were coded. Where no value lies beyond bounds given as values, `details` and the release say so.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
@@ -53,6 +55,8 @@ class TopBottomCoding(Mask):
     by: Literal["value", "quantile"] = "value"
     show: Literal["bound", "mean"] = "bound"
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered"})
+    #: A value beyond the bounds is coded, be it the only one of its stratum or not.
+    refuses_constant_stratum: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require(self.top is not None or self.bottom is not None, "TopBottomCoding: give top, bottom or both")
@@ -87,6 +91,12 @@ class TopBottomCoding(Mask):
                 faults.append(f"the bottom of column '{column.name}' lies above its top")
                 continue
             below, above = _beyond(column, low, high)
+            if self.by == "quantile" and column.known.any() and not (below.any() or above.any()):
+                faults.append(
+                    f"the quantiles of column '{column.name}' code nothing (in a stratum, where there are strata), because too "
+                    'few values are known or too many share the extreme one; merge strata, or give bounds as values (by="value")'
+                )
+                continue
             few = [int(side.sum()) for side in (below, above) if 0 < int(side.sum()) < _FEWEST_FOR_MEAN]
             if self.show == "mean" and few:
                 faults.append(
@@ -106,16 +116,17 @@ class TopBottomCoding(Mask):
             shown = known.copy()
             for side, bound in ((below, low), (above, high)):
                 if side.any():
-                    shown[side] = known[side].mean() if self.show == "mean" else bound
+                    shown[side] = mean_of(known[side].astype(np.float64)) if self.show == "mean" else bound
             values[column.name] = shown
             coded[column.name] = {"bottom": int(below.sum()), "top": int(above.sum())}
         idle = [name for name, counts in coded.items() if not any(counts.values())]
         return Change(values, published={"nothing_coded": idle}, details={"coded": coded})
 
     def keeps(self) -> tuple[Kept, ...]:
-        """The order of values; with `show="mean"` the mean too."""
-        order = Kept("order", True, "coded values become equal")
-        return (Kept("mean", True), order) if self.show == "mean" else (order,)
+        """The order of values, unless bounds or means differ between strata; with `show="mean"` the mean too."""
+        same = not self.strata or (self.by == "value" and self.show == "bound")
+        order = (Kept("order", True, "coded values become equal"),) if same else ()
+        return (Kept("mean", True), *order) if self.show == "mean" else order
 
     def _bounds(self, column: NumberColumn | CategoryColumn) -> tuple[float, float]:
         """Bottom and top as numbers or codes; infinite where there is none."""
@@ -128,10 +139,9 @@ class TopBottomCoding(Mask):
         known = values[column.known]
         if not known.size:
             return -math.inf, math.inf
-        # between two records, so that a bound of numbers is nobody's value; categories have nothing in between
-        how: Literal["linear", "inverted_cdf"] = "linear" if isinstance(column, NumberColumn) else "inverted_cdf"
-        low = -math.inf if bottom is None else float(np.quantile(known, float(bottom), method=how))
-        high = math.inf if top is None else float(np.quantile(known, float(top), method=how))
+        # a value that is shown: anything between it and the first coded one would be a function of that one's secret
+        low = -math.inf if bottom is None else float(np.quantile(known, float(bottom), method="higher"))
+        high = math.inf if top is None else float(np.quantile(known, float(top), method="lower"))
         return low, high
 
 

@@ -20,6 +20,7 @@ from sfumato.kernels.channel import Channel
 from sfumato.kernels.draws import Draws
 from sfumato.kernels.transitions import cumulative, drawn_by_row, kept_or_other
 from sfumato.masking.transition_matrix import Rows, from_rows, uniform
+from sfumato.masking.unchanged import MOST_UNCHANGED
 
 Real = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -31,6 +32,8 @@ SUPPRESSED = "*"
 LISTED = 256
 #: An invariant or joint matrix has at most so many rows.
 LARGEST = 1000
+#: Whoever has an invariant matrix has the frequencies, so it is built from at least so many records.
+FEWEST = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +86,32 @@ class Law:
         if self.suppress == 1:
             return 0.0
         return abs(math.log(self.stay) - math.log(other)) if self.stay and other else math.inf
+
+    def stays(self) -> Real | float:
+        """The probability of each category, or of all of them alike, to come out as it is."""
+        kept = self.matrix.diagonal() if self.matrix is not None else 1.0 if self.stay is None else self.stay
+        return (1.0 - self.suppress) * kept
+
+    def kept(self, codes: Codes) -> float:
+        """The expected share of known values that come out as they are; 0 where none is known."""
+        stays = self.stays()
+        if isinstance(stays, float):
+            return stays
+        counts = np.bincount(codes[codes >= 0], minlength=len(self.inputs))
+        return float(counts @ stays) / max(int(counts.sum()), 1)
+
+    def notices(self, name: str, invariant: bool) -> list[str]:
+        """What a reader of the release has to know about it; from the matrix alone."""
+        stays, found = float(np.min(self.stays())), []
+        if stays == 1.0:
+            found.append(f"column '{name}' is published as it is: its matrix changes nothing")
+        elif stays > MOST_UNCHANGED:
+            found.append(
+                f"column '{name}' is published nearly as it is: every category stays with a probability above {MOST_UNCHANGED:g}"
+            )
+        if invariant:
+            found.append(f"the invariant matrix of column '{name}' tells the frequencies of its categories before masking")
+        return found
 
     def told(self, source: str) -> dict[str, Any]:
         """What is published: categories and matrix (or the probability to stay, for very many), ε, where categories come from."""
@@ -141,6 +170,10 @@ class Variable:
             unknown=sum(part.unknown for part in parts),
         )
 
+    def frequencies(self) -> Real:
+        """How many records have each category."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.labels)).astype(np.float64)
+
     def faults(self, default: bool, invariant: bool, suppress: bool) -> list[str]:
         """Why it cannot be masked. `default`: there is a law for columns without an own matrix."""
         named, count, joint = f"column '{self.name}'", len(self.labels), len(self.columns) > 1
@@ -157,6 +190,12 @@ class Variable:
             found.append(f"{named} has one category only, which cannot become another; declare its domain or leave it out")
         if invariant and np.unique(self.codes[self.codes >= 0]).size < 2:
             found.append(f"{named} has one category only here, which an invariant matrix keeps as it is; leave it out")
+        known = int(np.count_nonzero(self.codes >= 0))
+        if invariant and 0 < known < FEWEST:
+            found.append(
+                f"{named} has {known} known values (in a stratum, where there are strata), and an invariant matrix, which tells "
+                f"the frequencies, is built from {FEWEST} at least; leave out invariant, or use coarser strata"
+            )
         if (invariant or joint) and count > LARGEST:
             found.append(f"{named} has {count} categories, and such a matrix at most {LARGEST}; generalise first")
         if invariant and len(outputs) != count:

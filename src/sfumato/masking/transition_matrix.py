@@ -92,6 +92,21 @@ def staying(epsilon: float, count: int) -> float:
     return 1.0 / (1.0 + (count - 1) * math.exp(-epsilon))
 
 
+def epsilon_of(stay: float, count: int) -> float:
+    """The ε at which randomised response among so many categories stays with this probability."""
+    return math.log(stay * max(count - 1, 1) / (1.0 - stay))
+
+
+def occurring(frequencies: Real) -> Real:
+    """Frequencies in which categories that nobody has count as one record each, all of them as 1 % of the records at most.
+
+    An invariant matrix leads to no category of frequency 0, and its empty columns would list what does not occur.
+    """
+    absent = frequencies == 0
+    weight = min(1.0, float(frequencies.sum()) / (100 * max(int(absent.sum()), 1)))
+    return np.where(absent, weight, frequencies).astype(np.float64)
+
+
 def invariant(matrix: Real, frequencies: Real) -> Real:
     """P followed by the posterior of the input given P's output: the frequencies stay what they are on average."""
     joint = frequencies[:, None] * matrix

@@ -20,22 +20,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
-from sfumato.kernels.learned_distance import Links, Terms, differences, links, links_by_tree, terms_of
+from sfumato.core.randomness import StreamRandomness
+from sfumato.kernels.draws import Draws
+from sfumato.kernels.learned_distance import ABSOLUTE, RELATIVE, Links, Terms, differences, links, terms_of
+from sfumato.kernels.likely_records import nearest_own, own_rows
+from sfumato.kernels.linkage import Metric, PointTree
+from sfumato.kernels.linkage_tree import CATEGORY, SQUARED
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 Named: TypeAlias = Literal["weighted mean", "owa", "choquet", "bilinear"]
 
-#: Above this many coordinates a k-d tree visits nearly everything.
-_TREE_COORDINATES = 20
+#: Terms of pairs that are computed to count the links of a distance that no tree can search.
+_MOST_STEPS = 4e9
 #: Attributes up to which all monotone measures are within reach: 166 extreme points for four attributes, 7,579 for five.
 LARGEST_FULL = 4
 
 
 @dataclass(frozen=True, eq=False)
 class AlignedFiles:
-    """Two files of the same people: record i of the seeking file belongs to record i of the sought one.
+    """Two files of the same people: seeking record i is about person `mine[i]`, sought record j about `owner[j]`; by default
+    record i of one file belongs to record i of the other.
 
     Numbers are standardised; a category is a code that either agrees or does not.
     """
@@ -44,16 +50,36 @@ class AlignedFiles:
     sought: Real
     category: NDArray[np.bool_]
     names: tuple[str, ...]
+    mine: Int | None = None
+    owner: Int | None = None
 
     @property
     def size(self) -> int:
-        """How many people."""
+        """How many records seek."""
         return int(self.seeking.shape[0])
 
     @cached_property
     def partner(self) -> Int:
-        """The record each seeking one should find."""
+        """The record each seeking one should find, in files with one record per person."""
         return np.arange(self.size, dtype=np.int64)
+
+    @cached_property
+    def people(self) -> tuple[Int, Int]:
+        """Whom the seeking and the sought records are about."""
+        rows = np.arange(max(self.size, self.sought.shape[0]), dtype=np.int64)
+        mine = rows[: self.size] if self.mine is None else self.mine
+        return mine, rows[: self.sought.shape[0]] if self.owner is None else self.owner
+
+    def one_each(self, most: int) -> AlignedFiles:
+        """At most so many people, drawn by a fixed seed, with one record in each file."""
+        if self.mine is None and self.owner is None and self.size <= most:
+            return self
+        (first, seeking), (second, sought) = (np.unique(side, return_index=True) for side in self.people)
+        everybody = np.intersect1d(first, second, assume_unique=True)
+        if everybody.size > most:
+            everybody = everybody[np.sort(Draws(StreamRandomness("people to learn a distance from")).sample(everybody.size, most))]
+        ours, theirs = seeking[np.searchsorted(first, everybody)], sought[np.searchsorted(second, everybody)]
+        return AlignedFiles(self.seeking[ours], self.sought[theirs], self.category, self.names)
 
 
 class Aggregation(ABC):
@@ -69,6 +95,11 @@ class Aggregation(ABC):
     @abstractmethod
     def links(self, files: AlignedFiles, theta: Real, nearest: int) -> Links:
         """Whom each record finds under this distance, with the nearest wrong records."""
+
+    @abstractmethod
+    def shares(self, files: AlignedFiles, theta: Real) -> Real:
+        """For each seeking record the chance that the nearest sought one, at random among equally near ones, is of the same
+        person; for a sample of the seeking records where there are too many pairs to compare."""
 
     @abstractmethod
     def range(self, own: Real, other: Real) -> tuple[Real, Real]:
@@ -122,14 +153,45 @@ class Weighted(Aggregation):
         return np.ascontiguousarray(terms_of(gaps, self.terms)[:, self.chosen])
 
     def links(self, files: AlignedFiles, theta: Real, nearest: int) -> Links:
-        """By a tree where the distance is Euclidean and there are many records, otherwise by comparing all pairs."""
-        few = files.size < 2_000 or files.seeking.shape[1] > _TREE_COORDINATES
-        if self.euclidean and not few and not files.category.any():
-            stretch = np.sqrt(theta)
-            return links_by_tree(files.seeking * stretch, files.sought * stretch, files.partner, nearest)
+        """By comparing all pairs."""
+        weights = self._weights(theta)
+        return links(files.seeking, files.sought, files.category, files.partner, self.terms, weights, nearest)
+
+    def shares(self, files: AlignedFiles, theta: Real) -> Real:
+        """By a tree where the distance is a sum over attributes, otherwise by comparing all pairs."""
+        mine, owner = files.people
+        if self.euclidean:
+            used = theta > 0
+            kinds = np.where(files.category[used], CATEGORY, SQUARED).astype(np.int64)
+            stretch = np.where(files.category, 1.0, np.sqrt(theta))[used]
+            seeking, sought = files.seeking[:, used] * stretch, files.sought[:, used] * stretch
+            tree = PointTree(sought, Metric(kinds, theta[used], np.zeros(kinds.size)))
+            return nearest_own(tree, sought, seeking, owner, mine)[0]
+        few = max(int(_MOST_STEPS / max(files.sought.shape[0] * self.terms.size, 1)), 1)
+        rows = np.arange(files.size, dtype=np.int64)
+        if files.size > few:
+            rows = np.sort(Draws(StreamRandomness("records to count links of")).sample(files.size, few))
+        seeking, weights = files.seeking[rows], self._weights(theta)
+        own, partner = np.full(rows.size, np.inf), np.full(rows.size, -1, dtype=np.int64)
+        distances = []
+        for who, others in own_rows(owner, mine[rows]):
+            far = terms_of(differences(seeking[who], files.sought[others], files.category), self.terms) @ weights
+            distances.append((who, far))
+            closer = far < own[who]
+            own[who[closer]], partner[who[closer]] = far[closer], others[closer]
+        there, equal = np.flatnonzero(partner >= 0), np.zeros(rows.size)
+        for who, far in distances:
+            equal[who] += far <= own[who] * (1.0 + RELATIVE) + ABSOLUTE
+        found = links(seeking[there], files.sought, files.category, partner[there], self.terms, weights, 0)
+        shares = np.zeros(rows.size)
+        # the partner is one of the own records that tie
+        shares[there] = np.minimum(found.share * equal[there], 1.0)
+        return shares
+
+    def _weights(self, theta: Real) -> Real:
         weights = np.zeros(self.terms.size)
         weights[self.chosen] = theta
-        return links(files.seeking, files.sought, files.category, files.partner, self.terms, weights, nearest)
+        return weights
 
     def range(self, own: Real, other: Real) -> tuple[Real, Real]:
         """Extremes of a linear function on the simplex are at its corners."""
@@ -190,15 +252,22 @@ class Bilinear(Aggregation):
 
     def links(self, files: AlignedFiles, theta: Real, nearest: int) -> Links:
         """Euclidean in the coordinates turned and stretched by the root of Q."""
+        seeking, sought = self._turned(files, theta)
+        width = seeking.shape[1]
+        nothing = np.zeros(width, dtype=np.bool_)
+        return links(seeking, sought, nothing, files.partner, Terms.of(width), np.ones(width), nearest)
+
+    def shares(self, files: AlignedFiles, theta: Real) -> Real:
+        """By a tree of the same coordinates."""
+        seeking, sought = self._turned(files, theta)
+        mine, owner = files.people
+        return nearest_own(PointTree(sought, Metric.euclidean(sought.shape[1])), sought, seeking, owner, mine)[0]
+
+    def _turned(self, files: AlignedFiles, theta: Real) -> tuple[Real, Real]:
         values, vectors = np.linalg.eigh(self.matrix(theta))
         kept = values > 1e-12
         root = vectors[:, kept] * np.sqrt(values[kept])
-        seeking, sought = files.seeking @ root, files.sought @ root
-        if files.size < 2_000 or root.shape[1] > _TREE_COORDINATES:
-            plain = Terms.of(root.shape[1])
-            nothing = np.zeros(root.shape[1], dtype=np.bool_)
-            return links(seeking, sought, nothing, files.partner, plain, np.ones(root.shape[1]), nearest)
-        return links_by_tree(seeking, sought, files.partner, nearest)
+        return files.seeking @ root, files.sought @ root
 
     def range(self, own: Real, other: Real) -> tuple[Real, Real]:
         """The extreme eigenvalues of vvᵀ - uuᵀ, for the differences u to the partner and v to the other record."""

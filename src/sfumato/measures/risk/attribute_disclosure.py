@@ -39,7 +39,7 @@ class AttributeDisclosure(Measure):
     itself a disclosure where being listed is confidential.
 
     >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
-    >>> AttributeDisclosure("disease").score(people, people).better
+    >>> AttributeDisclosure("diagnosis").score(people, people).better
     'lower'
     """
 
@@ -65,10 +65,12 @@ class AttributeDisclosure(Measure):
             gain = (right - blind) / (1.0 - blind) if blind < 1.0 else 0.0
             parts = {"right": right, "prior": blind}
         else:
-            error = float(np.mean((truth.values[known] - learnt[known]) ** 2))
-            blind = float(np.mean((truth.values[known] - shown.values[shown.known].mean()) ** 2))
+            span = float(np.abs(truth.values[known]).max()) or 1.0  # no square overflows
+            value, mean = truth.values[known] / span, float((shown.values[shown.known] / span).mean())
+            error = float(np.mean((value - learnt[known] / span) ** 2))
+            blind = float(np.mean((value - mean) ** 2))
             gain = 1.0 - error / blind if blind > 0.0 else 0.0
-            parts = {"error": float(np.sqrt(error)), "prior error": float(np.sqrt(blind))}
+            parts = {"error": float(np.sqrt(error)) * span, "prior error": float(np.sqrt(blind)) * span}
         parts["presence"] = presence
         meaning = f"how much better '{self.target}' is predicted with the release than without it"
         return Score(self.key, min(max(gain, 0.0), 1.0), "lower", meaning, MappingProxyType(parts))

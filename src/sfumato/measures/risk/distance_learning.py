@@ -2,15 +2,14 @@
 
 The number of records that are nearer to somebody else is smoothed (a sigmoid of how much nearer) and lowered by Frank-Wolfe
 steps, sharper and sharper; then the number itself by steps towards and away from single terms. Each round evaluates the
-parameters on all records and takes in the nearest wrong records they show. Last, the records on the verge are given to the
-integer programme.
+parameters on all records of the sample and takes in the nearest wrong records they show. Last, the records on the verge are
+given to the integer programme. Work is counted in operations, not in time, so that every machine learns the same.
 Frank, Wolfe, "An algorithm for quadratic programming", Naval Research Logistics Quarterly 3, 1956.
 """
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +19,44 @@ from sfumato.measures.risk.aggregations import Aggregation, AlignedFiles
 from sfumato.measures.risk.linkage_programme import PairPool, solve_known, widest
 
 Real = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 _SHARPNESS = (1.0, 0.3, 0.1, 0.03)
 _STEPS = tuple(2.0**-power for power in range(10))
 _AWAY = (0.5, 0.2, 0.05, -0.05, -0.2, -0.5)
 _DESCENTS, _SWEEPS, _ROUNDS = 15, 3, 8
-#: Wrong records taken in per record and round, and records the parameters are learnt on (they are few, so these suffice).
-_NEAREST, _LEARNT_ON = 6, 4_000
-#: Records on the verge for the integer programme, how far it may move a parameter, and its time.
-_VERGE, _WITHIN, _SECONDS = 60, 0.1, 4.0
+#: Wrong records taken in per record and round, and people the parameters are learnt on (parameters are few, so these suffice).
+_NEAREST, LEARNT_ON = 6, 2_000
+#: Records on the verge for the integer programme, how far it may move a parameter, its nodes, and the time that nothing but a
+#: solver gone astray takes.
+_VERGE, _WITHIN, _NODES, _SAFETY = 60, 0.1, 200, 60.0
+#: Products and comparisons of a usual machine in a second.
+_PER_SECOND = 5e8
+
+
+@dataclass
+class Effort:
+    """How much work is left, in operations."""
+
+    left: float
+
+    @classmethod
+    def of_seconds(cls, seconds: float) -> Effort:
+        """What a usual machine does in about this time."""
+        return cls(seconds * _PER_SECOND)
+
+    def spend(self, operations: float) -> None:
+        """Count some work."""
+        self.left -= operations
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing is left."""
+        return self.left <= 0
 
 
 @dataclass
 class Search:
-    """The best parameters so far, by the expected share of right links over all records, and the pairs seen."""
+    """The best parameters so far, by the expected share of right links over the files, and the pairs seen."""
 
     files: AlignedFiles
     family: Aggregation
@@ -42,52 +64,49 @@ class Search:
     best: Real
     links: Links
     plain: Links
+    effort: Effort
     tried: int = 1
-    learnt_on: Flags = field(init=False)
-
-    def __post_init__(self) -> None:
-        step = max(-(-self.files.size // _LEARNT_ON), 1)
-        self.learnt_on = np.arange(self.files.size) % step == 0
 
     @classmethod
-    def begin(cls, files: AlignedFiles, family: Aggregation, margin: float) -> Search:
+    def begin(cls, files: AlignedFiles, family: Aggregation, margin: float, effort: Effort) -> Search:
         """From the plain distance and the other starts of the family."""
         plain = family.links(files, family.plain, _NEAREST)
-        search = cls(files, family, PairPool(files, family, margin), family.plain, plain, plain)
-        search.pool.add_nearest(plain, search.learnt_on, _NEAREST)
+        search = cls(files, family, PairPool(files, family, margin), family.plain, plain, plain, effort)
+        search.pool.add_nearest(plain, np.ones(files.size, dtype=np.bool_), _NEAREST)
         everybody = np.arange(files.size, dtype=np.int64)
         for theta in family.starts(family.features(files, everybody, everybody))[1:]:
             search.try_out(family.repaired(theta))
         return search
 
     def try_out(self, theta: Real) -> bool:
-        """Evaluate parameters on all records and remember what they show; True where they are the best so far."""
+        """Evaluate parameters on the files and remember what they show; True where they are the best so far."""
         links = self.family.links(self.files, theta, _NEAREST)
-        self.pool.add_nearest(links, self.learnt_on, _NEAREST)
+        self.pool.add_nearest(links, np.ones(self.files.size, dtype=np.bool_), _NEAREST)
+        self.effort.spend(self.files.size**2 * self.family.size)
         self.tried += 1
         if links.rate <= self.links.rate:
             return False
         self.best, self.links = theta, links
         return True
 
-    def improve(self, until: float) -> None:
+    def improve(self) -> None:
         """Rounds of descent, until two bring nothing; then the integer programme around the best parameters."""
         idle = 0
         for _ in range(_ROUNDS):
-            if idle == 2 or time.monotonic() > until:
+            if idle == 2 or self.effort.spent:
                 break
-            learner = _Learner(self.family, self.pool, self.plain)
+            learner = _Learner(self.family, self.pool, self.plain, self.effort)
             smooth = learner.descend(self.best)
-            counted = learner.sweep(smooth, until)
+            counted = learner.sweep(smooth)
             better = self.try_out(counted)
             better = self.try_out(smooth) or better
             idle = 0 if better else idle + 1
         for _ in range(3):
-            if time.monotonic() > until or not self._verge(until):
+            if self.effort.spent or not self._verge():
                 break
 
-    def _verge(self, until: float) -> bool:
-        learner = _Learner(self.family, self.pool, self.plain)
+    def _verge(self) -> bool:
+        learner = _Learner(self.family, self.pool, self.plain, self.effort)
         lead = learner.lead(self.best)
         chosen = np.zeros(self.files.size, dtype=np.bool_)
         for side in (lead >= 0, lead < 0):
@@ -96,7 +115,8 @@ class Search:
         part = self.pool.of(chosen & ~self.pool.hopeless)
         if not part.rows.size:
             return False
-        answer = solve_known(part, self.best, min(_SECONDS, until - time.monotonic()), within=_WITHIN)
+        answer = solve_known(part, self.best, _SAFETY, within=_WITHIN, nodes=_NODES)
+        self.effort.spend(_PER_SECOND)
         if answer is None or answer[0][np.unique(part.rows)].all():
             return False
         theta = widest(self.family, part.gaps[~answer[0][part.rows]])[1]
@@ -107,7 +127,8 @@ class Search:
 class _Learner:
     """The pairs of a pool in the order of their records, so that the least lead of each record is one reduction."""
 
-    def __init__(self, family: Aggregation, pool: PairPool, plain: Links) -> None:
+    def __init__(self, family: Aggregation, pool: PairPool, plain: Links, effort: Effort) -> None:
+        self.effort = effort
         order = np.argsort(pool.rows, kind="stable")
         self.family = family
         self.rows, self.gaps = pool.rows[order], np.ascontiguousarray(pool.gaps[order])
@@ -118,6 +139,7 @@ class _Learner:
 
     def lead(self, theta: Real) -> Real:
         """By how much the partner of each record is nearer than the nearest of the known others, in units of its distance."""
+        self.effort.spend(self.gaps.size)
         if not self.rows.size:
             return np.zeros(0)
         return np.asarray((np.minimum.reduceat(self.gaps @ theta, self.first) - self.margin) / self.scale)
@@ -129,6 +151,7 @@ class _Learner:
         counts = np.diff(np.append(self.first, self.rows.size))
         for sharpness in _SHARPNESS:
             for _ in range(_DESCENTS):
+                self.effort.spend(self.gaps.size + 30 * self.rows.size)
                 slack = self.gaps @ theta
                 least = np.minimum.reduceat(slack, self.first)
                 nearest = np.flatnonzero(slack == np.repeat(least, counts))
@@ -144,7 +167,7 @@ class _Learner:
                 theta = theta + _STEPS[place] * towards
         return self.family.repaired(theta)
 
-    def sweep(self, theta: Real, until: float) -> Real:
+    def sweep(self, theta: Real) -> Real:
         """Steps towards and away from extreme parameters that raise the number of linked records."""
         if not self.rows.size:
             return theta
@@ -153,7 +176,7 @@ class _Learner:
             before = count
             for corner in self.family.corners(theta):
                 for step in _AWAY:
-                    if time.monotonic() > until:
+                    if self.effort.spent:
                         return theta
                     other = self.family.repaired(theta + step * (corner - theta))
                     found = np.count_nonzero(self.lead(other) >= 0)

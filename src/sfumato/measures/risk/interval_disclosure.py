@@ -91,6 +91,7 @@ def _within_ranks(original: Real, masked: Real) -> Real:
 def _within_deviation(original: Real, masked: Real) -> Real:
     """Per record the number of widths whose interval, in deviations of the original, holds the original."""
     known = original[~np.isnan(original)]
-    reach = float(np.std(known)) / 100.0
-    gap = np.abs(original - masked)
+    span = float(np.abs(known).max()) or 1.0  # no square overflows
+    reach = float(np.std(known / span)) / 100.0
+    gap = np.abs(original / span - masked / span)
     return np.asarray(sum((gap <= width * reach).astype(np.float64) for width in WIDTHS))

@@ -26,6 +26,9 @@ Flags = NDArray[np.bool_]
 _TOLERANCE = 1e-9
 #: The least weight of a block variable in its row, relative to the row: keeps coefficients in a range a solver can handle.
 _LEAST_BLOCK = 1e-4
+#: Nodes of the search tree of one programme, programmes one after the other, and records whose reach is checked: bounds that are
+#: the same on every machine.
+_NODES, _PROGRAMMES, _CHECKED = 5_000, 200, 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +101,7 @@ class PairPool:
 
 
 def solve_exactly(files: AlignedFiles, family: Aggregation, starts: list[Real], margin: float, seconds: float) -> Found:
-    """The optimum of the integer programme, or the best parameters and bound within that time."""
+    """The optimum of the integer programme, or the best parameters and bound that the limits allow; the time is a safety net."""
     until = time.monotonic() + seconds
     pool = PairPool(files, family, margin)
     everybody = np.ones(files.size, dtype=np.bool_)
@@ -110,7 +113,9 @@ def solve_exactly(files: AlignedFiles, family: Aggregation, starts: list[Real], 
         if (count := int(links.linked(margin).sum())) > linked:
             best, linked = theta, count
     bound, cuts = files.size - int(pool.hopeless.sum()), np.zeros((0, family.size))
-    while linked < bound and (left := until - time.monotonic()) > 0:
+    for _ in range(_PROGRAMMES):
+        if linked >= bound or (left := until - time.monotonic()) <= 0:
+            break
         answer = solve_known(pool, best, left, cuts)
         if answer is None:
             break
@@ -130,14 +135,13 @@ def solve_exactly(files: AlignedFiles, family: Aggregation, starts: list[Real], 
     return Found(best, linked, max(bound, linked), seen)
 
 
-def reachable(pool: PairPool, records: Int, until: float) -> Flags:
-    """Which of these records some parameters may link, as far as the known pairs tell: one linear programme each."""
+def reachable(pool: PairPool, records: Int) -> Flags:
+    """Which of these records some parameters may link, as far as the known pairs tell: one linear programme each, for so many
+    records."""
     order = np.argsort(pool.rows, kind="stable")
     starts = np.searchsorted(pool.rows[order], np.arange(pool.files.size + 1))
     found = np.ones(records.size, dtype=np.bool_)
-    for position, record in enumerate(records.tolist()):
-        if time.monotonic() > until:
-            break
+    for position, record in enumerate(records[:_CHECKED].tolist()):
         gaps = pool.gaps[order[starts[record] : starts[record + 1]]]
         if pool.hopeless[record]:
             found[position] = False
@@ -165,7 +169,7 @@ def widest(family: Aggregation, gaps: Real, cuts: Real | None = None) -> tuple[f
 
 
 def solve_known(
-    pool: PairPool, best: Real, seconds: float, cuts: Real | None = None, within: float | None = None
+    pool: PairPool, best: Real, seconds: float, cuts: Real | None = None, within: float | None = None, nodes: int = _NODES
 ) -> tuple[Flags, int, Real] | None:
     """Solve over the known pairs, from the best parameters so far: who is blocked, the proved least number of blocked
     records, and the parameters. With `within`, each parameter stays so near to where it was."""
@@ -198,6 +202,7 @@ def solve_known(
     start[width:] = np.maximum(start[width:], forced)
     solver.setSolution(start.size, np.arange(start.size, dtype=np.int32), start)
     elsewhere = int(pool.hopeless.sum()) - int(forced.sum())  # hopeless without a pair that matters
+    solver.setOptionValue("mip_max_nodes", nodes)
     solver.setOptionValue("time_limit", max(seconds, 0.05))
     solver.run()
     info = solver.getInfo()

@@ -25,18 +25,21 @@ from sfumato.measures.risk.interval import wilson
 from sfumato.measures.risk.spaces import DISTANCES, Distance, space_of
 
 Real = NDArray[np.float64]
+Int = NDArray[np.int64]
 
 _TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
 class NearestRecord(Measure):
-    """Share of released rows that lie nearer to some original than `quantile` of the originals lie to their nearest other
-    original.
+    """Share of released rows that point at a person: copies of an original, or nearer to one than originals usually are to
+    each other.
 
-    Rows drawn anew from the same population reach `quantile` (the part "baseline"); copies reach 1, unless the originals
-    themselves have twins. Distances at the threshold count in the proportion that makes the baseline exact. Parts: the share
-    of exact copies, the threshold, the median distances of released rows and of originals, and the 95 % interval.
+    A copy counts as 1/(originals it equals), so an unmasked table reaches what linkage reaches. Another row counts when its
+    nearest original is nearer than `quantile` of the originals are to their nearest other one. The baseline is what the
+    originals reach when each is taken as a released row and compared with the others, so what new people from the same
+    population would reach. Parts: the baseline, the share of exact copies, the threshold, the median distances, and the 95 %
+    interval.
 
     >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
     >>> NearestRecord().score(people, people).parts["exact copies"]
@@ -60,48 +63,51 @@ class NearestRecord(Measure):
             raise InputError("the distance between originals needs at least two original records")
         space = space_of(left, right, self.distance)
         tree = PointTree(space.original, space.metric)
-        apart = np.sqrt if space.metric.root else np.asarray
-        among = apart(tree.closest(space.original[tree.order], 2)[0][:, 1])
-        found = apart(tree.closest(space.released)[0][:, 0])
-        close, threshold = too_close(found, among, self.quantile)
-        low, high = wilson(float(close.sum()), right.size)
+        among = _to_others(space.original, tree)
+        found = space.metric.distances(tree.closest(space.released)[0][:, 0])
+        threshold = float(np.quantile(among, self.quantile, method="inverted_cdf"))
+        twins, copied = _equal_originals(left, right)
+        credits = pointing(found, copied, threshold)
+        low, high = wilson(float(credits.sum()), right.size)
         parts = {
-            "baseline": self.quantile,
-            "exact copies": float(_copies(_as_numbers(left), _as_numbers(right)).mean()),
+            "baseline": float(pointing(among, twins - 1, threshold).mean()),
+            "exact copies": float(np.mean(copied > 0)),
             "interval low": low,
             "interval high": high,
             "median distance": float(np.median(found)),
             "median distance among originals": float(np.median(among)),
             "threshold": threshold,
         }
-        meaning = "share of released rows nearer to an original than originals usually are to each other"
-        return Score(self.key, float(close.mean()), "lower", meaning, MappingProxyType(parts))
+        meaning = "share of released rows that are copies of a person or nearer to one than people are to each other"
+        return Score(self.key, min(float(credits.mean()), 1.0), "lower", meaning, MappingProxyType(parts))
 
 
-def too_close(found: Real, among: Real, quantile: float) -> tuple[Real, float]:
-    """Per released row 1 where it is nearer than the quantile of distances among originals; at the quantile itself the share
-    that lets the originals reach the quantile exactly."""
-    threshold = float(np.quantile(among, quantile, method="inverted_cdf"))
-    slack = _TOLERANCE * threshold
-    below = float(np.mean(among < threshold - slack))
-    level = float(np.mean(np.abs(among - threshold) <= slack))
-    share = min(max((quantile - below) / level, 0.0), 1.0)
-    close = np.where(found < threshold - slack, 1.0, np.where(np.abs(found - threshold) <= slack, share, 0.0))
-    return close, threshold
+def pointing(distances: Real, equal: Int, threshold: float) -> Real:
+    """Per row how surely it points at a person: 1/(originals it equals) for a copy, else 1 below the threshold."""
+    return np.where(equal > 0, 1.0 / np.maximum(equal, 1), (distances < threshold * (1.0 - _TOLERANCE)).astype(np.float64))
+
+
+def _to_others(points: Real, tree: PointTree) -> Real:
+    """From each point the distance to the nearest other one (in the order of the rows)."""
+    sums, near = tree.closest(points[tree.order], 2)
+    others = np.where(near[:, 0] == tree.order, sums[:, 1], sums[:, 0])
+    distances = np.empty(others.size)
+    distances[tree.order] = tree.metric.distances(others)
+    return distances
+
+
+def _equal_originals(original: Records, released: Records) -> tuple[Int, Int]:
+    """How many originals each original and each released row equals, value for value (missing values equal each other)."""
+    both = np.vstack([_as_numbers(original), _as_numbers(released)])
+    rows = np.ascontiguousarray(both).view(np.dtype((np.void, both.dtype.itemsize * both.shape[1]))).ravel()
+    _, place = np.unique(rows, return_inverse=True)
+    counts = np.bincount(place[: original.size], minlength=int(place.max()) + 1)
+    return counts[place[: original.size]], counts[place[original.size :]]
 
 
 def _as_numbers(records: Records) -> Real:
-    """All columns as numbers, codes for categories; missing values equal each other."""
     columns = [
         column.values if isinstance(column, NumberColumn) else column.codes.astype(np.float64) for column in records.columns
     ]
     matrix: Real = np.nan_to_num(np.column_stack(columns), nan=-np.finfo(np.float64).max)
     return matrix + 0.0  # no negative zero
-
-
-def _copies(original: Real, released: Real) -> NDArray[np.bool_]:
-    """Which released rows occur among the originals, value for value."""
-    row = np.dtype((np.void, original.dtype.itemsize * original.shape[1]))
-    ours = np.ascontiguousarray(original).view(row).ravel()
-    theirs = np.ascontiguousarray(released).view(row).ravel()
-    return np.asarray(np.isin(theirs, np.unique(ours)), dtype=np.bool_)

@@ -25,13 +25,28 @@ Int = NDArray[np.int64]
 class Sides:
     """People with true values and the released table; `truth[i]` is the row of person i in it, -1 where there is none.
 
-    `names` maps columns of the release to columns of the people."""
+    `names` maps columns of the release to columns of the people. `owner[j]` says whose released row j is, where somebody may
+    have several, all of which are right answers. `agreeing` are columns that were published as they are: the own record has
+    the person's values in them."""
 
     people: pa.Table = field(repr=False)
     released: pa.Table = field(repr=False)
     schema: Schema = field(repr=False)
     truth: Int = field(repr=False)
     names: Mapping[str, str]
+    owner: Int | None = field(default=None, repr=False)
+    agreeing: tuple[str, ...] = ()
+
+    @property
+    def owners(self) -> Int:
+        """Whose each released row is; by default everybody has one."""
+        return self.owner if self.owner is not None else np.arange(self.released.num_rows, dtype=np.int64)
+
+    @property
+    def mine(self) -> Int:
+        """Which owner each person is, -1 where there is none."""
+        owners = self.owners
+        return np.where(self.truth >= 0, owners[np.maximum(self.truth, 0)], -1) if owners.size else self.truth
 
     def records(self, columns: Sequence[str]) -> tuple[Records, Records]:
         """Both sides over the same columns, with the same labels."""
@@ -58,11 +73,14 @@ class Sides:
             both = np.unique(both, return_inverse=True)[1].reshape(-1)
             ours, theirs = both[: ours.size], both[ours.size :]
         place = np.full(self.released.num_rows + 1, -1, dtype=np.int64)
+        owners, theirs_ahead = self.owners, np.append(theirs, -1)
+        first, second = np.argsort(ours, kind="stable"), np.argsort(theirs, kind="stable")
         for stratum in np.unique(theirs).tolist():
-            people, rows = np.flatnonzero(ours == stratum), np.flatnonzero(theirs == stratum)
+            people, rows = _run(first, ours, stratum), _run(second, theirs, stratum)
             place[rows] = np.arange(rows.size)
-            truth = np.where(np.isin(self.truth[people], rows), place[self.truth[people]], -1)
-            yield people, rows, replace(self, people=self.people.take(people), released=self.released.take(rows), truth=truth)
+            truth = np.where(theirs_ahead[self.truth[people]] == stratum, place[self.truth[people]], -1)
+            held, shown = self.people.take(people), self.released.take(rows)
+            yield people, rows, replace(self, people=held, released=shown, truth=truth, owner=owners[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +114,12 @@ def by_stratum(sides: Sides, strata: Sequence[str] | None, pick: Callable[[Sides
             if one.posterior is not None:
                 posterior[rows], told = one.posterior, True
     return Picked(credit, candidates, found, posterior if told else None)
+
+
+def _run(order: Int, codes: Int, wanted: int) -> Int:
+    """Where the codes are the wanted one, by their order."""
+    low = np.searchsorted(codes, wanted, side="left", sorter=order)
+    return order[low : np.searchsorted(codes, wanted, side="right", sorter=order)]
 
 
 def _texts(column: pa.ChunkedArray) -> pa.Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sfumato.core.errors import MissingColumn, Unsupported
 from sfumato.measures.risk.sides import Picked, Sides, by_stratum
 from sfumato.measures.risk.transparent_picks import pick_by_clusters, pick_by_noise, pick_by_transitions, pick_by_windows
 
@@ -37,7 +38,15 @@ def strata_told(told: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def picked_by_method(sides: Sides, told: Mapping[str, Any]) -> tuple[str, Picked] | None:
-    """The attack that fits what is told about one mask, with its name; None where no attack does."""
+    """The attack that fits what is told about one mask, with its name; None where no attack does, or none to the columns that
+    both sides have."""
+    try:
+        return _picked(sides, told)
+    except (MissingColumn, Unsupported):
+        return None
+
+
+def _picked(sides: Sides, told: Mapping[str, Any]) -> tuple[str, Picked] | None:
     strata = strata_told(told)
     if "window" in told:
         reach = {name: ranks for name, ranks in windows_told(told).items() if name in sides.names}

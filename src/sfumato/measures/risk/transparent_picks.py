@@ -8,8 +8,8 @@ Herranz, Torra, "Rethinking rank swapping to decrease disclosure risk", Data and
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import MissingColumn, Unsupported
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels import rank_windows
-from sfumato.kernels.likely_records import intersections, likeliest
+from sfumato.kernels.likely_records import intersections, likeliest, log_mass, nearest_own, own_rows
 from sfumato.kernels.linkage import Metric, PointTree
 from sfumato.kernels.linkage_tree import CATEGORY, SQUARED
 from sfumato.measures.risk.sides import Picked, Sides
@@ -25,25 +25,25 @@ from sfumato.measures.risk.sides import Picked, Sides
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-#: Records over which a posterior is normalised; those further away hardly weigh.
-_WEIGHED = 24
-#: What a record costs that the law of the noise cannot have made.
+#: What a record costs that the law of the noise cannot have made, or that differs where nothing was masked.
 _IMPOSSIBLE = 1e6
 #: Logarithms of densities further below the largest one than this are taken as if they were here.
 _DEEPEST = 700.0
 _MOST_CATEGORIES = 2_000
-#: Clusters beyond those asked for that are looked at because they may be as near.
-_TIED = 3
+#: In units of a column's range: a value further off is as far as one there.
+_FARTHEST = 1e12
+#: Clusters beyond those asked for that are looked at because they may be as near; with more than the most, a group says nothing.
+_TIED, _MOST_TIED = 3, 64
+_ENDS: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
 def pick_by_windows(sides: Sides, reach: Mapping[str, int]) -> Picked:
     """Rank swapping: records within `reach` ranks of the person's value, in every column."""
+    reach = dict(reach) | dict.fromkeys(sides.agreeing, 0)  # a value that was not masked has kept its rank
     narrowest_first = sorted(reach, key=reach.__getitem__)
     people, released = sides.records(narrowest_first)
     # in the order of the column that is walked most, neighbours in rank are neighbours in memory
     order = np.argsort(_numbers(released.columns[0]), kind="stable")
-    place = np.empty(order.size + 1, dtype=np.int64)
-    place[order], place[-1] = np.arange(order.size), -1
     ranks, intervals = [], []
     for ours, theirs in zip(people.columns, released.columns, strict=True):
         shown = _numbers(theirs)[order]
@@ -55,35 +55,58 @@ def pick_by_windows(sides: Sides, reach: Mapping[str, int]) -> Picked:
         np.array([rank[2] for rank in ranks], dtype=np.int64),
         _columns([low for low, _ in intervals]),
         _columns([high for _, high in intervals]),
-        place[sides.truth],
+        np.ascontiguousarray(sides.owners[order]),
+        sides.mine,
     )
-    inside = found > 0
-    return Picked(np.where(inside, 1.0 / np.maximum(count, 1), 0.0), count, inside)
+    return Picked(found / np.maximum(count, 1), count, found > 0)
 
 
 def pick_by_clusters(sides: Sides, groups: Sequence[Sequence[str]], nearest: int = 1) -> Picked:
-    """Microaggregation: members of the clusters nearest to the person, in every group of columns; where these have no member
-    in common, the nearest record."""
+    """Microaggregation: members of the clusters nearest to the person, in every group of columns of which a value is known;
+    where these have no member in common, the nearest record."""
     clusters, near = [], []
     for group in groups:
         held, shown, metric = _points(*sides.records(group))
         centres, of_record = np.unique(shown, axis=0, return_inverse=True)
         clusters.append(of_record.reshape(-1).astype(np.int64))
-        sums, positions = PointTree(centres, metric).closest(held, min(nearest + _TIED, centres.shape[0]))
-        wanted = min(nearest, sums.shape[1])
-        # equally near clusters are all near
-        equal = (sums <= sums[:, wanted - 1 : wanted] * (1 + 1e-9) + 1e-15) & (positions >= 0)
-        near.append(np.where(equal, positions, -1)[:, : max(int(equal.sum(axis=1).max(initial=1)), 1)])
-    count, found = intersections(_columns(clusters), near, sides.truth)
-    inside = found > 0
-    credit = np.where(inside, 1.0 / np.maximum(count, 1), 0.0)
+        near.append(_nearest_clusters(held, PointTree(centres, metric), nearest))
+    for held, shown in _agreeing(sides):
+        of_record, equal = _equal_values(held, shown)
+        clusters.append(of_record)
+        near.append(equal)
+    count, found = intersections(_columns(clusters), near, sides.owners, sides.mine)
+    credit = found / np.maximum(count, 1)
     lost = np.flatnonzero((count == 0) & (sides.truth >= 0))
     if lost.size:
         held, shown, metric = _points(*sides.records([name for group in groups for name in group]))
-        own = metric.sums(held[lost], shown[sides.truth[lost]])
-        closer, tied = PointTree(shown, metric).ranked(held[lost], own)
-        credit[lost] = np.where(closer, 0.0, 1.0 / np.maximum(tied, 1))
-    return Picked(credit, count, inside)
+        credit[lost] = nearest_own(PointTree(shown, metric), shown, held[lost], sides.owners, sides.mine[lost])[0]
+    return Picked(credit, count, found > 0)
+
+
+def _nearest_clusters(held: Real, tree: PointTree, nearest: int) -> Int:
+    """The nearest clusters of everybody, equally near ones with them; none where no value of the person is known."""
+    wanted = min(nearest, tree.size)
+    near = np.full((held.shape[0], min(nearest + _MOST_TIED, tree.size)), -1, dtype=np.int64)
+    asking, width = np.flatnonzero(~np.isnan(held).all(axis=1)), min(nearest + _TIED, near.shape[1])
+    while asking.size:
+        sums, positions = tree.closest(held[asking], width)
+        equal = sums <= sums[:, wanted - 1 : wanted] * (1 + 1e-9) + 1e-15
+        # where the last one is equally near too there may be more of them
+        settled = ~equal[:, -1] if width < tree.size else np.ones(asking.size, dtype=np.bool_)
+        near[asking[settled], :width] = np.where(equal, positions, -1)[settled]
+        if width == near.shape[1]:
+            break
+        asking, width = asking[~settled], min(width * 4, near.shape[1])
+    return near[:, : max(int((near >= 0).sum(axis=1).max(initial=1)), 1)]
+
+
+def _equal_values(held: Real, shown: Real) -> tuple[Int, Int]:
+    """Released values as clusters, and the clusters a person may be in: the own value, and what is missing."""
+    values, of_record = np.unique(np.where(np.isnan(shown), np.inf, shown), return_inverse=True)
+    place = np.minimum(np.searchsorted(values, held), values.size - 1)
+    own = np.where(values[place] == held, place, -1)
+    missing = np.where(np.isnan(held) | np.isfinite(values[-1]), -1, values.size - 1)
+    return of_record.reshape(-1).astype(np.int64), np.column_stack([own, missing]).astype(np.int64)
 
 
 def pick_by_noise(sides: Sides, columns: Sequence[str], told: Mapping[str, Any]) -> Picked:
@@ -93,24 +116,24 @@ def pick_by_noise(sides: Sides, columns: Sequence[str], told: Mapping[str, Any])
     if held.shape[1] != len(columns):
         raise Unsupported("the likelihood of noise is about numbers, and a masked column holds categories")
     if told["noise"] == "multiplicative":
-        return _pick_by_factors(sides.truth, held, shown, float(told["factor_variance"]))
+        return _pick_by_factors(sides, held, shown, float(told["factor_variance"]))
     ratio, scale = float(told["noise_variance_ratio"]), float(told.get("scaled_by", 1.0))
-    centre = np.nanmean(shown, axis=0)
-    shown = np.where(np.isnan(shown), 0.0, shown - centre)
-    held = np.where(np.isnan(held), 0.0, (held - centre) * scale)
-    covariance = np.atleast_2d(np.cov(shown, rowvar=False)) * ratio / (1.0 + ratio)
+    centre, unit = _centre_and_unit(shown)
+    shown = np.where(np.isnan(shown), 0.0, (shown - centre) / unit)
+    held = np.clip(np.where(np.isnan(held), 0.0, (held - centre) / unit * scale), -_FARTHEST, _FARTHEST)
+    covariance = _covariance(shown) * ratio / (1.0 + ratio)
     if told["noise"] == "independent":
         covariance = np.diag(np.diag(covariance))
     values, vectors = np.linalg.eigh(covariance)
-    whiten = vectors / np.sqrt(np.maximum(values, max(float(values[-1]), 1e-300) * 1e-9))
-    return _pick_nearest(sides.truth, held @ whiten, shown @ whiten, Metric.euclidean(len(columns)))
+    whiten = vectors / np.sqrt(np.maximum(values, max(float(values[-1]) * 1e-9, 1e-18)))
+    return _pick_nearest(sides, held @ whiten, shown @ whiten, Metric.euclidean(len(columns)))
 
 
 def pick_by_transitions(sides: Sides, transitions: Mapping[str, Mapping[str, Any]]) -> Picked:
     """PRAM: the record whose categories the matrices make most likely from the person's."""
     laws, ours, theirs = [], [], []
     for name, law in transitions.items():
-        columns = _columns_of(name, sides)
+        columns = columns_of(name, sides)
         if columns is None:
             continue
         people, released = sides.records(columns)
@@ -121,8 +144,35 @@ def pick_by_transitions(sides: Sides, transitions: Mapping[str, Mapping[str, Any
         theirs.append(np.array([outputs.get(text, -1) for text in shown], dtype=np.int64))
     if not laws:
         raise MissingColumn("PRAM: the people's table holds none of the columns that were masked")
-    credit, posterior, ties = likeliest(laws, _columns(ours), _columns(theirs), sides.truth)
+    known, released_codes, owners, mine = _columns(ours), _columns(theirs), sides.owners, sides.mine
+    credit, posterior, ties = np.zeros(mine.size), np.zeros(mine.size), np.zeros(mine.size, dtype=np.int64)
+    for who, rows, crowd in _who_agrees(sides):
+        parts = likeliest(laws, known[crowd], released_codes[rows], owners[rows], mine[crowd])
+        kept = np.searchsorted(crowd, who)
+        credit[who], posterior[who], ties[who] = (part[kept] for part in parts)
     return Picked(credit, ties, credit > 0, posterior)
+
+
+def _who_agrees(sides: Sides) -> Iterator[tuple[Int, Int, Int]]:
+    """People, the released rows that agree with them in every column that was not masked, and everybody who might have become
+    these rows. Whoever misses one of these values may be behind any row."""
+    people, rows = sides.truth.size, sides.released.num_rows
+    ours, theirs, unknown = np.zeros(people, dtype=np.int64), np.zeros(rows, dtype=np.int64), np.zeros(people, dtype=np.bool_)
+    for held, shown in _agreeing(sides):
+        unknown |= np.isnan(held)
+        both = np.concatenate([held, shown])
+        codes = np.unique(np.where(np.isnan(both), np.inf, both), return_inverse=True)[1].reshape(-1)
+        joint = np.concatenate([ours, theirs]) * (int(codes.max(initial=0)) + 1) + codes
+        joint = np.unique(joint, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        ours, theirs = joint[:people], joint[people:]
+    if unknown.any():
+        yield np.flatnonzero(unknown), np.arange(rows), np.arange(people)
+    ours = np.where(unknown, -1, ours)
+    first, second = np.argsort(ours, kind="stable"), np.argsort(theirs, kind="stable")
+    codes = np.intersect1d(ours, theirs)
+    edges = [np.searchsorted(side[order], codes, side=end) for side, order in ((ours, first), (theirs, second)) for end in _ENDS]
+    for low, high, begin, stop in zip(*edges, strict=True):
+        yield first[low:high], second[begin:stop], first[low:high]
 
 
 def transition_matrix(
@@ -144,68 +194,87 @@ def transition_matrix(
     return matrix, seen, seen
 
 
-def _pick_by_factors(truth: Int, held: Real, shown: Real, variance: float) -> Picked:
+def _pick_by_factors(sides: Sides, held: Real, shown: Real, variance: float) -> Picked:
     """Factors add up as logarithms, taken as normal with the variance that log-normal factors of this variance have."""
     spread, width = math.log1p(variance), held.shape[1]
     kinds = np.repeat(np.array([SQUARED, CATEGORY], dtype=np.int64), width)  # a factor changes neither a sign nor a zero
     metric = Metric(kinds, np.repeat([1.0, _IMPOSSIBLE], width), np.repeat([2.0, 0.0], width))
-    sides = []
+    both = []
     for values, shift in ((held, -spread / 2), (shown, 0.0)):
         logs = np.log(np.where(values == 0.0, 1.0, np.abs(values))) + np.where(values == 0.0, 0.0, shift)
-        sides.append(np.hstack([logs / math.sqrt(spread), np.sign(values)]))
-    return _pick_nearest(truth, sides[0], sides[1], metric)
+        both.append(np.hstack([logs / math.sqrt(spread), np.sign(values)]))
+    return _pick_nearest(sides, both[0], both[1], metric)
 
 
-def _pick_nearest(truth: Int, held: Real, shown: Real, metric: Metric) -> Picked:
+def _pick_nearest(sides: Sides, held: Real, shown: Real, metric: Metric) -> Picked:
     """The record with the largest posterior, when half the squared distance is the negative logarithm of the noise's density.
 
     A record that many people may have become says little about each of them: the posterior of a record is the density divided by
     its sum over the people of the register and, for those who are not in it, a normal law fitted to the release. The
     logarithm of that sum is one more coordinate, so that the largest posterior is a nearest point.
     """
+    equal = _agreeing(sides)
+    held, shown = _columns([held, *(one for one, _ in equal)]), _columns([shown, *(other for _, other in equal)])
+    many = len(equal)
+    metric = Metric(
+        np.append(metric.kinds, np.full(many, CATEGORY)),
+        np.append(metric.costs, np.full(many, _IMPOSSIBLE)),
+        np.append(metric.neutral, np.zeros(many)),
+    )
     commonness = _log_commonness(held, shown, metric)
     commonness = np.maximum(commonness, commonness.max() - _DEEPEST)
     lift = np.sqrt(2.0 * (commonness - commonness.min()))
     wider = Metric(np.append(metric.kinds, SQUARED), np.append(metric.costs, 1.0), np.append(metric.neutral, 0.0))
-    asked, points = np.column_stack([held, np.zeros(truth.size)]), np.column_stack([shown, lift])
-    tree = PointTree(points, wider)
-    there = np.flatnonzero(truth >= 0)
-    there = there[np.argsort(_place_in(tree)[truth[there]], kind="stable")]  # neighbours one after the other
-    own = wider.sums(asked[there], points[truth[there]])
-    closer, tied = tree.ranked(asked[there], own)
-    credit, posterior = np.zeros(truth.size), np.zeros(truth.size)
-    credit[there] = np.where(closer, 0.0, 1.0 / np.maximum(tied, 1))
-    sums, _ = tree.closest(asked[there], min(_WEIGHED, shown.shape[0]))
-    least = np.minimum(sums[:, 0], own)
-    mass = np.exp(-(sums - least[:, None]) / 2).sum(axis=1) + np.where(own > sums[:, -1], np.exp(-(own - least) / 2), 0.0)
-    posterior[there] = np.exp(-(own - least) / 2) / mass
-    candidates = np.ones(truth.size, dtype=np.int64)
-    candidates[there] = np.maximum(tied, 1)
-    return Picked(credit, candidates, credit > 0, posterior)
+    asked, points = _columns([held, np.zeros(held.shape[0])]), _columns([shown, lift])
+    owners, mine = sides.owners, sides.mine
+    credit, nearest = nearest_own(PointTree(points, wider), points, asked, owners, mine)
+    own = np.full(mine.size, -np.inf)
+    for who, rows in own_rows(owners, mine):
+        own[who] = np.logaddexp(own[who], -wider.sums(asked[who], points[rows]) / 2)
+    return Picked(credit, np.maximum(nearest, 1), credit > 0, np.exp(own - log_mass(asked, points, wider)))
 
 
 def _log_commonness(held: Real, shown: Real, metric: Metric) -> Real:
     """Per record the logarithm of how likely it is to come from anybody, up to a constant."""
     people, records = held.shape[0], shown.shape[0]
-    order = PointTree(shown, metric).order
-    sums, _ = PointTree(held, metric).closest(shown[order], min(_WEIGHED, people))
-    least = sums[:, 0]
-    known = np.empty(records)
-    known[order] = np.log(np.exp(-(sums - least[:, None]) / 2).sum(axis=1)) - least / 2
+    known = log_mass(shown, held, metric)
     if records <= people:
         return known
     numbers = metric.kinds == SQUARED
-    points = np.nan_to_num(shown[:, numbers] - np.nanmean(shown[:, numbers], axis=0))
-    values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(points, rowvar=False)))
+    points = shown[:, numbers]
+    points = np.nan_to_num(points - _centre_and_unit(points)[0])
+    values, vectors = np.linalg.eigh(_covariance(points))
     values = np.maximum(values, 1.0)  # a record spreads at least as far as its noise
     fitted = -(((points @ vectors) ** 2 / values).sum(axis=1) + np.log(values).sum()) / 2
+    # and it has values that agree or not as often as they occur in the release
+    _, of_record, often = np.unique(np.nan_to_num(shown[:, ~numbers]), axis=0, return_inverse=True, return_counts=True)
+    fitted = fitted + np.log(often / records)[of_record.reshape(-1)]
     return np.asarray(np.logaddexp(known, np.log(records - people) + fitted))
 
 
-def _place_in(tree: PointTree) -> Int:
-    place = np.empty(tree.size, dtype=np.int64)
-    place[tree.order] = np.arange(tree.size)
-    return place
+def _centre_and_unit(values: Real) -> tuple[Real, Real]:
+    """Per column the mean of what is known, and the range as a unit in which no square overflows."""
+    centres, units = np.zeros(values.shape[1]), np.ones(values.shape[1])
+    for place in range(values.shape[1]):
+        known = values[:, place][~np.isnan(values[:, place])]
+        if known.size:
+            centres[place] = known.mean()
+            units[place] = float(known.max() - known.min()) or 1.0
+    return centres, units
+
+
+def _covariance(values: Real) -> Real:
+    """The covariance; of a single record nothing, so that only equal values are likely."""
+    width = values.shape[1]
+    if values.shape[0] < 2:
+        return np.zeros((width, width))
+    return np.asarray(np.cov(values, rowvar=False)).reshape(width, width)
+
+
+def _agreeing(sides: Sides) -> list[tuple[Real, Real]]:
+    """Both sides of the columns in which the own record agrees with the person, as numbers."""
+    people, released = sides.records(sides.agreeing)
+    return [(_numbers(ours), _numbers(theirs)) for ours, theirs in zip(people.columns, released.columns, strict=True)]
 
 
 def _points(people: Records, released: Records) -> tuple[Real, Real, Metric]:
@@ -214,9 +283,11 @@ def _points(people: Records, released: Records) -> tuple[Real, Real, Metric]:
     for ours, theirs in zip(people.columns, released.columns, strict=True):
         held, shown = _numbers(ours), _numbers(theirs)
         category = ours.kind == "category"
-        spread = 1.0 if category else float(np.nanstd(shown)) or 1.0
-        left.append(held / spread)
-        right.append(np.where(np.isnan(shown), -1.0 if category else np.nanmean(shown) if shown.size else 0.0, shown) / spread)
+        centre, unit = (0.0, 1.0) if category else (float(part[0]) for part in _centre_and_unit(shown[:, None]))
+        scaled = np.where(np.isnan(shown), -1.0 if category else 0.0, (shown - centre) / unit)
+        spread = 1.0 if category else float(scaled.std()) or 1.0
+        left.append(held if category else np.clip((held - centre) / unit / spread, -_FARTHEST, _FARTHEST))
+        right.append(scaled / spread)
         kinds.append(CATEGORY if category else SQUARED)
     width = len(kinds)
     return _columns(left), _columns(right), Metric(np.array(kinds, dtype=np.int64), np.ones(width), np.ones(width))
@@ -232,7 +303,7 @@ def _columns(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.ascontiguousarray(np.column_stack(parts))
 
 
-def _columns_of(name: str, sides: Sides) -> tuple[str, ...] | None:
+def columns_of(name: str, sides: Sides) -> tuple[str, ...] | None:
     """The columns behind a published law: one, or several that changed together."""
     columns = (name,) if name in sides.released.column_names else tuple(name.split(" × "))
     return columns if all(column in sides.names for column in columns) else None

@@ -1,6 +1,6 @@
 """Uniqueness: the share of people who are alone with a combination of attributes.
 
-Sweeney, "Uniqueness of simple demographics in the U.S. population", Carnegie Mellon University LIDAP-WP4, 2000.
+Sweeney, "Simple demographics often identify people uniquely", Carnegie Mellon University, working paper, 2000.
 """
 
 from __future__ import annotations

@@ -27,8 +27,9 @@ class Discernibility(Measure):
 
     def score(self, original: Any, released: ReleasedTable) -> Score:
         """Sum of squared class sizes, plus suppressed records times all records."""
+        records = records_of(released)
         squares = sum(int(size) ** 2 for size in _classes(released).sizes.tolist())
-        value = squares + released.suppressed * records_of(released)
+        value = squares + released.suppressed * records
         return Score(
             self.key,
             float(value),

@@ -70,7 +70,7 @@ class Classification(Measure):
         require(self.columns is None or self.target not in self.columns, "Classification: the target is no feature")
 
     def score(self, original: Any, released: Any) -> Score:
-        """Mean accuracy lost; accuracy and area of every learner on both sides, with the deviation over the splits, as parts."""
+        """Mean accuracy lost; accuracy and area of every learner on both sides, and their deviation over several splits, as parts."""
         draws = Draws(default(self.seed))
         task = self._task(original, released, draws)
         found: dict[str, list[float]] = {}
@@ -84,10 +84,13 @@ class Classification(Measure):
                     scored = _examine(name, records, labels, task.original.take(test), task.labels[test], seed)
                     for what, rate in zip(("accuracy", "AUC"), scored, strict=True):
                         found.setdefault(f"{what} {name} {side}", []).append(rate)
+        if not found:
+            raise Unsupported("classification: no split leaves masked records to train on; use fewer folds")
         parts: dict[str, float] = {}
         for what, rates in found.items():
             parts[what] = float(np.mean(rates))
-            parts[f"{what} spread"] = float(np.std(rates, ddof=1))
+            if len(rates) > 1:  # one split does not say how much the rate varies
+                parts[f"{what} spread"] = float(np.std(rates, ddof=1))
         parts["accuracy majority"] = float(np.bincount(task.labels).max() / task.labels.size)
         lost = [parts[f"accuracy {name} original"] - parts[f"accuracy {name} masked"] for name in self.learners]
         meaning = f"accuracy lost when predicting '{self.target}' with models trained on masked records"

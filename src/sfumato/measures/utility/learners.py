@@ -27,7 +27,7 @@ def learn(
 ) -> tuple[Int, Real]:
     """Predicted classes of the test records, and for each class a number that ranks them."""
     if name == "bayes":
-        return _naive_bayes(records, labels, tests)
+        return _naive_bayes(records, points, labels, tests, test_points)
     model: Any
     if name == "tree":
         from sklearn.tree import DecisionTreeClassifier
@@ -50,21 +50,22 @@ def learn(
     return np.asarray(model.predict(test_points), dtype=np.int64), ranks
 
 
-def _naive_bayes(records: Records, labels: Int, tests: Records) -> tuple[Int, Real]:
+def _naive_bayes(records: Records, points: Real, labels: Int, tests: Records, test_points: Real) -> tuple[Int, Real]:
     """Columns are taken as independent within a class; a missing value says nothing."""
     classes, member = np.unique(labels, return_inverse=True)
     counts = np.bincount(member).astype(np.float64)
     evidence = np.tile(np.log(counts / counts.sum()), (tests.size, 1))
-    for column, test in zip(records.numbers, tests.numbers, strict=True):
-        known = column.known
-        overall = float(np.var(column.values[known])) if known.any() else 0.0
+    # The numbers are the first features: standardised, so that no square of one overflows.
+    for place, (column, test) in enumerate(zip(records.numbers, tests.numbers, strict=True)):
+        known, standardised = column.known, points[:, place]
+        overall = float(np.var(standardised[known])) if known.any() else 0.0
         if overall == 0:
             continue
         for c in range(classes.size):
-            values = column.values[known & (member == c)]
+            values = standardised[known & (member == c)]
             if values.size:
                 variance = float(np.var(values)) + 1e-9 * overall
-                density = -0.5 * ((test.values - values.mean()) ** 2 / variance + np.log(2 * np.pi * variance))
+                density = -0.5 * ((test_points[:, place] - values.mean()) ** 2 / variance + np.log(2 * np.pi * variance))
                 evidence[:, c] += np.where(test.known, density, 0.0)
     for named, asked in zip(records.categories, tests.categories, strict=True):
         table = np.ones((len(named.labels), classes.size))

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import aligned
 from sfumato.data.records import Records
 from sfumato.measures.utility.compared_records import compared
 from sfumato.measures.utility.probabilistic_loss import PairMoments
+from sfumato.measures.utility.units import in_own_units
 
 Real = NDArray[np.float64]
 
@@ -51,6 +51,7 @@ class MomentsLoss(Measure):
         left, right, masked = compared(original, released, self.columns)
         if not left.numbers:
             raise Unsupported("moments compares numbers and there is no column of numbers; use hellinger or information_loss")
+        left, right = in_own_units(left, right)
         centres, scales = _units(left.matrix())
         before, after = _moments(left, centres, scales), _moments(right, centres, scales)
         parts: dict[str, float] = {}
@@ -62,8 +63,7 @@ class MomentsLoss(Measure):
                 parts[family] = families[-1]
                 parts[f"{family} squared"] = float(np.mean(moved**2))
         if masked.rows is not None:
-            source, shown = aligned(original, masked, left.names)
-            parts["values"] = standardised_distance(source.matrix(), shown.matrix(), scales)
+            parts["values"] = standardised_distance(left.take(masked.rows).matrix(), right.matrix(), scales)
         if self.eigenvalues and before["correlations"].size:
             spectra = [_spectrum(moments["correlations"], len(left.numbers)) for moments in (before, after)]
             parts["eigenvalues"] = float(np.mean(np.abs(spectra[1] - spectra[0])))

@@ -21,6 +21,7 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.view import Measure, Score
 from sfumato.data.records import Records
 from sfumato.measures.utility.compared_records import compared
+from sfumato.measures.utility.units import in_units, unit_of
 
 Real = NDArray[np.float64]
 
@@ -31,6 +32,8 @@ QUANTILES: Real = np.arange(1, 20) / 20.0
 _ROUNDING = 1e-12
 #: Values this close, in deviations of the original, do not vary.
 _CONSTANT = 1e-20
+#: Whatever moved by this many deviations is lost whatever it moved by; fourth powers stay finite.
+_FARTHEST = 1e60
 #: The normal kernel is below 1e-17 beyond this many widths.
 _REACH = 9.0
 
@@ -244,12 +247,14 @@ def _loss(now: float, was: float, variance: float) -> float:
 def _standardised(values: Real, shown: Real) -> tuple[Real, Real]:
     """Both sides in units of the original column. The loss does not depend on the units, and sums of fourth powers stay small.
     Moving by a value of the column first makes constants exactly 0."""
+    unit = unit_of(values)
+    values, shown = in_units(values, unit), np.clip(in_units(shown, unit), -_FARTHEST, _FARTHEST)
     first = values[np.argmax(~np.isnan(values))]
     moved, moved_shown = values - first, shown - first
     largest = float(np.nanmax(np.abs(moved)) or np.nanmax(np.abs(moved_shown), initial=0.0)) or 1.0
     moved, moved_shown = moved / largest, moved_shown / largest
     centre, scale = float(np.nanmean(moved)), float(np.nanstd(moved)) or 1.0
-    return (moved - centre) / scale, (moved_shown - centre) / scale
+    return (moved - centre) / scale, np.clip((moved_shown - centre) / scale, -_FARTHEST, _FARTHEST)
 
 
 def _known(values: Real) -> Real:

@@ -19,6 +19,7 @@ from sfumato.core.params import require
 from sfumato.core.view import Measure, Score
 from sfumato.data.records import NumberColumn, Records
 from sfumato.measures.utility.compared_records import compared
+from sfumato.measures.utility.units import in_own_units
 
 Real = NDArray[np.float64]
 
@@ -56,7 +57,7 @@ class RegressionLoss(Measure):
         left, right, _ = compared(original, released, self.predictors, also=(self.target,))
         if not isinstance(left.columns[-1], NumberColumn) or len(left.columns) < 2:
             raise Unsupported(f"regression needs a target of numbers, which '{self.target}' must be, and a predictor besides it")
-        names, (before, after) = _fits(left, right)
+        names, (before, after) = _fits(*in_own_units(left, right))  # intervals overlap as much in any unit
         if before is None or not before.determined.all():
             raise Unsupported(
                 "the original does not determine the coefficients: too few complete records, a constant predictor, or predictors "

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.errors import ParameterError, Unsupported
+from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
@@ -86,13 +86,24 @@ def quasi_of(released: ReleasedTable) -> tuple[str, ...]:
     return names
 
 
+def require_release(released: Any) -> None:
+    """Measures of generalisation and suppression need what only a release knows; a masked table is none."""
+    if not isinstance(released, ReleasedTable):
+        raise InputError(
+            "this measure is about generalised and suppressed records and reads the released table of a recoding method; for a "
+            "masked table use a measure of masked data, such as information_loss, moments or hellinger"
+        )
+
+
 def records_of(released: ReleasedTable) -> int:
     """How many records the original had."""
+    require_release(released)
     return max(released.records, int(released.table.num_rows))
 
 
 def shown_columns(original: Any, released: ReleasedTable) -> tuple[ShownColumn, ...]:
     """Every quasi-identifier of the release with the meaning of each text it shows."""
+    require_release(released)
     names = quasi_of(released)
     trees = {name: released.hierarchies.get(name) or _tree(original, released, name) for name in names}
     known = replace(released, hierarchies=trees).shown
