@@ -156,7 +156,7 @@ def test_what_cannot_be_attacked_is_said() -> None:
         Scoreboard().run(View(THREE, None), KnownItems([0], [0]))
     for answer in ("match", "distribution"):
         with pytest.raises(InputError, match="does not have"):
-            Scoreboard(answer=answer).run(View(THREE, None), KnownItems([0], [0], truth=[3]))  # type: ignore[arg-type]
+            Scoreboard(answer=answer).run(View(THREE, None), KnownItems([0], [0], truth=[3]))
     with pytest.raises(InputError, match="no target"):
         Scoreboard().scores(THREE, KNOWN, 5)
     faults = (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.data.masked import Masked
-from sfumato.measures.risk import LearnedLinkage
+from sfumato.measures.risk import LearnedLinkage, aggregations, learned_linkage
 from sfumato.measures.risk.aggregations import AlignedFiles, Bilinear, Named, aggregation, antichains
 from sfumato.measures.risk.distance_learning import Effort, Search
 from sfumato.measures.risk.linkage_programme import PairPool, reachable, solve_exactly
@@ -229,3 +229,77 @@ def test_what_cannot_be_learnt_is_refused() -> None:
     empty = sf.read(pa.table({"age": pa.array([], pa.int64())}), schema=sf.Schema.of(quasi=["age"]))
     with pytest.raises(InputError, match="no records"):
         LearnedLinkage().score(empty, empty)
+
+
+def masked_of(table: dict[str, Any], rows: Any, people: Any) -> Masked:
+    return Masked(pa.table(table), people.schema, tuple(table), np.asarray(rows))
+
+
+@pytest.mark.parametrize("direction", ["masked to original", "original to masked"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_row_of_a_person_is_a_right_answer(family: Named, direction: Any) -> None:
+    random = np.random.default_rng(3)
+    values = random.normal(size=(40, 2))
+    people = sf.read(pa.table({"a": values[:, 0], "b": values[:, 1]}), schema=sf.Schema.of(quasi=["a", "b"]))
+    rows = np.append(np.repeat(np.arange(20), 2), 0)
+    twice = masked_of({"a": values[rows, 0], "b": values[rows, 1]}, rows, people)
+    score = LearnedLinkage(family, direction=direction, seconds=1, exact_up_to=0).score(people, twice)
+    assert score.value == score.parts["plain"] == 1.0
+    assert score.parts["learnt on"] == 20
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_counting_links_equals_comparing_all_pairs(family: Named) -> None:
+    random = np.random.default_rng(5)
+    mine, owner = random.integers(0, 12, 30), np.append(np.arange(12), random.integers(0, 12, 13))
+    pair = AlignedFiles(
+        random.integers(0, 4, (30, 3)).astype(float),
+        random.integers(0, 4, (25, 3)).astype(float),
+        np.array([False, False, family != "bilinear"]),
+        ("a", "b", "c"),
+        mine,
+        owner,
+    )
+    chosen = aggregation(family, pair, "2-additive")
+    theta = chosen.repaired(np.arange(1.0, chosen.size + 1))
+    shares = chosen.shares(pair, theta)
+    for i in range(30):
+        far = chosen.features(pair, np.full(25, i), np.arange(25)) @ theta
+        nearest = np.flatnonzero(far <= far.min() * (1 + 1e-9) + 1e-12)
+        assert shares[i] == pytest.approx(np.mean(owner[nearest] == mine[i]))
+    # so many records that only some of those who seek are counted
+    assert aggregations.sampled_rows(10**6, 10**6, chosen.steps).size < 10**4
+
+
+def test_many_records_are_learnt_from_a_fixed_sample_and_the_clock_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learned_linkage, "LEARNT_ON", 60)
+    pair = files(300, [2.0, 0.01, 2.0], 1)
+    first = LearnedLinkage(seconds=0.5, exact_up_to=0).learn(pair)
+    hours = iter(np.arange(0.0, 1e9, 1e4).tolist())
+    monkeypatch.setattr("time.monotonic", lambda: next(hours))
+    assert LearnedLinkage(seconds=0.5, exact_up_to=0).learn(pair) == first
+    value, parts = first
+    assert parts["learnt on"] == 60 < 300 * value
+    assert value > parts["plain"]
+
+
+def test_work_is_bounded_by_operations() -> None:
+    pair = files(60, [0.5, 0.5, 0.5], 1)
+    chosen = aggregation("choquet", pair, "2-additive")
+    little = Search.begin(pair, chosen, MARGIN, Effort(1.0))
+    little.improve()
+    more = Search.begin(pair, chosen, MARGIN, Effort(5e7))
+    more.improve()
+    assert little.tried < more.tried
+    assert more.effort.left > -5e8 - 60**2 * chosen.steps * 4
+
+
+def test_values_of_any_size_are_standardised() -> None:
+    random = np.random.default_rng(1)
+    values = random.normal(size=30)
+    people = sf.read(pa.table({"a": values * 1e200, "b": values[::-1].copy()}), schema=sf.Schema.of(quasi=["a", "b"]))
+    same = LearnedLinkage(seconds=0.5, exact_up_to=0).score(people, people)
+    assert same.value == 1.0
+    far = pa.table({"a": values * 1e200, "b": np.full(30, 1e300)})
+    score = LearnedLinkage(seconds=0.5, exact_up_to=0).score(people, far)
+    assert score.value == 1.0 >= score.parts["plain"]

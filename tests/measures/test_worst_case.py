@@ -13,7 +13,13 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError
 from sfumato.data.masked import Masked
-from sfumato.measures.risk import DistanceLinkage, LearnedLinkage, WorstCase
+from sfumato.measures.risk import (
+    AssignmentLinkage,
+    DistanceLinkage,
+    LearnedLinkage,
+    ProbabilisticLinkage,
+    WorstCase,
+)
 
 
 def numbers(count: int = 300, seed: int = 1) -> Any:
@@ -79,3 +85,46 @@ def test_learnt_weights_find_more_of_the_census(data_dir: Path) -> None:
     score = LearnedLinkage(columns=names, seconds=20).score(people, masked)
     assert score.value > score.parts["plain"] > 1 / len(people)
     assert score.parts["bound"] < 1.0
+
+
+def test_no_other_linkage_finds_more() -> None:
+    random = np.random.default_rng(0)
+    values = random.integers(0, 50, (200, 4)).astype(float)
+    changed = np.where(random.random(values.shape) < 0.4, random.integers(0, 50, values.shape), values)
+    people = sf.read(pa.table({name: values[:, place] for place, name in enumerate("abcd")}))
+    masked = pa.table({name: changed[:, place] for place, name in enumerate("abcd")})
+    worst = WorstCase(seconds=0.2).score(people, masked)
+    probabilistic = ProbabilisticLinkage().score(people, masked).value
+    assert worst.value >= probabilistic == worst.parts["probabilistic"] > 1.5 * worst.parts["distance"]
+    assert worst.parts["one-to-one"] == AssignmentLinkage().score(people, masked).value
+
+
+@pytest.mark.parametrize("columns", [("a", "b"), ("sex",), None])
+def test_columns_that_were_not_masked_leave_the_method_out(columns: Any) -> None:
+    people = numbers(60)
+    masked = sf.Pram(stay=0.7, columns=("sex",)).apply(people, seed=1).result
+    score = WorstCase(columns=columns, learned=()).score(people, masked)
+    assert ("transition posterior" in score.parts) == (columns != ("a", "b"))
+
+
+def test_the_method_is_used_together_with_what_was_not_masked() -> None:
+    people = numbers(200)
+    masked = sf.RankSwapping(p=20, columns=("a",)).apply(people, seed=1).result
+    score = WorstCase(learned=()).score(people, masked)
+    assert score.parts["rank window"] == 1.0  # b and c are published as they are
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [sf.RankSwapping(p=10), sf.AdditiveNoise(0.05), sf.MultiplicativeNoise(1), sf.OptimalUnivariate(2)],
+    ids=lambda mask: type(mask).__name__,
+)
+def test_every_row_of_a_person_counts_for_the_method(mask: Any) -> None:
+    people = numbers(80)
+    once = mask.apply(people, seed=1).result
+    rows = np.repeat(once.rows, 2)
+    twice = Masked(once.table.take(pa.array(np.repeat(np.arange(80), 2))), people.schema, once.columns, rows, once.transparency)
+    before = WorstCase(learned=(), columns=("a", "b", "c")).score(people, once).parts
+    after = WorstCase(learned=(), columns=("a", "b", "c")).score(people, twice).parts
+    way = next(part for part in ("rank window", "noise likelihood", "cluster intersection") if part in before)
+    assert after[way] >= 0.9 * before[way] > 0.3

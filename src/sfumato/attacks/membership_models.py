@@ -160,7 +160,7 @@ def _confidences(model: Any, people: Labelled) -> Real:
     if not callable(getattr(model, "predict_proba", None)):
         raise InputError("membership in models attacks a model with predict_proba; this view's result has none")
     given = _of_model(lambda: model.predict_proba(people.features), "the model gives no confidences in these records")
-    confidence = _of_model(lambda: np.asarray(given, dtype=np.float64), "the model's confidences are no numbers")
+    confidence: Real = _of_model(lambda: np.asarray(given, dtype=np.float64), "the model's confidences are no numbers")
     if confidence.shape[:1] != people.labels.shape or confidence.ndim != 2 or not np.isfinite(confidence).all():
         raise InputError("the model's predict_proba must give a row of finite confidences for each record")
     return confidence

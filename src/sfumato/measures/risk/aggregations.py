@@ -87,6 +87,8 @@ class Aggregation(ABC):
 
     size: int
     plain: Real
+    #: Operations that comparing two records takes.
+    steps: int
 
     @abstractmethod
     def features(self, files: AlignedFiles, rows: Int, others: Int) -> Real:
@@ -141,6 +143,7 @@ class Weighted(Aggregation):
         self.terms, self.chosen, self.size, self._words = terms, chosen, int(chosen.size), words
         self.plain = np.zeros(self.size)
         self.plain[:attributes] = 1.0 / attributes
+        self.steps = 2 * attributes**2 if terms.ordered else terms.size  # sorting takes many more
 
     @property
     def euclidean(self) -> bool:
@@ -167,10 +170,7 @@ class Weighted(Aggregation):
             seeking, sought = files.seeking[:, used] * stretch, files.sought[:, used] * stretch
             tree = PointTree(sought, Metric(kinds, theta[used], np.zeros(kinds.size)))
             return nearest_own(tree, sought, seeking, owner, mine)[0]
-        few = max(int(_MOST_STEPS / max(files.sought.shape[0] * self.terms.size, 1)), 1)
-        rows = np.arange(files.size, dtype=np.int64)
-        if files.size > few:
-            rows = np.sort(Draws(StreamRandomness("records to count links of")).sample(files.size, few))
+        rows = sampled_rows(files.size, files.sought.shape[0], self.steps)
         seeking, weights = files.seeking[rows], self._weights(theta)
         own, partner = np.full(rows.size, np.inf), np.full(rows.size, -1, dtype=np.int64)
         distances = []
@@ -238,6 +238,7 @@ class Bilinear(Aggregation):
         self._diagonal = (self._up[0] == self._up[1]).astype(np.float64)
         self.size = int(self._diagonal.size)
         self.plain = self._diagonal / attributes
+        self.steps = attributes
 
     def matrix(self, theta: Real) -> Real:
         """Q."""
@@ -330,6 +331,14 @@ class Bilinear(Aggregation):
     def _cross(self, own: Real, other: Real) -> Real:
         """(u·v)² from the products of each: the sum over all pairs of attributes, those off the diagonal twice."""
         return np.asarray((own * other * np.where(self._diagonal > 0, 1.0, 0.5)).sum(axis=1))
+
+
+def sampled_rows(seeking: int, sought: int, steps: int) -> Int:
+    """The seeking records to compare with all sought ones: all of them, or as many by a fixed seed as the work allows."""
+    most = max(int(_MOST_STEPS / max(sought * steps, 1)), 1)
+    if seeking <= most:
+        return np.arange(seeking, dtype=np.int64)
+    return np.sort(Draws(StreamRandomness("records to count links of")).sample(seeking, most))
 
 
 def aggregation(name: Named, files: AlignedFiles, additivity: Literal["2-additive", "full"]) -> Aggregation:

@@ -28,7 +28,7 @@ _DESCENTS, _SWEEPS, _ROUNDS = 15, 3, 8
 _NEAREST, LEARNT_ON = 6, 2_000
 #: Records on the verge for the integer programme, how far it may move a parameter, its nodes, and the time that nothing but a
 #: solver gone astray takes.
-_VERGE, _WITHIN, _NODES, _SAFETY = 60, 0.1, 200, 60.0
+_VERGE, _WITHIN, _NODES, _SAFETY = 20, 0.1, 50, 60.0
 #: Products and comparisons of a usual machine in a second.
 _PER_SECOND = 5e8
 
@@ -82,7 +82,7 @@ class Search:
         """Evaluate parameters on the files and remember what they show; True where they are the best so far."""
         links = self.family.links(self.files, theta, _NEAREST)
         self.pool.add_nearest(links, np.ones(self.files.size, dtype=np.bool_), _NEAREST)
-        self.effort.spend(self.files.size**2 * self.family.size)
+        self.effort.spend(self.files.size**2 * self.family.steps)
         self.tried += 1
         if links.rate <= self.links.rate:
             return False

@@ -42,7 +42,7 @@ class LearnedLinkage(Measure):
     every original record its masked one. A link counts by the `margin` in the optimisation; the value reported is the expected
     share of right links, ties broken at random; where a person has several masked rows, each of them is right. The weights are
     learnt from at most 2,000 people, drawn by a fixed seed, and the links counted once on all records (for "owa" and "choquet"
-    beyond some 20,000 records: on a sample of those who seek). Up to `exact_up_to` people the optimum is sought exactly.
+    beyond some thousand records: on a sample of those who seek, each compared with everybody). Up to `exact_up_to` people the optimum is sought exactly.
     `seconds` limits the search to what a usual machine does in that time; it is counted in operations, so that the value is the
     same on every machine, and only the exact optimum looks at the clock, as a safety net.
 

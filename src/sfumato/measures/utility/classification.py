@@ -70,7 +70,7 @@ class Classification(Measure):
         require(self.columns is None or self.target not in self.columns, "Classification: the target is no feature")
 
     def score(self, original: Any, released: Any) -> Score:
-        """Mean accuracy lost; accuracy and area of every learner on both sides, and their deviation over several splits, as parts."""
+        """Mean accuracy lost; accuracy and area of every learner on both sides, and their deviation over splits, as parts."""
         draws = Draws(default(self.seed))
         task = self._task(original, released, draws)
         found: dict[str, list[float]] = {}
