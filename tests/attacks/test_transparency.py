@@ -17,6 +17,7 @@ from sfumato import attacks
 from sfumato.attacks.pram_posterior import guessed_value
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
 from sfumato.core.view import AttackResult, View
+from sfumato.data.masked import Masked
 from sfumato.data.released import ReleasedTable
 
 SCHEMA = sf.Schema.of(identifier=["name"], quasi=["a", "b", "c", "d"])
@@ -346,3 +347,138 @@ def test_a_register_without_truth_still_serves_linkage_by_matching() -> None:
     schema = sf.Schema.of(quasi=["a"])
     view = View(ReleasedTable(raw, schema, records=2), schema)
     assert attacks.Linkage().run(view, attacks.Register(raw)).success == 1.0
+
+
+def test_a_value_that_the_register_misses_loses_nobody() -> None:
+    random = np.random.default_rng(0)
+    known = random.normal(size=60)
+    table = pa.table({"x": pa.array(known, mask=np.arange(60) % 6 == 0), "y": random.normal(size=60)})
+    people = sf.read(table, schema=sf.Schema.of(quasi=["x", "y"]))
+    view = masked_by(sf.OptimalUnivariate(3, columns=("x", "y")), people)
+    ignorant = table.set_column(0, "x", pa.nulls(60, pa.float64()))
+    nothing = attacks.MicroaggregationIntersection().run(view, attacks.Register(ignorant, truth=np.arange(60)))
+    alone = attacks.MicroaggregationIntersection(groups=(("y",),)).run(view, register(people))
+    assert nothing.success == alone.success
+    assert nothing.details["mean_candidates"] == alone.details["mean_candidates"]
+
+
+def test_many_groups_with_missing_values_take_little_memory() -> None:
+    random = np.random.default_rng(0)
+    columns = {f"v{i}": pa.array(random.normal(size=150), mask=np.arange(150) % 10 == i) for i in range(10)}
+    people = sf.read(pa.table(columns), schema=sf.Schema.of(quasi=list(columns)))
+    found = attacks.MicroaggregationIntersection().run(masked_by(sf.OptimalUnivariate(5), people), register(people))
+    assert found.success > 0.9
+
+
+@pytest.mark.parametrize("k", [1.0, 25.0])
+def test_the_posterior_is_normalised_over_all_records(k: float) -> None:
+    people = numbers(500)
+    view = masked_by(sf.AdditiveNoise(k, columns=("a",)), people)
+    found = attacks.NoiseLikelihood(columns=("a",)).run(view, register(people))
+    true, shown = people.table().column("a").to_numpy(), view.result.table.column("a").to_numpy()
+    variance = shown.var(ddof=1) * k / (1 + k)
+    density = np.exp(-((shown[None, :] - true[:, None]) ** 2) / (2 * variance))
+    posterior = density / density.sum(axis=0)
+    posterior /= posterior.sum(axis=1)[:, None]
+    assert found.details["mean_posterior"] == pytest.approx(np.diag(posterior).mean(), rel=1e-6)
+    assert found.details["mean_posterior"] < 3 / 500
+
+
+@pytest.mark.filterwarnings("error")
+def test_noise_on_few_or_no_or_huge_values_does_not_warn() -> None:
+    attack = attacks.NoiseLikelihood("independent", 0.1)
+    one = numbers(1)
+    assert attack.run(View(one.table(), SCHEMA), register(one)).success == 1.0
+    assert attacks.NoiseLikelihood("multiplicative", 0.1).run(View(one.table(), SCHEMA), register(one)).success == 1.0
+    table = numbers(30).table().set_column(1, "a", pa.nulls(30, pa.float64()))
+    for kind in ("independent", "proportional", "multiplicative"):
+        found = attacks.NoiseLikelihood(kind, 0.1).run(View(table, SCHEMA), attacks.Register(table, truth=np.arange(30)))
+        assert found.success > 0.2
+    assert attacks.MicroaggregationIntersection().run(
+        View(table, SCHEMA), attacks.Register(table, truth=np.arange(30))
+    ).success == pytest.approx(1.0)
+    huge = pa.table({name: numbers(30).table().column(name).to_numpy() * 1e200 for name in "abcd"})
+    for attempt in (attack, attacks.MicroaggregationIntersection(), attacks.RegisterLinkage()):
+        assert attempt.run(View(huge, SCHEMA), attacks.Register(huge, truth=np.arange(30))).success == 1.0
+
+
+MIXED = sf.Schema.of(quasi=["age", "job", "town"])
+
+
+def mixed(count: int = 240) -> Any:
+    random = np.random.default_rng(2)
+    columns = {
+        "age": random.normal(50, 10, count),
+        "job": random.choice(["cook", "nurse", "smith"], count),
+        "town": random.choice(["Bonn", "Köln", "Ulm", "Hof"], count),
+    }
+    return sf.read(pa.table(columns), schema=MIXED)
+
+
+@pytest.mark.parametrize(
+    ("mask", "attack"),
+    [
+        (sf.RankSwapping(p=20, columns=("age",)), attacks.RankWindow()),
+        (sf.OptimalUnivariate(10, columns=("age",)), attacks.MicroaggregationIntersection()),
+        (sf.AdditiveNoise(0.5, columns=("age",)), attacks.NoiseLikelihood()),
+        (sf.MultiplicativeNoise(10, columns=("age",)), attacks.NoiseLikelihood()),
+        (sf.Pram(stay=0.8, columns=("job",)), attacks.PramPosterior()),
+        (sf.AdditiveNoise(0.5, columns=("age",)), attacks.RegisterLinkage()),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_quasi_identifiers_that_were_not_masked_help(mask: Any, attack: Any) -> None:
+    people = mixed()
+    view = masked_by(mask, people)
+    masked = list(view.result.columns)
+    all_known = attack.run(view, register(people))
+    only_masked = attack.run(view, attacks.Register(people.table().select(masked), truth=np.arange(240)))
+    assert all_known.success > 2 * only_masked.success
+    holes = np.random.default_rng(1).random(240) < 0.3
+    gaps = people.table().set_column(2, "town", pa.array(people.table().column("town").to_pylist(), mask=holes))
+    some = attack.run(view, attacks.Register(gaps, truth=np.arange(240)))
+    assert only_masked.success < some.success < all_known.success + 0.02
+    # a register that writes a column in another way tells nothing by it, and says so nowhere
+    if not isinstance(attack, attacks.RegisterLinkage):
+        numbered = people.table().set_column(2, "town", pa.array(np.arange(240.0)))
+        assert attack.run(view, attacks.Register(numbered, truth=np.arange(240))).success > only_masked.success
+
+
+@pytest.mark.parametrize(
+    ("mask", "attack"),
+    [
+        (sf.AdditiveNoise(0.01), attacks.NoiseLikelihood()),
+        (sf.AdditiveNoise(0.01), attacks.RegisterLinkage()),
+        (sf.OptimalUnivariate(3), attacks.MicroaggregationIntersection()),
+        (sf.RankSwapping(p=5), attacks.RankWindow(p=10)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_every_record_of_a_person_is_a_right_answer(mask: Any, attack: Any) -> None:
+    people = numbers(120)
+    once = mask.apply(people, seed=1).result
+    twice = np.repeat(np.arange(120), 2)
+    table = once.table.take(pa.array(twice))
+    double = Masked(table, people.schema, once.columns, twice, once.transparency)
+    first = np.arange(0, 240, 2)
+    knowledge = attacks.Register(people.table(), truth=first)
+    single = attack.run(View(once, people.schema), register(people))
+    both = attack.run(View(double, people.schema), knowledge)
+    assert both.success > 0.8 * single.success > 0.5
+    assert both.baseline == pytest.approx(2 / 240)
+    # without knowing that two rows are one person's, half of that is counted
+    bare = MappingProxyType({"transparency": dict(once.transparency)})
+    assert attack.run(View(table, people.schema, bare), knowledge).success == pytest.approx(both.success / 2)
+
+
+def test_every_record_of_a_person_is_a_right_answer_to_pram() -> None:
+    people = categories(40, 5)
+    once = sf.Pram(stay=0.9).apply(people, seed=1).result
+    twice = np.repeat(np.arange(40), 2)
+    double = Masked(once.table.take(pa.array(twice)), people.schema, once.columns, twice, once.transparency)
+    knowledge = attacks.Register(people.table(), truth=np.arange(0, 80, 2))
+    both = attacks.PramPosterior().run(View(double, people.schema), knowledge)
+    bare = View(double.table, people.schema, MappingProxyType({"transparency": dict(once.transparency)}))
+    half = attacks.PramPosterior().run(bare, knowledge)
+    assert half.success == pytest.approx(both.success / 2) and both.success > 0
+    assert half.details["mean_posterior"] == pytest.approx(both.details["mean_posterior"] / 2)

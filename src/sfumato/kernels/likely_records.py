@@ -129,7 +129,7 @@ def intersections(clusters: Int, nearest: list[Int], owner: Int, mine: Int) -> t
             _count_members(keys, who, taken, owner, mine, count, found)
             return
         near = nearest[group]
-        says = (near >= 0).any(axis=1)[who]
+        says = near[who].max(axis=1, initial=-1) >= 0
         if not says.all():
             follow(group + 1, keys, who[~says], taken[~says])
             who, taken = who[says], taken[says]

@@ -77,7 +77,9 @@ class AlignedFiles:
         (first, seeking), (second, sought) = (np.unique(side, return_index=True) for side in self.people)
         everybody = np.intersect1d(first, second, assume_unique=True)
         if everybody.size > most:
-            everybody = everybody[np.sort(Draws(StreamRandomness("people to learn a distance from")).sample(everybody.size, most))]
+            everybody = everybody[
+                np.sort(Draws(StreamRandomness("people to learn a distance from")).sample(everybody.size, most))
+            ]
         ours, theirs = seeking[np.searchsorted(first, everybody)], sought[np.searchsorted(second, everybody)]
         return AlignedFiles(self.seeking[ours], self.sought[theirs], self.category, self.names)
 

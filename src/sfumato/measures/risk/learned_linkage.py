@@ -27,6 +27,7 @@ from sfumato.measures.risk.linkage_programme import reachable, solve_exactly
 
 Direction = Literal["masked to original", "original to masked"]
 Int = NDArray[np.int64]
+Real = NDArray[np.float64]
 
 #: In deviations of the original: a masked value further off is as far as one there.
 _FARTHEST = 1e8
@@ -125,7 +126,9 @@ def aligned_files(
     each masked row, where one may stand behind several."""
     if original.size == 0:
         raise InputError("linkage: there are no records to link")
-    left, right, kinds, names = [], [], [], []
+    left: list[Real] = []
+    right: list[Real] = []
+    kinds, names = [], []
     for one, other in zip(original.columns, masked.columns, strict=True):
         first, second, category = _coordinates(one), _coordinates(other), one.kind == "category"
         centre, spread = (0.0, 1.0) if category else _standard(first)
@@ -146,12 +149,12 @@ def aligned_files(
         return AlignedFiles(seeking, sought, flags, tuple(names))
     if direction == "masked to original":
         # an original is sought once, however many rows came from it
-        first = np.unique(rows, return_index=True)[1]
-        return AlignedFiles(shown, held[first], flags, tuple(names), rows, people)
+        once = np.unique(rows, return_index=True)[1]
+        return AlignedFiles(shown, held[once], flags, tuple(names), rows, people)
     return AlignedFiles(held, shown, flags, tuple(names), rows, rows)
 
 
-def _coordinates(column: NumberColumn | CategoryColumn) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _coordinates(column: NumberColumn | CategoryColumn) -> Real:
     """Numbers as they are, ordered categories by their place, others by their code (missing: a code of its own)."""
     if isinstance(column, NumberColumn):
         return column.values
@@ -159,7 +162,7 @@ def _coordinates(column: NumberColumn | CategoryColumn) -> np.ndarray[Any, np.dt
     return np.where(column.codes < 0, np.nan, codes) if column.ordered else codes
 
 
-def _standard(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float]:
+def _standard(values: Real) -> tuple[float, float]:
     known = values[~np.isnan(values)]
     if known.size < 2:
         return 0.0, 0.0
