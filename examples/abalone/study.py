@@ -35,7 +35,7 @@ class Setting:
 
 def noise(percent: float) -> Mask:
     """Noise whose deviation is that percentage of each attribute's."""
-    return sf.AdditiveNoise((percent / 100) ** 2, whole=False)
+    return sf.AdditiveNoise((percent / 100) ** 2, may_round_back=True, whole=False)
 
 
 SETTINGS = (

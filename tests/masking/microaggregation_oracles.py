@@ -51,7 +51,8 @@ def mdav(points: Sequence[Point], k: int) -> list[list[int]]:
 def join(points: Sequence[Point], clusters: list[list[int]], left: list[int]) -> None:
     centres = [mean([points[row] for row in members]) for members in clusters]
     for row in left:
-        nearest = min(range(len(clusters)), key=lambda c: (squared(points[row], centres[c]), c))
+        # equal distances to rounded centroids differ in their last digits
+        nearest = min(range(len(clusters)), key=lambda c: (round(squared(points[row], centres[c]), 9), c))
         clusters[nearest].append(row)
 
 

@@ -14,7 +14,8 @@ import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.data.masked import Masked
 from sfumato.measures.risk import LearnedLinkage, aggregations, learned_linkage
-from sfumato.measures.risk.aggregations import AlignedFiles, Bilinear, Named, aggregation, antichains
+from sfumato.measures.risk.aggregations import Bilinear, Named, aggregation, antichains
+from sfumato.measures.risk.aligned_files import AlignedFiles
 from sfumato.measures.risk.distance_learning import Effort, Search
 from sfumato.measures.risk.linkage_programme import PairPool, reachable, solve_exactly
 

@@ -27,7 +27,8 @@ class MicroaggregationIntersection(Attack):
 
     `groups` are those sets of columns (default: as published; otherwise every masked column by itself); of each the `nearest`
     clusters to a person's values are taken; a group of which the register knows no value of a person says nothing about that
-    person. Unless `groups` are given, a record has to agree in the quasi-identifiers that were not masked. `knowledge`: `Register(table, truth=…)`. Success: the expected share of people whose
+    person. Unless `groups` are given, a record has to agree in the quasi-identifiers that were not masked. `knowledge`:
+    `Register(table, truth=…)`. Success: the expected share of people whose
     record is picked, at random in the intersection, or as the nearest one where the clusters have no record in common. With one
     group of all quasi-identifiers the intersection is a whole cluster: at most 1/k succeeds.
     """

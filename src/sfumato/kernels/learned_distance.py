@@ -1,8 +1,8 @@
 """Distances with parameters: an aggregation of differences per attribute, linear in its parameters, and the linkage it yields.
 
 A distance is θ·φ(x, y): φ holds the squared differences per attribute, the same in descending order, or minima and maxima of
-them. `nearest_wrong` compares every seeking record with all sought ones in linear memory. Abril, Navarro-Arribas, Torra, "Improving record linkage with supervised learning for
-disclosure risk assessment", Information Fusion 13(4), 2012.
+them. `nearest_wrong` compares every seeking record with all sought ones in linear memory. Abril, Navarro-Arribas, Torra,
+"Improving record linkage with supervised learning for disclosure risk assessment", Information Fusion 13(4), 2012.
 """
 
 from __future__ import annotations

@@ -16,9 +16,11 @@ from sfumato.core.progress import Progress, silent
 from sfumato.kernels.microaggregation_live import Space, Unassigned
 
 Int = NDArray[np.int64]
+Real = NDArray[np.float64]
 
 _PHASE = "microaggregation"
 _TELL_EVERY = 256
+_EQUAL = 1e-12  # relative difference below which two distances count as equal
 
 
 class Clusters:
@@ -91,8 +93,13 @@ def join_nearest(space: Space, made: Clusters, rows: Int) -> None:
         return
     assigned = np.flatnonzero(made.labels >= 0)
     centres = part(space, assigned).centres(made.labels[assigned], made.count)
-    joined = [int(np.argmin(space.to_centres(int(row), centres))) for row in rows]
+    joined = [first_nearest(space.to_centres(int(row), centres)) for row in rows]
     made.labels[rows] = joined
+
+
+def first_nearest(distances: Real) -> int:
+    """The lowest number among those that are nearest; centroids are rounded, so that equal distances may differ a little."""
+    return int(np.flatnonzero(distances <= distances.min() * (1.0 + _EQUAL) + _EQUAL * _EQUAL)[0])
 
 
 def split_large(space: Space, labels: Int, count: int, k: int) -> Int:

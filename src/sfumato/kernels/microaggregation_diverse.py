@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.progress import Progress, silent
-from sfumato.kernels.microaggregation import Clusters, part
+from sfumato.kernels.microaggregation import Clusters, first_nearest, part
 from sfumato.kernels.microaggregation_live import Centres, Space, Unassigned
 
 Int = NDArray[np.int64]
@@ -133,14 +133,14 @@ def _diverse_cluster(left: Unassigned, row: int, k: int, asked: list[Diversity],
 def _join_diverse(space: Space, made: Clusters, rest: Int, centres: Centres, asked: list[Diversity]) -> None:
     """Each record joins the cluster with the nearest centroid that stays diverse with it; where none does, the nearest."""
     if all(diversity.kind == "distinct" for diversity in asked):  # joining takes no value away
-        made.labels[rest] = [int(np.argmin(space.to_centres(int(row), centres))) for row in rest]
+        made.labels[rest] = [first_nearest(space.to_centres(int(row), centres)) for row in rest]
         return
     order = np.argsort(made.labels, kind="stable")
     bounds = np.searchsorted(made.labels[order], np.arange(made.count + 1))
     members = [order[bounds[c] : bounds[c + 1]] for c in range(made.count)]
     for row in rest.tolist():
         distances = space.to_centres(row, centres)
-        chosen = int(np.argmin(distances))
+        chosen = first_nearest(distances)
         for cluster in np.argsort(distances, kind="stable").tolist():
             if all(diversity.holds(diversity.counts(np.append(members[cluster], row))) for diversity in asked):
                 chosen = cluster

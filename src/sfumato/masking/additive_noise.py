@@ -51,6 +51,7 @@ class AdditiveNoise(Mask):
     (`attacks` and `measures.risk` say how near). Missing values stay missing. A column that does not vary is refused, and
     so is one whose values lie on a grid (whole numbers, cents) so coarse that rounding to it takes the noise back, in more than
     95 % of them; publishing real numbers (`whole=False`) does not help against who rounds them.
+    `may_round_back=True` masks such columns all the same, for a study.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
@@ -62,6 +63,7 @@ class AdditiveNoise(Mask):
     k: float
     moments: Literal["free", "exact"] = "free"
     rescale: bool = False
+    may_round_back: bool = False
 
     def __post_init__(self) -> None:
         check_noise_parameters(type(self).__name__, self.k, self.moments)
@@ -73,7 +75,7 @@ class AdditiveNoise(Mask):
         if self.moments == "exact":
             few = [column.name for column in records.numbers if 0 < int(column.known.sum()) < least_for_exact(1)]
             all_at_once(Unsupported, name, (_too_few(column) for column in few))
-        refuse_rounded_back(name, {column.name: self._unchanged(column) for column in records.numbers})
+        refuse_rounded_back(name, {column.name: self._unchanged(column) for column in records.numbers}, self.may_round_back)
 
     def change(self, records: Records, draws: Draws, context: Context) -> Change:
         """Noise for each column in turn."""

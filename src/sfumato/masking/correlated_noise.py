@@ -61,6 +61,7 @@ class CorrelatedNoise(Mask):
     k: float
     rescale: bool = False
     moments: Literal["free", "exact"] = "free"
+    may_round_back: bool = False
 
     def __post_init__(self) -> None:
         check_noise_parameters(type(self).__name__, self.k, self.moments)
@@ -84,7 +85,7 @@ class CorrelatedNoise(Mask):
                     'take moments="free" or larger strata'
                 )
             _refuse_singular(name, pairwise_covariance(complete / magnitudes(complete)), columns)
-        refuse_rounded_back(name, self._unchanged(columns))
+        refuse_rounded_back(name, self._unchanged(columns), self.may_round_back)
 
     def change(self, records: Records, draws: Draws, context: Context) -> Change:
         """Noise for all columns at once; a column that is missing throughout the stratum stays so."""

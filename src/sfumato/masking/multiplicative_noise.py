@@ -49,6 +49,7 @@ class MultiplicativeNoise(Mask):
     alpha: float
     law: Literal["normal", "lognormal"] = "normal"
     zeros: float = 0.5
+    may_round_back: bool = False
 
     #: The only value of a stratum is multiplied like any other.
     refuses_constant_stratum: ClassVar[bool] = False
@@ -76,7 +77,7 @@ class MultiplicativeNoise(Mask):
                     "stay so; use additive noise, or state with zeros=… which share may stay"
                 )
         all_at_once(Unsupported, name, faults)
-        refuse_rounded_back(name, {column.name: self._rounded_back(column) for column in records.numbers})
+        refuse_rounded_back(name, {column.name: self._rounded_back(column) for column in records.numbers}, self.may_round_back)
 
     def change(self, records: Records, draws: Draws, context: Context) -> Change:
         """Independent factors for every value."""

@@ -151,15 +151,17 @@ def noise_deviation(column: NumberColumn, ratio: float) -> float:
     return float(np.sqrt(ratio)) * deviation_of(known, ddof=1) if known.size > 1 else 0.0
 
 
-def refuse_rounded_back(method: str, shares: Mapping[str, float]) -> None:
+def refuse_rounded_back(method: str, shares: Mapping[str, float], allowed: bool) -> None:
     """Refuse columns whose noise anybody takes back by rounding, be they published as whole or as real numbers."""
+    if allowed:
+        return
     all_at_once(
         Unsupported,
         method,
         (
             f"the noise of column '{name}' is so small that rounding to the grid on which its values lie (whole numbers, say) "
             f"would take it back in {100 * share:.1f} % of its values (in a stratum, where there are strata); use more noise, or "
-            "leave the column out of columns=(…) and mask it by another method"
+            "leave the column out of columns=(…) and mask it by another method (may_round_back=True is for studies)"
             for name, share in shares.items()
             if share > MOST_ROUNDED_BACK
         ),

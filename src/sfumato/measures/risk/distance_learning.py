@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.kernels.learned_distance import Links
-from sfumato.measures.risk.aggregations import Aggregation, AlignedFiles
+from sfumato.measures.risk.aggregations import Aggregation
+from sfumato.measures.risk.aligned_files import AlignedFiles
 from sfumato.measures.risk.linkage_programme import PairPool, solve_known, widest
 
 Real = NDArray[np.float64]

@@ -21,7 +21,8 @@ from sfumato.core.view import Measure, Score
 from sfumato.data.masked import aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
-from sfumato.measures.risk.aggregations import AlignedFiles, Named, aggregation
+from sfumato.measures.risk.aggregations import Named, aggregation
+from sfumato.measures.risk.aligned_files import AlignedFiles
 from sfumato.measures.risk.distance_learning import LEARNT_ON, Effort, Search
 from sfumato.measures.risk.linkage_programme import reachable, solve_exactly
 
@@ -43,9 +44,9 @@ class LearnedLinkage(Measure):
     every original record its masked one. A link counts by the `margin` in the optimisation; the value reported is the expected
     share of right links, ties broken at random; where a person has several masked rows, each of them is right. The weights are
     learnt from at most 2,000 people, drawn by a fixed seed, and the links counted once on all records (for "owa" and "choquet"
-    beyond some thousand records: on a sample of those who seek, each compared with everybody). Up to `exact_up_to` people the optimum is sought exactly.
-    `seconds` limits the search to what a usual machine does in that time; it is counted in operations, so that the value is the
-    same on every machine, and only the exact optimum looks at the clock, as a safety net.
+    beyond some thousand records: on a sample of those who seek, each compared with everybody). Up to `exact_up_to` people the
+    optimum is sought exactly. `seconds` limits the search to what a usual machine does in that time; it is counted in
+    operations, so that the value is the same on every machine, and only the exact optimum looks at the clock, as a safety net.
 
     Numbers and ordered categories are standardised by the original; categories agree or differ; a missing number stands at the
     mean. Parts: the `plain` rate; how many people the weights were `learnt on`, the share of these `linked by the margin`, the

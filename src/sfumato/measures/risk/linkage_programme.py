@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.kernels.learned_distance import Links
-from sfumato.measures.risk.aggregations import Aggregation, AlignedFiles
+from sfumato.measures.risk.aggregations import Aggregation
+from sfumato.measures.risk.aligned_files import AlignedFiles
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
