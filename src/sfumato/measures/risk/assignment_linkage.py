@@ -91,13 +91,14 @@ def assigned(space: Space) -> Assigned:
     while True:
         prices, held = _cheapest(seekers, columns, costs, capacity, prices, held)
         paid = metric.distances(metric.sums(space.original, places[held]))
-        limits = paid - prices[held] - _ROUNDING * (1.0 + paid)
-        asking = tree_order[limits[tree_order] > covered[tree_order]]
-        if not asking.size:
-            break
+        slack = _ROUNDING * (1.0 + paid + float(np.abs(prices).max()))  # rounding errors of prices are as large as prices
+        limits = paid - prices[held] - slack
+        asking = tree_order[(limits > covered + slack)[tree_order]]
         offers, better = tree.discounted(space.original[asking], limits[asking], prices, _MORE)
-        covered[asking] = offers[:, -1]
         row, place = np.nonzero(better >= 0)
+        if not row.size:
+            break
+        covered[asking] = offers[:, -1]
         seekers.append(asking[row])
         columns.append(better[row, place])
         costs.append(offers[row, place] + prices[better[row, place]])

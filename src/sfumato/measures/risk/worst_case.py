@@ -1,7 +1,7 @@
 """The worst case: the largest share of records found by an intruder who holds the complete original and knows the method.
 
 The maximum over ways to link: plain and Mahalanobis distances, agreement weights, the one-to-one assignment, distances learnt
-from both files, and the linkage that uses the published parameters of the mask. So it is never below any of these measures; a
+from both files, and the linkage that uses the published parameters of the mask. So it is never below any of those it tried; a
 way of linking that is not among them may still do better. Domingo-Ferrer, Ricci, Soria-Comas, "Disclosure risk assessment via
 record linkage by a maximum-knowledge attacker", PST 2015; Abril, Navarro-Arribas, Torra, Information Fusion 13(4), 2012.
 """
