@@ -27,8 +27,8 @@ services: $(VENV)/.stamp-test  ## what the tests start: Chromium and a Java runt
 	@.ci/services
 
 test: setup gates services  ## the gates, then every test but the stress tests
-	@echo "== fast tests"
-	@$(BIN)/python -m pytest -m "$(FIRST)" || [ $$? -eq 5 ]
+	@echo "== fast tests, $(WORKERS) at a time"
+	@$(BIN)/python -m pytest -n $(WORKERS) -m "$(FIRST)" || [ $$? -eq 5 ]
 	@echo "== slow tests and tests with servers, $(WORKERS) at a time"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "$(REST)" || [ $$? -eq 5 ]
 

@@ -40,7 +40,8 @@ def ranked(draw: DrawFn) -> tuple[Any, ...]:
     nodes = grow_tree.twin(points, kinds, draw(st.sampled_from([1, 3, 64])))
     limits = draw(st.lists(st.one_of(st.sampled_from([0.0, 1.0, 1.3, 2.0]), _FINE.map(abs)), min_size=8, max_size=8))
     held = np.ascontiguousarray(points[nodes[0]].T)
-    return queries, np.array(limits[: len(queries)]), 1e-9, held, nodes, kinds, costs, neutral
+    slack = draw(st.sampled_from([0.0, 1e-9, 0.5]))
+    return queries, np.array(limits[: len(queries)]), np.full(len(queries), slack), held, nodes, kinds, costs, neutral
 
 
 @st.composite

@@ -42,7 +42,7 @@ def test_means_are_kept_exactly_and_order_never_turns(values: list[float | None]
     try:
         shown = coded(mask, x=pa.array(values, pa.float64()))
     except Unsupported as refusal:
-        assert "their mean would give them away" in str(refusal)
+        assert "their mean would give them away" in str(refusal) or "code nothing" in str(refusal)
         return
     before = np.array([v for v in values if v is not None])
     after = np.array([v for v in shown if v is not None])

@@ -50,10 +50,12 @@ def best_agreement(left: Sequence[Codes], right: Sequence[Codes], weights: Real)
     """Per record of the first file: the largest sum of weights of agreeing columns that a record of the second reaches, and
     how many reach it.
 
-    `weights` are positive. A record that agrees with another on a set of columns reaches at least their sum, so the best sum is
-    the largest over the sets on which it has a partner, and its partners there are those that reach it.
+    `weights` are positive; a column that weighs no more than the tolerance of ties is left out. A record that agrees with another
+    on a set of columns reaches at least their sum, so the best sum is the largest over the sets on which it has a partner, and
+    its partners there are those that reach it.
     """
     order = np.argsort(-weights, kind="stable")  # heavy columns first: a good partner is found early and prunes the rest
+    order = order[weights[order] > TOLERANCE * float(weights.sum())]
     files = _Distinct.of([left[c] for c in order], [right[c] for c in order])
     ordered = weights[order]
     rest = np.append(np.cumsum(ordered[::-1])[::-1], 0.0)

@@ -2,7 +2,8 @@
 
 A difference of two records is a sum over coordinates: squared or absolute differences of numbers, a cost for unequal
 categories, and a neutral term where a coordinate is missing on either side. Two differences are tied when they agree within one
-part in 10⁹ (`TOLERANCE`); all are added up in the same order of coordinates, so that equal records tie exactly.
+part in 10⁹ (`TOLERANCE`) of what the known coordinates add; all are added up in the same order of coordinates, so that equal
+records tie exactly.
 Domingo-Ferrer, Torra, "A quantitative comparison of disclosure control methods for microdata", in: Confidentiality,
 disclosure and data access, North-Holland 2001.
 """
@@ -22,6 +23,8 @@ Real = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 TOLERANCE = 1e-9
+#: What rounding may do to a sum, as a share of it.
+_ROUNDING = 1e-14
 _LEAF = 64
 
 
@@ -56,7 +59,16 @@ class Metric:
 
     def sums(self, left: Real, right: Real) -> Real:
         """The sum of differences between row i of one side and row i of the other."""
-        total = np.zeros(left.shape[0])
+        return self._added(left, right)[0]
+
+    def sums_with_slack(self, left: Real, right: Real) -> tuple[Real, Real]:
+        """The sums, and by how much another sum may differ to be tied: neutral terms do not widen it, they are in all sums."""
+        total, guessed = self._added(left, right)
+        return total, TOLERANCE * np.maximum(total - guessed, 0.0) + _ROUNDING * total
+
+    def _added(self, left: Real, right: Real) -> tuple[Real, Real]:
+        """Sums of all terms, and of the neutral ones."""
+        total, guessed = np.zeros(left.shape[0]), np.zeros(left.shape[0])
         for j in range(self.width):
             term = left[:, j] - right[:, j]
             unknown = np.isnan(term)
@@ -66,9 +78,11 @@ class Metric:
                 np.abs(term, out=term)
             else:
                 term = np.where(term == 0.0, 0.0, self.costs[j])
-            term[unknown] = self.neutral[j]
+            if unknown.any():
+                term[unknown] = self.neutral[j]
+                guessed[unknown] += self.neutral[j]
             total += term
-        return total
+        return total, guessed
 
     def distances(self, sums: Real) -> Real:
         """Distances behind sums of differences."""
@@ -121,13 +135,17 @@ class PointTree:
             metric.neutral,
         )
 
-    def ranked(self, queries: Any, limits: Real) -> tuple[NDArray[np.bool_], Int]:
-        """Whether some point is closer to a query than its limit (a sum), and where none is, how many are at the limit."""
+    def ranked(self, queries: Any, limits: Real, slacks: Real | None = None) -> tuple[NDArray[np.bool_], Int]:
+        """Whether some point is closer to a query than its limit (a sum), and where none is, how many are at the limit.
+
+        `slacks` say how far from the limit a sum may be to be at it; by default one part in 10⁹.
+        """
         asked = self._asked(queries)
         metric = self.metric
-        closer, tied = rank_within(
-            asked, np.ascontiguousarray(limits), TOLERANCE, self._held, self.nodes, metric.kinds, metric.costs, metric.neutral
-        )
+        limits = np.ascontiguousarray(limits)
+        slacks = TOLERANCE * limits if slacks is None else np.ascontiguousarray(slacks)
+        slacks = np.where(np.isfinite(limits), slacks, 0.0)
+        closer, tied = rank_within(asked, limits, slacks, self._held, self.nodes, metric.kinds, metric.costs, metric.neutral)
         return closer > 0, tied
 
     def _asked(self, queries: Any) -> Real:
@@ -144,23 +162,44 @@ def nearest(queries: Any, points: Any, metric: Metric | None = None) -> tuple[Re
     """
     tree = PointTree(points, metric)
     sums, positions = tree.closest(queries, 1)
-    _, tied = tree.ranked(queries, sums[:, 0])
-    return tree.metric.distances(sums[:, 0]), positions[:, 0], tied if tree.size else np.zeros_like(tied)
+    if not tree.size:
+        return tree.metric.distances(sums[:, 0]), positions[:, 0], np.zeros(sums.shape[0], dtype=np.int64)
+    limits, slacks = tree.metric.sums_with_slack(_matrix(queries), _matrix(points)[positions[:, 0]])
+    _, tied = tree.ranked(queries, limits, slacks)
+    return tree.metric.distances(sums[:, 0]), positions[:, 0], tied
 
 
-def own_is_nearest(originals: Any, masked: Any, metric: Metric | None = None) -> Real:
-    """Row i of both files is one person: 1/(points tied) where no masked record is closer to the original than its own, else 0.
+def own_is_nearest(
+    originals: Any, masked: Any, metric: Metric | None = None, owner: Int | None = None, slack: float | None = None
+) -> Real:
+    """Row i of both files is one person: the share of the own among the points tied where no masked record is closer to the
+    original than the nearest own one, else 0.
 
-    The mean is the expected share of people whom an intruder with the originals links rightly.
+    `owner` says whose a row is where somebody has several, with the same original: all of them are the own. `slack` replaces
+    the tolerance of ties. The mean is the expected share of rows whose person an intruder with the originals links rightly.
     """
     left, right = _matrix(originals), _matrix(masked)
     if left.shape != right.shape:
         raise ValueError("the files must have the same shape: row i of both is one person")
     tree = PointTree(right, metric)
-    order = tree.order
-    closer, tied = tree.ranked(left[order], tree.metric.sums(left, right)[order])
+    sums, slacks = tree.metric.sums_with_slack(left, right)
+    if slack is not None:
+        slacks = np.full(sums.size, slack)
+    asking = tree.order
+    if owner is not None:
+        people, of_row = np.unique(owner, return_inverse=True)
+        of_row = of_row.reshape(-1)
+        best = np.full(people.size, np.inf)
+        np.minimum.at(best, of_row, sums)
+        own = np.bincount(of_row, sums <= best[of_row] + slacks, minlength=people.size)[of_row]
+        # everybody asks once, with the nearest own row; neighbours one after the other
+        asking = asking[sums[asking] <= best[of_row[asking]]]
+        asking = asking[np.sort(np.unique(of_row[asking], return_index=True)[1])]
+    closer, tied = tree.ranked(left[asking], sums[asking], slacks[asking])
     credit = np.empty(left.shape[0])
-    credit[order] = np.where(closer, 0.0, 1.0 / np.maximum(tied, 1))
+    credit[asking] = np.where(closer, 0.0, 1.0 / np.maximum(tied, 1))
+    if owner is not None:
+        credit = np.minimum(credit[asking][np.argsort(of_row[asking])][of_row] * own, 1.0)
     return credit
 
 

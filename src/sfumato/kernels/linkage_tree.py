@@ -191,15 +191,14 @@ def distances_of_block(queries: Real, points: Real, kinds: Int, costs: Real, neu
 
 
 def _rank_within_numpy(
-    queries: Real, limits: Real, tolerance: float, held: Real, nodes: Nodes, kinds: Int, costs: Real, neutral: Real
+    queries: Real, limits: Real, slacks: Real, held: Real, nodes: Nodes, kinds: Int, costs: Real, neutral: Real
 ) -> tuple[Int, Int]:
     closer = np.zeros(queries.shape[0], dtype=np.int64)
     tied = np.zeros(queries.shape[0], dtype=np.int64)
     for block in blocks(queries.shape[0], held.shape[1]):
         found = distances_of_block(queries[block], held.T, kinds, costs, neutral)
-        own = limits[block, None]
-        closer[block] = (found < own * (1.0 - tolerance)).any(axis=1)
-        tied[block] = (found <= own * (1.0 + tolerance)).sum(axis=1)
+        closer[block] = (found < (limits - slacks)[block, None]).any(axis=1)
+        tied[block] = (found <= (limits + slacks)[block, None]).sum(axis=1)
     tied[closer > 0] = 0
     return closer, tied
 
@@ -209,13 +208,13 @@ TREE_SIGNATURE = "Tuple((int64[::1], int64[::1], int64[::1], int64[::1], float64
 
 @kernel(
     "Tuple((int64[::1], int64[::1]))"
-    f"(float64[:,::1], float64[::1], float64, float64[:,::1], {TREE_SIGNATURE}, int64[::1], float64[::1], float64[::1])",
+    f"(float64[:,::1], float64[::1], float64[::1], float64[:,::1], {TREE_SIGNATURE}, int64[::1], float64[::1], float64[::1])",
     twin=_rank_within_numpy,
 )
 def rank_within(
-    queries: Real, limits: Real, tolerance: float, held: Real, nodes: Nodes, kinds: Int, costs: Real, neutral: Real
+    queries: Real, limits: Real, slacks: Real, held: Real, nodes: Nodes, kinds: Int, costs: Real, neutral: Real
 ) -> tuple[Int, Int]:
-    """Per query: 1 if some point is closer than its limit, and otherwise how many points are at the limit.
+    """Per query: 1 if some point is closer than its limit, and otherwise how many points are within its slack of it.
 
     A search ends with the first closer point, so that both a tight limit (few boxes) and a loose one (soon beaten) are
     cheap. `held` has the points in the order of the tree, one row per coordinate: distances to the points of a
@@ -229,8 +228,8 @@ def rank_within(
     bounds = np.empty(2)
     totals = np.empty(32)
     for row in range(count):
-        below = limits[row] * (1.0 - tolerance)
-        above = limits[row] * (1.0 + tolerance)
+        below = limits[row] - slacks[row]
+        above = limits[row] + slacks[row]
         ties = 0
         beaten = False
         waiting = 1

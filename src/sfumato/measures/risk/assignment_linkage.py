@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.params import require
+from sfumato.core.randomness import StreamRandomness
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.kernels.assignment import assign
+from sfumato.kernels.draws import Draws
 from sfumato.kernels.linkage import PointTree
-from sfumato.measures.risk.linked import linked_score
+from sfumato.measures.risk.linked import linked_score, owners_of, with_assumption
 from sfumato.measures.risk.spaces import DISTANCES, Distance, Space, space_of
 
 Real = NDArray[np.float64]
@@ -37,10 +39,13 @@ _ROUNDING = 1e-9
 class AssignmentLinkage(Measure):
     """Share of masked records that the assignment of least total distance gives back to their person.
 
-    Equal masked records (a microaggregated class) are one choice, shared among them. Where several assignments have the same
-    total for other reasons, one of them counts. Against an intruder who holds the original values of everybody in the release.
-    `distance` as in `DistanceLinkage`. Parts: the 95 % interval, the baseline 1/(masked records), the mean distance of the
-    assignment, and the mean number of candidates that proving it took.
+    Equal masked records (a microaggregated class) are one choice, shared among them, and so are people with equal originals.
+    Where several assignments have the same total for other reasons, one of them counts, found from the values alone with
+    records in a random order of fixed seed: who stands behind a row plays no part. A record that was published several times is
+    in the intruder's file as often, and found when it gets any of its rows. Against an intruder who holds the original values of
+    everybody in the release. `distance` as in `DistanceLinkage`; a bare table is taken to stand in the order of the original.
+    Parts: the 95 % interval, the baseline of blind guessing, the mean distance of the assignment, and the mean number of
+    candidates that proving it took.
 
     >>> people = sf.read(sf.data.sample_table(200), schema=sf.data.sample_schema())
     >>> AssignmentLinkage(columns=("age", "income")).score(people, people).better
@@ -57,11 +62,13 @@ class AssignmentLinkage(Measure):
 
     def score(self, original: Microdata, released: Any) -> Score:
         """The share."""
-        left, right = aligned(original, as_masked(released, original), self.columns)
-        found = assigned(space_of(left, right, self.distance))
+        masked = as_masked(released, original)
+        left, right = aligned(original, masked, self.columns)
+        owner = owners_of(masked)
+        found = assigned(space_of(left, right, self.distance), owner)
         parts = {"mean distance": found.total / right.size, "candidates": found.candidates}
         meaning = "share of people whom the one-to-one assignment of least total distance gives away"
-        return linked_score(self.key, found.credits, right.size, meaning, parts)
+        return linked_score(self.key, found.credits, owner, with_assumption(meaning, released), parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,28 +80,57 @@ class Assigned:
     candidates: float
 
 
-def assigned(space: Space) -> Assigned:
-    """The assignment of least total distance between aligned files; row i of both is one person."""
+def assigned(space: Space, owner: Int | None = None) -> Assigned:
+    """The assignment of least total distance between aligned files; row i of both is one person, `owner` says who where somebody
+    has several rows."""
+    total, held, candidates = _least(space)
+    places, own = _different(space.released)
+    _, group = _different(space.original)
+    # of the rows of a group, so many got each place: all rows and all masked records there are equally likely to be the ones
+    wide = places.shape[0]
+    pairs, times = np.unique(group * wide + held, return_counts=True)
+    at = np.minimum(np.searchsorted(pairs, group * wide + own), pairs.size - 1)
+    got = np.where(pairs[at] == group * wide + own, times[at], 0)
+    credits = got / (np.bincount(group)[group] * np.bincount(own)[own])
+    if owner is not None:
+        of_row = np.unique(owner, return_inverse=True)[1].reshape(-1)
+        credits = np.bincount(of_row, credits)[of_row]
+    return Assigned(total, np.minimum(credits, 1.0), candidates)
+
+
+def _least(space: Space) -> tuple[float, Int, float]:
+    """The least total, the place (number of the different masked record) that each original gets, and candidates per record.
+
+    Nothing here knows which rows belong together.
+    """
     rows, metric = space.original.shape[0], space.metric
-    places, own = _places(space.released)
-    capacity = np.bincount(own, minlength=places.shape[0]).astype(np.int64)
-    tree = PointTree(places, metric)
-    tree_order = np.argsort(np.argsort(tree.order)[own], kind="stable")  # neighbours ask one after the other
-    first, near = tree.closest(space.original, min(_FIRST, capacity.size))
-    # the own column is always a candidate, so that an assignment exists
+    draws = Draws(StreamRandomness("ties of an assignment"))
+    shuffled = draws.permutation(rows)
+    original = np.ascontiguousarray(space.original[shuffled])
+    places, shown = _different(space.released)
+    renamed = draws.permutation(places.shape[0])
+    places = np.ascontiguousarray(places[renamed])
+    capacity = np.bincount(shown, minlength=renamed.size).astype(np.int64)[renamed]
+    tree, asking_tree = PointTree(places, metric), PointTree(original, metric)
+    tree_order = asking_tree.order  # neighbours ask one after the other
+    first, near = np.empty((rows, min(_FIRST, capacity.size))), np.empty((rows, min(_FIRST, capacity.size)), dtype=np.int64)
+    first[tree_order], near[tree_order] = tree.closest(original[tree_order], near.shape[1])
+    # both files in the order of their trees, side by side, are candidates too, so that an assignment exists
+    some = np.empty(rows, dtype=np.int64)
+    some[tree_order] = np.repeat(tree.order, capacity[tree.order])
     seekers = [np.arange(rows), np.repeat(np.arange(rows), near.shape[1])]
-    columns = [own, near.reshape(-1)]
-    costs = [metric.distances(metric.sums(space.original, places[own])), metric.distances(first).reshape(-1)]
+    columns = [some, near.reshape(-1)]
+    costs = [metric.distances(metric.sums(original, places[some])), metric.distances(first).reshape(-1)]
     prices, held = np.zeros(capacity.size), np.full(rows, -1, dtype=np.int64)
     # up to this price a record has all columns; prices of columns only fall, so what was left out never becomes cheaper
     covered = np.full(rows, -np.inf)
     while True:
         prices, held = _cheapest(seekers, columns, costs, capacity, prices, held)
-        paid = metric.distances(metric.sums(space.original, places[held]))
+        paid = metric.distances(metric.sums(original, places[held]))
         slack = _ROUNDING * (1.0 + paid + float(np.abs(prices).max()))  # rounding errors of prices are as large as prices
         limits = paid - prices[held] - slack
         asking = tree_order[(limits > covered + slack)[tree_order]]
-        offers, better = tree.discounted(space.original[asking], limits[asking], prices, _MORE)
+        offers, better = tree.discounted(original[asking], limits[asking], prices, _MORE)
         row, place = np.nonzero(better >= 0)
         if not row.size:
             break
@@ -102,8 +138,9 @@ def assigned(space: Space) -> Assigned:
         seekers.append(asking[row])
         columns.append(better[row, place])
         costs.append(offers[row, place] + prices[better[row, place]])
-    credits = np.where(held == own, 1.0 / capacity[own], 0.0)
-    return Assigned(float(paid.sum()), credits, sum(part.size for part in seekers) / rows)
+    found = np.empty(rows, dtype=np.int64)
+    found[shuffled] = renamed[held]
+    return float(paid.sum()), found, sum(part.size for part in seekers) / rows
 
 
 def _cheapest(
@@ -117,8 +154,8 @@ def _cheapest(
     return assign(starts, np.concatenate(columns)[order], np.concatenate(costs)[order], capacity, prices, held)
 
 
-def _places(masked: Real) -> tuple[Real, Int]:
-    """The different masked records, missing values being equal to each other, and which of them each row is."""
-    filled = np.where(np.isnan(masked), np.inf, masked)  # records have no infinite values of their own
-    places, own = np.unique(filled, axis=0, return_inverse=True)
-    return np.ascontiguousarray(np.where(np.isinf(places), np.nan, places)), own.reshape(-1).astype(np.int64)
+def _different(records: Real) -> tuple[Real, Int]:
+    """The different records, missing values being equal to each other, and which of them each row is."""
+    filled = np.where(np.isnan(records), np.inf, records)  # records have no infinite values of their own
+    different, which = np.unique(filled, axis=0, return_inverse=True)
+    return np.ascontiguousarray(np.where(np.isinf(different), np.nan, different)), which.reshape(-1).astype(np.int64)

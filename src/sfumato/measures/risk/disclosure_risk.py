@@ -18,6 +18,7 @@ from sfumato.data.masked import aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.measures.risk.distance_linkage import linkage_credit
 from sfumato.measures.risk.interval_disclosure import Version, disclosed_intervals
+from sfumato.measures.risk.linked import owners_of, with_assumption
 from sfumato.measures.risk.probabilistic_linkage import probabilistic_credit
 from sfumato.measures.risk.spaces import DISTANCES, Distance
 
@@ -55,9 +56,11 @@ class DisclosureRisk(Measure):
 
     def score(self, original: Microdata, released: Any) -> Score:
         """The combined risk."""
-        left, right = aligned(original, as_masked(released, original), self.columns)
-        by_distance = float(linkage_credit(left, right, self.distance).mean())
-        by_weight = float(probabilistic_credit(left, right, self.bins)[0].mean())
+        masked = as_masked(released, original)
+        left, right = aligned(original, masked, self.columns)
+        owner = owners_of(masked)
+        by_distance = float(linkage_credit(left, right, self.distance, owner).mean())
+        by_weight = float(probabilistic_credit(left, right, self.bins, owner)[0].mean())
         intervals = disclosed_intervals(left, right, self.version)
         counted = bool(intervals) and self.linkage != "only"
         inside = float(np.mean(list(intervals.values()))) if intervals else 0.0
@@ -68,7 +71,7 @@ class DisclosureRisk(Measure):
             "probabilistic linkage": by_weight,
             "intervals counted": float(counted),
         }
-        meaning = "disclosure risk: half intervals around masked values, half record linkage"
+        meaning = with_assumption("disclosure risk: half intervals around masked values, half record linkage", released)
         return Score(self.key, min(value, 1.0), "lower", meaning, MappingProxyType(parts))
 
 

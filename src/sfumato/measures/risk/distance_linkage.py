@@ -22,8 +22,10 @@ from sfumato.data.masked import aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.kernels.linkage import own_is_nearest
-from sfumato.measures.risk.linked import linked_score
+from sfumato.measures.risk.linked import linked_score, owners_of, with_assumption
 from sfumato.measures.risk.spaces import DISTANCES, Distance, space_of
+
+Int = NDArray[np.int64]
 
 #: As many subsets of the columns are all tried; beyond, runs of neighbouring columns stand for them.
 _ALL_SUBSETS = 64
@@ -38,7 +40,9 @@ class DistanceLinkage(Measure):
     `knowledge`, or `"average over subsets"`: one column, two columns, … all of them, the mean over how many are
     known (up to six columns every combination; beyond, every run of neighbouring columns, cyclically). `distance` is
     "euclidean" (standardised), "mahalanobis", "gower" or "auto" (Gower as soon as there are categories).
-    Parts: the 95 % interval, and the baseline 1/(masked records) of blind guessing.
+    A record that was published several times is found when any of its rows is. Only people in the release are sought. A bare
+    table is taken to stand in the order of the original. Parts: the 95 % interval, and the baseline of blind guessing,
+    1/(masked records) where everybody has one row.
 
     >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
     >>> DistanceLinkage(columns=("age", "income")).score(people, people).better
@@ -61,22 +65,26 @@ class DistanceLinkage(Measure):
 
     def score(self, original: Microdata, released: Any) -> Score:
         """The share; with subsets the parts tell it by how many columns are known."""
-        left, right = aligned(original, as_masked(released, original), self.columns)
+        masked = as_masked(released, original)
+        left, right = aligned(original, masked, self.columns)
+        owner = owners_of(masked)
         meaning = "share of people whom the nearest masked record gives away to an intruder with their original values"
+        meaning = with_assumption(meaning, released)
         if self.knowledge == SUBSETS:
-            return self._over_subsets(left, right, meaning)
+            return self._over_subsets(left, right, owner, meaning)
         if isinstance(self.knowledge, tuple):
             missing = [name for name in self.knowledge if name not in left.names]
             require(not missing, f"DistanceLinkage: knowledge names columns that are not compared: {', '.join(missing)}")
             left, right = _only(left, self.knowledge), _only(right, self.knowledge)
-        return linked_score(self.key, linkage_credit(left, right, self.distance), right.size, meaning)
+        return linked_score(self.key, linkage_credit(left, right, self.distance, owner), owner, meaning)
 
     def per_record(self, original: Microdata, released: Any) -> NDArray[np.float64]:
         """For each masked record the chance that it is linked to its person, all compared columns being known."""
-        left, right = aligned(original, as_masked(released, original), self.columns)
-        return linkage_credit(left, right, self.distance)
+        masked = as_masked(released, original)
+        left, right = aligned(original, masked, self.columns)
+        return linkage_credit(left, right, self.distance, owners_of(masked))
 
-    def _over_subsets(self, left: Records, right: Records, meaning: str) -> Score:
+    def _over_subsets(self, left: Records, right: Records, owner: Int | None, meaning: str) -> Score:
         names = left.names
         total = np.zeros(left.size)
         parts, tried = {}, 0
@@ -84,17 +92,20 @@ class DistanceLinkage(Measure):
             chosen = list(_subsets(names, known))
             credit = np.zeros(left.size)
             for subset in chosen:
-                credit += linkage_credit(_only(left, subset), _only(right, subset), self.distance)
+                credit += linkage_credit(_only(left, subset), _only(right, subset), self.distance, owner)
             parts[f"{known} known"] = float(credit.mean() / len(chosen))
             total += credit / len(chosen)
             tried += len(chosen)
-        return linked_score(self.key, total / len(names), right.size, meaning, {**parts, "subsets": float(tried)})
+        return linked_score(self.key, total / len(names), owner, meaning, {**parts, "subsets": float(tried)})
 
 
-def linkage_credit(original: Records, masked: Records, distance: Distance = "auto") -> NDArray[np.float64]:
-    """Per aligned record the chance of being linked rightly: 1/(masked records tied) where its own is nearest, else 0."""
+def linkage_credit(
+    original: Records, masked: Records, distance: Distance = "auto", owner: Int | None = None
+) -> NDArray[np.float64]:
+    """Per aligned record the chance of being linked rightly: where an own row is nearest, the own among the masked records tied,
+    else 0. `owner` says whose a row is where somebody has several."""
     space = space_of(original, masked, distance)
-    return own_is_nearest(space.original, space.released, space.metric)
+    return own_is_nearest(space.original, space.released, space.metric, owner)
 
 
 def _subsets(names: tuple[str, ...], known: int) -> Iterator[tuple[str, ...]]:

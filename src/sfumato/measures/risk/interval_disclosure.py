@@ -21,6 +21,7 @@ from sfumato.core.view import Measure, Score
 from sfumato.data.masked import aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
+from sfumato.measures.risk.linked import with_assumption
 
 Real = NDArray[np.float64]
 Version = Literal["rank", "deviation"]
@@ -57,6 +58,7 @@ class IntervalDisclosure(Measure):
         if not by_column:
             raise Unsupported("interval disclosure is about numbers, and no column with known numbers is compared")
         meaning = "share of original numbers that lie close to their masked value, over widths of 1 to 10 %"
+        meaning = with_assumption(meaning, released)
         return Score(self.key, float(np.mean(list(by_column.values()))), "lower", meaning, MappingProxyType(by_column))
 
 
@@ -93,5 +95,6 @@ def _within_deviation(original: Real, masked: Real) -> Real:
     known = original[~np.isnan(original)]
     span = float(np.abs(known).max()) or 1.0  # no square overflows
     reach = float(np.std(known / span)) / 100.0
-    gap = np.abs(original / span - masked / span)
+    with np.errstate(over="ignore"):  # a masked value that is infinitely far in this unit is in no interval
+        gap = np.abs(original / span - masked / span)
     return np.asarray(sum((gap <= width * reach).astype(np.float64) for width in WIDTHS))

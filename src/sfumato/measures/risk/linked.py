@@ -1,23 +1,48 @@
-"""What every measure of linkage reports: the share linked rightly, its interval, and what blind guessing reaches."""
+"""What every measure of linkage reports: the share linked rightly, its interval, and what blind guessing reaches.
+
+A record may be published several times (a bootstrap) or not at all (a sample): all rows of a person are right answers, and blind
+guessing hits one of them more often. The interval counts people, because rows of one person are no independent trials.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.view import Score
+from sfumato.data.masked import Masked
 from sfumato.measures.risk.interval import wilson
+
+Int = NDArray[np.int64]
 
 
 def linked_score(
-    key: str, credits: NDArray[np.float64], candidates: int, meaning: str, parts: Mapping[str, float] | None = None
+    key: str, credits: NDArray[np.float64], owner: Int | None, meaning: str, parts: Mapping[str, float] | None = None
 ) -> Score:
-    """The mean credit as a score; `candidates` is how many released records an intruder could choose from."""
+    """The mean credit as a score; `owner` as told by `owners_of`."""
     records = int(credits.size)
-    right = float(credits.sum())
-    low, high = wilson(right, records)
-    told = {"baseline": 1.0 / max(candidates, 1), "interval low": low, "interval high": high, "records": float(records)}
-    return Score(key, min(right / max(records, 1), 1.0), "lower", meaning, MappingProxyType({**told, **(parts or {})}))
+    share = min(float(credits.sum()) / max(records, 1), 1.0)
+    people, blind = records, 1.0 / max(records, 1)
+    if owner is not None:
+        times = np.unique(owner, return_counts=True)[1] / records
+        people, blind = int(times.size), float(times @ times)
+    low, high = wilson(share * people, people)
+    told = {"baseline": blind, "interval low": low, "interval high": high, "records": float(records)}
+    return Score(key, share, "lower", meaning, MappingProxyType({**told, **(parts or {})}))
+
+
+def owners_of(masked: Masked) -> Int | None:
+    """Whose each masked row is where somebody has several; nothing where everybody has at most one."""
+    rows = masked.rows
+    return None if rows is None or np.unique(rows).size == rows.size else rows
+
+
+def with_assumption(meaning: str, released: Any) -> str:
+    """The meaning, and where a bare table was given, that its rows were taken to stand in the order of the original."""
+    if isinstance(released, Masked):
+        return meaning
+    return f"{meaning} (the table's rows were taken to stand in the original's order; in another order it looks safer than it is)"

@@ -105,7 +105,7 @@ def minimal_uniques(table: pa.Table, names: tuple[str, ...], max_size: int = 3) 
     coded = [CodedColumn.of(table.column(name)) for name in names]
     counts = np.zeros((rows, size), dtype=np.int64)
     scores, shares = np.zeros(rows), np.zeros(len(names))
-    smaller: dict[tuple[int, ...], Flags] = {(): np.full(rows, rows == 1)}
+    smaller: dict[tuple[int, ...], Flags] = {(): np.zeros(rows, dtype=np.bool_)}  # no column singles nobody out
     for width in range(1, size + 1):
         alone: dict[tuple[int, ...], Flags] = {}
         weight = float(prod(max(len(names) - i, 1) for i in range(width, size + 1)))
