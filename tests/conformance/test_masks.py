@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import tomlkit
 
@@ -164,6 +166,21 @@ class TestEveryMask:
             return
         with pytest.raises(SfumatoError, match="nowhere"):
             apply(example(name, ("nowhere",)))
+
+
+@pytest.mark.parametrize("name", ["AdditiveNoise", "Mdav", "Pram", "RankSwapping", "SequentialTrees"])
+def test_engines_and_frames_give_the_same_masked_table(name: str, tmp_path: Path) -> None:
+    pq.write_table(PEOPLE.table(), tmp_path / "people.parquet")
+    expected = apply(example(name)).table
+    for source in (
+        sf.read(tmp_path / "people.parquet", SCHEMA, engine="duckdb"),
+        sf.read(tmp_path / "people.parquet", SCHEMA),
+        sf.read(PEOPLE.to_pandas(), SCHEMA),
+        sf.read(PEOPLE.to_polars(), SCHEMA),
+    ):
+        masked = apply(example(name), source).table
+        for column in columns_for(name):
+            assert masked.column(column).to_pylist() == expected.column(column).to_pylist()
 
 
 @pytest.mark.parametrize("name", [name for name in MASKS if {"number", "category"} <= getattr(sf.masking, name).handles])

@@ -28,13 +28,24 @@ def difference(a: list[float], b: list[float], metric: Metric) -> float:
     return total
 
 
-def by_hand(originals: np.ndarray, masked: np.ndarray, metric: Metric) -> list[float]:
+def slack(a: list[float], b: list[float], metric: Metric) -> float:
+    """What counts as tied with the difference: a share of what is known, and rounding."""
+    gaps = [math.isnan(x) or math.isnan(y) for x, y in zip(a, b, strict=True)]
+    known = difference(a, b, metric) - sum(float(n) for n, gap in zip(metric.neutral, gaps, strict=True) if gap)
+    return TOLERANCE * max(known, 0.0) + 1e-14 * difference(a, b, metric)
+
+
+def by_hand(originals: np.ndarray, masked: np.ndarray, metric: Metric, owner: list[int] | None = None) -> list[float]:
     credits = []
+    people = owner if owner is not None else list(range(len(originals)))
     for i, record in enumerate(originals.tolist()):
-        own = difference(record, masked[i].tolist(), metric)
         others = [difference(record, other, metric) for other in masked.tolist()]
-        closer = any(d < own * (1 - TOLERANCE) for d in others)
-        credits.append(0.0 if closer else 1 / sum(d <= own * (1 + TOLERANCE) for d in others))
+        mine = [j for j, other in enumerate(people) if other == people[i]]
+        nearest_own = min(mine, key=others.__getitem__)
+        own, room = others[nearest_own], slack(record, masked[nearest_own].tolist(), metric)
+        closer = any(d < own - room for d in others)
+        tied = [j for j, d in enumerate(others) if d <= own + room]
+        credits.append(0.0 if closer else sum(j in mine for j in tied) / len(tied))
     return credits
 
 
@@ -60,7 +71,8 @@ def test_the_nearest_point_equals_comparing_every_pair(drawn: tuple[np.ndarray, 
             continue
         assert distance[row] == min(found)
         assert index[row] == found.index(min(found))
-        assert ties[row] == sum(d <= min(found) * (1 + TOLERANCE) for d in found)
+        room = slack(query, points[found.index(min(found))].tolist(), metric)
+        assert ties[row] == sum(d <= min(found) + room for d in found)
 
 
 @pytest.mark.parametrize("width", [1, 3, 8, 20])
@@ -86,6 +98,27 @@ def test_identity_links_everybody_and_equal_records_share() -> None:
     assert own_is_nearest(distinct, distinct).tolist() == [1.0] * 6
     twice = np.vstack([distinct, distinct])
     assert own_is_nearest(twice, twice).tolist() == [0.5] * 12
+
+
+@settings(max_examples=200)
+@given(files(40))
+def test_any_row_of_a_person_is_a_right_answer(drawn: tuple[np.ndarray, ...]) -> None:
+    _, masked, kinds, costs, neutral = drawn
+    draw = np.random.default_rng(len(masked))
+    owner = draw.integers(0, max(len(masked) // 2, 1), len(masked))
+    originals = masked[owner] if len(masked) else masked.copy()
+    metric = Metric(kinds, costs, neutral)
+    found = own_is_nearest(originals, masked, metric, owner)
+    assert found == pytest.approx(by_hand(originals, masked, metric, owner.tolist()))
+    assert ((found >= 0) & (found <= 1)).all()
+
+
+def test_what_is_missing_does_not_blur_what_is_known() -> None:
+    """The second coordinate is missing everywhere; the first tells the points apart, by less than a billionth of the neutral
+    term when squared."""
+    points = np.column_stack([np.arange(5) * 1e-5, np.full(5, nan)])
+    assert own_is_nearest(points, points).tolist() == [1.0] * 5
+    assert nearest(points, points)[2].tolist() == [1] * 5
 
 
 def test_ties_are_seen_through_rounding() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,8 +11,11 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.data.masked import Masked
+from sfumato.measures.risk.assignment_linkage import AssignmentLinkage
+from sfumato.measures.risk.disclosure_risk import DisclosureRisk
 from sfumato.measures.risk.distance_linkage import SUBSETS, DistanceLinkage
 from sfumato.measures.risk.interval_disclosure import IntervalDisclosure
+from sfumato.measures.risk.probabilistic_linkage import ProbabilisticLinkage
 from tests.measures.masks import NAMES, grouped, noisy, numbers, people, resampled, table
 
 X = numbers(300)
@@ -175,3 +180,46 @@ def test_abalone_with_noise_is_linked_as_often_as_the_prototype(data_dir: object
     for share, expected in ((0.03, 0.989), (0.1, 0.645)):
         masked = pa.table(dict(zip(names, noisy(x, share).T, strict=True)))
         assert DistanceLinkage().score(original, masked).value == pytest.approx(expected, abs=0.025)
+
+
+@pytest.mark.parametrize("distance", ["euclidean", "mahalanobis", "gower"])
+@pytest.mark.parametrize("knowledge", [None, SUBSETS])
+def test_a_person_published_several_times_is_found_by_any_row(distance: str, knowledge: str | None) -> None:
+    rows = np.repeat(np.arange(100), np.arange(100) % 3 + 1)
+    score = DistanceLinkage(distance, knowledge=knowledge).score(PEOPLE, Masked(table(X[rows]), PEOPLE.schema, NAMES, rows))
+    assert score.value == pytest.approx(1.0)
+    times = np.bincount(rows) / rows.size
+    assert score.parts["baseline"] == pytest.approx(float(times @ times))
+    assert score.parts["interval low"] <= score.value <= score.parts["interval high"]
+
+
+def test_publishing_everybody_twice_changes_no_chance() -> None:
+    y = noisy(X, 0.5)
+    rows = np.repeat(np.arange(300), 2)
+    twice = Masked(table(y[rows]), PEOPLE.schema, NAMES, rows)
+    assert DistanceLinkage().score(PEOPLE, twice).value == pytest.approx(DistanceLinkage().score(PEOPLE, table(y)).value)
+    assert DistanceLinkage().per_record(PEOPLE, twice)[::2] == pytest.approx(DistanceLinkage().per_record(PEOPLE, table(y)))
+
+
+def test_other_people_with_equal_values_still_share() -> None:
+    x = np.zeros((4, 2))
+    rows = np.array([0, 0, 0, 1])
+    score = DistanceLinkage().score(people(x), Masked(table(x), PEOPLE.schema, NAMES[:2], rows))
+    assert score.value == pytest.approx((3 * 3 / 4 + 1 / 4) / 4)
+
+
+def test_a_bare_table_is_said_to_be_taken_in_order() -> None:
+    """A shuffled table that nobody masked links to nobody: the assumption must be in the meaning."""
+    shuffled = table(X[np.random.default_rng(0).permutation(300)])
+    rows = np.arange(300)
+    for measure in (DistanceLinkage(), ProbabilisticLinkage(), AssignmentLinkage(), IntervalDisclosure(), DisclosureRisk()):
+        assert "original's order" in measure.score(PEOPLE, shuffled).meaning
+        assert "original's order" not in measure.score(PEOPLE, Masked(shuffled, PEOPLE.schema, NAMES, rows)).meaning
+
+
+def test_intervals_of_numbers_far_apart_are_counted_without_overflow() -> None:
+    tiny, huge = np.array([[1e-200], [2e-200], [3e-200]]), np.array([[1e200], [2e-200], [-1e300]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score = IntervalDisclosure("deviation").score(people(tiny), table(huge))
+    assert score.value == pytest.approx(1 / 3)

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError
+from sfumato.data.masked import Masked
 from sfumato.kernels.agreement import agreement_counts, best_agreement
 from sfumato.measures.risk.probabilistic_linkage import ProbabilisticLinkage, expectation_maximisation
-from tests.measures.masks import grouped, noisy, numbers, people, resampled, table
+from tests.measures.masks import NAMES, grouped, noisy, numbers, people, resampled, table
 
 X = numbers(300)
 PEOPLE = people(X)
@@ -142,3 +143,51 @@ def test_what_cannot_be_linked_is_refused() -> None:
     with pytest.raises(InputError, match="no record stands behind"):
         ProbabilisticLinkage().score(PEOPLE, table(X[:7]))
     assert ProbabilisticLinkage().score(people(X[:1]), table(X[:1])).value == 1.0
+
+
+def test_a_column_that_weighs_next_to_nothing_counts_no_partner_twice() -> None:
+    codes = [np.array([0, 1, 1], dtype=np.int32), np.zeros(3, dtype=np.int32)]
+    _, tied = best_agreement(codes, codes, np.array([1.0, 1e-12]))
+    assert tied.tolist() == [1, 2, 2]
+
+
+@pytest.mark.parametrize("bins", [None, 10])
+def test_a_person_published_several_times_is_found_by_any_row(bins: int | None) -> None:
+    rows = np.repeat(np.arange(100), np.arange(100) % 3 + 1)
+    masked = Masked(table(X[rows]), PEOPLE.schema, NAMES, rows)
+    score = ProbabilisticLinkage(bins).score(PEOPLE, masked)
+    assert score.value >= (1.0 if bins is None else 0.5)
+    assert score.value <= 1.0
+    y = noisy(X, 0.3)
+    twice = np.repeat(np.arange(300), 2)
+    once = ProbabilisticLinkage(30).score(PEOPLE, table(y)).value
+    both = ProbabilisticLinkage(30).score(PEOPLE, Masked(table(y[twice]), PEOPLE.schema, NAMES, twice)).value
+    assert both == pytest.approx(once)
+
+
+def test_many_columns_are_linked_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seeking the best partner in a tree gives what going through sets of columns gives, missing values and duplicates too."""
+    from sfumato.measures.risk import probabilistic_linkage as room
+
+    y = noisy(X, 0.3)
+    y[::7, 1] = np.nan
+    rows = np.random.default_rng(2).integers(0, 300, 400)
+    masked = Masked(table(y[rows]), PEOPLE.schema, NAMES, rows)
+    by_sets = ProbabilisticLinkage(8).per_record(PEOPLE, masked)
+    monkeypatch.setattr(room, "_MOST_BY_SETS", 0)
+    assert ProbabilisticLinkage(8).per_record(PEOPLE, masked) == pytest.approx(by_sets)
+    assert 0 < by_sets.mean() < 1
+
+
+def test_sets_of_many_columns_are_never_gone_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sfumato.measures.risk import probabilistic_linkage as room
+
+    asked: list[int] = []
+    monkeypatch.setattr(room, "best_agreement", lambda left, *_: asked.append(len(left)))
+    x = np.random.default_rng(1).normal(size=(200, 24))
+    names = [f"c{i}" for i in range(24)]
+    original = sf.read(pa.table(dict(zip(names, x.T, strict=True))))
+    score = ProbabilisticLinkage().score(original, pa.table(dict(zip(names, x.T, strict=True))))
+    assert score.value == 1.0
+    assert not asked
+    assert "best of four grids" in score.meaning

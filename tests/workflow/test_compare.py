@@ -41,6 +41,11 @@ def test_lists_are_tried_one_by_one_and_lists_by_nature_are_not() -> None:
     assert masks[-1].columns == ("height", "wage")
 
 
+def test_combined_masks_are_named_by_their_parts() -> None:
+    both = sf.Combined(masks=(sf.Mdav(3, columns=("height",)), sf.AdditiveNoise(0.1, columns=("wage",))))
+    assert label_of(both) == "Mdav(k=3) + AdditiveNoise(k=0.1)"
+
+
 def test_faults_of_all_methods_are_told_at_once() -> None:
     with pytest.raises(ParameterError) as refusal:
         expanded(["Mdaw(k=3)", "Mdav(k=0)", "Mdav(kk=3)", "Lattice", 5])
@@ -146,6 +151,11 @@ def test_risks_of_different_measures_are_not_weighed_against_each_other(people: 
     assert found.recommended is not synthetic and "cannot be compared" in " ".join(found.reasons)
     alone = sf.compare(people, ["GaussianCopula()"], cache=False)
     assert alone.recommended is alone.points[0]
+
+
+def test_a_further_measure_that_does_not_fit_is_left_out(people: sf.Microdata) -> None:
+    found = sf.compare(people, ["Mdav(k=3)", "GaussianCopula()"], also=["distance_linkage"], cache=False)
+    assert ["distance_linkage" in point.scores for point in found.points] == [True, False]
 
 
 def test_equal_points_are_both_on_the_front(people: sf.Microdata) -> None:

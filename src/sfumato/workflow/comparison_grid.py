@@ -16,6 +16,7 @@ from sfumato.core.params import parameters
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, kind_of
 from sfumato.masking.base import Mask
+from sfumato.masking.combined import Combined
 from sfumato.workflow import named
 
 #: What is compared when nobody says what: a few strengths of the usual masks.
@@ -49,6 +50,8 @@ def expanded(methods: Iterable[Any]) -> list[Mask]:
 
 def label_of(mask: Mask) -> str:
     """A method with the parameters that differ from their defaults, its own before those that all masks have: `Mdav(k=5)`."""
+    if isinstance(mask, Combined):  # which mask has which columns is told in its description
+        return " + ".join(label_of(dataclasses.replace(part, columns=None)) for part in mask.masks)
     own: list[str] = []
     shared: list[str] = []
     common = {field.name for field in dataclasses.fields(Mask)}
@@ -79,7 +82,6 @@ def column_kinds(people: Microdata) -> dict[str, Kind]:
 
 def usual_methods(people: Microdata) -> list[Mask]:
     """The usual masks; what one of them cannot change is left to another, so that no quasi-identifier stays as it is."""
-    from sfumato.masking.combined import Combined
     from sfumato.masking.pram import Pram
 
     kinds = column_kinds(people)

@@ -29,6 +29,7 @@ from sfumato.core.certificate import canonical, plain
 from sfumato.core.errors import InputError, SfumatoError
 from sfumato.core.progress import Progress
 from sfumato.core.view import Measure, Score
+from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.masking.base import Mask
 from sfumato.workflow import named
@@ -90,7 +91,7 @@ def evaluate(people: Microdata, job: Job, measures: Measures) -> dict[str, Any]:
         by = measures.risk if masked.rows is not None else measures.unaligned_risk
         risk = by.score(people, masked)
         loss = measures.loss.score(people, masked)
-        others = [measure.score(people, masked) for measure in measures.others]
+        others = [score for measure in measures.others if (score := _further(measure, people, masked)) is not None]
     except InputError as error:
         return {"refused": str(error)}
     scores = [risk, loss, *others]
@@ -107,6 +108,14 @@ def evaluate(people: Microdata, job: Job, measures: Measures) -> dict[str, Any]:
         "rows": len(masked),
         "seconds": time.process_time() - begun,
     }
+
+
+def _further(measure: Measure, people: Microdata, masked: Masked) -> Score | None:
+    """A score that is no axis of the map; where it cannot be measured (synthetic rows have no record) the method stays."""
+    try:
+        return measure.score(people, masked)
+    except InputError:
+        return None
 
 
 class Memory:

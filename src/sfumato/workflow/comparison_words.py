@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def figure(found: Comparison) -> str:
     points = found.measured
     marks = [
         Mark(
-            family=str(point.method.get("name", "")),
+            family=_family(point),
             label=point.label.replace(", whole=False", ""),
             risk=point.risk,
             loss=point.loss,
@@ -195,6 +196,14 @@ def _told(found: Comparison, point: Point) -> str:
     extra = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in point.scores.items()]
     said = note(found, point)
     return f"{point.label}: {_both(point)}; {', '.join(extra)}" + (f"; {said}" if said else "")
+
+
+def _family(point: Point) -> str:
+    """The names of the methods without their parameters; parameters may hold parentheses themselves."""
+    plain = point.label
+    while plain != (shorter := re.sub(r"\([^()]*\)", "", plain)):
+        plain = shorter
+    return plain
 
 
 def _both(point: Point) -> str:

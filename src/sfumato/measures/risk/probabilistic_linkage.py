@@ -140,8 +140,10 @@ def _linked(original: Records, masked: Records, bins: int, owner: Int | None) ->
         return times[of_row] / rows, model
     slack = TOLERANCE * float(weights.sum())
     if len(voting) > _MOST_BY_SETS:
-        sides = (np.column_stack([np.where(codes >= 0, codes, np.nan) for codes in side]) for side in zip(*voting, strict=True))
-        return own_is_nearest(*sides, Metric.unequal(weights), owner, slack), model
+        left, right = (
+            np.column_stack([np.where(codes >= 0, codes, np.nan) for codes in side]) for side in zip(*voting, strict=True)
+        )
+        return own_is_nearest(left, right, Metric.unequal(weights), owner, slack), model
     best, tied = best_agreement([a for a, _ in voting], [b for _, b in voting], weights)
     own = np.zeros(rows)
     for (a, b), weight in zip(voting, weights, strict=True):
