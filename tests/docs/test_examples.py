@@ -84,6 +84,9 @@ def test_the_example_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_the_figures_can_be_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = runpy.run_path(str(ROOT / "examples" / "draw_figures.py"))
-    drawn = (ROOT / "docs" / "figures" / "tradeoff.svg").read_text("utf-8")
-    assert drawn.startswith("<svg") or "<svg" in drawn[:500]
-    assert "<script" not in drawn and callable(module["main"])
+    told = re.compile(r"<desc[^>]*>(.*?)</desc>", re.DOTALL)
+    for name in ("tradeoff", "risk-utility"):
+        drawn = (ROOT / "docs" / "figures" / f"{name}.svg").read_text("utf-8")
+        assert "<svg" in drawn[:500] and "<script" not in drawn
+    fresh, kept = module["risk_utility_map"](), drawn
+    assert told.search(fresh)[1] == told.search(kept)[1]  # type: ignore[index]

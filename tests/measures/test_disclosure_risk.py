@@ -8,6 +8,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError, Unsupported
+from sfumato.data.masked import Masked
 from sfumato.measures.risk.disclosure_risk import DisclosureRisk, combined_risk, overall_score
 from sfumato.measures.risk.distance_linkage import DistanceLinkage
 from sfumato.measures.risk.interval_disclosure import IntervalDisclosure
@@ -111,3 +112,10 @@ def test_refusals() -> None:
         DisclosureRisk(distance="taxi")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no record stands behind"):
         DisclosureRisk().score(PEOPLE, table(X[:3]))
+
+
+def test_a_person_published_twice_counts_as_found_by_either_row() -> None:
+    rows = np.repeat(np.arange(len(X)), 2)
+    score = DisclosureRisk().score(PEOPLE, Masked(table(X[rows]), PEOPLE.schema, tuple(table(X).column_names), rows))
+    assert score.value == pytest.approx(1.0)
+    assert score.parts["distance linkage"] == score.parts["probabilistic linkage"] == pytest.approx(1.0)

@@ -233,3 +233,11 @@ def test_uniqueness_equals_counting_by_hand(rows: list[tuple[int, ...]]) -> None
     assert unique_share({}) == 0.0
     with pytest.raises(ParameterError):
         unique_share({0: 1})
+
+
+def test_the_only_record_is_unique() -> None:
+    alone = sf.read(pa.table({"a": ["x"], "b": ["y"]}))
+    score = SpecialUniques(columns=("a", "b")).score(alone, alone)
+    assert score.value == 1.0
+    assert score.parts["minimal uniques of 1"] == 2.0
+    assert score.parts["minimal uniques of 2"] == 0.0
