@@ -37,7 +37,7 @@ def minimal_by_hand(rows: list[tuple[int, ...]], most: int) -> list[set[tuple[in
         for chosen in combinations(range(4), size):
             shown = [tuple(row[c] for c in chosen) for row in rows]
             for i, key in enumerate(shown):
-                if shown.count(key) == 1 and not any(set(part) < set(chosen) for part in found[i]) and len(rows) > 1:
+                if shown.count(key) == 1 and not any(set(part) < set(chosen) for part in found[i]):
                     found[i].add(chosen)
     return found
 

@@ -70,7 +70,9 @@ def test_a_mask_without_a_guarantee_says_so_everywhere(people: sf.Microdata, tmp
     release.save(tmp_path / "out")
     found = sf.verify(tmp_path / "out")
     assert found.promises_nothing and not found.holds and "promises no guarantee" in found.explain()
-    assert "Nothing is promised" in (tmp_path / "out" / "public" / "card.html").read_text()
+    page = (tmp_path / "out" / "public" / "card.html").read_text()
+    assert "Nothing is promised" in page and "highest risk of a record" not in page
+    assert "disclosure risk" in (tmp_path / "out" / "owner" / "card.html").read_text()
     told = release.certificate.transparency["method"]
     assert told["name"] == "AdditiveNoise" and told["k"] == 0.1
 

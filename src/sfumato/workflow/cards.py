@@ -34,7 +34,7 @@ def card_of(release: Release, audience: Audience, *, certificate: Certificate | 
         scores=release.owner.scores,
         figures=_figures(release, sizes, audience),
         risk=_risk(sizes),
-        details={"released records": int(release.data.num_rows), "classes": int(sizes.size)},
+        details={"released records": int(release.data.num_rows), **({"classes": int(sizes.size)} if sizes.size else {})},
         owner_details=plain_details(release.details),
         answers=release.owner.answers,
         signature=signature or "not signed",
@@ -44,8 +44,14 @@ def card_of(release: Release, audience: Audience, *, certificate: Certificate | 
 
 
 def _class_sizes(release: Release) -> NDArray[np.int64]:
-    from sfumato.measures.guarantees.classes import Classes
+    """Records per class; none where values were changed and nothing is promised about classes: nobody knows those values."""
+    import numpy as np
 
+    from sfumato.measures.guarantees.classes import Classes
+    from sfumato.workflow.named import is_mask
+
+    if is_mask(release.certificate.method) and not release.certificate.claims:
+        return np.zeros(0, dtype=np.int64)
     return Classes.of(release.data, release.schema.quasi).sizes
 
 
@@ -76,13 +82,14 @@ def _figures(release: Release, sizes: NDArray[np.int64], audience: Audience) -> 
     from sfumato.report.figures.risk_profile import risk_profile
 
     promised = [int(guarantee.threshold) for guarantee in release.guarantees if guarantee.name == "KAnonymity"]
-    figures = {
-        "class_sizes": class_sizes(sizes, k=promised[0] if promised else None),
-        "risk_profile": risk_profile(sizes),
-    }
+    figures = {}
+    if sizes.size:
+        figures["class_sizes"] = class_sizes(sizes, k=promised[0] if promised else None)
+        figures["risk_profile"] = risk_profile(sizes)
     if audience == "public":
         return figures
-    figures["loss_per_attribute"] = loss_per_attribute(release.owner.loss_per_attribute, levels=_levels(release))
+    if release.owner.loss_per_attribute:
+        figures["loss_per_attribute"] = loss_per_attribute(release.owner.loss_per_attribute, levels=_levels(release))
     looked_at = release.details.get("map")
     if isinstance(looked_at, Mapping) and len(looked_at.get("risk", ())) > 0:
         figures["tradeoff"] = _tradeoff(looked_at)
