@@ -223,3 +223,18 @@ def test_intervals_of_numbers_far_apart_are_counted_without_overflow() -> None:
         warnings.simplefilter("error")
         score = IntervalDisclosure("deviation").score(people(tiny), table(huge))
     assert score.value == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(1e200, 1e200), (1.7e308, 1.7e308), (1e-200, 1e200), (1.0, 1e200), (1e-310, 1.0)])
+def test_huge_and_tiny_numbers_are_linked_without_overflow(ours: float, theirs: float) -> None:
+    draw = np.random.default_rng(0)
+    x, y = (
+        draw.uniform(-1, 1, size=(2, 150, 2)) * np.array([ours, 1.0]),
+        draw.uniform(-1, 1, size=(150, 2)) * np.array([theirs, 1.0]),
+    )
+    original = people(x[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for measure in (*map(DistanceLinkage, ("euclidean", "mahalanobis", "gower")), AssignmentLinkage(), DisclosureRisk()):
+            assert 0 <= measure.score(original, table(y)).value <= 1
+        assert DistanceLinkage().score(original, table(x[0])).value == 1.0

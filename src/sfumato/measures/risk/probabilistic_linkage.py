@@ -160,9 +160,10 @@ def agreement_codes(
         return original.codes, masked.codes  # type: ignore[union-attr]
     values = np.unique(original.values[original.known])
     if values.size <= bins:
-        edges = (values[1:] + values[:-1]) / 2.0
+        edges = values[1:] / 2.0 + values[:-1] / 2.0
     else:
-        edges = np.unique(np.quantile(original.values[original.known], np.arange(1, bins) / bins))
+        # a quarter, so that no difference overflows
+        edges = np.unique(4.0 * np.quantile(original.values[original.known] / 4.0, np.arange(1, bins) / bins))
     sides = []
     for column in (original, masked):
         codes = np.searchsorted(edges, column.values, side="right").astype(np.int32)

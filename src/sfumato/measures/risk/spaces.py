@@ -30,6 +30,8 @@ DISTANCES = ("auto", "euclidean", "mahalanobis", "gower")
 _NEUTRAL_SQUARE = 2.0
 #: Columns are a combination of each other when a correlation matrix has an eigenvalue below this.
 _SINGULAR = 1e-10
+#: The farthest a released value can be, in units of the original; its square is still a number.
+_FAR = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +64,10 @@ def space_of(original: Records, released: Records, distance: Distance = "auto") 
             costs.append(1.0 if distance == "gower" else _NEUTRAL_SQUARE / apart)
             neutral.append(apart if distance == "gower" else _NEUTRAL_SQUARE)
         else:
-            centre, scale = _centre_and_scale(a, distance)
-            if scale == 0.0:
+            scaled = _scaled(a, b, distance)
+            if scaled is None:
                 continue
-            a, b = (a - centre) / scale, (b - centre) / scale
+            a, b = scaled
             kinds.append(ABSOLUTE if distance == "gower" else SQUARED)
             costs.append(1.0)
             neutral.append(_mean_difference(a) if distance == "gower" else _NEUTRAL_SQUARE)
@@ -81,14 +83,14 @@ def _whitened(original: Records, released: Records) -> Space:
     left, right = [], []
     for ours, theirs in zip(original.columns, released.columns, strict=True):
         a, b = _numbers(ours), _numbers(theirs)
-        centre, scale = _centre_and_scale(a, "euclidean")
-        if scale == 0.0:
+        scaled = _scaled(a, b, "euclidean")
+        if scaled is None:
             raise Unsupported(
                 f"the Mahalanobis distance needs columns that vary, and '{ours.name}' is constant: leave it out with columns="
             )
         # a missing value stands at the mean, where it adds nothing to any covariance
-        left.append(np.nan_to_num((a - centre) / scale, nan=0.0))
-        right.append(np.nan_to_num((b - centre) / scale, nan=0.0))
+        left.append(np.nan_to_num(scaled[0], nan=0.0))
+        right.append(np.nan_to_num(scaled[1], nan=0.0))
     a, b = _side_by_side(left, original.size), _side_by_side(right, released.size)
     correlation = a.T @ a / original.size
     values, vectors = np.linalg.eigh(correlation)
@@ -105,6 +107,18 @@ def _numbers(column: NumberColumn | CategoryColumn) -> Real:
     if isinstance(column, NumberColumn):
         return column.values
     return np.where(column.codes >= 0, column.codes, np.nan).astype(np.float64)
+
+
+def _scaled(original: Real, released: Real, distance: str) -> tuple[Real, Real] | None:
+    """Both sides in the unit of the original, about its centre; nothing where the original is constant."""
+    top = float(np.max(np.abs(original), where=~np.isnan(original), initial=0.0))
+    with np.errstate(over="ignore"):  # what is infinitely far in this unit is brought back to the farthest there is
+        if top and not 1.0 / _FAR < top < _FAR:
+            original, released = original / top, released / top
+        centre, scale = _centre_and_scale(original, distance)
+        if scale == 0.0:
+            return None
+        return (original - centre) / scale, np.clip((released - centre) / scale, -_FAR, _FAR)
 
 
 def _centre_and_scale(values: Real, distance: str) -> tuple[float, float]:
