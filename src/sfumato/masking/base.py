@@ -93,13 +93,7 @@ class Mask(ABC):
         require(randomness is None or seed is None, "pass randomness or a seed, not both")
         people = microdata(data)
         table = people.table()
-        records = self.checked_records(people, table)
-        groups = strata_of(table, self.strata, records.names)
-        parts = [records] if len(groups) == 1 else [records.take(rows) for rows in groups]
-        if len(parts) > 1:
-            check_strata(self, parts)
-        for part in parts:
-            self.check(part, people)
+        records, groups, parts = self.checked(people, table)
         draws = Draws(randomness if randomness is not None else sources.default(seed))
         changes = []
         for position, (part, rows) in enumerate(zip(parts, groups, strict=True)):
@@ -108,11 +102,18 @@ class Mask(ABC):
         progress("masking", len(groups), len(groups))
         return self._outcome(people, table, records, groups, changes)
 
-    def checked_records(self, people: Microdata, table: pa.Table) -> Records:
-        """The columns to mask as arrays, refused where the method cannot mask them."""
+    def checked(self, people: Microdata, table: pa.Table) -> tuple[Records, list[Int], list[Records]]:
+        """The columns to mask as arrays, the rows of each stratum and its records; refused where the method cannot mask
+        them."""
         records = self.records(people, table)
         check_columns(self, records)
-        return records
+        groups = strata_of(table, self.strata, records.names)
+        parts = [records] if len(groups) == 1 else [records.take(rows) for rows in groups]
+        if len(parts) > 1:
+            check_strata(self, parts)
+        for part in parts:
+            self.check(part, people)
+        return records, groups, parts
 
     def records(self, people: Microdata, table: pa.Table) -> Records:
         """The columns to mask as arrays."""

@@ -71,7 +71,7 @@ class Combined(Mask):
             for part in mask.masks:
                 self._check_part(part, people)
             return
-        mask.check(mask.checked_records(people, people.table()), people)
+        mask.checked(people, people.table())
 
     def change(self, records: Records, draws: Draws, context: Context) -> Change:
         """Not used: each part changes its own columns."""

@@ -29,6 +29,10 @@ Int = NDArray[np.int64]
 _SINGULAR = 1e-9
 
 
+#: With exact moments fewer free directions than this would leave hardly anything to chance.
+_LEFT_TO_CHANCE = 10
+
+
 @dataclass(frozen=True)
 class Ipso(Mask):
     """Replace the masked numbers by synthetic ones that have the same regression on the predictors.
@@ -112,7 +116,7 @@ class Ipso(Mask):
         return (*kept, Kept("correlation", exactly=True, note=note), regression) if exactly else (*kept, regression)
 
     def _enough(self, complete: int, regressor_width: int, masked_width: int) -> None:
-        needed = regressor_width + 1 + masked_width
+        needed = regressor_width + 1 + masked_width + (_LEFT_TO_CHANCE if self.method == "C" else 0)
         if complete <= needed:
             raise Unsupported(
                 f"Ipso: {complete} records without missing values (in one stratum) do not suffice: with {masked_width} masked "

@@ -25,6 +25,7 @@ from sfumato.measures.risk.aggregations import Named, aggregation
 from sfumato.measures.risk.aligned_files import AlignedFiles
 from sfumato.measures.risk.distance_learning import LEARNT_ON, Effort, Search
 from sfumato.measures.risk.linkage_programme import reachable, solve_exactly
+from sfumato.measures.risk.linked import with_assumption
 
 Direction = Literal["masked to original", "original to masked"]
 Int = NDArray[np.int64]
@@ -88,7 +89,9 @@ class LearnedLinkage(Measure):
             measure=self.key,
             value=value,
             better="lower",
-            meaning=f"share of records linked by an intruder with the best {self.aggregation} distance",
+            meaning=with_assumption(
+                f"share of records linked by an intruder with the best {self.aggregation} distance", released
+            ),
             parts=MappingProxyType(parts),
         )
 

@@ -26,6 +26,7 @@ from sfumato.measures.risk.aggregations import Named
 from sfumato.measures.risk.assignment_linkage import AssignmentLinkage
 from sfumato.measures.risk.distance_linkage import DistanceLinkage
 from sfumato.measures.risk.learned_linkage import LearnedLinkage, aligned_files
+from sfumato.measures.risk.linked import with_assumption
 from sfumato.measures.risk.probabilistic_linkage import ProbabilisticLinkage
 from sfumato.measures.risk.sides import Sides
 from sfumato.measures.risk.transparency import picked_by_method, steps_told
@@ -77,7 +78,7 @@ class WorstCase(Measure):
             measure=self.key,
             value=rates[worst],
             better="lower",
-            meaning=f"share of records linked by the best informed intruder ({worst})",
+            meaning=with_assumption(f"share of records linked by the best informed intruder ({worst})", released),
             parts=MappingProxyType(rates),
         )
 
