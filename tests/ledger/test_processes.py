@@ -96,9 +96,7 @@ def check_cap(place: Place, processes: int, attempts: int) -> None:
             ledger.grant("d", analyst, LossAmount.pure(Fraction(times, 100)))
         ledger.cap("d", LossAmount.pure(Fraction(cap, 100)))
         for pair in (analysts[:2], analysts[2:]):
-            running = [
-                start("reserve", place, pair[number % 2], f"{pair[0]}{number}", attempts) for number in range(processes // 2)
-            ]
+            running = [start("reserve", place, pair[n % 2], f"{pair[0]}{n}", attempts // 2) for n in range(processes)]
             for line in (line for lines in finished(running, timeout=3000) for line in lines):
                 told[line.split()[0]] += int(line.split()[1])
         assert told["reserved"] == cap == ledger.count("d", "reserve")
