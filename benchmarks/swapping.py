@@ -184,7 +184,7 @@ def cases() -> Iterator[Case]:
         "PRAM, a million values, beside comparing whole rows",
         applied(sf.Pram(matrix=own)),
         peer=plain_pram(),
-        bar=0.5,
+        bar=1.0,
         repeats=5,
         prepare=lambda: categories(MANY, 1),
         check=about_stay(0.81),
