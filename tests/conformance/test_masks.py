@@ -200,6 +200,23 @@ def test_combined_masks_work_in_turn_and_refuse_before_the_first_one() -> None:
         apply(sf.Combined(masks=(sf.AdditiveNoise(0.1, columns=NUMBERS), sf.AdditiveNoise(0.1, columns=("town",)))))
 
 
+@pytest.mark.parametrize(
+    "masks",
+    [
+        (sf.AdditiveNoise(0.1, columns=("age",), whole=False), sf.Pram(stay=0.8, columns=("town",))),
+        (sf.Sampling(0.5, columns=("age",)), sf.Mdav(3, columns=NUMBERS)),
+        (sf.Resampling(how="joint", columns=NUMBERS), sf.Rounding(5, columns=("age",))),
+        (sf.Generalisation(levels={"age": 1}, columns=("age",)), sf.Combined(masks=(sf.RankSwapping(10, columns=NUMBERS),))),
+    ],
+)
+def test_combined_masks_know_the_record_behind_each_row(masks: tuple[Mask, ...]) -> None:
+    both = sf.Combined(masks=masks)
+    masked = apply(both)
+    assert masked.table.equals(apply(both).table) and masked.rows is not None
+    assert masked.table.column("ill").to_pylist() == PEOPLE.table().take(pa.array(masked.rows)).column("ill").to_pylist()
+    assert len(masked.transparency["steps"]) == len(masks)
+
+
 def _check(what: str, before: Records, after: Records, tolerance: float) -> None:
     left, right = before.matrix(), after.matrix()
     if what == "multiset":

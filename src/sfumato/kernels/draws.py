@@ -63,6 +63,10 @@ class Draws:
         positions: Int = np.minimum(found, totals.size - 1).astype(np.int64)
         return positions
 
+    def key(self) -> str:
+        """A seed with the full strength of the stream, for another stream of draws."""
+        return self._stream.bytes(32).hex()
+
     def seed(self) -> int:
         """A seed for a library that draws by itself (a tree, a mixture model)."""
         return int.from_bytes(self._stream.bytes(4), "big") >> 1

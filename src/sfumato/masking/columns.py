@@ -13,6 +13,7 @@ from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsup
 from sfumato.data.column_types import CodedText
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
+from sfumato.data.schema import Schema
 
 if TYPE_CHECKING:
     from sfumato.masking.base import Mask
@@ -27,6 +28,15 @@ def microdata(data: Any) -> Microdata:
     from sfumato.engines.sources import read
 
     return read(data)
+
+
+def in_memory(table: pa.Table, schema: Schema) -> Microdata:
+    """A table that a mask made, under the schema of the original; a column may have become one of real numbers or words."""
+    from sfumato.engines.memory import MemoryRelation
+
+    return Microdata(
+        MemoryRelation(table), schema.replace(columns={n: c for n, c in schema.columns.items() if n in table.column_names})
+    )
 
 
 def chosen_columns(mask: Mask, people: Microdata) -> tuple[str, ...]:

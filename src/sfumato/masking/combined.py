@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from sfumato.core import randomness as sources
+import numpy as np
+import pyarrow as pa
+
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import require
-from sfumato.core.progress import Progress, silent
-from sfumato.core.randomness import Randomness
 from sfumato.core.registry import from_mapping
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.columns import microdata
+from sfumato.masking.columns import in_memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +30,7 @@ class Combined(Mask):
 
     masks: tuple[Mask, ...]
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
+    refuses_constant: ClassVar[bool] = False  # each part says itself what it refuses
 
     def __post_init__(self) -> None:
         made = tuple(from_mapping(mask, Mask, "mask") if isinstance(mask, Mapping) else mask for mask in self.masks)
@@ -41,41 +42,34 @@ class Combined(Mask):
             "Combined: a mask that makes every published column anew cannot be combined with others",
         )
 
-    def apply(
-        self, data: Any, *, randomness: Randomness | None = None, seed: int | str | None = None, progress: Progress = silent
-    ) -> Outcome[Masked]:
-        """Mask the data by each mask in turn."""
-        from sfumato.engines.sources import read
+    def records(self, people: Microdata, table: pa.Table) -> Records:
+        """The columns of all parts, each once."""
+        columns = {column.name: column for mask in self.masks for column in mask.records(people, table).columns}
+        return Records(tuple(columns.values()), table.num_rows)
 
-        require(randomness is None or seed is None, "pass randomness or a seed, not both")
-        source = randomness if randomness is not None else sources.default(seed)
-        people = microdata(data)
-        for mask in self.masks:  # refuse what cannot be done before anything is touched
-            self._check_part(mask, people)
-        outcomes: list[Outcome[Masked]] = []
-        rows = None
+    def check(self, records: Records, people: Microdata) -> None:
+        """Every part must be able to mask its columns, before the first one is touched."""
         for mask in self.masks:
-            outcome = mask.apply(people, randomness=source, progress=progress)
-            outcomes.append(outcome)
-            behind = outcome.result.rows
-            rows = behind if rows is None or behind is None else rows[behind]
-            people = read(outcome.result.table, people.schema)
-        last = outcomes[-1].result
-        told = {"method": self.described(), "steps": [dict(outcome.result.transparency) for outcome in outcomes]}
-        columns = tuple(dict.fromkeys(name for outcome in outcomes for name in outcome.result.columns))
-        masked = Masked(last.table, last.schema, columns, rows, told)
-        return Outcome(masked, (), self.described(), {"steps": [dict(outcome.details) for outcome in outcomes]})
-
-    def _check_part(self, mask: Mask, people: Microdata) -> None:
-        if isinstance(mask, Combined):
-            for part in mask.masks:
-                self._check_part(part, people)
-            return
-        mask.checked(people, people.table())
+            mask.checked(people, people.table())
 
     def change(self, records: Records, draws: Draws, context: Context) -> Change:
-        """Not used: each part changes its own columns."""
-        raise NotImplementedError
+        """Each part masks what the parts before it made."""
+        people, rows = context.people, np.arange(records.size, dtype=np.int64)
+        outcomes: list[Outcome[Masked]] = []
+        for mask in self.masks:
+            outcome = mask.apply(people, seed=draws.key(), progress=context.progress)
+            outcomes.append(outcome)
+            made = outcome.result
+            rows = rows if made.rows is None else rows[made.rows]
+            people = in_memory(made.table, people.schema)
+        table = outcomes[-1].result.table
+        return Change(
+            {name: table.column(name) for name in records.names},
+            rows=None if np.array_equal(rows, np.arange(records.size)) else rows,
+            unrelated=any(outcome.result.rows is None for outcome in outcomes),
+            published={"steps": [dict(outcome.result.transparency) for outcome in outcomes]},
+            details={"steps": [dict(outcome.details) for outcome in outcomes]},
+        )
 
     def keeps(self) -> tuple[Kept, ...]:
         """What all parts keep."""
