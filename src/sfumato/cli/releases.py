@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sfumato.cli.output import Json, Quiet, answer, shown_progress
+from sfumato.core.errors import ParameterError
 
 
 def register(app: typer.Typer) -> None:
@@ -37,7 +38,9 @@ def verify(
 
 
 def attack(
-    folder: Annotated[str, typer.Argument(help="The folder of the release.")],
+    folder: Annotated[
+        str, typer.Argument(help="The folder of the release, or a .json file that describes an attack on numbers.")
+    ],
     register: Annotated[str | None, typer.Option("--with", help="A register of people with raw values.")] = None,
     earlier: Annotated[list[str] | None, typer.Option("--earlier", help="An earlier release of the same data.")] = None,
     aligned: Annotated[
@@ -51,13 +54,24 @@ def attack(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Attack a release with what an outsider has, and report success beside blind guessing."""
+    """Attack a release, or published numbers that a JSON file describes, and report success beside blind guessing."""
     from sfumato.workflow.attacking import attack_folder
+    from sfumato.workflow.attacking_outputs import attack_outputs
 
+    if folder.endswith(".json"):
+        if register or earlier or only or aligned or key:
+            raise ParameterError("a file that describes an attack on numbers says all of it; leave the options out")
+        results = [attack_outputs(folder)]
+        answer({"file": folder, "attacks": results}, _told(results), json)
+        return
     with shown_progress(json, quiet) as progress:
         results = attack_folder(
             folder, register=register, earlier=earlier or (), only=only or (), aligned=aligned, key=key, progress=progress
         )
+    answer({"folder": folder, "attacks": results}, _told(results), json)
+
+
+def _told(results: list[dict[str, Any]]) -> list[str]:
     lines = []
     for result in results:
         low, high = result["interval"]
@@ -66,4 +80,4 @@ def attack(
             f"blind guessing {result['baseline']:.2%}, {result['targets']:,} people",
             f"  {result['finding']}",
         ]
-    answer({"folder": folder, "attacks": results}, lines, json)
+    return lines

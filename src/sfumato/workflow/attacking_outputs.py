@@ -1,0 +1,123 @@
+"""Attacking published numbers: an attack, what was published and what the adversary knows, from one JSON file.
+
+`{"attack": {"name": "Reconstruction"}, "published": [2, 1], "knowledge": {"members": [[1, 1], [0, 1]], "truth": [1, 1]}}`.
+Names are looked up in a table; nothing is imported because the file says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato import attacks
+from sfumato.core.errors import InputError, ParameterError, SourceError
+from sfumato.core.params import build
+from sfumato.core.view import View
+from sfumato.data.schema import Schema
+from sfumato.workflow import named
+from sfumato.workflow.scoring import plain_result
+
+#: A file of answers larger than this is not read.
+MOST_BYTES = 1 << 28
+_PARTS = {"attack", "published", "knowledge"}
+
+
+def attack_outputs(path: str | Path) -> dict[str, Any]:
+    """Run the attack that a JSON file describes; the result is rates and counts, never a value."""
+    content = _content(Path(path))
+    given = content["attack"]
+    adversary = named.attack(given if isinstance(given, (str, Mapping)) else "")
+    name = type(adversary).__name__
+    if name not in _FORMS:
+        raise InputError(
+            f"{name} cannot be described by a file of numbers. Attacks on a release take its folder; of those on outputs there "
+            f"are: {', '.join(sorted(_FORMS))}."
+        )
+    published, known = _FORMS[name]
+    view = View(published(content["published"]), Schema(), name="outputs")
+    result = adversary.run(view, known(_mapping(content["knowledge"], "knowledge")))
+    return {**plain_result(result), "details": dict(result.details)}
+
+
+def _content(path: Path) -> Mapping[str, Any]:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise SourceError(f"'{path}' is larger than {MOST_BYTES:,} bytes and was not read")
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise SourceError(f"'{path}' cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"'{path}' is not JSON") from None
+    if not isinstance(content, dict) or set(content) != _PARTS:
+        raise InputError(f"'{path}' must be a JSON object with exactly: {', '.join(sorted(_PARTS))}")
+    return content
+
+
+def _mapping(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError(f"{what} must be an object")
+    return value
+
+
+def _aggregates(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise InputError('published must be a list of aggregates, such as {"kind": "mean", "value": 12.5}')
+    return [build(attacks.Aggregate, _mapping(entry, "an aggregate")) for entry in value]
+
+
+def _version(value: Any) -> Any:
+    model = _mapping(value, "a version of a model")
+    return build(attacks.MeanVersion if "means" in model else attacks.RegressionVersion, model)
+
+
+def _membership(known: Mapping[str, Any]) -> Any:
+    """People are texts here, because the keys of a JSON object are."""
+    groups = known.get("groups")
+    if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
+        raise ParameterError("Membership: groups must be a list of lists of people")
+    return build(attacks.Membership, {**known, "groups": [[str(person) for person in group] for group in groups]})
+
+
+def _earlier(known: Mapping[str, Any]) -> Any:
+    places = _mapping(known.get("known", {}), "known")
+    if not all(place.isdecimal() for place in places):
+        raise ParameterError("EarlierVersion: known maps places of the record (0, 1, …) to values")
+    return attacks.EarlierVersion(
+        **{
+            **{name: value for name, value in known.items() if name in ("joined", "truth")},
+            "model": _version(known.get("model")),
+            "known": {int(place): value for place, value in places.items()},
+        }
+    )
+
+
+def _questions(known: Mapping[str, Any]) -> Any:
+    try:
+        members = np.asarray(known.get("members"), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("members must be a matrix of numbers: a row per question, a column per person") from None
+    return build(attacks.KnownQuestions, {**known, "members": members})
+
+
+def _built(kind: type[Any]) -> Callable[[Mapping[str, Any]], Any]:
+    return lambda given: build(kind, given)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+#: How what was published and what is known are read, by attack.
+_FORMS: dict[str, tuple[Callable[[Any], Any], Callable[[Mapping[str, Any]], Any]]] = {
+    "AggregateDifferencing": (_aggregates, _membership),
+    "Averaging": (_as_it_is, _built(attacks.NoiseKnown)),
+    "MembershipInAggregates": (_as_it_is, _built(attacks.ReferencePeople)),
+    "ModelDifferencing": (_version, _earlier),
+    "OutlierInference": (_as_it_is, _built(attacks.TypicalPeople)),
+    "Reconstruction": (_as_it_is, _questions),
+    "Scoreboard": (lambda value: build(attacks.Ratings, _mapping(value, "published")), _built(attacks.KnownItems)),
+}
