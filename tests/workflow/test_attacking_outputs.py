@@ -92,7 +92,9 @@ def test_every_attack_on_numbers_can_be_described(name: str, tmp_path: Path, cap
 
 
 def test_the_salary_is_found_and_not_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["attack", str(written(tmp_path, "AggregateDifferencing"))]) == 0
+    path = written(tmp_path, "AggregateDifferencing")
+    assert attack_outputs(path)["baseline"] == 0.0  # nobody guesses one salary blindly
+    assert run(["attack", str(path)]) == 0
     assert "29400" not in capsys.readouterr().out.replace(",", "")
 
 

@@ -118,10 +118,11 @@ class AggregateDifferencing(Attack):
         )
 
     def _guess(self, answers: Sequence[Aggregate], knowledge: Membership, pinned: Sequence[Hashable]) -> float:
-        """How many of those people a blind guess gets."""
-        if knowledge.truth is not None:
-            values = [knowledge.truth[person] for person in pinned if person in knowledge.truth]
-            return best_single_guess(vector(values, "the truth"), self.tolerance) if values else 0.0
+        """How many of those people a blind guess gets: one number for all of them; of one person alone that would be the truth,
+        which nobody guesses blindly."""
+        values = [] if knowledge.truth is None else [knowledge.truth[person] for person in pinned if person in knowledge.truth]
+        if len(values) > 1:
+            return best_single_guess(vector(values, "the truth"), self.tolerance)
         low, high = _bounds(answers, knowledge)
         if all(answer.kind == "count" for answer in answers):
             return 0.5
