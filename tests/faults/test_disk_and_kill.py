@@ -19,6 +19,7 @@ from sfumato.core.errors import SfumatoError
 from tests.workflow.people import files, people, release
 
 ROOT = Path(__file__).resolve().parents[2]
+READY = "from sfumato.cli.main import main; print('ready', flush=True); main()"
 
 
 @contextmanager
@@ -131,8 +132,9 @@ def test_ctrl_c_ends_with_130_and_nothing_half_written(tmp_path: Path) -> None:
         "Lattice, suppression=0.05",
     ]
     codes = set()
-    for delay in (0.3, 0.8, 1.2, 1.6):
-        process = start(["-c", "from sfumato.cli.main import main; main()", *arguments, "--overwrite"], tmp_path)
+    for delay in (0.1, 0.4, 0.7, 1.0, 1.3, 1.6):
+        process = start(["-c", READY, *arguments, "--overwrite"], tmp_path)
+        assert process.stdout is not None and process.stdout.readline().strip() == "ready", process.communicate()[1]
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
@@ -189,10 +191,12 @@ def test_a_terminated_process_cleans_up(tmp_path: Path) -> None:
     arguments = ["protect", "people.csv", "--schema", "people.toml", "--k", "5", "--method", "Lattice, suppression=0.05"]
     environment = {**os.environ, "SFUMATO_KEY": str(tmp_path / "owner.key"), "TMPDIR": str(tmp_path / "tmp")}
     process = subprocess.Popen(
-        [sys.executable, "-c", "from sfumato.cli.main import main; main()", *arguments], cwd=tmp_path, env=environment
+        [sys.executable, "-c", READY, *arguments], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
     )
+    assert process.stdout is not None and process.stdout.readline().strip() == "ready"
     time.sleep(1.2)
     process.terminate()
-    assert process.wait(timeout=60) in (0, 143)
+    process.communicate(timeout=60)
+    assert process.returncode in (0, 143)
     assert list((tmp_path / "tmp").iterdir()) == []
     whole_or_absent(tmp_path / "out")

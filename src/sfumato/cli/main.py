@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from types import FrameType
-from typing import Any
 
 import typer
 from typer.exceptions import Abort, TyperException
 
-from sfumato.cli import compare, house, keys, ledger, publish, query, refute, releases, tables
+from sfumato.cli import compare, house, keys, ledger, publish, query, refute, releases, signals, tables
 from sfumato.cli.output import complain, pacify
 from sfumato.core.errors import SfumatoError
+from sfumato.core.stopping import stop_behind
 
 app = typer.Typer(
     name="sfumato",
@@ -42,12 +40,14 @@ refute.register(app)
 keys.register(app)
 house.register(app)
 
+_STOPPED = "stopped; nothing was left half-written"
+
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    signal.signal(signal.SIGTERM, _terminated)
+    signals.install()
     code = run(sys.argv[1:])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is done: a late Ctrl-C must not say otherwise
+    signals.ignore()
     sys.exit(code)
 
 
@@ -56,21 +56,31 @@ def run(arguments: Sequence[str]) -> int:
     as_json = "--json" in arguments
     try:
         code = app(args=list(arguments), prog_name="sfumato", standalone_mode=False)
-    except SfumatoError as error:
-        return _failed(error, str(error), error.exit_code, as_json)
-    except TyperException as error:
-        return _failed(error, f"{error.format_message()} See `sfumato --help`.", 2, as_json)
     except (KeyboardInterrupt, Abort) as error:
-        return _failed(error, "stopped; nothing was left half-written", 130, as_json)
-    except BrokenPipeError:
+        return _failed(error, _STOPPED, 130, as_json)
+    except Exception as error:
+        stop = stop_behind(error)
+        if signals.interrupted() or isinstance(stop, KeyboardInterrupt):  # some libraries make an error of their own of it
+            return _failed(error, _STOPPED, 130, as_json)
+        if stop is not None:
+            raise stop from None
+        return _reported(error, as_json)
+    if code == 130:
+        complain(_STOPPED)
+    return code if isinstance(code, int) else 0
+
+
+def _reported(error: Exception, as_json: bool) -> int:
+    if isinstance(error, SfumatoError):
+        return _failed(error, str(error), error.exit_code, as_json)
+    if isinstance(error, TyperException):
+        return _failed(error, f"{error.format_message()} See `sfumato --help`.", 2, as_json)
+    if isinstance(error, BrokenPipeError):
         pacify()
         return 141
-    except Exception as error:  # a fault of the program: its message might hold a value, so it is not shown
-        text = f"an internal error happened ({type(error).__name__}). Set SFUMATO_DEBUG=1 to see where."
-        return _failed(error, text, 70, as_json)
-    if code == 130:
-        complain("stopped; nothing was left half-written")
-    return code if isinstance(code, int) else 0
+    # A fault of the program: its message might hold a value, so it is not shown.
+    text = f"an internal error happened ({type(error).__name__}). Set SFUMATO_DEBUG=1 to see where."
+    return _failed(error, text, 70, as_json)
 
 
 def _failed(error: BaseException, text: str, code: int, as_json: bool) -> int:
@@ -93,8 +103,3 @@ def _places(error: BaseException | None) -> list[str]:
         lines += [f"  {frame.filename}:{frame.lineno} in {frame.name}" for frame in frames]
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return lines
-
-
-def _terminated(number: int, frame: FrameType | None) -> Any:
-    """Leave through the same doors as an error, so that temporary files are removed."""
-    raise SystemExit(128 + number)

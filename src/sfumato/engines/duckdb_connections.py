@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import SourceError
+from sfumato.core.stopping import stops_come_through
 
 if TYPE_CHECKING:
     import duckdb
@@ -122,7 +123,8 @@ def _attach(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> Non
     import duckdb
 
     try:
-        connection.execute(f"ATTACH {_text(str(path.resolve()))} AS {_identifier(name)} (READ_ONLY)")
+        with stops_come_through():
+            connection.execute(f"ATTACH {_text(str(path.resolve()))} AS {_identifier(name)} (READ_ONLY)")
     except duckdb.Error as error:
         raise SourceError(
             f"'{path}' cannot be opened as a DuckDB database ({type(error).__name__}). "
@@ -149,7 +151,8 @@ def plain_errors(where: str) -> Iterator[None]:
     import duckdb
 
     try:
-        yield
+        with stops_come_through():
+            yield
     except duckdb.Error as error:
         reason = {
             "ConversionException": "a value is not of the declared type, or a whole number beyond 64 bits",

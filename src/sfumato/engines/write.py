@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.core.errors import SourceError, Unsupported, all_at_once
+from sfumato.core.stopping import stops_come_through
 from sfumato.engines.address import is_postgres_url, redacted
 from sfumato.engines.canonical import canonical_column, decoded_table
 
@@ -74,7 +75,7 @@ def check_destination(destination: str | Path, *, table_name: str | None = None,
     if not _is_there(path):
         return
     try:
-        with duckdb.connect(str(path), read_only=True) as opened:
+        with stops_come_through(), duckdb.connect(str(path), read_only=True) as opened:
             _refuse_known(opened, str(path), name, overwrite)
     except duckdb.Error as error:
         raise SourceError(f"'{path}' cannot be opened ({type(error).__name__}); does another process have it open?") from None
@@ -125,7 +126,7 @@ def _write_duckdb(table: pa.Table, path: Path, name: str, overwrite: bool, confi
     existing = _is_there(path)
     target = path if existing else path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
-        with duckdb.connect(str(target)) as connection:
+        with stops_come_through(), duckdb.connect(str(target)) as connection:
             _fill_duckdb(connection, table, name, overwrite, str(path), confirm)
         if not existing:
             os.replace(target, path)

@@ -1,0 +1,91 @@
+"""Ctrl-C and termination: they leave through the same doors as an error, so that temporary files are removed.
+
+Python raises wherever it happens to be. Inside a callback of the compiler that loads our kernels the exception is
+lost, or the process crashes; there the signal waits until the compiler has finished. A second Ctrl-C does not wait.
+Where an object is being deleted Python cannot raise at all; the signal is sent again a moment later.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+_ASK_AGAIN = 0.02
+_COMPILER = ("llvmlite", "numba")
+
+_interrupts: list[int] = []
+_waiting: list[int] = []
+
+
+def install() -> None:
+    """Take over the signals that stop this process."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _arrived)
+    if hasattr(signal, "SIGALRM"):
+        signal.signal(signal.SIGALRM, _again)
+        sys.unraisablehook = _not_raised
+
+
+def ignore() -> None:
+    """The command is done: a late Ctrl-C must not say otherwise."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "SIGALRM"):
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        sys.unraisablehook = sys.__unraisablehook__
+
+
+def interrupted() -> bool:
+    """Whether somebody pressed Ctrl-C: a library that is being loaded may lose the exception and raise another."""
+    return bool(_interrupts)
+
+
+def _arrived(number: int, frame: FrameType | None) -> None:
+    impatient = bool(_interrupts) or not hasattr(signal, "SIGALRM")
+    if number == signal.SIGINT:
+        _interrupts.append(number)
+    if _in_compiler(frame) and not impatient:
+        _wait(number)
+        return
+    _stop(number)
+
+
+def _wait(number: int) -> None:
+    _waiting.append(number)
+    signal.setitimer(signal.ITIMER_REAL, _ASK_AGAIN)
+
+
+def _not_raised(lost: UnraisableHookArgs) -> None:
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        _wait(signal.SIGINT)
+    elif isinstance(lost.exc_value, SystemExit):
+        _wait(signal.SIGTERM)
+    else:
+        sys.__unraisablehook__(lost)
+
+
+def _again(number: int, frame: FrameType | None) -> None:
+    if not _waiting:
+        return
+    if _in_compiler(frame):
+        signal.setitimer(signal.ITIMER_REAL, _ASK_AGAIN)
+        return
+    _stop(_waiting.pop())
+
+
+def _stop(number: int) -> None:
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise SystemExit(128 + number)
+
+
+def _in_compiler(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if str(frame.f_globals.get("__name__", "")).split(".")[0] in _COMPILER:
+            return True
+        frame = frame.f_back
+    return False
