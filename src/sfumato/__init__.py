@@ -58,6 +58,7 @@ _TABLE: dict[str, str] = {
     "Lattice": "sfumato.anonymity.search.lattice",
     "LocalRecoding": "sfumato.anonymity.search.local_recoding",
     "Mondrian": "sfumato.anonymity.search.mondrian",
+    "Recoded": "sfumato.anonymity.recoded",
     "TopDown": "sfumato.anonymity.search.top_down",
     # masks
     "AdditiveNoise": "sfumato.masking.additive_noise",
@@ -104,6 +105,7 @@ _ROOMS = (
 )
 
 if TYPE_CHECKING:
+    from sfumato.anonymity.recoded import Recoded as Recoded
     from sfumato.anonymity.search.cell_suppression import CellSuppression as CellSuppression
     from sfumato.anonymity.search.hybrid import Hybrid as Hybrid
     from sfumato.anonymity.search.k_member import KMember as KMember

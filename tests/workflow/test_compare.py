@@ -18,7 +18,7 @@ from sfumato.core.errors import Cancelled, InputError, ParameterError, SfumatoEr
 from sfumato.data.schema import Column, Schema
 from sfumato.masking.base import Change, Kept, Mask
 from sfumato.workflow import comparison_jobs
-from sfumato.workflow.comparison_grid import expanded, label_of
+from sfumato.workflow.comparison_grid import expanded, label_of, method_of
 from tests.workflow.test_mask import SCHEMA, table
 
 METHODS = ["Mdav(k=[3, 10])", "RankSwapping, p=[2, 20]", sf.AdditiveNoise(0.1), {"name": "MultiplicativeNoise", "alpha": 10}]
@@ -246,4 +246,58 @@ def test_the_usual_methods_fit_the_columns() -> None:
     words = Schema(dataset="w", columns={"town": Column(role="quasi", type="string"), "x": Column(role="plain")})
     rows = pa.table({"town": ["a", "b", "c", "d"] * 30, "x": list(range(120))})
     found = sf.compare(sf.read(rows, words), cache=False)
-    assert {str(point.method["name"]) for point in found.measured} == {"Mdav", "Pram"}
+    assert {str(point.method["name"]) for point in found.measured} == {"Mdav", "Pram", "Recoded"}
+
+
+def test_guarantees_and_a_search_are_written_in_words() -> None:
+    methods = expanded(
+        [
+            "KAnonymity(k=[3, 5]) by Mondrian",
+            "KAnonymity(k=5) + DistinctLDiversity(l=[2, 3], attribute='by + by') by Lattice(suppression=[0.0, 0.05])",
+            "KAnonymity, k=7",
+            sf.Recoded(sf.KAnonymity(9), sf.TopDown()),
+        ]
+    )
+    assert [label_of(method) for method in methods] == [
+        "KAnonymity(k=3) by Mondrian",
+        "KAnonymity(k=5) by Mondrian",
+        "KAnonymity(k=5) + DistinctLDiversity(l=2, attribute=by + by) by Lattice",
+        "KAnonymity(k=5) + DistinctLDiversity(l=2, attribute=by + by) by Lattice(suppression=0.05)",
+        "KAnonymity(k=5) + DistinctLDiversity(l=3, attribute=by + by) by Lattice",
+        "KAnonymity(k=5) + DistinctLDiversity(l=3, attribute=by + by) by Lattice(suppression=0.05)",
+        "KAnonymity(k=7) by LocalRecoding",
+        "KAnonymity(k=9) by TopDown",
+    ]
+    assert [method_of(json.loads(json.dumps(method.described()))) for method in methods] == methods
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("Mondrian", "say which, for instance 'KAnonymity\\(k=5\\) by Mondrian'"),
+        ("KAnonymity(k=5) by Mdav(k=3)", "is not a search"),
+        ("KAnonymity(k=5) by Mondrian by Lattice", "one 'by'"),
+        ("Mdav(k=3) by Mondrian", "unknown guarantee"),
+        ("KAnonymity(k=0) by Mondrian", "k"),
+        ({"name": "Recoded", "guarantees": {"name": "KAnonymity", "k": 3}, "method": "x"}, "no parameter 'method'"),
+        ({"name": "Recoded", "guarantees": [3]}, "describes no guarantee"),
+        ({"name": "Recoded"}, "name the guarantees"),
+    ],
+)
+def test_words_that_name_no_recoding_are_refused(given: Any, why: str) -> None:
+    with pytest.raises(ParameterError, match=why):
+        expanded([given])
+
+
+def test_a_recoding_is_compared_in_processes_as_here_and_cannot_win_by_leaving_people_out(people: sf.Microdata) -> None:
+    methods = ["KAnonymity(k=[3, 20]) by Mondrian", "KAnonymity(k=5000) by Mondrian", "Mdav(k=3)"]
+    here = sf.compare(people, methods, cache=False, workers=1)
+    apart = sf.compare(people, methods, cache=False, workers=2)
+    assert [(p.label, p.risk, p.loss, p.refused) for p in here.points if not p.refused] == [
+        (p.label, p.risk, p.loss, p.refused) for p in apart.points if not p.refused
+    ]
+    weak, strong, impossible, _ = here.points
+    assert strong.risk < weak.risk and strong.loss > weak.loss
+    assert impossible.refused is not None and "5000" in impossible.refused
+    alone = sf.compare(people, ["KAnonymity(k=20) by Mondrian"], cache=False, workers=1)
+    assert any("keeps the guarantee in its name" in reason for reason in alone.reasons)

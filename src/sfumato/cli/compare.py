@@ -1,4 +1,4 @@
-"""Commands about masks: mask a table, compare methods on it."""
+"""The command that compares methods on a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from sfumato.core.errors import ParameterError
 Method = Annotated[
     list[str] | None,
     typer.Option(
-        "--methods", "-m", help="A mask, as 'Mdav(k=[3, 5, 10])' or 'Mdav, k=5'; lists are tried one by one; may be repeated."
+        "--methods",
+        "-m",
+        help="A mask, as 'Mdav(k=[3, 5, 10])', or guarantees and a search, as 'KAnonymity(k=[3, 10]) by Mondrian'; lists are "
+        "tried one by one; may be repeated.",
     ),
 ]
 
@@ -46,7 +49,7 @@ def compare(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare masks on a table: risk and loss of each, the map, and which to take."""
+    """Compare masks and searches on a table: risk and loss of each, the map, and which to take."""
     from sfumato.workflow.compare import check_map
     from sfumato.workflow.compare import compare as run
     from sfumato.workflow.named import inline

@@ -24,13 +24,15 @@ from sfumato.data.schema import Schema
 @dataclass(frozen=True, eq=False)
 class Masked:
     """A masked table, the columns that were masked, the source row behind each of its rows (None: no record stands behind
-    them), and what may be published about how it was made."""
+    them), what may be published about how it was made, and for a recoded table which rows show the same (-1: a row that is
+    not shown)."""
 
     table: pa.Table = field(repr=False)
     schema: Schema = field(repr=False)
     columns: tuple[str, ...]
     rows: NDArray[np.int64] | None = field(repr=False)
     transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    classes: NDArray[np.int64] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

@@ -24,7 +24,7 @@ from sfumato.workflow.comparison_grid import expanded, label_of, usual_methods
 from sfumato.workflow.comparison_jobs import Job, Measures, Memory, run_all
 
 #: Grows when a method or a measure changes its results, so that nothing stale is remembered.
-_EDITION = 1
+_EDITION = 2
 ORIGINAL = "Original"
 
 
@@ -164,9 +164,10 @@ def compare(
     cache: str | Path | bool = True,
     progress: Progress = silent,
 ) -> Comparison:
-    """Mask the data by every method, measure risk and loss of each, and find those that cannot be bettered.
+    """Protect the data by every method, measure risk and loss of each, and find those that cannot be bettered.
 
-    `methods` are masks, mappings or texts such as `"Mdav(k=[3, 5, 10])"`; without any, a few strengths of the usual masks.
+    `methods` are masks, searches with their guarantees (`sf.Recoded(sf.KAnonymity(5), sf.Mondrian())`), mappings or texts
+    such as `"Mdav(k=[3, 5, 10])"` and `"KAnonymity(k=[3, 10]) by Mondrian"`; without any, a few strengths of the usual ones.
     `risk` and `loss` are measures (by key, mapping or value) and make the axes; `also` are further measures. `runs`
     repeats methods that draw, and averages. `most_risk` and `most_loss` limit what is recommended. Methods run on
     `workers` processes (default: every core). Scores, and nothing else, are remembered in `cache` (a folder; True: the

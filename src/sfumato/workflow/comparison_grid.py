@@ -1,7 +1,8 @@
 """Methods × parameters: what is compared, from values, mappings or the words of a command line.
 
 `Mdav, k=[3, 5, 10]` (or `Mdav(k=[3, 5, 10])`) stands for three methods; lists of parameters that are lists by nature
-(columns, strata) stay as they are.
+(columns, strata) stay as they are. `KAnonymity(k=[5, 10]) by Mondrian` recodes until the guarantee holds; several guarantees
+are joined by a plus.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args, get_origin, get_type_hints
 
+from sfumato.anonymity.recoded import Recoded
 from sfumato.core.errors import ParameterError, SfumatoError, all_at_once
 from sfumato.core.params import parameters
 from sfumato.data.microdata import Microdata
@@ -19,22 +21,26 @@ from sfumato.masking.base import Mask
 from sfumato.masking.combined import Combined
 from sfumato.workflow import named
 
-#: What is compared when nobody says what: a few strengths of the usual masks.
+#: What can be compared: it is applied to a table and described as plain data.
+Method = Mask | Recoded
+
+#: What is compared when nobody says what: a few strengths of the usual masks, and k-anonymity.
 USUAL: tuple[Mapping[str, Any], ...] = (
     {"name": "Mdav", "k": [3, 5, 10, 25]},
     {"name": "RankSwapping", "p": [2, 5, 10, 25]},
     {"name": "AdditiveNoise", "k": [0.01, 0.1, 0.5]},
     {"name": "Pram", "stay": [0.95, 0.8]},
 )
+USUAL_RECODINGS = "KAnonymity(k=[3, 10]) by Mondrian"
 
 
 #: How often PRAM keeps a value where it covers the columns of words beside another mask.
 _STAY_BESIDE = 0.8
 
 
-def expanded(methods: Iterable[Any]) -> list[Mask]:
+def expanded(methods: Iterable[Any]) -> list[Method]:
     """Every method at every parameter; all faults are reported at once."""
-    made: list[Mask] = []
+    made: list[Method] = []
     faults = []
     for position, given in enumerate(methods, 1):
         try:
@@ -42,29 +48,35 @@ def expanded(methods: Iterable[Any]) -> list[Mask]:
         except SfumatoError as error:
             faults.append(f"method {position}: {error}")
     all_at_once(ParameterError, "compare", faults)
-    different = {(label_of(mask), repr(mask)): mask for mask in made}
+    different = {(label_of(method), repr(method)): method for method in made}
     if not different:
         raise ParameterError("compare: name at least one method, for instance sf.Mdav(5)")
     return list(different.values())
 
 
-def label_of(mask: Mask) -> str:
+def label_of(method: Method) -> str:
     """A method with the parameters that differ from their defaults, its own before those that all masks have: `Mdav(k=5)`."""
-    if isinstance(mask, Combined):  # which mask has which columns is told in its description
-        return " + ".join(label_of(dataclasses.replace(part, columns=None)) for part in mask.masks)
+    if isinstance(method, Combined):  # which mask has which columns is told in its description
+        return " + ".join(label_of(dataclasses.replace(part, columns=None)) for part in method.masks)
+    if isinstance(method, Recoded):
+        return f"{' + '.join(map(_called, method.asked))} by {_called(method.search).removesuffix('()')}"
+    return _called(method)
+
+
+def _called(value: Any) -> str:
     own: list[str] = []
     shared: list[str] = []
     common = {field.name for field in dataclasses.fields(Mask)}
-    for field in dataclasses.fields(mask):
-        value = getattr(mask, field.name)
-        if field.init and value is not None and value != field.default:
-            (shared if field.name in common else own).append(f"{field.name}={_word(value)}")
-    return f"{type(mask).__name__}({', '.join([*own, *shared])})"
+    for field in dataclasses.fields(value):
+        given = getattr(value, field.name)
+        if field.init and given is not None and given != field.default:
+            (shared if field.name in common else own).append(f"{field.name}={_word(given)}")
+    return f"{type(value).__name__}({', '.join([*own, *shared])})"
 
 
-def fitted(mask: Mask, people: Microdata) -> tuple[Mask, tuple[str, ...]]:
+def fitted(mask: Method, people: Microdata) -> tuple[Method, tuple[str, ...]]:
     """The mask on the quasi-identifiers that it can change, and those that it leaves as they are."""
-    if mask.columns is not None or mask.synthetic or getattr(mask, "masks", None):
+    if isinstance(mask, Recoded) or mask.columns is not None or mask.synthetic or getattr(mask, "masks", None):
         return mask, ()
     kinds = column_kinds(people)
     able = tuple(name for name in people.schema.quasi if kinds[name] in mask.handles and name not in (mask.strata or ()))
@@ -80,13 +92,13 @@ def column_kinds(people: Microdata) -> dict[str, Kind]:
     return {name: kind_of(types.field(name).type, people.schema.columns[name]) for name in people.schema.quasi}
 
 
-def usual_methods(people: Microdata) -> list[Mask]:
+def usual_methods(people: Microdata) -> list[Method]:
     """The usual masks; what one of them cannot change is left to another, so that no quasi-identifier stays as it is."""
     from sfumato.masking.pram import Pram
 
     kinds = column_kinds(people)
-    chosen: dict[str, Mask] = {}
-    for mask in expanded(USUAL):
+    chosen: dict[str, Method] = {}
+    for mask in (method for method in expanded(USUAL) if isinstance(method, Mask)):
         able = tuple(name for name, kind in kinds.items() if kind in mask.handles)
         rest = tuple(name for name in kinds if name not in able)
         if not able:
@@ -97,25 +109,86 @@ def usual_methods(people: Microdata) -> list[Mask]:
         elif rest:
             continue  # a mask for words alone; the numbers come with the others
         chosen[label_of(mask)] = mask
-    return list(chosen.values())
+    return [*chosen.values(), *expanded([USUAL_RECODINGS])]
 
 
-def _expand(given: Any) -> list[Mask]:
-    if isinstance(given, Mask):
+def method_of(mapping: Mapping[str, Any]) -> Method:
+    """The method that a mapping describes, as `described` of every method writes it."""
+    if mapping.get("name") != Recoded.__name__:
+        made = named.method(mapping)
+        if not isinstance(made, Mask):
+            raise ParameterError(
+                f"{mapping['name']} searches for guarantees: say which, for instance 'KAnonymity(k=5) by {mapping['name']}'"
+            )
+        return made
+    unknown = sorted(set(mapping) - {"name", "guarantees", "search"})
+    if unknown:
+        raise ParameterError(f"Recoded has no parameter '{str(unknown[0])[:60]}'; it takes guarantees and a search")
+    asked, search = mapping.get("guarantees") or (), mapping.get("search")
+    guarantees = named.guarantees([asked] if isinstance(asked, Mapping) else asked, "Recoded")
+    return Recoded(guarantees) if search is None else Recoded(guarantees, named.method(search))
+
+
+def _expand(given: Any) -> list[Method]:
+    if isinstance(given, (Mask, Recoded)):
         return [given]
-    mapping = named.inline(given) if isinstance(given, str) else given
+    mapping = _told(given) if isinstance(given, str) else given
     if not isinstance(mapping, Mapping):
         raise ParameterError(
-            f"{type(given).__name__} is not a mask. Pass masks, mappings with a name, or texts such as 'Mdav(k=5)'."
+            f"{type(given).__name__} is not a method to compare. Pass masks, sf.Recoded(guarantee, search), mappings, "
+            "or texts such as 'Mdav(k=5)' and 'KAnonymity(k=5) by Mondrian'."
         )
+    if mapping.get("name") != Recoded.__name__:
+        return [method_of(each) for each in _grid(mapping)]
+    asked = mapping.get("guarantees") or ()
+    listed = [asked] if isinstance(asked, Mapping) else list(asked)
+    search = mapping.get("search")
+    searches = [None] if search is None else _grid(search)
+    choices = itertools.product(itertools.product(*map(_grid, listed)), searches)
+    return [method_of({**mapping, "guarantees": guarantees, "search": search}) for guarantees, search in choices]
+
+
+def _told(text: str) -> dict[str, Any]:
+    """`Mdav(k=5)` and `KAnonymity(k=5) + DistinctLDiversity(l=2) by Lattice` as mappings."""
+    before, *after = _parts(text, " by ")
+    if len(after) > 1:
+        raise ParameterError("write one 'by': the guarantees, by, the search that reaches them")
+    guarantees = [named.inline(part) for part in _parts(before, " + ")]
+    if not after and not all(_is_guarantee(each["name"]) for each in guarantees):
+        return named.inline(text)
+    return {"name": Recoded.__name__, "guarantees": guarantees, "search": named.inline(after[0]) if after else None}
+
+
+def _is_guarantee(name: str) -> bool:
+    import sfumato
+
+    return sfumato._TABLE.get(name, "").startswith("sfumato.core.guarantees.")
+
+
+def _parts(text: str, word: str) -> list[str]:
+    """A text cut at a word, outside parentheses and quotes."""
+    parts, begun, depth, quote = [], 0, 0, ""
+    for place, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+        elif depth == 0 and text.startswith(word, place) and place >= begun:
+            parts.append(text[begun:place])
+            begun = place + len(word)
+    return [*parts, text[begun:]]
+
+
+def _grid(mapping: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A mapping for every choice of its parameters."""
+    if not isinstance(mapping, Mapping):
+        raise ParameterError(f"{type(mapping).__name__} describes no guarantee or search; write a name with its parameters")
     choices = {key: _choices(mapping, key) for key in mapping}
-    made = []
-    for values in itertools.product(*choices.values()):
-        method = named.method(dict(zip(choices, values, strict=True)))
-        if not isinstance(method, Mask):
-            raise ParameterError(f"{mapping['name']} searches for a guarantee; compare takes masks")
-        made.append(method)
-    return made
+    return [dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())]
 
 
 def _choices(mapping: Mapping[str, Any], key: str) -> Sequence[Any]:

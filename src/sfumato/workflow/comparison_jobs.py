@@ -26,14 +26,13 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.certificate import canonical, plain
-from sfumato.core.errors import InputError, SfumatoError
+from sfumato.core.errors import GuaranteeNotMet, InputError, SfumatoError
 from sfumato.core.progress import Progress
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
-from sfumato.masking.base import Mask
 from sfumato.workflow import named
-from sfumato.workflow.comparison_grid import fitted
+from sfumato.workflow.comparison_grid import Method, fitted, method_of
 
 #: Fewer jobs than this are done in this process: starting others would take longer.
 _FEW_JOBS = 3
@@ -48,7 +47,7 @@ class Job:
     """One method with its seed; `number` is its place among the jobs of a comparison."""
 
     number: int
-    mask: Mask = field(repr=False)
+    mask: Method = field(repr=False)
     seed: str
 
 
@@ -92,7 +91,7 @@ def evaluate(people: Microdata, job: Job, measures: Measures) -> dict[str, Any]:
         risk = by.score(people, masked)
         loss = measures.loss.score(people, masked)
         others = [score for measure in measures.others if (score := _further(measure, people, masked)) is not None]
-    except InputError as error:
+    except (InputError, GuaranteeNotMet) as error:
         return {"refused": str(error)}
     scores = [risk, loss, *others]
     unknown = [score.measure for score in scores[:2] if not math.isfinite(score.value)]
@@ -309,14 +308,14 @@ def _described(measure: Measure) -> dict[str, Any]:
     return told
 
 
-def _is_public(mask: Mask) -> bool:
+def _is_public(mask: Method) -> bool:
     """Whether another process finds the mask by its name and makes the same one from its parameters."""
     import sfumato
 
     if type(mask).__name__ not in sfumato._TABLE:
         return False
     try:
-        return bool(named.method(json.loads(json.dumps(plain(mask.described())))) == mask)
+        return bool(method_of(json.loads(json.dumps(plain(mask.described())))) == mask)
     except (SfumatoError, TypeError, ValueError):
         return False
 

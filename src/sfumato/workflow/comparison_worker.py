@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sfumato.core.certificate import plain
 from sfumato.core.errors import SfumatoError
-from sfumato.workflow import named
+from sfumato.workflow.comparison_grid import method_of
 from sfumato.workflow.comparison_jobs import Job, evaluate, open_shared
 
 
@@ -24,7 +24,7 @@ def main() -> None:
     sys.stdout = sys.stderr  # nothing but answers may stand between the lines
     for line in sys.stdin:
         asked = json.loads(line)
-        mask = named.method(asked["method"])
+        mask = method_of(asked["method"])
         try:
             result = evaluate(people, Job(0, mask, asked["seed"]), measures)
         except SfumatoError as error:

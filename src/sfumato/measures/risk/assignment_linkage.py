@@ -24,7 +24,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.kernels.assignment import assign
 from sfumato.kernels.draws import Draws
 from sfumato.kernels.linkage import PointTree
-from sfumato.measures.risk.linked import linked_score, owners_of, with_assumption
+from sfumato.measures.risk.linked import linked_score, owners_of, with_assumption, with_classes
 from sfumato.measures.risk.spaces import DISTANCES, Distance, Space, space_of
 
 Real = NDArray[np.float64]
@@ -68,7 +68,8 @@ class AssignmentLinkage(Measure):
         found = assigned(space_of(left, right, self.distance), owner)
         parts = {"mean distance": found.total / right.size, "candidates": found.candidates}
         meaning = "share of people whom the one-to-one assignment of least total distance gives away"
-        return linked_score(self.key, found.credits, owner, with_assumption(meaning, released), parts)
+        credit = with_classes(found.credits, masked, left.names)
+        return linked_score(self.key, credit, owner, with_assumption(meaning, released), parts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from sfumato.data.masked import aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.measures.risk.distance_linkage import linkage_credit
 from sfumato.measures.risk.interval_disclosure import Version, disclosed_intervals
-from sfumato.measures.risk.linked import owners_of, with_assumption
+from sfumato.measures.risk.linked import owners_of, with_assumption, with_classes
 from sfumato.measures.risk.probabilistic_linkage import probabilistic_credit
 from sfumato.measures.risk.spaces import DISTANCES, Distance
 
@@ -59,8 +59,9 @@ class DisclosureRisk(Measure):
         masked = as_masked(released, original)
         left, right = aligned(original, masked, self.columns)
         owner = owners_of(masked)
-        by_distance = float(linkage_credit(left, right, self.distance, owner).mean())
-        by_weight = float(probabilistic_credit(left, right, self.bins, owner)[0].mean())
+        nearest = linkage_credit(left, right, self.distance, owner)
+        weightiest = probabilistic_credit(left, right, self.bins, owner)[0]
+        by_distance, by_weight = (float(with_classes(each, masked, left.names).mean()) for each in (nearest, weightiest))
         intervals = disclosed_intervals(left, right, self.version)
         counted = bool(intervals) and self.linkage != "only"
         inside = float(np.mean(list(intervals.values()))) if intervals else 0.0

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from sfumato.core.params import require
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import aligned, as_masked
+from sfumato.data.masked import Masked, aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.kernels.linkage import own_is_nearest
-from sfumato.measures.risk.linked import linked_score, owners_of, with_assumption
+from sfumato.measures.risk.linked import linked_score, owners_of, with_assumption, with_classes
 from sfumato.measures.risk.spaces import DISTANCES, Distance, space_of
 
 Int = NDArray[np.int64]
@@ -71,28 +71,30 @@ class DistanceLinkage(Measure):
         meaning = "share of people whom the nearest masked record gives away to an intruder with their original values"
         meaning = with_assumption(meaning, released)
         if self.knowledge == SUBSETS:
-            return self._over_subsets(left, right, owner, meaning)
+            return self._over_subsets(left, right, masked, meaning)
         if isinstance(self.knowledge, tuple):
             missing = [name for name in self.knowledge if name not in left.names]
             require(not missing, f"DistanceLinkage: knowledge names columns that are not compared: {', '.join(missing)}")
             left, right = _only(left, self.knowledge), _only(right, self.knowledge)
-        return linked_score(self.key, linkage_credit(left, right, self.distance, owner), owner, meaning)
+        credit = with_classes(linkage_credit(left, right, self.distance, owner), masked, left.names)
+        return linked_score(self.key, credit, owner, meaning)
 
     def per_record(self, original: Microdata, released: Any) -> NDArray[np.float64]:
         """For each masked record the chance that it is linked to its person, all compared columns being known."""
         masked = as_masked(released, original)
         left, right = aligned(original, masked, self.columns)
-        return linkage_credit(left, right, self.distance, owners_of(masked))
+        return with_classes(linkage_credit(left, right, self.distance, owners_of(masked)), masked, left.names)
 
-    def _over_subsets(self, left: Records, right: Records, owner: Int | None, meaning: str) -> Score:
-        names = left.names
+    def _over_subsets(self, left: Records, right: Records, masked: Masked, meaning: str) -> Score:
+        names, owner = left.names, owners_of(masked)
         total = np.zeros(left.size)
         parts, tried = {}, 0
         for known in range(1, len(names) + 1):
             chosen = list(_subsets(names, known))
             credit = np.zeros(left.size)
             for subset in chosen:
-                credit += linkage_credit(_only(left, subset), _only(right, subset), self.distance, owner)
+                linked = linkage_credit(_only(left, subset), _only(right, subset), self.distance, owner)
+                credit += with_classes(linked, masked, subset)
             parts[f"{known} known"] = float(credit.mean() / len(chosen))
             total += credit / len(chosen)
             tried += len(chosen)

@@ -35,6 +35,17 @@ def linked_score(
     return Score(key, share, "lower", meaning, MappingProxyType({**told, **(parts or {})}))
 
 
+def with_classes(credits: NDArray[np.float64], masked: Masked, names: tuple[str, ...]) -> NDArray[np.float64]:
+    """At least what guessing within one's class gives: who knows all recoded columns and the recoding finds the class."""
+    classes = masked.classes
+    if classes is None or not set(masked.columns) <= set(names):
+        return credits
+    shown = classes >= 0
+    found = np.zeros(credits.size)
+    found[shown] = np.maximum(credits[shown], 1.0 / np.bincount(classes[shown])[classes[shown]])
+    return found
+
+
 def owners_of(masked: Masked) -> Int | None:
     """Whose each masked row is where somebody has several; nothing where everybody has at most one."""
     rows = masked.rows

@@ -23,7 +23,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.agreement import TOLERANCE, agreement_counts, best_agreement
 from sfumato.kernels.linkage import Metric, own_is_nearest
-from sfumato.measures.risk.linked import linked_score, owners_of, with_assumption
+from sfumato.measures.risk.linked import linked_score, owners_of, with_assumption, with_classes
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -101,13 +101,14 @@ class ProbabilisticLinkage(Measure):
         meaning = "share of people whom the masked record with the highest agreement weight gives away"
         if self.bins is None and left.numbers:
             meaning += ", numbers cut by the best of four grids"
+        credit = with_classes(credit, masked, left.names)
         return linked_score(self.key, credit, owner, with_assumption(meaning, released), parts)
 
     def per_record(self, original: Microdata, released: Any) -> Real:
         """For each masked record the chance that it is linked to its person."""
         masked = as_masked(released, original)
         left, right = aligned(original, masked, self.columns)
-        return probabilistic_credit(left, right, self.bins, owners_of(masked))[0]
+        return with_classes(probabilistic_credit(left, right, self.bins, owners_of(masked))[0], masked, left.names)
 
 
 def probabilistic_credit(
