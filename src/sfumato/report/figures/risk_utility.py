@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 _SHAPES = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*")
 _LONGEST_LABEL = 42
 # Shares of the drawing area that a character of a label and a line of labels take.
-_PLAIN, _BOLD, _LINE = 0.0125, 0.016, 0.06
+_PLAIN, _BOLD, _LINE = 0.0125, 0.016, 0.055
+# How far from its mark a label begins, and how far above or below it lies.
+_GAP, _RISE = 0.015, 0.035
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ def risk_utility(content: RiskUtility) -> str:
         _original(drawn, axes, content)
         if content.chosen is not None:
             _chosen(drawn, axes, marks[content.chosen])
-        _labels(axes, front, content)
         _axes(axes, content, len(families))
+        _labels(axes, front, content)
         return finished(drawn, "risk-utility", "Risk against loss of every method", _described(content, front))
 
 
@@ -105,26 +107,40 @@ def _chosen(drawn: Board, axes: Axes, mark: Mark) -> None:
 
 
 def _labels(axes: Axes, front: Sequence[Mark], content: RiskUtility) -> None:
-    """Names of the front's marks, the recommended one first and in bold; where marks stand close, a name that would cover
-    another is left to its tooltip."""
+    """Names of the front's marks, the recommended one first and in bold, on a side where they cover neither a mark nor another
+    name; a name without such a side is left to its tooltip."""
     chosen = None if content.chosen is None else content.marks[content.chosen]
-    widest = max([mark.loss for mark in content.marks] + [1e-9])
-    highest = max([mark.risk for mark in content.marks] + [content.original[0], 1e-9])
+    widest, highest = (limit[1] - limit[0] for limit in (axes.get_xlim(), axes.get_ylim()))
+    lowest = (axes.get_xlim()[0] / widest, axes.get_ylim()[0] / highest)
+    marks = [(mark.loss / widest, mark.risk / highest) for mark in content.marks]
+    marks.append((content.original[1] / widest, content.original[0] / highest))
     taken: list[tuple[float, float, float]] = []
     for mark in sorted(front, key=lambda mark: mark is not chosen):
         text = shorten(visible(mark.label), _LONGEST_LABEL)
-        left = mark.loss > 0.55 * widest
         width = len(text) * (_BOLD if mark is chosen else _PLAIN)
-        start, height = mark.loss / widest - (width if left else 0.0), mark.risk / highest
-        if any(start < end and begin < start + width and abs(height - other) < _LINE for begin, end, other in taken):
+        own = (mark.loss / widest, mark.risk / highest)
+
+        def covers(left: bool, above: bool, own: tuple[float, float] = own, width: float = width) -> bool:
+            start = own[0] - width - _GAP if left else own[0] + _GAP
+            height = own[1] + (_RISE if above else -_RISE)
+            if start < lowest[0] or start + width > lowest[0] + 1 or height - _LINE / 2 < lowest[1]:
+                return True
+            over = any(start - _GAP < x < start + width + _GAP and abs(y - height) < _LINE / 2 for x, y in marks)
+            return over or any(start < end and begin < start + width and abs(height - y) < _LINE for begin, end, y in taken)
+
+        sides = [side for side in ((False, True), (True, False), (True, True), (False, False)) if not covers(*side)]
+        if not sides and mark is not chosen:
             continue
-        taken.append((start, start + width, height))
+        left, above = sides[0] if sides else (own[0] > 0.55, True)
+        start = own[0] - width - _GAP if left else own[0] + _GAP
+        taken.append((start, start + width, own[1] + (_RISE if above else -_RISE)))
         axes.annotate(
             text,
             (mark.loss, mark.risk),
-            (-9 if left else 9, 7),
+            (-9 if left else 9, 7 if above else -7),
             textcoords="offset points",
             ha="right" if left else "left",
+            va="bottom" if above else "top",
             fontsize=11 if mark is chosen else 9.5,
             fontweight="bold" if mark is chosen else "normal",
             color=SECOND if mark is chosen else INK,
@@ -158,7 +174,15 @@ def _axes(axes: Axes, content: RiskUtility, families: int) -> None:
     axes.yaxis.label.set_color(INK)
     axes.set_title("safer below, more useful to the left", loc="right", fontsize=11, color=MUTED)
     if families > 1:
-        axes.legend(loc="upper right", fontsize=10, frameon=False, labelcolor=MUTED, handletextpad=0.2)
+        axes.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.13),  # below the axes it covers no mark
+            ncols=min(families, 3),
+            fontsize=10,
+            frameon=False,
+            labelcolor=MUTED,
+            handletextpad=0.2,
+        )
 
 
 def _described(content: RiskUtility, front: Sequence[Mark]) -> str:
