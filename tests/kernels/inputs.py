@@ -174,7 +174,9 @@ def units(draw: DrawFn) -> tuple[Any, ...]:
     low = words(draw, few, rows)
     high = words(draw, few, rows if draw(st.booleans()) else 0)
     leaves = draw(st.lists(st.integers(0, 5), min_size=rows, max_size=rows))
-    return low, high, np.array(leaves, dtype=np.int32), np.uint64(draw(st.integers(0, 2**64 - 1)))
+    shares = draw(st.integers(1, 5))
+    key = np.uint64(draw(st.integers(0, 2**64 - 1)))
+    return low, high, np.array(leaves, dtype=np.int32), key, draw(st.integers(0, shares - 1)), shares
 
 
 @st.composite
@@ -186,7 +188,7 @@ def contributions(draw: DrawFn) -> tuple[Any, ...]:
     first = draw(st.integers(0, seeds.size))
     last = draw(st.integers(first, seeds.size))
     ordered = order, leaf, starts[first : last + 1], seeds[first:last]
-    rows = order.size
+    rows = int(order.max(initial=-1)) + 1
     values = draw(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=rows, max_size=rows))
     flags = draw(st.lists(st.integers(0, 1), min_size=2 * rows, max_size=2 * rows))
     groups = np.array(draw(st.lists(st.integers(0, 5), min_size=6, max_size=6)), dtype=np.int32)

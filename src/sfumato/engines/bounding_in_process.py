@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -34,7 +33,7 @@ from sfumato.engines.plan import (
     columns,
     sources,
 )
-from sfumato.kernels.bounding import Ordered, Sums, bounded_sums, rows_by_unit
+from sfumato.kernels.bounding import Sums, bounded_sums, rows_by_unit
 from sfumato.kernels.grouping import group_columns
 
 #: The answer to a plan as the engine streams it: columns by position, in any form that means the same.
@@ -79,21 +78,22 @@ def bounded_in_process(plan: BoundedGroup, stream: Stream) -> pa.Table:
         raise ValueError("only sampled groupings of units are answered in this process")
     layout = _Layout(plan, plan.unit, plan.salt)
     rows = _Rows(layout)
-    with ThreadPoolExecutor(max_workers=2) as workers:
+    shares = min(pa.cpu_count(), _SHARES)
+    with ThreadPoolExecutor(max_workers=max(shares, 2)) as workers:
         loading = workers.submit(_load_kernels)
         _fill(rows, stream(layout.plan), workers)
         units, *keys = (_word(f"{plan.salt}:{what}") for what in ("units", "rows", "groups"))
         leaf, group_of_leaf, labels = _leaves(plan, rows.codes(), rows.size)
         loading.result()
-        ordered = rows_by_unit(*rows.words(), leaf, units)
-        del leaf
+        words = rows.words()
         limits = [_ROW_LIMIT if limit is None else min(limit, _ROW_LIMIT) for limit in (plan.rows, plan.groups)]
         values, flags = rows.values(), rows.flags()
 
-        def summed(order: Ordered) -> Sums:
-            return bounded_sums(*order, np.array(keys), group_of_leaf, limits[0], limits[1], values, flags)
+        def summed(share: int) -> Sums:
+            ordered = rows_by_unit(*words, leaf, units, share, shares)
+            return bounded_sums(*ordered, np.array(keys), group_of_leaf, limits[0], limits[1], values, flags)
 
-        parts = list(workers.map(summed, _shares(ordered, min(pa.cpu_count(), _SHARES))))
+        parts = list(workers.map(summed, range(shares)))
     sums = _Summed(*(np.sum(part, axis=0) for part in zip(*parts, strict=True)))
     return _answer(plan, layout, sums, labels)
 
@@ -114,20 +114,12 @@ def _fill(rows: _Rows, batches: Iterable[pa.RecordBatch], workers: Executor) -> 
 def _load_kernels() -> None:
     """Machine code takes a moment to load, which passes while the engine reads."""
     none, no_code = np.zeros(0, np.uint64), np.zeros(0, np.int32)
-    ordered = rows_by_unit(none, none, no_code, np.uint64(0))
+    ordered = rows_by_unit(none, none, no_code, np.uint64(0), 0, 1)
     bounded_sums(*ordered, np.zeros(2, np.uint64), no_code, 1, 1, np.zeros((0, 0), np.int64), np.zeros((0, 0), np.uint8))
 
 
 def _word(text: str) -> np.uint64:
     return np.uint64(int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big"))
-
-
-def _shares(ordered: Ordered, count: int) -> list[Ordered]:
-    """The same rows in parts of about equal size, each unit in one of them."""
-    order, leaf, starts, seeds = ordered
-    cuts = np.searchsorted(starts[:-1], np.linspace(0, order.size, count + 1)[1:-1])
-    bounds = [0, *cuts.tolist(), seeds.size]
-    return [(order, leaf, starts[a : b + 1], seeds[a:b]) for a, b in pairwise(bounds)]
 
 
 @dataclass(frozen=True)

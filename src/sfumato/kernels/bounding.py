@@ -44,55 +44,60 @@ def _hashes(low: Word, high: Word, key: np.uint64) -> Word:
     return hashed
 
 
-def _partition_bits(rows: int) -> int:
-    """So many parts that each fits a fast cache, and few enough that filling them does too."""
+def _partition_bits(rows: int, shares: int) -> int:
+    """So many parts that each fits a fast cache, and few enough that filling them does too; at least one for each share."""
     bits = 0
-    while bits < 12 and rows >> bits > 16_384:
+    while (1 << bits) < shares or (bits < 12 and rows >> bits > 16_384):
         bits += 1
     return bits
 
 
-def _rows_by_unit_numpy(low: Word, high: Word, leaf: Code, key: np.uint64) -> Ordered:
+def _rows_by_unit_numpy(low: Word, high: Word, leaf: Code, key: np.uint64, share: int, shares: int) -> Ordered:
     hashed = _hashes(low, high, key)
+    bits = _partition_bits(low.size, shares)
+    part = (hashed >> np.uint64(64 - bits)).astype(np.int64) if bits else np.zeros(low.size, dtype=np.int64)
+    own = np.flatnonzero((part >= (share << bits) // shares) & (part < ((share + 1) << bits) // shares))
+    low, high, hashed = low[own], high[own] if high.size else high, hashed[own]
     if high.size:
         _, first, unit = np.unique(np.stack([low, high]), axis=1, return_index=True, return_inverse=True)
     else:
         _, first, unit = np.unique(low, return_index=True, return_inverse=True)
-    bits = _partition_bits(low.size)
-    part = (hashed[first] >> np.uint64(64 - bits)) if bits else np.zeros(first.size, dtype=np.uint64)
-    ranked = np.lexsort((first, part))
+    ranked = np.lexsort((first, part[own][first]))
     rank = np.empty(first.size, dtype=np.int64)
     rank[ranked] = np.arange(first.size)
     unit = rank[unit.reshape(-1)]
     starts = np.zeros(first.size + 1, dtype=np.int32)
     starts[1:] = np.cumsum(np.bincount(unit, minlength=first.size))
-    order = np.argsort(unit, kind="stable").astype(np.int32)
+    order = own[np.argsort(unit, kind="stable")].astype(np.int32)
     return order, leaf[order], starts, hashed[first[ranked]]
 
 
 @kernel(
-    "Tuple((int32[::1], int32[::1], int32[::1], uint64[::1]))(uint64[::1], uint64[::1], int32[::1], uint64)",
+    "Tuple((int32[::1], int32[::1], int32[::1], uint64[::1]))(uint64[::1], uint64[::1], int32[::1], uint64, int64, int64)",
     twin=_rows_by_unit_numpy,
 )
-def rows_by_unit(low: Word, high: Word, leaf: Code, key: np.uint64) -> Ordered:
-    """The rows in an order in which those of a unit are neighbours (otherwise as given), their leaves in that order,
-    where each unit starts, and its hash.
+def rows_by_unit(low: Word, high: Word, leaf: Code, key: np.uint64, share: int, shares: int) -> Ordered:
+    """The rows of a share of the units, in an order in which those of a unit are neighbours (otherwise as given), their
+    leaves in that order, where each unit starts, and its hash.
 
-    A unit is a 64-bit word (`low`), or a 128-bit one where `high` is not empty.
+    A unit is a 64-bit word (`low`), or a 128-bit one where `high` is not empty. Each unit is in one of `shares` shares,
+    by its hash, so that threads can take one each.
     """
-    rows = low.size
+    given = low.size
     bits = 0
-    while bits < 12 and rows >> bits > 16_384:
+    while (1 << bits) < shares or (bits < 12 and given >> bits > 16_384):
         bits += 1
-    parts = 1 << bits
+    parts = ((share + 1) << bits) // shares - (share << bits) // shares
+    begin_parts = (share << bits) // shares
     shift = np.uint64(63 - bits)
     wide = high.size > 0
     place = np.zeros(parts + 1, dtype=np.int64)
     bounds = np.zeros(parts + 1, dtype=np.int64)
-    hashed = np.empty(rows, dtype=np.uint64)
-    packed = np.empty(rows, dtype=np.int64)
+    rows = 0
+    hashed = np.empty(0, dtype=np.uint64)
+    packed = np.empty(0, dtype=np.int64)
     for scatter in range(2):  # first count, then fill
-        for row in range(rows):
+        for row in range(given):
             word = low[row] ^ key
             word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -102,7 +107,9 @@ def rows_by_unit(low: Word, high: Word, leaf: Code, key: np.uint64) -> Ordered:
                 word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
                 word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
                 word = word ^ (word >> np.uint64(31))
-            own = np.int64((word >> np.uint64(1)) >> shift)
+            own = np.int64((word >> np.uint64(1)) >> shift) - begin_parts
+            if own < 0 or own >= parts:
+                continue
             if scatter:
                 hashed[place[own]] = word
                 packed[place[own]] = (np.int64(row) << 32) | np.int64(leaf[row])
@@ -113,6 +120,9 @@ def rows_by_unit(low: Word, high: Word, leaf: Code, key: np.uint64) -> Ordered:
             for part in range(parts):
                 bounds[part + 1] += bounds[part]
                 place[part] = bounds[part]
+            rows = bounds[parts]
+            hashed = np.empty(rows, dtype=np.uint64)
+            packed = np.empty(rows, dtype=np.int64)
     largest = 0
     for part in range(parts):
         largest = max(largest, bounds[part + 1] - bounds[part])
@@ -263,7 +273,7 @@ def bounded_sums(
     """Per leaf, over the kept rows: rows, units, per flag the rows and units where it is set, and the sums of the values
     in two halves (a sum is upper · 2^32 + lower).
 
-    The first four are what `rows_by_unit` returns, or `starts` and `seeds` of some neighbouring units; `keys` are two
+    The first four are what `rows_by_unit` returns, or its `starts` and `seeds` of some neighbouring units; `keys` are two
     words, for rows and for groups. A row counts where its leaf is, and `group_of_leaf` is the group to which that
     belongs. There must be fewer than 2^31 rows.
     """
