@@ -258,8 +258,11 @@ def test_what_cannot_be_attacked_is_said() -> None:
         Minimality().run(view)
     with pytest.raises(InputError, match="exactly the people"):
         Minimality().run(view, KnownAlgorithm(register.slice(1), l=2))
-    with pytest.raises(Unsupported, match="exactly one released class"):
+    with pytest.raises(InputError, match="1 people of the register are in no released class"):
         Minimality().run(view, KnownAlgorithm(pa.table({"age": [1, 1, 2, 2, 2, 50]}), l=2))
+    overlapping = bare({"age": ["[1, 3)", "[1, 3)", "2", "2"], "disease": list("abab")}, quasi=["age"], sensitive=["disease"])
+    with pytest.raises(Unsupported, match="overlap"):
+        Minimality().run(overlapping, KnownAlgorithm(pa.table({"age": [1, 2, 2, 2]}), l=2))
     with pytest.raises(MissingColumn, match="not in the register"):
         Minimality().run(view, KnownAlgorithm(pa.table({"size": [1]}), l=2))
     with pytest.raises(InputError, match="breaks the requirement"):
@@ -271,7 +274,10 @@ def test_what_cannot_be_attacked_is_said() -> None:
             Minimality().run(safe, KnownAlgorithm(people, l=2, recoding=recoding))  # type: ignore[arg-type]
     faults: tuple[dict[str, Any], ...] = (
         {"l": 1},
+        {"l": 2.5},
+        {"l": True},
         {"l": 2, "k": 0},
+        {"l": 2, "protected": "HIV"},
         {"l": 2, "requirement": "x"},
         {"l": 2, "recoding": "x"},
         {"l": 2, "refinement": "x"},
@@ -281,5 +287,34 @@ def test_what_cannot_be_attacked_is_said() -> None:
     for fault in faults:
         with pytest.raises(ParameterError):
             KnownAlgorithm(register, **fault)
-    with pytest.raises(ParameterError):
-        Minimality(max_worlds=0)
+    for settings_of_attack in ({"max_worlds": 0}, {"max_worlds": 1.5}, {"value": ["HIV"]}):
+        with pytest.raises(ParameterError):
+            Minimality(**settings_of_attack)  # type: ignore[arg-type]
+
+
+def test_a_value_asked_for_is_the_only_one_that_counts() -> None:
+    """Both of the two are sick, none of the four: whoever asks about health learns no more than the release shows."""
+    classes: Classes = [[(1, ["HIV", "HIV"]), (2, ["none"] * 3 + ["flu"])], [(5, ["HIV", "flu"])]]
+    view, register = release(classes)
+    known = KnownAlgorithm(register, l=2)
+    for value in ("HIV", "flu", "none"):
+        told = [belief.probability.get(value, Fraction(0)) for belief in Minimality().beliefs(view, known, "disease")]
+        found = Minimality(value=value).run(view, known)
+        assert found.details["max_posterior"] == str(max(told)) and found.baseline == 0.5
+        assert value not in found.finding and value not in str(found.details) and value not in repr(Minimality(value=value))
+    assert Minimality().run(view, known).success == max(
+        Minimality(value=v).run(view, known).success for v in ("HIV", "flu", "none")
+    )
+    distinct = Minimality(value="flu").run(view, KnownAlgorithm(register, l=2, requirement="distinct"))
+    assert distinct.baseline == 0.5  # the share of the class that shows most of it
+    for protected, value in ((None, "canary-7"), (("HIV",), "flu")):
+        with pytest.raises(InputError, match="no protected value") as refusal:
+            Minimality(value=value).run(view, KnownAlgorithm(register, l=2, protected=protected))
+        assert value not in str(refusal.value)
+
+
+def test_values_that_are_numbers_are_compared_in_their_text_form() -> None:
+    ages = {"age": ["[1, 3)"] * 6, "code": [7.0, 7.0, 1.0, 1.0, 2.0, 2.0]}
+    view, register = bare(ages, quasi=["age"], sensitive=["code"]), pa.table({"age": [1, 1, 2, 2, 2, 2]})
+    known = KnownAlgorithm(register, l=2, protected=("7",))
+    assert Minimality(value=7).run(view, known).success == Minimality(value="7").run(view, known).success == 1.0

@@ -13,13 +13,15 @@ _TABLE: dict[str, str] = {
     "Aggregate": "sfumato.attacks.aggregate_differencing",
     "AggregateDifferencing": "sfumato.attacks.aggregate_differencing",
     "AnswerIntersection": "sfumato.attacks.answer_intersection",
+    "AnsweredModel": "sfumato.attacks.answered_model",
+    "Answers": "sfumato.attacks.answered_model",
     "Averaging": "sfumato.attacks.averaging",
     "BackgroundKnowledge": "sfumato.attacks.background",
     "EarlierVersion": "sfumato.attacks.model_differencing",
     "Facts": "sfumato.attacks.background",
     "Homogeneity": "sfumato.attacks.homogeneity",
     "Intersection": "sfumato.attacks.intersection",
-    "KnownAlgorithm": "sfumato.attacks.minimality",
+    "KnownAlgorithm": "sfumato.attacks.known_algorithm",
     "KnownItems": "sfumato.attacks.sparse_ratings",
     "KnownQuestions": "sfumato.attacks.reconstruction",
     "KnownSet": "sfumato.attacks.partial_knowledge",
@@ -68,6 +70,8 @@ if TYPE_CHECKING:
     from sfumato.attacks.aggregate_differencing import AggregateDifferencing as AggregateDifferencing
     from sfumato.attacks.aggregate_differencing import Membership as Membership
     from sfumato.attacks.answer_intersection import AnswerIntersection as AnswerIntersection
+    from sfumato.attacks.answered_model import AnsweredModel as AnsweredModel
+    from sfumato.attacks.answered_model import Answers as Answers
     from sfumato.attacks.averaging import Averaging as Averaging
     from sfumato.attacks.averaging import NoiseKnown as NoiseKnown
     from sfumato.attacks.background import BackgroundKnowledge as BackgroundKnowledge
@@ -76,6 +80,7 @@ if TYPE_CHECKING:
     from sfumato.attacks.inference import ProbabilisticInference as ProbabilisticInference
     from sfumato.attacks.intersection import Intersection as Intersection
     from sfumato.attacks.intersection import OtherReleases as OtherReleases
+    from sfumato.attacks.known_algorithm import KnownAlgorithm as KnownAlgorithm
     from sfumato.attacks.linkage import Linkage as Linkage
     from sfumato.attacks.linkage import Register as Register
     from sfumato.attacks.membership_aggregates import MembershipInAggregates as MembershipInAggregates
@@ -84,7 +89,6 @@ if TYPE_CHECKING:
     from sfumato.attacks.membership_models import MembershipInModels as MembershipInModels
     from sfumato.attacks.membership_models import ModelKnowledge as ModelKnowledge
     from sfumato.attacks.microaggregation_intersection import MicroaggregationIntersection as MicroaggregationIntersection
-    from sfumato.attacks.minimality import KnownAlgorithm as KnownAlgorithm
     from sfumato.attacks.minimality import Minimality as Minimality
     from sfumato.attacks.model_differencing import EarlierVersion as EarlierVersion
     from sfumato.attacks.model_differencing import MeanVersion as MeanVersion

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from sfumato.core.params import require
 from sfumato.core.randomness import default
 from sfumato.core.view import Attack, AttackResult, View
 from sfumato.kernels.draws import Draws
+
+if TYPE_CHECKING:
+    from sfumato.attacks.answered_model import Answers
 
 #: No confidence counts as less than this, so that a loss is finite.
 _LEAST = 1e-12
@@ -61,14 +64,16 @@ class Labelled:
 class ModelKnowledge:
     """Records of targets, `members` of the training data and `others` (apart to score the attack, not known to the
     adversary); `shadow` records of the same kind with an untrained `estimator` of scikit-learn like the target's (by
-    default a copy of the attacked model); for the loss threshold alternatively the `training_loss`, the model's mean loss
-    on its training data, which is often reported."""
+    default a copy of the attacked model), or in place of both the `shadow_answers` of shadow models that were trained and
+    asked elsewhere; for the loss threshold alternatively the `training_loss`, the model's mean loss on its training data,
+    which is often reported."""
 
     members: Labelled
     others: Labelled
     shadow: Labelled | None = None
     estimator: Any = field(default=None, repr=False)
     training_loss: float | None = None
+    shadow_answers: Answers | None = None
 
 
 @dataclass(frozen=True)
@@ -123,12 +128,32 @@ class MembershipInModels(Attack):
             require(math.isfinite(knowledge.training_loss), "ModelKnowledge: training_loss must be finite")
             # At most the mean loss is below the threshold, as in the paper; the greater score is the surer member.
             return Detection(members, others, math.nextafter(-knowledge.training_loss, -math.inf))
-        draws = Draws(default(self.seed))
-        inside, outside, shadow = _shadow(model, knowledge, draws)
+        if knowledge.shadow_answers is not None:
+            told = knowledge.shadow_answers
+            inside, outside, shadow = told.members, told.others, told.model
+        else:
+            inside, outside, shadow = _shadow(model, knowledge, Draws(default(self.seed)))
         return Detection(members, others, _best_threshold(-losses(shadow, inside), -losses(shadow, outside)))
 
     def _by_shadows(self, model: Any, knowledge: ModelKnowledge) -> Detection:
         draws = Draws(default(self.seed))
+        # Before the shadows are drawn, so that the judges are the same where somebody else has trained these.
+        seed_of_judges = draws.seed()
+        if knowledge.shadow_answers is not None:
+            told = knowledge.shadow_answers
+            evidence, labels, inside = _shape_of_confidence(told.model, told.people), told.labels, told.inside
+        else:
+            evidence, labels, inside = self._evidence(model, knowledge, draws)
+        judges = _judges(evidence, labels, inside, seed_of_judges)
+        width = evidence.shape[1]
+        members, others = (
+            _judged(judges, _padded(_shape_of_confidence(model, people), width), people)
+            for people in (knowledge.members, knowledge.others)
+        )
+        return Detection(members, others, 0.5)
+
+    def _evidence(self, model: Any, knowledge: ModelKnowledge, draws: Draws) -> tuple[Real, NDArray[Any], NDArray[np.bool_]]:
+        """What the shadows answer about both halves of their records, the labels, and which half each was in."""
         seen: list[Real] = []
         labels: list[NDArray[Any]] = []
         inside: list[NDArray[np.bool_]] = []
@@ -139,24 +164,19 @@ class MembershipInModels(Attack):
                 labels.append(half.labels)
                 inside.append(np.full(len(half.labels), member))
         width = max(part.shape[1] for part in seen)
-        evidence = np.vstack([_padded(part, width) for part in seen])
-        judges = _judges(evidence, np.concatenate(labels), np.concatenate(inside), draws.seed())
-        members, others = (
-            _judged(judges, _padded(_shape_of_confidence(model, people), width), people)
-            for people in (knowledge.members, knowledge.others)
-        )
-        return Detection(members, others, 0.5)
+        return np.vstack([_padded(part, width) for part in seen]), np.concatenate(labels), np.concatenate(inside)
 
 
 def losses(model: Any, people: Labelled) -> Real:
     """The log loss of each record: minus the logarithm of the model's confidence in the true label."""
-    confidence = _confidences(model, people)
+    confidence = confidences_of(model, people)
     lost: Real = -np.log(np.clip(confidence[np.arange(len(confidence)), _places(model, confidence, people)], _LEAST, 1.0))
     # A label that the model has never seen has no confidence at all.
     return np.where(_known(model, confidence, people), lost, -math.log(_LEAST))
 
 
-def _confidences(model: Any, people: Labelled) -> Real:
+def confidences_of(model: Any, people: Labelled) -> Real:
+    """What the model answers about each record: a confidence in every class, and finite."""
     if not callable(getattr(model, "predict_proba", None)):
         raise InputError("membership in models attacks a model with predict_proba; this view's result has none")
     given = _of_model(lambda: model.predict_proba(people.features), "the model gives no confidences in these records")
@@ -191,7 +211,7 @@ def _known(model: Any, confidence: Real, people: Labelled) -> NDArray[np.bool_]:
 
 def _require_known_label(model: Any, knowledge: ModelKnowledge) -> None:
     """Labels of another kind than the model's would all count as never seen, and the attack would seem to fail."""
-    confidence = _confidences(model, knowledge.members.take([0]))
+    confidence = confidences_of(model, knowledge.members.take([0]))
     if not any(_known(model, confidence, people).any() for people in (knowledge.members, knowledge.others)):
         raise InputError("the model knows none of the targets' labels: give labels as it gives its classes_ (numbers or texts)")
 
@@ -199,7 +219,7 @@ def _require_known_label(model: Any, knowledge: ModelKnowledge) -> None:
 def _shape_of_confidence(model: Any, people: Labelled) -> Real:
     """What the attack classifier sees: the confidence in the true label, then all confidences, the greatest first."""
     sure = np.exp(-losses(model, people))
-    return np.column_stack([sure, -np.sort(-_confidences(model, people), axis=1)])
+    return np.column_stack([sure, -np.sort(-confidences_of(model, people), axis=1)])
 
 
 def _padded(shape: Real, width: int) -> Real:
@@ -212,7 +232,10 @@ def _shadow(model: Any, knowledge: ModelKnowledge, draws: Draws) -> tuple[Labell
     from sklearn.base import clone
 
     if knowledge.shadow is None:
-        raise InputError("this attack trains a shadow model: give ModelKnowledge(shadow=…), or training_loss for the loss attack")
+        raise InputError(
+            "this attack learns from shadow models: give ModelKnowledge(shadow=…) or shadow_answers=…, or training_loss for the "
+            "loss attack"
+        )
     count = len(knowledge.shadow.labels)
     if count < 4:
         raise InputError("the shadow records: at least four are needed, half of them to train on")

@@ -10,48 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from sfumato.attacks.classes import Classes, Ids, classes_of, require, sensitive_attributes
+from sfumato.attacks.known_algorithm import KnownAlgorithm as KnownAlgorithm
+from sfumato.attacks.known_algorithm import published_algorithm
 from sfumato.attacks.linkage import Register, look_up
 from sfumato.attacks.possible_worlds import Requirement, Worlds, worlds_of_class
 from sfumato.attacks.success import percent, wilson
 from sfumato.attacks.worst import worst
-from sfumato.core.errors import InputError, MissingColumn, Unsupported
+from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
 from sfumato.core.params import require as needed
+from sfumato.core.texts import text_of
 from sfumato.core.view import Attack, AttackResult, View
-
-
-@dataclass(frozen=True, eq=False)
-class KnownAlgorithm:
-    """A public `register` of exactly the people behind the release with their raw quasi-identifiers (an Arrow table or a
-    `Register`), and what the algorithm does: it merges people only where otherwise a class would have fewer than `k` of
-    them or break `l`-diversity: no protected value in more than 1/l of a class (`requirement="frequency"`, `protected`:
-    which values, by default all) or fewer than l different values in a class ("distinct").
-
-    `recoding`: "local" merges class by class, each on its own need; "global" recodes the whole table at once, because of a
-    violation somewhere. `refinement` is what the algorithm would have preferred: the "original" quasi-identifiers, or with
-    local recoding "any split" of a class into two groups of people with equal quasi-identifiers.
-    """
-
-    register: Any = field(repr=False)
-    l: int  # noqa: E741 - the name of the parameter in the literature
-    k: int = 1
-    requirement: Literal["frequency", "distinct"] = "frequency"
-    protected: tuple[str, ...] | None = None
-    recoding: Literal["local", "global"] = "local"
-    refinement: Literal["original", "any split"] = "original"
-
-    def __post_init__(self) -> None:
-        needed(self.l >= 2, f"KnownAlgorithm: l must be at least 2, not {self.l}")
-        needed(self.k >= 1, f"KnownAlgorithm: k must be at least 1, not {self.k}")
-        needed(self.requirement in {"frequency", "distinct"}, "KnownAlgorithm: requirement is 'frequency' or 'distinct'")
-        needed(self.recoding in {"local", "global"}, "KnownAlgorithm: recoding is 'local' or 'global'")
-        needed(self.refinement in {"original", "any split"}, "KnownAlgorithm: refinement is 'original' or 'any split'")
-        needed(self.protected is None or self.requirement == "frequency", "KnownAlgorithm: distinct values protect all values")
-        needed(self.refinement == "original" or self.recoding == "local", "KnownAlgorithm: any split is for local recoding alone")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,23 +41,39 @@ class Belief:
 class Minimality(Attack):
     """The adversary knows who is in the release, the requirement, and that the algorithm generalises minimally.
 
-    `knowledge` is a `KnownAlgorithm`. All assignments of a class's sensitive values to its people are equally likely
+    `knowledge` is a `KnownAlgorithm`; or a register (an Arrow table or a `Register`), and the view's certificate says what
+    the algorithm required. All assignments of a class's sensitive values to its people are equally likely
     beforehand; those are dropped for which the finer table would have kept the requirement. A class whose groups were too
     small for k says nothing, and one with more than `max_worlds` tables to go through, or with so many groups and
     splits that it would take long, is left as it is shown. Success: the
-    largest probability that somebody has a protected value, in exact arithmetic. Blind guessing: 1/l, which the release
-    promises not to exceed ("distinct": what the class shows, at most). Targets are the people who are exposed that far.
+    largest probability that somebody has a protected value (with `value`: that one), in exact arithmetic. Blind guessing:
+    1/l, which the release promises not to exceed ("distinct": what the class shows, at most). Targets are the people who
+    are exposed that far.
     """
 
     attribute: str | None = None
     max_worlds: int = 200_000
+    value: str | int | float | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        needed(self.max_worlds >= 1, "Minimality: max_worlds must be at least 1")
+        whole = isinstance(self.max_worlds, int) and not isinstance(self.max_worlds, bool)
+        needed(whole and self.max_worlds >= 1, "Minimality: max_worlds must be a whole number of at least 1")
+        needed(self.value is None or isinstance(self.value, (str, int, float)), "Minimality: value is one value, not several")
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Find the person about whom minimality tells most."""
-        return worst(self._attacked(view, knowledge, name) for name in sensitive_attributes(view, self.attribute))
+        import pyarrow as pa
+
+        attribute = self.attribute
+        if isinstance(knowledge, (Register, pa.Table)):
+            knowledge, protected = published_algorithm(view, knowledge)
+            if attribute not in (None, protected):
+                raise ParameterError(
+                    f"Minimality: the release promises nothing about '{str(attribute)[:60]}', so its values were no reason to "
+                    f"merge people; it protects '{protected[:60]}'"
+                )
+            attribute = protected
+        return worst(self._attacked(view, knowledge, name) for name in sensitive_attributes(view, attribute))
 
     def beliefs(self, view: View, knowledge: KnownAlgorithm, attribute: str) -> list[Belief]:
         """What the adversary believes about every group of people."""
@@ -93,10 +82,17 @@ class Minimality(Attack):
     def _attacked(self, view: View, knowledge: KnownAlgorithm, name: str) -> AttackResult:
         beliefs, worlds = self._reasoned(view, knowledge, name)
         promised = Fraction(1, knowledge.l)
-        naive = max((world.most_common_share() for world in worlds), default=Fraction(0))
+        wanted = text_of(self.value)
+        if wanted is None:
+            naive = max((world.most_common_share() for world in worlds), default=Fraction(0))
+            tops = [max(belief.probability.values(), default=Fraction(0)) for belief in beliefs]
+        else:
+            if not any(wanted in belief.probability for belief in beliefs):
+                raise InputError(f"minimality: the value asked for is no protected value that the released '{name}' shows")
+            naive = max((world.share_of(wanted) for world in worlds), default=Fraction(0))
+            tops = [belief.probability.get(wanted, Fraction(0)) for belief in beliefs]
         if knowledge.requirement == "distinct":
             promised = naive
-        tops = [max(belief.probability.values(), default=Fraction(0)) for belief in beliefs]
         top = max(tops, default=Fraction(0))
         exposed = sum(belief.people for belief, most in zip(beliefs, tops, strict=True) if most > promised)
         targets = sum(belief.people for belief, most in zip(beliefs, tops, strict=True) if most == top)
@@ -107,7 +103,8 @@ class Minimality(Attack):
             interval=wilson(float(top) * targets, targets),
             targets=targets,
             finding=(
-                f"Knowing that the algorithm generalises no further than needed, an adversary believes a value of '{name}' "
+                f"Knowing that the algorithm generalises no further than needed, an adversary believes "
+                f"{'a value' if wanted is None else 'the value asked for'} of '{name}' "
                 f"of {targets:,} people with probability {percent(float(top))}; the release promises at most "
                 f"{percent(float(promised))}, and {exposed:,} people exceed that."
             ),
@@ -119,12 +116,20 @@ class Minimality(Attack):
                 "merged_classes": sum(len(world.sizes) > 1 for world in worlds),
                 "classes_merged_for_k": sum(world.forced for world in worlds),
                 "classes_too_large": sum(world.too_large for world in worlds),
+                "l": knowledge.l,
+                "k": knowledge.k,
+                "requirement": knowledge.requirement,
+                "recoding": knowledge.recoding,
+                "refinement": knowledge.refinement,
             },
         )
 
     def _reasoned(self, view: View, knowledge: KnownAlgorithm, name: str) -> tuple[list[Belief], list[Worlds]]:
         if not isinstance(knowledge, KnownAlgorithm):
-            raise InputError("minimality needs a KnownAlgorithm as knowledge: a register, and what the algorithm requires")
+            raise InputError(
+                "minimality needs a register of the people behind the release (a Register or an Arrow table, where the "
+                "certificate names the algorithm), or a KnownAlgorithm: a register, and what the algorithm requires"
+            )
         classes = classes_of(view)
         groups = _people_of_classes(classes, knowledge.register)
         histogram = classes.histogram(name)
@@ -204,11 +209,24 @@ def _people_of_classes(classes: Classes, given: Any) -> list[list[int]]:
         )
     require(register.table, [named[name] for name in classes.quasi], "the register")
     _, people, _, person, klass = look_up(classes, register, list(classes.quasi), named)
-    if (np.bincount(person, minlength=people.size) != 1).any():
-        raise Unsupported("minimality: everybody in the register must fit exactly one released class")
+    classes_of_tuple = np.bincount(person, minlength=people.size)
+    if (classes_of_tuple == 0).any():
+        absent = int(people[classes_of_tuple == 0].sum())
+        raise InputError(
+            f"minimality: {absent:,} people of the register are in no released class (left out or suppressed); the register must "
+            "list exactly the people behind the release"
+        )
+    if (classes_of_tuple > 1).any():
+        raise Unsupported(
+            "minimality: everybody in the register must fit exactly one released class, and classes of this release overlap, so "
+            "that it does not tell who is in which"
+        )
     held: Ids = np.bincount(klass, weights=people[person], minlength=classes.sizes.size).astype(np.int64)
     if not np.array_equal(held, classes.sizes):
-        raise InputError("minimality: the register must list exactly the people behind the release, one row each")
+        raise InputError(
+            "minimality: the register must list exactly the people behind the release, one row each; a class has more or fewer "
+            "records than people in the register"
+        )
     groups: list[list[int]] = [[] for _ in classes.sizes]
     for who, where in zip(person.tolist(), klass.tolist(), strict=True):
         groups[where].append(int(people[who]))

@@ -86,6 +86,11 @@ class Worlds:
         meant = [margin for value, margin in zip(self.values, self.margins, strict=True) if isinstance(value, str | None)]
         return Fraction(max(meant, default=0), sum(self.sizes))
 
+    def share_of(self, wanted: str) -> Fraction:
+        """The share of one value in the class as released."""
+        found = [margin for value, margin in zip(self.values, self.margins, strict=True) if value == wanted]
+        return Fraction(sum(found), sum(self.sizes))
+
 
 def worlds_of_class(sizes: Sequence[int], counts: Mapping[Any, int], requirement: Requirement, limit: int) -> Worlds:
     """Go through the tables of counts behind a class of groups of these sizes with these values, unless there are more than

@@ -39,7 +39,7 @@ def verify(
 
 def attack(
     folder: Annotated[
-        str, typer.Argument(help="The folder of the release, or a .json file that describes an attack on numbers.")
+        str, typer.Argument(help="The folder of the release, or a .json file that describes an attack on numbers or on a model.")
     ],
     register: Annotated[str | None, typer.Option("--with", help="A register of people with raw values.")] = None,
     earlier: Annotated[list[str] | None, typer.Option("--earlier", help="An earlier release of the same data.")] = None,
@@ -50,17 +50,24 @@ def attack(
         str | None,
         typer.Option("--key", help="A column of release and register that tells people apart, to count what is right."),
     ] = None,
-    only: Annotated[list[str] | None, typer.Option("--attack", "-a", help="Only this attack.")] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--attack",
+            "-a",
+            help="Only this attack; with parameters as in 'Minimality(value=\"HIV\")'. May be repeated.",
+        ),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Attack a release, or published numbers that a JSON file describes, and report success beside blind guessing."""
+    """Attack a release, or published numbers or a model that a JSON file describes, and report success beside blind guessing."""
     from sfumato.workflow.attacking import attack_folder
     from sfumato.workflow.attacking_outputs import attack_outputs
 
     if folder.endswith(".json"):
         if register or earlier or only or aligned or key:
-            raise ParameterError("a file that describes an attack on numbers says all of it; leave the options out")
+            raise ParameterError("a file that describes an attack says all of it; leave the options out")
         results = [attack_outputs(folder)]
         answer({"file": folder, "attacks": results}, _told(results), json)
         return

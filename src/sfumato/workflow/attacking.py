@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, MissingColumn, Unsupported, VerificationFailed
+from sfumato.core.params import build
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import AttackResult, View
 from sfumato.data.released import ReleasedTable
@@ -37,7 +39,7 @@ def attack_folder(
     *,
     register: Any = None,
     earlier: Sequence[str | Path] = (),
-    only: Sequence[str] = (),
+    only: Sequence[str | Mapping[str, Any]] = (),
     aligned: bool = False,
     key: str | None = None,
     progress: Progress = silent,
@@ -45,7 +47,8 @@ def attack_folder(
     """Run the attacks on a release folder.
 
     Without more, those that need the release alone; with a `register` of people also linkage, with
-    `earlier` releases also their intersection. `only` names the attacks to run. A masked table is attacked by distance and
+    `earlier` releases also their intersection. `only` names the attacks to run, with their parameters where they have some
+    (`"Minimality(value='HIV')"`, or a mapping). A masked table is attacked by distance and
     with all that its certificate tells about the mask; to count what was right, either the register is the very source of
     the release (`aligned`, which needs the owner's folder) or both have the column `key`. Results are counts and rates,
     never values.
@@ -53,14 +56,14 @@ def attack_folder(
     people = None if register is None else _table(register)
     view = _view(folder, people)
     truth = None if people is None else _truth(Path(folder), view, people, aligned, key)
-    chosen = list(only) or _usual(view, people, truth)
+    chosen = [named.inline(given) if isinstance(given, str) else dict(given) for given in only or _usual(view, people, truth)]
     if not only and earlier:
-        chosen.append("Intersection")
+        chosen.append({"name": "Intersection"})
     results = []
-    for position, name in enumerate(chosen):
+    for position, given in enumerate(chosen):
         progress("attacking", position, len(chosen))
         try:
-            result = _run(name, view, people, truth, earlier)
+            result = _run(given, view, people, truth, earlier)
         except Unsupported:
             if only:
                 raise
@@ -70,20 +73,42 @@ def attack_folder(
 
 
 def _run(
-    name: str, view: View, people: pa.Table | None, truth: NDArray[np.int64] | None, earlier: Sequence[str | Path]
+    given: Mapping[str, Any],
+    view: View,
+    people: pa.Table | None,
+    truth: NDArray[np.int64] | None,
+    earlier: Sequence[str | Path],
 ) -> AttackResult:
-    attack = named.attack(name)
-    if name == "Linkage" or name in WITH_A_REGISTER:
+    supposed = _supposed(given)
+    attack = named.attack({key: value for key, value in given.items() if key not in supposed})
+    name = type(attack).__name__
+    if name in ("Linkage", "Minimality") or name in WITH_A_REGISTER:
         if people is None:
             raise InputError(f"{name} needs a register of people: pass it with --with")
-        from sfumato.attacks import Register
+        from sfumato.attacks import KnownAlgorithm, Register
 
+        if supposed:
+            return attack.run(view, build(KnownAlgorithm, {"register": people, **supposed}))
         return attack.run(view, Register(people, truth=truth))
     if name == "Intersection":
         from sfumato.attacks import OtherReleases
 
         return attack.run(view, OtherReleases(tuple(_view(other, people) for other in earlier), people))
+    if name == "MembershipInModels":
+        raise InputError(
+            "MembershipInModels attacks a model, not a table: describe the game in a .json file, with the model's answers"
+        )
     return attack.run(view)
+
+
+def _supposed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said about the algorithm behind the release (`Minimality(l=2)`), in place of what its certificate says."""
+    from sfumato.attacks import KnownAlgorithm
+
+    if given.get("name") != "Minimality":
+        return {}
+    of_the_algorithm = {each.name for each in dataclasses.fields(KnownAlgorithm)} - {"register"}
+    return {key: value for key, value in given.items() if key in of_the_algorithm}
 
 
 def _usual(view: View, people: pa.Table | None, truth: NDArray[np.int64] | None) -> list[str]:

@@ -1,7 +1,7 @@
 """Attacking published numbers: an attack, what was published and what the adversary knows, from one JSON file.
 
 `{"attack": {"name": "Reconstruction"}, "published": [2, 1], "knowledge": {"members": [[1, 1], [0, 1]], "truth": [1, 1]}}`.
-Names are looked up in a table; nothing is imported because the file says so.
+Names are looked up in a table; nothing is imported because the file says so. Of a model the file names a table of answers.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ from sfumato.core.params import build
 from sfumato.core.view import View
 from sfumato.data.schema import Schema
 from sfumato.workflow import named
+from sfumato.workflow.attacking_models import asked_model
 from sfumato.workflow.scoring import plain_result
 
 #: A file of answers larger than this is not read.
 MOST_BYTES = 1 << 28
 _PARTS = {"attack", "published", "knowledge"}
+#: What was published, what is known and the folder of the file that says both, as a view's result and an attack's knowledge.
+Form = Callable[[Any, Mapping[str, Any], Path], tuple[Any, Any]]
 
 
 def attack_outputs(path: str | Path) -> dict[str, Any]:
@@ -37,9 +40,8 @@ def attack_outputs(path: str | Path) -> dict[str, Any]:
             f"{name} cannot be described by a file of numbers. Attacks on a release take its folder; of those on outputs there "
             f"are: {', '.join(sorted(_FORMS))}."
         )
-    published, known = _FORMS[name]
-    view = View(published(content["published"]), Schema(), name="outputs")
-    result = adversary.run(view, known(_mapping(content["knowledge"], "knowledge")))
+    published, known = _FORMS[name](content["published"], _mapping(content["knowledge"], "knowledge"), Path(path).parent)
+    result = adversary.run(View(published, Schema(), name="outputs"), known)
     return {**plain_result(result), "details": dict(result.details)}
 
 
@@ -111,13 +113,19 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
+def _apart(published: Callable[[Any], Any], known: Callable[[Mapping[str, Any]], Any]) -> Form:
+    """What was published and what is known are read each on its own, from the file alone."""
+    return lambda value, knowledge, _folder: (published(value), known(knowledge))
+
+
 #: How what was published and what is known are read, by attack.
-_FORMS: dict[str, tuple[Callable[[Any], Any], Callable[[Mapping[str, Any]], Any]]] = {
-    "AggregateDifferencing": (_aggregates, _membership),
-    "Averaging": (_as_it_is, _built(attacks.NoiseKnown)),
-    "MembershipInAggregates": (_as_it_is, _built(attacks.ReferencePeople)),
-    "ModelDifferencing": (_version, _earlier),
-    "OutlierInference": (_as_it_is, _built(attacks.TypicalPeople)),
-    "Reconstruction": (_as_it_is, _questions),
-    "Scoreboard": (lambda value: build(attacks.Ratings, _mapping(value, "published")), _built(attacks.KnownItems)),
+_FORMS: dict[str, Form] = {
+    "AggregateDifferencing": _apart(_aggregates, _membership),
+    "Averaging": _apart(_as_it_is, _built(attacks.NoiseKnown)),
+    "MembershipInAggregates": _apart(_as_it_is, _built(attacks.ReferencePeople)),
+    "MembershipInModels": asked_model,
+    "ModelDifferencing": _apart(_version, _earlier),
+    "OutlierInference": _apart(_as_it_is, _built(attacks.TypicalPeople)),
+    "Reconstruction": _apart(_as_it_is, _questions),
+    "Scoreboard": _apart(lambda value: build(attacks.Ratings, _mapping(value, "published")), _built(attacks.KnownItems)),
 }
