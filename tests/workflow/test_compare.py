@@ -255,7 +255,7 @@ def test_guarantees_and_a_search_are_written_in_words() -> None:
             "KAnonymity(k=[3, 5]) by Mondrian",
             "KAnonymity(k=5) + DistinctLDiversity(l=[2, 3], attribute='by + by') by Lattice(suppression=[0.0, 0.05])",
             "KAnonymity, k=7",
-            sf.Recoded(sf.KAnonymity(9), sf.TopDown()),
+            sf.Recoded(sf.KAnonymity(9), sf.CellSuppression()),
         ]
     )
     assert [label_of(method) for method in methods] == [
@@ -266,7 +266,7 @@ def test_guarantees_and_a_search_are_written_in_words() -> None:
         "KAnonymity(k=5) + DistinctLDiversity(l=3, attribute=by + by) by Lattice",
         "KAnonymity(k=5) + DistinctLDiversity(l=3, attribute=by + by) by Lattice(suppression=0.05)",
         "KAnonymity(k=7) by LocalRecoding",
-        "KAnonymity(k=9) by TopDown",
+        "KAnonymity(k=9) by CellSuppression",
     ]
     assert [method_of(json.loads(json.dumps(method.described()))) for method in methods] == methods
 

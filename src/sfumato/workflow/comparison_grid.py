@@ -69,7 +69,8 @@ def _called(value: Any) -> str:
     common = {field.name for field in dataclasses.fields(Mask)}
     for field in dataclasses.fields(value):
         given = getattr(value, field.name)
-        if field.init and given is not None and given != field.default:
+        usual = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
+        if field.init and given is not None and given != usual:
             (shared if field.name in common else own).append(f"{field.name}={_word(given)}")
     return f"{type(value).__name__}({', '.join([*own, *shared])})"
 
