@@ -117,6 +117,15 @@ def test_a_keyword_of_one_user_alone_is_hidden() -> None:
         assert algorithm.run(data, randomness=default(seed)).result.column("keyword").to_pylist() == ["common"]
 
 
+def test_what_bounding_left_out_is_not_shown_by_its_noise() -> None:
+    """A user with a thousand keywords of which one is kept: δ is about that one, the others do not exist for the release."""
+    data = log([("eve", place, f"secret{place}") for place in range(1_000)])
+    algorithm = SearchLog("query", 1, epsilon="0.1", delta="0.4", bounding="truncate", order="time")
+    for seed in range(20):
+        shown = algorithm.run(data, randomness=default(seed)).result.column("keyword").to_pylist()
+        assert set(shown) <= {"secret0"}
+
+
 def test_counts_are_within_the_stated_error() -> None:
     """5,000 counts: their mean square leaves [0.8, 1.2] of its expectation with probability below 10⁻⁶."""
     domain = tuple(f"w{i}" for i in range(5_000))

@@ -109,9 +109,11 @@ class SearchLog(Algorithm):
         found = self.mentions(data, source)
         progress("adding noise", 0, 0)
         l1, l2_squared = self.sensitivity()
-        noisy = found.counts() + self._spending.noise(len(found.keywords), l1, l2_squared, source)
+        counts = found.counts()
+        noisy = counts + self._spending.noise(len(found.keywords), l1, l2_squared, source)
         least = self.threshold
-        shown = np.flatnonzero(noisy >= least) if least is not None else np.arange(noisy.size)
+        # Of one user's keywords δ covers those that were kept: the others, however many, may not be shown for their noise alone.
+        shown = np.flatnonzero((counts > 0) & (noisy >= least)) if least is not None else np.arange(noisy.size)
         rows = sorted((-int(noisy[code]), found.keywords[code]) for code in shown)
         return private_outcome(
             pa.table(
