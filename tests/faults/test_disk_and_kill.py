@@ -19,7 +19,10 @@ from sfumato.core.errors import SfumatoError
 from tests.workflow.people import files, people, release
 
 ROOT = Path(__file__).resolve().parents[2]
-READY = "from sfumato.cli.main import main; print('ready', flush=True); main()"
+# Ready means that signals are taken: one that comes earlier ends Python and not the command.
+READY = (
+    "from sfumato.cli import signals; from sfumato.cli.main import main; signals.install(); print('ready', flush=True); main()"
+)
 
 
 @contextmanager

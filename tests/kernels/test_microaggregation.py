@@ -192,6 +192,8 @@ def test_memory_grows_with_the_records_and_not_with_their_pairs() -> None:
     """A matrix of distances would take 3.2 GB here."""
     points = np.random.default_rng(2).normal(size=(20_000, 4))
     codes = (np.arange(20_000) % 4).astype(np.int32)[None]
+    mdav(Space.of_numbers(points[:100]), 50)  # what is loaded once does not count
+    mdav(Space(points[:100], codes[:, :100], (LEVELS,)), 50)
     for space in (Space.of_numbers(points), Space(points[:3000], codes[:, :3000], (LEVELS,))):
         tracemalloc.start()
         mdav(space, 50)

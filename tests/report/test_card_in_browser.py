@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,14 @@ def listener() -> Iterator[tuple[str, list[str]]]:
     thread.join()
 
 
+def wait_for(page: Any, happened: Callable[[], bool]) -> None:
+    """Up to a minute, for a busy machine."""
+    for _ in range(1200):
+        if happened():
+            return
+        page.wait_for_timeout(50)
+
+
 def test_the_policy_stops_what_would_slip_through(open_card: Any, listener: tuple[str, list[str]]) -> None:
     """Plant what escaping prevents, behind the policy: the browser refuses to run or fetch it."""
     place, asked = listener
@@ -104,12 +112,14 @@ def test_the_policy_stops_what_would_slip_through(open_card: Any, listener: tupl
         f"<link rel=stylesheet href='{place}/style.css'><p style='background: url({place}/back.png)'>x</p>"
     )
     card = open_card(release_card(content(), audience="public").replace("</main>", planted + "</main>"))
+    wait_for(card.page, lambda: len(card.console) >= 4)
     card.page.wait_for_timeout(200)
     assert card.page.title() == "People, first release"
     assert len(card.console) >= 4
     assert all("Content Security Policy" in line for line in card.console)
     assert asked == []
-    open_card("<!DOCTYPE html><title>bare</title>" + planted).page.wait_for_timeout(200)
+    bare = open_card("<!DOCTYPE html><title>bare</title>" + planted)
+    wait_for(bare.page, lambda: len(asked) >= 3)
     assert len(asked) >= 3  # without the policy the same page does fetch
 
 

@@ -17,6 +17,7 @@ from sfumato.dp.algorithms.count_tree import (
     node_deviation,
     noisy_tree,
     quantile,
+    quantile_rank_deviation,
     range_count,
     rank_deviation,
     tree_counts,
@@ -64,6 +65,19 @@ def test_the_stated_rank_deviation_is_that_of_the_least_squares_estimate(leaves:
     below = np.tril(np.ones((leaves, leaves)))
     variances = np.diag(below @ np.linalg.inv(nodes.T @ nodes) @ below.T)
     assert rank_deviation(leaves, branching, Fraction(9), "gaussian") == pytest.approx(3 * np.sqrt(variances.max()))
+
+
+@pytest.mark.parametrize("q", [0.0, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize(("leaves", "branching"), SHAPES)
+def test_the_deviation_of_a_quantile_is_that_of_its_rank_less_its_share_of_the_total(
+    leaves: int, branching: int, q: float
+) -> None:
+    nodes = design(leaves, branching)
+    below = np.vstack([np.zeros(leaves), np.tril(np.ones((leaves, leaves)))])
+    less = below - q * below[-1]
+    variances = np.diag(less @ np.linalg.inv(nodes.T @ nodes) @ less.T)
+    stated = quantile_rank_deviation(leaves, branching, q, Fraction(9), "gaussian")
+    assert stated == pytest.approx(3 * np.sqrt(variances.max()), abs=1e-9)
 
 
 @given(

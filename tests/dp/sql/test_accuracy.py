@@ -217,7 +217,7 @@ CLAIMS: dict[str, tuple[str, dict[str, Any], dict[str, int], Visits]] = {
 }
 
 
-def _refuted(name: str, epsilon: float, samples: int, seconds: float = 60.0) -> bool:
+def _refuted(name: str, epsilon: float, samples: int) -> bool:
     query, loss, bounds, unit = CLAIMS[name]
     mechanism = _mechanism(query, Request.of(**loss), **bounds)
     return sf.refute(
@@ -226,7 +226,7 @@ def _refuted(name: str, epsilon: float, samples: int, seconds: float = 60.0) -> 
         epsilon=epsilon,
         delta=loss.get("delta", 0),
         samples=samples,
-        seconds=seconds,
+        seconds=3000,  # never the limit: the same draws on a busy machine
         vectorised=True,
     ).refuted
 
@@ -252,7 +252,11 @@ def test_answers_are_not_refuted_at_what_they_cost(name: str) -> None:
 
 @pytest.mark.slow
 def test_whole_sessions_are_not_refuted_at_what_they_cost_and_are_at_less() -> None:
-    """Fresh sessions with the operating system's randomness, bounding by sampling in the engine, nothing kept between."""
+    """Fresh sessions with the operating system's randomness, bounding by sampling in the engine, nothing kept between.
+
+    At least 8 is answered with probability 0.88 on one table and 0.016 on the other: 250 fresh draws on each leave the second
+    claim standing with a chance below 1e-14.
+    """
 
     def ask(rows: Visits) -> Any:
         table = pa.Table.from_pylist([dict(zip(_TYPES.names, row, strict=True)) for row in rows], schema=_TYPES)
@@ -260,5 +264,5 @@ def test_whole_sessions_are_not_refuted_at_what_they_cost_and_are_at_less() -> N
         return asked.sql("SELECT COUNT(*) FROM visits", epsilon=4).answer.rows[0][0]
 
     pair = ((*OTHERS, *HEAVY), OTHERS)
-    assert not sf.refute(ask, neighbours=pair, epsilon=4, samples=500, seconds=30).refuted
-    assert sf.refute(ask, neighbours=pair, epsilon=1, samples=500, seconds=30).refuted
+    assert not sf.refute(ask, neighbours=pair, epsilon=4, samples=500, seconds=3000).refuted
+    assert sf.refute(ask, neighbours=pair, epsilon=1, samples=500, seconds=3000).refuted

@@ -40,7 +40,7 @@ def test_an_outlier_is_not_visible_beyond_the_claim(method):
         epsilon=epsilon_for("0.5", DELTA),
         delta=DELTA,
         samples=700,
-        seconds=300,
+        seconds=3000,
     )
     assert not found.refuted, found.explain()
 
@@ -61,6 +61,6 @@ def test_a_synthesis_with_too_little_noise_is_found_out(method, module, monkeypa
         epsilon=epsilon_for("0.01", DELTA),
         delta=DELTA,
         samples=1500,
-        seconds=300,
+        seconds=3000,
     )
     assert found.refuted
