@@ -90,6 +90,10 @@ def test_explaining_costs_nothing_and_needs_no_ledger(place: Path, capsys: pytes
     assert run(query(COUNT, "--within", "100", "--ledger", "none.db")) == 0
     assert "costs ε = 0.0299" in capsys.readouterr().out  # ln(1/0.05) / 100, to three digits
     assert as_json(query(COUNT, "--within", "100"), capsys)["loss"]
+    median = query("SELECT MEDIAN(age) AS m FROM people", "--rank-within", "50", "--ledger", "none.db")
+    assert run(median) == 0
+    assert "rows of its rank at 95%" in capsys.readouterr().out
+    assert 0 < as_json(median, capsys)["columns"][0]["rank_margin"] <= 50
     assert not (place / "none.db").exists()
     with Ledger.open(place / "sfumato-ledger.db") as ledger:
         assert ledger.spends() == []
@@ -109,6 +113,8 @@ def test_explaining_costs_nothing_and_needs_no_ledger(place: Path, capsys: pytes
         (query(COUNT, "--epsilon", "much"), 2),
         (query(COUNT, "--epsilon", "1", "--bounding", "guess"), 2),
         (query(COUNT, "--within", "near"), 2),
+        (query(COUNT, "--rank-within", "50"), 2),
+        (query(COUNT, "--rank-within", "near"), 2),
         (query(COUNT, "--epsilon", "1", "--output", "people.csv"), 2),
         (query(COUNT, "--epsilon", "1", "--output", "o", "--format", "xls"), 2),
         (query(COUNT, "--epsilon", "1", "--output", "o", "--sign", "no.key"), 2),
@@ -213,7 +219,7 @@ def test_the_ledger_alone_shows_who_spent_what_and_what_is_left(place: Path, cap
     with Ledger.open(place / "sfumato-ledger.db") as ledger:
         from sfumato.ledger import LossAmount
 
-        ledger.reserve("people", "ann", LossAmount.pure("0.25"), "a process died")
+        ledger.reserve("people", "ann", LossAmount.pure("0.25"), "a process died", unit="user")
     told = as_json(["ledger"], capsys)
     everybody, ann = told["accounts"]
     assert (everybody["analyst"], everybody["left"]["epsilon"]) == ("*", "3/4")
@@ -244,7 +250,7 @@ def test_the_ledger_is_drawn(place: Path, capsys: pytest.CaptureFixture[str]) ->
     assert run(["ledger", "--figure", "budget.svg"]) == 0
     source = (place / "budget.svg").read_text()
     assert "<script" not in source and ElementTree.fromstring(source).tag.endswith("svg")
-    assert "ann on people: ε 0.5 of 2 (25.00 %)" in source and "spent by 20" in source
+    assert "ann on people: ε 0.5 of 2 per user (25.00 %)" in source and "spent by 20" in source
     assert run(["ledger", "--figure", "no/folder/budget.svg"]) == 2
 
 
@@ -266,3 +272,61 @@ def test_no_value_of_a_record_is_shown_by_a_refusal(place: Path, capsys: pytest.
             assert run([*asked, "--json"]) in (2, 3)
             texts.append(json.loads(capsys.readouterr().out))
     assert texts[:2] == texts[2:]
+
+
+def test_a_grant_says_its_unit_and_every_view_shows_it(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    granted = as_json(["ledger", "grant", "people", "ann", "--epsilon", "2", "--unit", "user"], capsys)
+    assert (granted["unit"], granted["neighbours"]) == ("user", "add_remove")
+    assert run(["ledger", "cap", "people", "--epsilon", "3", "--unit", "user"]) == 0
+    assert "all budgets on people are about one user more or less" in capsys.readouterr().out
+    assert run(query(COUNT, "--epsilon", "0.5")) == 0
+    assert [account["unit"] for account in as_json(["ledger"], capsys)["accounts"]] == ["user", "user"]
+    [spend] = as_json(["ledger", "spends"], capsys)["spends"]
+    assert (spend["unit"], spend["neighbours"]) == ("user", "add_remove")
+    units = {entry["kind"]: entry["unit"] for entry in as_json(["ledger", "show"], capsys)["entries"]}
+    assert units == {"grant": "user", "reserve": "user", "commit": None}
+    for command in ([], ["show"], ["spends"]):
+        assert run(["ledger", *command]) == 0
+        shown = capsys.readouterr().out.splitlines()
+        assert "unit" in shown[0].split() and "user" in shown[-1 if command == ["spends"] else 2].split()
+    assert as_json(["ledger", "verify"], capsys)["ok"] is True
+
+
+def test_a_question_about_another_unit_is_refused_with_3_and_costs_nothing(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(query(COUNT, "--epsilon", "0.5")) == 0
+    artefact = [
+        "publish",
+        "PrivateHistogram",
+        "people.csv",
+        "--analyst",
+        "ann",
+        "--set",
+        'columns=["sex"]',
+        "--set",
+        "epsilon=1/2",
+    ]
+    (place / "records.toml").write_text(SCHEMA.replace('role = "unit"', 'role = "plain"'))
+    asked = ["query", COUNT, "--data", "people.csv", "--schema", "records.toml", "--analyst", "ann", "--epsilon", "0.5"]
+    for refused in (asked, [*artefact, "--schema", "records.toml"], [*asked, "--unit", "age"]):
+        told = as_json(refused, capsys, 3)
+        assert "protects one user" in told["error"] and "unit='user'" in told["error"] and "dataset id" in told["error"]
+    assert len(as_json(["ledger", "spends"], capsys)["spends"]) == 1 and not (place / "out").exists()
+    assert run([*asked, "--unit", "user"]) == 0, "the schema may leave the unit to the question"
+    assert run([*artefact, "--schema", "people.toml"]) == 0
+    regrant = ["ledger", "grant", "people", "ann", "--epsilon", "3", "--unit", "record"]
+    assert "what was spent on dataset 'people' is about one user more or less" in as_json(regrant, capsys, 3)["error"]
+    assert run(regrant[:-2]) == 0
+    assert run([*regrant[:-1], "user", "--neighbours", "both"]) == 2
+    assert run([*regrant[:-2], "--neighbours", "replace"]) == 2
+
+
+def test_the_refusal_of_a_unit_is_the_same_on_a_neighbouring_table(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(query(COUNT, "--epsilon", "0.5")) == 0
+    texts = []
+    for extra in ("", "901,18,f,99999\n"):
+        with (place / "people.csv").open("a") as file:
+            file.write(extra)
+        texts.append(as_json(query("SELECT SUM(income) AS s FROM people", "--epsilon", "0.1", "--unit", "age"), capsys, 3))
+    assert texts[0] == texts[1]

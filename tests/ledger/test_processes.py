@@ -112,6 +112,23 @@ def test_processes_of_several_analysts_never_spend_more_than_grants_and_cap(plac
     check_cap(place, processes=4, attempts=28)
 
 
+def test_of_two_units_that_race_for_a_budget_exactly_one_wins(place: Place) -> None:
+    """Each process is refused on the datasets that the other was the first to spend on, and on no other."""
+    datasets = [f"d{number}" for number in range(40)]
+    with place.open() as ledger:
+        for dataset in datasets:
+            ledger.grant(dataset, "ann", LossAmount.pure(1))
+        units = ("patient", "record", "household")
+        won = finished([start("fix_units", place, unit, len(datasets)) for unit in units])
+        assert sorted(itertools.chain(*won)) == sorted(datasets), "a budget has one winner"
+        fixed = {account.dataset: account for account in ledger.accounts()}
+        for unit, mine in zip(units, won, strict=True):
+            for account in (fixed[dataset] for dataset in mine):
+                assert account.protected is not None and account.protected.unit == unit
+                assert account.spent == LossAmount.pure("0.01"), "who was refused was charged"
+        assert ledger.verify().ok
+
+
 def check_kills(place: Place, supervisors: int, kills: int) -> None:
     """Kill spenders at random points; whatever they were told must still hold."""
     with place.open() as ledger:

@@ -57,6 +57,18 @@ def reserve(address: str, analyst: str, name: str, count: str) -> None:
     print(*(f"{what} {times}" for what, times in sorted(happened.items())), sep="\n", flush=True)
 
 
+def fix_units(address: str, unit: str, count: str) -> None:
+    """Be the first who spends on one dataset after the other, to protect this unit."""
+    with Ledger.open(address) as ledger:
+        for number in range(int(count)):
+            try:
+                ledger.reserve(f"d{number}", "ann", LossAmount.pure("0.01"), f"{unit}-{number}", unit=unit)
+                print(f"d{number}", flush=True)
+            except BudgetRefused as refused:
+                if f"would protect one {unit}" not in str(refused):
+                    raise
+
+
 def kills(address: str, name: str, count: str) -> None:
     """Let children work on the ledger, kill each at a random point, and pass on what the ledger had promised them."""
     draw = random.Random(name)

@@ -13,12 +13,17 @@ if TYPE_CHECKING:
     from sfumato.ledger.amounts import LossAmount
     from sfumato.ledger.chain import Entry
     from sfumato.ledger.ledger import Ledger
+    from sfumato.ledger.protected import Protected
 
 Place = Annotated[str, typer.Option("--ledger", help="The ledger's file or URL.")]
 Dataset = Annotated[str | None, typer.Option("--dataset", help="Only this dataset.")]
 Epsilon = Annotated[str | None, typer.Option("--epsilon", help="ε, exact: 0.1 or 1/10.")]
 Delta = Annotated[str | None, typer.Option("--delta", help="δ, with ε.")]
 Rho = Annotated[str | None, typer.Option("--rho", help="ρ of zero-concentrated privacy, instead of ε.")]
+Unit = Annotated[
+    str | None, typer.Option("--unit", help="Whom the dataset's budgets protect: the unit column, or record for each row.")
+]
+Relation = Annotated[str | None, typer.Option("--neighbours", help="With --unit: add_remove (one unit more or less) or replace.")]
 DEFAULT = "sfumato-ledger.db"
 
 
@@ -50,7 +55,7 @@ def _alone(
 
     with _opened(ledger) as book:
         found = overview(book, dataset)
-    heads = ("dataset", "analyst", "granted", "spent", "left", "answered", "open")
+    heads = ("dataset", "analyst", "granted", "spent", "left", "unit", "answered", "open")
     rows = [
         (
             line.account.dataset,
@@ -58,6 +63,7 @@ def _alone(
             str(line.account.granted),
             str(line.account.spent),
             str(line.account.remaining),
+            _unit_shown(line.account.protected),
             f"{line.answered:,}",
             f"{line.open:,}",
         )
@@ -88,9 +94,20 @@ def spends(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False)
     """List who spent what when on which question, and what became of it."""
     with _opened(ledger) as book:
         found = book.spends(dataset)
+    from sfumato.ledger.protected import Protected
+
     words = {"reserved": "without an answer", "committed": "answered", "rolled back": "given back"}
     rows = [
-        (each.time[:19], each.dataset, each.analyst, str(each.loss), words[each.state], each.question[:16], each.reserved_by[:16])
+        (
+            each.time[:19],
+            each.dataset,
+            each.analyst,
+            str(each.loss),
+            _unit_shown(each.protected),
+            words[each.state],
+            each.question[:16],
+            each.reserved_by[:16],
+        )
         for each in found
     ]
     told = [
@@ -99,6 +116,7 @@ def spends(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False)
             "dataset": each.dataset,
             "analyst": each.analyst,
             "loss": each.loss.to_mapping(),
+            **Protected.told(each.protected),
             "state": each.state,
             "question": each.question,
             "reserved_by": each.reserved_by,
@@ -106,7 +124,7 @@ def spends(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False)
         }
         for each in found
     ]
-    lines = table_lines(("time", "dataset", "analyst", "loss", "state", "question", "entry"), rows)
+    lines = table_lines(("time", "dataset", "analyst", "loss", "unit", "state", "question", "entry"), rows)
     answer({"ledger": ledger_name(ledger), "spends": told}, lines if rows else ["nothing was spent yet"], json)
 
 
@@ -149,6 +167,8 @@ def grant(
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
+    unit: Unit = None,
+    neighbours: Relation = None,
     ledger: Place = DEFAULT,
     json: Json = False,
 ) -> None:
@@ -157,9 +177,10 @@ def grant(
 
     loss = given_loss(epsilon, delta, rho, "grant")
     with Ledger.open(ledger) as book:
-        entry = book.grant(dataset, analyst, loss)
-    told = {"dataset": dataset, "analyst": analyst, "granted": loss.to_mapping(), "hash": entry.hash}
-    answer(told, [f"granted {loss} to {analyst} on {dataset}; entry {entry.sequence}, {entry.hash[:16]}…"], json)
+        entry = book.grant(dataset, analyst, loss, unit=unit, neighbours=neighbours)  # type: ignore[arg-type]
+    told = {"dataset": dataset, "analyst": analyst, "granted": loss.to_mapping(), "hash": entry.hash, **_stated(entry)}
+    lines = [f"granted {loss} to {analyst} on {dataset}; entry {entry.sequence}, {entry.hash[:16]}…"]
+    answer(told, lines + _about(dataset, entry), json)
 
 
 def cap(
@@ -167,6 +188,8 @@ def cap(
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
+    unit: Unit = None,
+    neighbours: Relation = None,
     ledger: Place = DEFAULT,
     json: Json = False,
 ) -> None:
@@ -175,9 +198,10 @@ def cap(
 
     loss = given_loss(epsilon, delta, rho, "cap")
     with Ledger.open(ledger) as book:
-        entry = book.cap(dataset, loss)
-    told = {"dataset": dataset, "cap": loss.to_mapping(), "hash": entry.hash}
-    answer(told, [f"everybody together may spend {loss} on {dataset}; entry {entry.sequence}, {entry.hash[:16]}…"], json)
+        entry = book.cap(dataset, loss, unit=unit, neighbours=neighbours)  # type: ignore[arg-type]
+    told = {"dataset": dataset, "cap": loss.to_mapping(), "hash": entry.hash, **_stated(entry)}
+    lines = [f"everybody together may spend {loss} on {dataset}; entry {entry.sequence}, {entry.hash[:16]}…"]
+    answer(told, lines + _about(dataset, entry), json)
 
 
 def given_loss(epsilon: str | None, delta: str | None, rho: str | None, verb: str) -> LossAmount:
@@ -201,8 +225,32 @@ def ledger_name(place: str) -> str:
 
 
 def _entry_lines(entries: list[Entry]) -> list[str]:
-    rows = [(str(e.sequence), e.time[:19], e.kind, e.dataset, e.analyst or "-", e.hash[:16]) for e in entries]
-    return table_lines(("entry", "time", "kind", "dataset", "analyst", "hash"), rows) if rows else ["the ledger has no entries"]
+    from sfumato.workflow.ledger_overview import entry_protected
+
+    rows = [
+        (str(e.sequence), e.time[:19], e.kind, e.dataset, e.analyst or "-", _unit_shown(entry_protected(e)), e.hash[:16])
+        for e in entries
+    ]
+    heads = ("entry", "time", "kind", "dataset", "analyst", "unit", "hash")
+    return table_lines(heads, rows) if rows else ["the ledger has no entries"]
+
+
+def _unit_shown(protected: Protected | None) -> str:
+    return "-" if protected is None else protected.short
+
+
+def _stated(entry: Entry) -> dict[str, str | None]:
+    from sfumato.ledger.protected import Protected
+    from sfumato.workflow.ledger_overview import entry_protected
+
+    return Protected.told(entry_protected(entry))
+
+
+def _about(dataset: str, entry: Entry) -> list[str]:
+    from sfumato.workflow.ledger_overview import entry_protected
+
+    stated = entry_protected(entry)
+    return [] if stated is None else [f"all budgets on {dataset} are about {stated}"]
 
 
 def _opened(place: str) -> Ledger:

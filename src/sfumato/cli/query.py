@@ -43,6 +43,9 @@ def query(
     rho: Rho = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say what it costs and how exact it is; ask nothing.")] = False,
     within: Annotated[str | None, typer.Option("--within", help="Say what it takes to be so exact; ask nothing.")] = None,
+    rank_within: Annotated[
+        str | None, typer.Option("--rank-within", help="The same for quantiles, in rows that they may be off their rank.")
+    ] = None,
     confidence: Annotated[float, typer.Option("--confidence", help="How sure the margins are.")] = 0.95,
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="With --within: rows you expect in a group.")] = None,
     max_rows: Annotated[
@@ -66,8 +69,9 @@ def query(
     from sfumato.workflow.querying import amount_asked, key_values, public_tables, tables_of
 
     asked = amount_asked(epsilon, delta, rho)
-    telling = explain or within is not None
-    if not asked and within is None:
+    costing = within is not None or rank_within is not None
+    telling = explain or costing
+    if not asked and not costing:
         raise ParameterError("say what the answer may cost: --epsilon, --epsilon with --delta, or --rho")
     if not 0 < confidence < 1:
         raise ParameterError("--confidence lies between 0 and 1, for instance 0.95")
@@ -87,9 +91,12 @@ def query(
         seed=seed,
     )
     declared = key_values(keys or ())
-    if within is not None:
-        wanted = _number(within)
-        _told(session.cost(question, within=wanted, confidence=confidence, rows=rows, delta=delta, keys=declared), json)
+    if costing:
+        margin, ranks = _number(within, "--within"), _number(rank_within, "--rank-within")
+        told = session.cost(
+            question, within=margin, rank_within=ranks, confidence=confidence, rows=rows, delta=delta, keys=declared
+        )
+        _told(told, json)
     elif explain:
         _told(session.explain(question, confidence=confidence, keys=declared, **asked), json)
     else:
@@ -166,10 +173,10 @@ def check_output(output: str, format: str, sign: str | None, overwrite: bool) ->
     signing_key(None if sign is None else Path(sign))
 
 
-def _number(text: str) -> float:
+def _number(text: str | None, option: str) -> float | None:
     from sfumato.core.exact import exact
 
-    return float(exact(text, "--within"))
+    return None if text is None else float(exact(text, option))
 
 
 def _mapping(value: Any) -> Any:

@@ -9,19 +9,34 @@ from __future__ import annotations
 import os
 import shlex
 import threading
+from collections.abc import Collection
+from dataclasses import replace
 from typing import Any, Protocol
 
 from sfumato.core.errors import BudgetRefused, ParameterError
-from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.core.guarantees.loss import LossGuarantee, Neighbours
 from sfumato.ledger.accounts import Account, Answer, Reservation
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.protected import RECORD, Protected, agreed
 
 
 class Book(Protocol):
-    """What a session needs: reserve before noise is drawn, commit with the answer."""
+    """What a session needs: reserve before noise is drawn, commit with the answer.
 
-    def reserve(self, dataset: str, analyst: str, loss: LossAmount, question_digest: str) -> Reservation:
+    A book is about one unit and one neighbour relation: what the first spend or the owner said.
+    """
+
+    def reserve(
+        self,
+        dataset: str,
+        analyst: str,
+        loss: LossAmount,
+        question_digest: str,
+        *,
+        unit: str = RECORD,
+        neighbours: Neighbours = "add_remove",
+    ) -> Reservation:
         """Set budget aside, or refuse."""
 
     def draw(self, reservation: Reservation) -> None:
@@ -45,12 +60,22 @@ class OwnBook:
         self._account = Account(dataset, analyst, granted, LossAmount.nothing(granted.kind))
         self._answers: dict[str, Answer] = {}
 
-    def reserve(self, dataset: str, analyst: str, loss: LossAmount, question_digest: str) -> Reservation:
+    def reserve(
+        self,
+        dataset: str,
+        analyst: str,
+        loss: LossAmount,
+        question_digest: str,
+        *,
+        unit: str = RECORD,
+        neighbours: Neighbours = "add_remove",
+    ) -> Reservation:
         """Set budget aside, or refuse."""
         with self._lock:
             if question_digest in self._answers:
                 return Reservation("", dataset, analyst, question_digest, loss, self._answers[question_digest])
-            self._account = self._account.charged(loss)
+            protected = agreed(self._account.protected, Protected(unit, neighbours), dataset)
+            self._account = replace(self._account.charged(loss), protected=protected)
         return Reservation("own", dataset, analyst, question_digest, loss)
 
     def draw(self, reservation: Reservation) -> None:
@@ -78,14 +103,23 @@ class Lowered:
         self._lock = threading.Lock()
         self._account = Account("session", "session", budget, LossAmount.nothing(budget.kind))
 
-    def reserve(self, dataset: str, analyst: str, loss: LossAmount, question_digest: str) -> Reservation:
+    def reserve(
+        self,
+        dataset: str,
+        analyst: str,
+        loss: LossAmount,
+        question_digest: str,
+        *,
+        unit: str = RECORD,
+        neighbours: Neighbours = "add_remove",
+    ) -> Reservation:
         """Set budget aside in the session and in the ledger, or refuse."""
         stored = self._book.answer(dataset, analyst, question_digest)
         if stored is not None:
             return Reservation("", dataset, analyst, question_digest, loss, stored)
         with self._lock:
             charged = self._account.charged(loss)
-            reservation = self._book.reserve(dataset, analyst, loss, question_digest)
+            reservation = self._book.reserve(dataset, analyst, loss, question_digest, unit=unit, neighbours=neighbours)
             if reservation.answer is None:
                 self._account = charged
         return reservation
@@ -112,14 +146,24 @@ class Lowered:
 
 
 def open_book(
-    ledger: Ledger | str | os.PathLike[str] | None, dataset: str, analyst: str, budget: LossGuarantee | None
+    ledger: Ledger | str | os.PathLike[str] | None,
+    dataset: str,
+    analyst: str,
+    budget: LossGuarantee | None,
+    *,
+    units: Collection[str] = (),
 ) -> tuple[Book, Ledger | None]:
-    """The book of a session, and the ledger behind it.
+    """The book of a session, and the ledger behind it; `units` are those that the session protects.
 
     Where nobody was granted anything on the dataset yet, the caller is its owner and the budget becomes the first grant.
     """
     if budget is not None and not isinstance(budget, LossGuarantee):
         raise ParameterError("budget is a guarantee, for instance budget=sf.PureDP(1.0)")
+    if budget is not None and units and budget.unit not in {RECORD, *units}:
+        raise ParameterError(
+            f"the budget is stated for one {budget.unit}, and the session protects one {' or one '.join(sorted(units))}. "
+            f"Name the column with unit='{budget.unit}', or leave the unit of the budget to the session"
+        )
     amount = None if budget is None else LossAmount.of(budget)
     if ledger is None:
         if amount is None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.core.errors import Cancelled, ParameterError, SourceError, Unsupported
+from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress
 from sfumato.core.randomness import Randomness, default
@@ -46,9 +47,17 @@ def charged_run(
         )
     _check_order(algorithm, data)
     # A run on no rows meets every refusal that depends on schema and parameters, before anything is charged.
-    algorithm.run(_without_rows(data), randomness=default("refusals first"))
+    rehearsed = algorithm.run(_without_rows(data), randomness=default("refusals first"))
+    about = _about(rehearsed, algorithm, table.unit)
     asked = {"method": {"name": algorithm.name, **algorithm.parameters()}, "run": secrets.token_hex(16)}
-    reservation = book.reserve(dataset, analyst, LossAmount.of(algorithm.loss()), digest(asked))
+    reservation = book.reserve(
+        dataset,
+        analyst,
+        LossAmount.of(algorithm.loss()),
+        digest(asked),
+        unit=about.unit,
+        neighbours=about.neighbours,
+    )
     book.draw(reservation)
     with constant_failure():
         outcome = algorithm.run(data, randomness=randomness, progress=progress)
@@ -68,6 +77,12 @@ def constant_failure() -> Iterator[None]:
             "the engine could not answer; the question stays charged, because giving it back could tell something about the "
             "data. Ask the owner to run the same question on a copy of the table"
         ) from None
+
+
+def _about(rehearsed: Outcome[Any], algorithm: Algorithm, unit: str | None) -> LossGuarantee:
+    """The guarantee as the certificate will state it: `loss()` alone does not know the schema and so not the unit."""
+    claimed = [each for each in rehearsed.claimed if isinstance(each, LossGuarantee)]
+    return claimed[0] if claimed else algorithm.loss().about(unit=unit)
 
 
 def _untyped(table: KnownTable, algorithm: Algorithm) -> list[str]:

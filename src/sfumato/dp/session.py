@@ -28,6 +28,7 @@ from sfumato.dp.query_answer import BatchCost, QueryAnswer
 from sfumato.dp.releasing import charged_run, constant_failure
 from sfumato.engines.sql_relation import lenient
 from sfumato.ledger.amounts import LossAmount
+from sfumato.ledger.protected import RECORD
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -52,7 +53,8 @@ class Session:
 
     `data` is a table (a query may call it as it likes), or several by name; `public` are tables that need no protection.
     `unit` names the column whose
-    values are the people (or other units) to protect; without one each record is a unit. One unit contributes at most
+    values are the people (or other units) to protect; without one each record is a unit. A budget is about one unit: what
+    would protect another than the ledger's is refused. One unit contributes at most
     `max_rows` rows to each of at most `max_groups` groups of a question, chosen by `bounding`: at random ("sample") or
     the first in `order` ("truncate"). `budget` may lower what the ledger grants, and becomes the first grant where
     nobody was granted anything on the dataset yet. `version` tells versions of the data apart: a stored answer is
@@ -98,13 +100,19 @@ class Session:
                 "some tables have a unit column and others have none; a budget is about one kind of unit. Name it with unit=…, "
                 "or open a session for each"
             )
+        units = {table.unit or RECORD for table in known.values()}
+        if any(table.unit == RECORD for table in known.values()):
+            raise ParameterError(
+                f"the unit column is called '{RECORD}', which stands for each row by itself; a ledger could not tell them apart. "
+                "Give the column another name"
+            )
         for name, given in (public or {}).items():
             if name in known:
                 raise ParameterError(f"the name '{name}' is given to a private and a public table")
             known[name] = public_table(name, given)
         self._catalogue = Catalogue(known, alone=isinstance(data, Microdata) and not public)
         self._tables = tables
-        self._book, self.ledger = open_book(ledger, self.dataset, analyst, budget)
+        self._book, self.ledger = open_book(ledger, self.dataset, analyst, budget, units=units)
 
     def __repr__(self) -> str:
         return f"Session({self.dataset!r}, tables {', '.join(self._catalogue.tables)}, analyst {self.analyst!r})"
@@ -156,7 +164,8 @@ class Session:
         self,
         query: str,
         *,
-        within: float,
+        within: float | None = None,
+        rank_within: float | None = None,
         confidence: float = 0.95,
         rows: int | None = None,
         delta: Number | None = None,
@@ -165,15 +174,20 @@ class Session:
         max_groups: int | None = None,
         keys: Mapping[str, Sequence[Any]] | None = None,
     ) -> Explanation:
-        """The least loss at which every count and sum is within ±`within` at the confidence.
+        """The least loss at which every number is within ±`within` at the confidence.
 
-        Means and variances depend on how many rows a group has: say so with `rows`. With `concentrated` the loss is in ρ.
+        Means, variances and ratios depend on how many rows a group has: say so with `rows`. Of quantiles it can be said how
+        many rows they are off their rank: `rank_within`. With `concentrated` the loss is in ρ.
         """
-        from sfumato.dp.sql.explanation import explain, least_loss, worst_margin
+        from sfumato.dp.sql.expected_error import SIZES, reaches
+        from sfumato.dp.sql.explanation import explain, least_loss
         from sfumato.dp.sql.noise import Request, price
 
-        if not within > 0:
-            raise ParameterError("within must be above 0")
+        if within is None and rank_within is None:
+            raise ParameterError("say how exact the answer shall be: within=100, or rank_within=50 for quantiles")
+        for name, value in (("within", within), ("rank_within", rank_within), ("rows", rows)):
+            if value is not None and not value > 0:
+                raise ParameterError(f"{name} must be above 0")
         bounds = self._bounded(max_rows, max_groups)
         question = self._question(self._parsed(query), keys)
 
@@ -182,15 +196,10 @@ class Session:
             return price(question, request, bounds)
 
         def reached(amount: Fraction) -> bool:
-            margin = worst_margin(question, priced(amount), confidence, rows)
-            if margin is None:
-                raise Unsupported(
-                    "the error of a mean or variance depends on the group's size: say rows=1000, the rows you expect in a group. "
-                    "For quantiles it depends on the data; ask with a loss and look at the errors"
-                )
-            return margin <= within
+            return reaches(question, priced(amount), confidence, rows, within, rank_within)
 
-        return explain(question, priced(least_loss(reached)), confidence)
+        sizes = SIZES if rows is None else tuple(sorted({*SIZES, rows}))
+        return explain(question, priced(least_loss(reached)), confidence, sizes)
 
     def batch(self, queries: Sequence[str], *, confidence: float = 0.95, **loss: Any) -> BatchCost:
         """What several questions cost together, before any is asked: each at the given loss."""
@@ -241,7 +250,12 @@ class Session:
         check_plans(question, priced)
         explanation = explain(question, priced, 0.95)
         reservation = self._book.reserve(
-            self.dataset, self.analyst, LossAmount.of(priced.loss), question_digest(question, priced, self._version, self._seed)
+            self.dataset,
+            self.analyst,
+            LossAmount.of(priced.loss),
+            question_digest(question, priced, self._version, self._seed),
+            unit=priced.loss.unit,
+            neighbours=priced.loss.neighbours,
         )
         repeated = reservation.answer is not None
         stored = reservation.answer

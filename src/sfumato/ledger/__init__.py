@@ -15,6 +15,7 @@ _TABLE: dict[str, str] = {
     "Head": "sfumato.ledger.chain",
     "Ledger": "sfumato.ledger.ledger",
     "LossAmount": "sfumato.ledger.amounts",
+    "Protected": "sfumato.ledger.protected",
     "Reservation": "sfumato.ledger.accounts",
     "Spending": "sfumato.ledger.accounts",
     "VerifyReport": "sfumato.ledger.verification",
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from sfumato.ledger.chain import Entry as Entry
     from sfumato.ledger.chain import Head as Head
     from sfumato.ledger.ledger import Ledger as Ledger
+    from sfumato.ledger.protected import Protected as Protected
     from sfumato.ledger.verification import VerifyReport as VerifyReport
 
 __all__ = sorted(_TABLE)

@@ -8,11 +8,12 @@ reservation that nobody closes stays spent.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from sfumato.core.errors import BudgetRefused
 from sfumato.ledger.amounts import LossAmount
+from sfumato.ledger.protected import Protected
 
 State = Literal["reserved", "committed", "rolled back"]
 
@@ -62,7 +63,7 @@ class Spending:
     """One spend as it is shown: who spent what when on which question of which dataset, and what became of it.
 
     `reserved` means spent without an answer: the process stopped in between, or is still at work. `reserved_by` and
-    `closed_by` are hashes of entries.
+    `closed_by` are hashes of entries. What it `protected` is unknown of spends that earlier versions entered.
     """
 
     time: str
@@ -73,19 +74,22 @@ class Spending:
     state: State
     reserved_by: str
     closed_by: str | None = None
+    protected: Protected | None = None
 
 
 @dataclass(frozen=True)
 class Account:
     """One analyst's grant on one dataset and what is spent of it, both in the kind of the grant.
 
-    The account of `EVERYBODY` is the cap on the dataset: it is charged with what any analyst spends.
+    The account of `EVERYBODY` is the cap on the dataset: it is charged with what any analyst spends. What is `protected` is
+    the same for all accounts on a dataset; None until a grant states it or something is spent.
     """
 
     dataset: str
     analyst: str
     granted: LossAmount
     spent: LossAmount
+    protected: Protected | None = None
 
     @property
     def is_cap(self) -> bool:
@@ -110,11 +114,11 @@ class Account:
                 f"and {self.remaining} is left of a {of} of {self.granted}. "
                 f"Ask for less, reuse an answer given before (it costs nothing), or ask the owner for a larger {of}."
             )
-        return Account(self.dataset, self.analyst, self.granted, spent)
+        return replace(self, spent=spent)
 
     def refunded(self, loss: LossAmount) -> Account:
         """The account after a reservation was rolled back."""
-        return Account(self.dataset, self.analyst, self.granted, self.spent.minus(loss))
+        return replace(self, spent=self.spent.minus(loss))
 
 
 def opened(dataset: str, analyst: str, granted: LossAmount, earlier: Iterable[Spend]) -> Account:

@@ -77,7 +77,7 @@ class LossAmount:
 
     @classmethod
     def of(cls, guarantee: LossGuarantee) -> LossAmount:
-        """What a guarantee costs; the neighbour relation and the unit are the account's business."""
+        """What a guarantee costs; the neighbour relation and the unit stand beside it, in `Protected`."""
         match guarantee:
             case PureDP(epsilon=epsilon):
                 return cls("pure", epsilon=Fraction(epsilon))

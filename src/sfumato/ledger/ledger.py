@@ -20,8 +20,10 @@ from sfumato.ledger import chain
 from sfumato.ledger.accounts import EVERYBODY, Account, Answer, Reservation, Spend, Spending, opened
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Entry, EntryKind, Head, checked_name
+from sfumato.ledger.protected import RECORD, Protected, agreed, restated
 
 if TYPE_CHECKING:
+    from sfumato.core.guarantees.loss import Neighbours
     from sfumato.ledger.store import Store, Tables
     from sfumato.ledger.verification import VerifyReport
 
@@ -125,15 +127,23 @@ class Ledger:
 
     # Grants and spends
 
-    def grant(self, dataset: str, analyst: str, loss: LossAmount) -> Entry:
-        """Set the most the analyst may ever spend on the dataset; replaces an earlier grant, spends stay
-        counted.
+    def grant(
+        self,
+        dataset: str,
+        analyst: str,
+        loss: LossAmount,
+        *,
+        unit: str | None = None,
+        neighbours: Neighbours | None = None,
+    ) -> Entry:
+        """Set the most the analyst may ever spend on the dataset; replaces an earlier grant, spends stay counted.
 
-        Granting the same twice therefore does not double the budget, and a smaller grant takes back what is
-        not spent.
+        Granting the same twice therefore does not double the budget, and a smaller grant takes back what is not spent.
+        `unit` says whom all budgets on the dataset protect: a unit column, or "record". Without it the first spend fixes
+        that; once something is spent it stays.
         """
         _check_names(dataset=dataset, analyst=analyst)
-        return self._open_account(dataset, analyst, loss)
+        return self._open_account(dataset, analyst, loss, _stated(unit, neighbours))
 
     def first_grant(self, dataset: str, analyst: str, loss: LossAmount) -> bool:
         """Grant only where nobody was granted anything on the dataset yet; True when this was the first."""
@@ -145,21 +155,32 @@ class Ledger:
             tables.replace_account(None, opened(dataset, analyst, loss, tables.spends(dataset, analyst)))
             return True
 
-    def cap(self, dataset: str, loss: LossAmount) -> Entry:
+    def cap(self, dataset: str, loss: LossAmount, *, unit: str | None = None, neighbours: Neighbours | None = None) -> Entry:
         """Set the most that everybody together may ever spend on the dataset; replaces an earlier cap.
 
         What was spent before there was a cap counts. A spend needs both: the analyst's grant and room below the cap.
         """
         checked_name(dataset, "dataset")
-        return self._open_account(dataset, EVERYBODY, loss)
+        return self._open_account(dataset, EVERYBODY, loss, _stated(unit, neighbours))
 
-    def reserve(self, dataset: str, analyst: str, loss: LossAmount, question_digest: str) -> Reservation:
+    def reserve(
+        self,
+        dataset: str,
+        analyst: str,
+        loss: LossAmount,
+        question_digest: str,
+        *,
+        unit: str = RECORD,
+        neighbours: Neighbours = "add_remove",
+    ) -> Reservation:
         """Set budget aside for a question, before any noise is drawn, or refuse.
 
         A question answered before, to whomever, is not charged: the reservation then carries the stored answer, which
-        is no new look at the data. Who has no grant on the dataset is refused that too.
+        is no new look at the data. Who has no grant on the dataset is refused that too. `unit` and `neighbours` say what
+        the loss is about; where the budget is about something else, it is refused.
         """
         _check_names(dataset=dataset, analyst=analyst, question=question_digest)
+        asked = Protected(unit, neighbours)
         with self._store.writing() as tables:
             account, cap = tables.charged_accounts(dataset, analyst)
             if account is None:
@@ -170,9 +191,12 @@ class Ledger:
             stored = _answer(tables, tables.answered(dataset, question_digest))
             if stored is not None:
                 return Reservation("", dataset, analyst, question_digest, loss, stored)
+            agreed(account.protected, asked, dataset)
             charged = [(each, each.charged(loss)) for each in (account, cap) if each is not None]
-            payload = {"loss": loss.to_mapping(), "question": question_digest}
+            payload = {"loss": loss.to_mapping(), "question": question_digest, **asked.to_mapping()}
             entry = self._append(tables, "reserve", dataset, payload, analyst=analyst)
+            if account.protected is None:
+                tables.protect(dataset, asked)
             for before, after in charged:
                 tables.replace_account(before, after)
             tables.add_spend(Spend(entry.token, dataset, analyst, question_digest, loss))
@@ -270,17 +294,14 @@ class Ledger:
     # The chain
 
     def head(self) -> Head:
-        """The end of the chain, to be noted elsewhere: printed on certificates, it makes a cut-off tail
-        visible.
-        """
+        """The end of the chain, to be noted elsewhere: printed on certificates, it makes a cut-off tail visible."""
         with self._store.reading() as tables:
             return _head(tables)
 
     def verify(self, *anchors: Head | str) -> VerifyReport:
         """Walk the whole chain, recompute every hash and balance, and find the first damaged entry.
 
-        `anchors`: heads or entry hashes noted earlier, for instance on certificates; each must still be in
-        the chain.
+        `anchors`: heads or entry hashes noted earlier, for instance on certificates; each must still be in the chain.
         """
         from sfumato.ledger.verification import verify
 
@@ -290,11 +311,16 @@ class Ledger:
             return replace(report, ok=False, finding="the chain is intact, but the file is damaged: restore a copy")
         return report
 
-    def _open_account(self, dataset: str, analyst: str, loss: LossAmount) -> Entry:
+    def _open_account(self, dataset: str, analyst: str, loss: LossAmount, stated: Protected | None) -> Entry:
         with self._store.writing() as tables:
             before = tables.account(dataset, analyst)
             after = opened(dataset, analyst, loss, tables.spends(dataset, analyst))
-            entry = self._append(tables, "grant", dataset, {"loss": loss.to_mapping()}, analyst=analyst)
+            payload: dict[str, Any] = {"loss": loss.to_mapping()}
+            if stated is not None:
+                spent = any(spend.state != "rolled back" for spend in tables.spends(dataset, EVERYBODY))
+                tables.protect(dataset, restated(tables.protected(dataset), stated, dataset, spent=spent))
+                payload |= stated.to_mapping()
+            entry = self._append(tables, "grant", dataset, payload, analyst=analyst)
             tables.replace_account(before, after)
             return entry
 
@@ -304,11 +330,7 @@ class Ledger:
             found = tables.by_token(token)
             if found is None:
                 return self._append(tables, kind, dataset, payload, token=token)
-            if (found.kind, found.dataset, found.payload_text) != (
-                kind,
-                dataset,
-                chain.payload_text(payload),
-            ):
+            if (found.kind, found.dataset, found.payload_text) != (kind, dataset, chain.payload_text(payload)):
                 raise LedgerError("this token already names another entry of the ledger. Use a new token for a new entry.")
             return found
 
@@ -344,6 +366,12 @@ def _check_names(**names: str) -> None:
             raise InputError(
                 "no analyst is called '*': that is everybody together. The owner sets a cap with: sfumato ledger cap"
             )
+
+
+def _stated(unit: str | None, neighbours: Neighbours | None) -> Protected | None:
+    if unit is None and neighbours is not None:
+        raise InputError("neighbours are stated together with the unit: name both")
+    return None if unit is None else Protected(unit, neighbours or "add_remove")
 
 
 def _head(tables: Tables) -> Head:

@@ -3,7 +3,8 @@ database.
 
 `entries` is the truth and only ever appended to (triggers refuse anything else). `accounts` and `spends` are
 derived from it, so that a reservation is a conditional update of the analyst's account and of the cap, and an
-answer one look-up; `verify` derives them again and compares.
+answer one look-up; what a dataset's budget protects is a row of `meta`, which the oldest ledgers have too. `verify`
+derives all of it again and compares.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from sfumato.core.errors import LedgerError
 from sfumato.ledger.accounts import EVERYBODY, Account, Spend, Spending
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Entry
+from sfumato.ledger.protected import Protected
 
 VERSION = 1
 PAGE = 500
@@ -49,6 +51,12 @@ LATER_INDICES = {_ANSWERS: f"CREATE {_BY_QUESTION}"}
 
 _ENTRY = "sequence, time, dataset, kind, analyst, token, payload, previous, hash"
 _SPEND = "token, dataset, analyst, question, loss, state, closed_by"
+#: Before the id of a dataset: the fact that says what its budget protects.
+_UNIT = "unit:"
+_ACCOUNTS = (
+    "SELECT a.dataset, a.analyst, a.granted, a.spent, m.value"  # noqa: S608
+    f" FROM {{t}}accounts a LEFT JOIN {{t}}meta m ON m.name = '{_UNIT}' || a.dataset"
+)
 
 
 class Connection(Protocol):
@@ -144,26 +152,34 @@ class Tables:
 
     def accounts(self, dataset: str | None = None) -> list[Account]:
         """All accounts, or those of one dataset."""
-        wanted, given = ("", ()) if dataset is None else ("WHERE dataset = ? ", (dataset,))
-        rows = self._run(
-            f"SELECT dataset, analyst, granted, spent FROM {{t}}accounts {wanted}ORDER BY dataset, analyst",  # noqa: S608
-            given,
-        )
-        return [Account(row[0], row[1], _amount(row[2]), _amount(row[3])) for row in rows]
+        wanted, given = ("", ()) if dataset is None else ("WHERE a.dataset = ? ", (dataset,))
+        return [_account(row) for row in self._run(f"{_ACCOUNTS} {wanted}ORDER BY a.dataset, a.analyst", given)]
 
     def account(self, dataset: str, analyst: str) -> Account | None:
         """One account."""
-        rows = self._run("SELECT granted, spent FROM {t}accounts WHERE dataset = ? AND analyst = ?", (dataset, analyst))
-        return Account(dataset, analyst, _amount(rows[0][0]), _amount(rows[0][1])) if rows else None
+        rows = self._run(f"{_ACCOUNTS} WHERE a.dataset = ? AND a.analyst = ?", (dataset, analyst))
+        return _account(rows[0]) if rows else None
 
     def charged_accounts(self, dataset: str, analyst: str) -> tuple[Account | None, Account | None]:
         """What a spend of this analyst is charged to: the analyst's account and, if there is one, the cap."""
-        rows = self._run(
-            "SELECT analyst, granted, spent FROM {t}accounts WHERE dataset = ? AND analyst IN (?, ?)",
-            (dataset, analyst, EVERYBODY),
-        )
-        found = {row[0]: Account(dataset, row[0], _amount(row[1]), _amount(row[2])) for row in rows}
+        rows = self._run(f"{_ACCOUNTS} WHERE a.dataset = ? AND a.analyst IN (?, ?)", (dataset, analyst, EVERYBODY))
+        found = {row[1]: _account(row) for row in rows}
         return found.get(analyst), found.get(EVERYBODY)
+
+    def protected(self, dataset: str) -> Protected | None:
+        """What the budget on a dataset protects, if that is fixed."""
+        rows = self._run("SELECT value FROM {t}meta WHERE name = ?", (f"{_UNIT}{dataset}",))
+        return _protected(rows[0][0]) if rows else None
+
+    def all_protected(self) -> dict[str, Protected | None]:
+        """What is protected, by dataset."""
+        facts = self._run("SELECT name, value FROM {t}meta")
+        return {name.removeprefix(_UNIT): _protected(value) for name, value in facts if name.startswith(_UNIT)}
+
+    def protect(self, dataset: str, protected: Protected) -> None:
+        """Fix what the budget on a dataset protects; inside the transaction that decided it."""
+        upsert = "INSERT INTO {t}meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        self._run(upsert, (f"{_UNIT}{dataset}", _dumped(protected.to_mapping())))
 
     def replace_account(self, before: Account | None, after: Account) -> None:
         """The conditional update: takes effect only if the account still is what was decided upon."""
@@ -202,12 +218,14 @@ class Tables:
         limits = (("s.dataset", dataset), ("s.token", token))
         wanted = "".join(f" AND {name} = ?" for name, value in limits if value is not None)
         rows = self._run(
-            "SELECT e.time, s.dataset, s.analyst, s.question, s.loss, s.state, e.hash, c.hash"  # noqa: S608
+            "SELECT e.time, s.dataset, s.analyst, s.question, s.loss, s.state, e.hash, c.hash, e.payload"  # noqa: S608
             " FROM {t}spends s JOIN {t}entries e ON e.token = s.token LEFT JOIN {t}entries c ON c.sequence = s.closed_by"
             f" WHERE e.kind = 'reserve'{wanted} ORDER BY e.sequence",
             [value for _, value in limits if value is not None],
         )
-        return [Spending(row[0], row[1], row[2], row[3], _amount(row[4]), row[5], row[6], row[7]) for row in rows]
+        return [
+            Spending(row[0], row[1], row[2], row[3], _amount(row[4]), row[5], row[6], row[7], _protected(row[8])) for row in rows
+        ]
 
     def add_spend(self, spend: Spend) -> None:
         """A new reservation."""
@@ -240,8 +258,16 @@ class Tables:
         return (Spend(row[0], row[1], row[2], row[3], _amount(row[4]), row[5], row[6]) for row in rows)
 
 
+def _account(row: tuple[Any, ...]) -> Account:
+    return Account(row[0], row[1], _amount(row[2]), _amount(row[3]), None if row[4] is None else _protected(row[4]))
+
+
 def _text(amount: LossAmount) -> str:
-    return json.dumps(amount.to_mapping(), sort_keys=True, separators=(",", ":"))
+    return _dumped(amount.to_mapping())
+
+
+def _dumped(fact: dict[str, str]) -> str:
+    return json.dumps(fact, sort_keys=True, separators=(",", ":"))
 
 
 def _amount(text: str) -> LossAmount:
@@ -249,3 +275,10 @@ def _amount(text: str) -> LossAmount:
         return LossAmount.from_mapping(json.loads(text))
     except Exception:
         raise LedgerError("an amount in the ledger cannot be read: the file was edited or damaged. Run verify.") from None
+
+
+def _protected(text: str) -> Protected | None:
+    try:
+        return Protected.from_mapping(json.loads(text))
+    except Exception:
+        raise LedgerError("a unit in the ledger cannot be read: the file was edited or damaged. Run verify.") from None

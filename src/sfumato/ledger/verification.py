@@ -1,7 +1,7 @@
 """Walking a ledger from the first entry to the last: is every entry what it was, do the balances follow?
 
 The walk recomputes each hash, replays grants, reservations, answers and roll-backs, and compares with the
-stored balances.
+stored balances and with the stored units that they are about.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from sfumato.core.errors import SfumatoError
 from sfumato.ledger.accounts import EVERYBODY, Account, Spend, opened
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import KINDS, Entry, Head, genesis, is_hash
+from sfumato.ledger.protected import Protected, agreed, restated
 from sfumato.ledger.store import Tables
 
 
@@ -45,6 +46,7 @@ class _Replay:
         self.spends: dict[str, Spend] = {}
         self.by_account: dict[tuple[str, str], list[str]] = {}
         self.answered: set[tuple[str, str, str]] = set()
+        self.protected: dict[str, Protected] = {}
 
     def take(self, entry: Entry) -> None:
         """Apply one entry; anything a ledger would not have written raises."""
@@ -52,8 +54,10 @@ class _Replay:
         if entry.kind == "grant":
             earlier = [self.spends[token] for token in self.by_account.get(owner, ())]
             self.accounts[owner] = opened(*owner, LossAmount.from_mapping(payload["loss"]), earlier)
+            self._state(entry.dataset, Protected.from_mapping(payload))
         elif entry.kind == "reserve":
             spend = Spend(entry.token, *owner, payload["question"], LossAmount.from_mapping(payload["loss"]))
+            self._agree(entry.dataset, Protected.from_mapping(payload))
             for account in self._charged(owner):
                 self.accounts[account] = self.accounts[account].charged(spend.loss)
             self.spends[entry.token] = spend
@@ -71,6 +75,23 @@ class _Replay:
             for account in self._charged(owner):
                 self.accounts[account] = self.accounts[account].refunded(spend.loss)
             self.spends[spend.token] = replace(spend, state="rolled back", closed_by=entry.sequence)
+
+    def balances(self) -> dict[tuple[str, str], Account]:
+        """The accounts with what they protect."""
+        return {owner: replace(each, protected=self.protected.get(owner[0])) for owner, each in self.accounts.items()}
+
+    def _state(self, dataset: str, stated: Protected | None) -> None:
+        if stated is not None:
+            tokens = self.by_account.get((dataset, EVERYBODY), ())
+            spent = any(self.spends[token].state != "rolled back" for token in tokens)
+            self.protected[dataset] = restated(self.protected.get(dataset), stated, dataset, spent=spent)
+
+    def _agree(self, dataset: str, asked: Protected | None) -> None:
+        """Earlier versions did not say what a spend is about, which they could not once somebody had said it."""
+        if asked is not None:
+            self.protected[dataset] = agreed(self.protected.get(dataset), asked, dataset)
+        elif dataset in self.protected:
+            raise ValueError("a spend about nobody knows what")
 
     def _charged(self, owner: tuple[str, str]) -> list[tuple[str, str]]:
         """The accounts of a spend: the analyst's and, from when there is one, the cap."""
@@ -132,11 +153,17 @@ def _replayed(entry: Entry, replay: _Replay) -> None:
 def _compare(tables: Tables, replay: _Replay) -> None:
     """The derived tables carry no hashes; they differ when somebody edited them or cut off the chain."""
     try:
+        protected = tables.all_protected()
         accounts = {(account.dataset, account.analyst): account for account in tables.accounts()}
         spends = {spend.token: spend for spend in tables.all_spends()}
     except SfumatoError:
         raise _Damage(None, "the stored balances cannot be read: they were edited or damaged") from None
-    if accounts != replay.accounts:
+    if protected != replay.protected:
+        raise _Damage(
+            None,
+            "the stored units of the budgets differ from the entries: they were edited, or the last entries were cut off",
+        )
+    if accounts != replay.balances():
         raise _Damage(
             None,
             "the stored balances differ from the entries: they were edited, or the last entries were cut off",

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sfumato.ledger.accounts import EVERYBODY
+from sfumato.ledger.protected import Protected
 
 if TYPE_CHECKING:
     from sfumato.ledger.accounts import Account, Spending
@@ -35,6 +36,7 @@ class AccountLine:
             "granted": told.granted.to_mapping(),
             "spent": told.spent.to_mapping(),
             "left": told.remaining.to_mapping(),
+            **Protected.told(told.protected),
             "answered": self.answered,
             "reserved_without_answer": self.open,
         }
@@ -57,7 +59,8 @@ class Overview:
         drawn = []
         for line in self.lines:
             account = line.account
-            words = _compared(account.spent, account.granted)
+            about = "" if account.protected is None else f" per {account.protected.short}"
+            words = f"{_compared(account.spent, account.granted)}{about}"
             named = "everybody" if account.is_cap else account.analyst
             drawn.append(Budget(account.dataset, named, _share(account.spent, account.granted), words, self._history(account)))
         return ledger_budget(drawn)
@@ -80,9 +83,15 @@ class Overview:
 
 
 def entry_mapping(entry: Entry) -> dict[str, Any]:
-    """What is shown of an entry: everything but its payload."""
+    """What is shown of an entry: everything but its payload, and of that what a grant or a spend is about."""
     shown = ("sequence", "time", "kind", "dataset", "analyst", "hash")
-    return {name: getattr(entry, name) for name in shown}
+    return {**{name: getattr(entry, name) for name in shown}, **Protected.told(entry_protected(entry))}
+
+
+def entry_protected(entry: Entry) -> Protected | None:
+    """What a grant or a spend is about, as far as its entry says so."""
+    # The payloads of the other kinds are stored answers and what callers noted; none of those is read here.
+    return Protected.from_mapping(entry.payload) if entry.kind in ("grant", "reserve") else None
 
 
 def overview(ledger: Ledger, dataset: str | None = None) -> Overview:

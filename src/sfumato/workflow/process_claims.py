@@ -2,7 +2,7 @@
 
 Files cannot show differential privacy. What can be shown is that the claim says what its numbers mean, that its
 noise was not seeded, and that the entry it names is in the owner's ledger, was charged exactly that loss, and holds
-this result or its digest: a charge pays for one result.
+this result or its digest: a charge pays for one result, and for the unit and neighbours that it was charged for.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ def _says_what_it_means(claim: Claim, guarantee: LossGuarantee) -> bool:
 
 def _charged(claim: Claim, guarantee: LossGuarantee, dataset: str, result: Any, ledger: Ledger) -> Verdict:
     from sfumato.ledger.amounts import LossAmount
+    from sfumato.ledger.protected import Protected
 
     entry = str(claim.ledger_entry)
     short = f"ledger entry {entry[:16]}…"
@@ -96,6 +97,8 @@ def _charged(claim: Claim, guarantee: LossGuarantee, dataset: str, result: Any, 
         same = False
     if not same:
         return False, f"{short} was charged {spent.loss}, which is not what the certificate claims"
+    if spent.protected not in (None, Protected.of(guarantee)):
+        return False, f"{short} was charged for {spent.protected}, and the certificate claims it for {guarantee.compared}"
     stored = _stored_digest(ledger, entry)
     if stored is not None and stored != _digest(result):
         return False, f"{short} was charged for another result than the one in these files"

@@ -16,6 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -165,23 +166,46 @@ def rank_deviation(leaf_count: int, branching: int, scale_or_variance: Fraction,
     Divided by the number of rows this is how far, in probability, a quantile's rank may be off; it is known before the
     data are looked at. Making ranks ascend can only lower the largest error.
     """
+    variances, _ = _boundary_moments(leaf_count, branching)
+    return node_deviation(scale_or_variance, law) * math.sqrt(float(variances.max()))
+
+
+def quantile_rank_deviation(leaf_count: int, branching: int, q: float, scale_or_variance: Fraction, law: Law) -> float:
+    """The largest standard deviation, over all leaf boundaries, of the estimated rank less q times the estimated total.
+
+    That difference decides on which side of a boundary the q-quantile is put; before ranks are made to ascend.
+    """
+    require(0 <= q <= 1, "a quantile lies between 0 and 1")
+    variances, with_total = _boundary_moments(leaf_count, branching)
+    differences = variances - 2 * q * with_total + q**2 * variances[-1]
+    return node_deviation(scale_or_variance, law) * math.sqrt(max(float(differences.max()), 0.0))
+
+
+@lru_cache(maxsize=64)
+def _boundary_moments(leaf_count: int, branching: int) -> tuple[Reals, Reals]:
+    """Of the estimated number of rows below each leaf boundary: its variance, and its covariance with the total.
+
+    Where one node's noise has variance 1. The last boundary has all rows below it.
+    """
     unit = [np.zeros(size) for size in level_sizes(leaf_count, branching)]
     _, variances = _upwards(unit, branching)
-    # For each node: variance of the estimated rank left of it, of its own estimate, and their covariance, level by level.
-    left, own, both = np.zeros(1), np.array([variances[0].sum()]), np.zeros(1)
+    total = float(variances[0].sum())
+    # For each node: variance of the estimated rank left of it, of its own estimate, and their covariance, level by level;
+    # `shared` is the covariance of its own estimate with the total, which a parent hands on to its children by their share.
+    left, own, both, shared = np.zeros(1), np.array([total]), np.zeros(1), np.array([total])
     for variance in variances:
         starts, parents = _family(len(variance), branching) if len(variance) > len(variances[0]) else _root(len(variance))
         family = np.add.reduceat(variance, starts)[parents]
         share = variance / family
         running = np.cumsum(share) - share
         before = running - running[starts][parents]
-        left, own, both = (
+        left, own, both, shared = (
             left[parents] + before**2 * own[parents] + 2 * before * both[parents] + family * before * (1 - before),
             variance - share**2 * family + share**2 * own[parents],
             share * both[parents] + before * share * (own[parents] - family),
+            share * shared[parents],
         )
-    total = float(variances[0].sum())
-    return node_deviation(scale_or_variance, law) * float(np.sqrt(max(float(left.max()), total)))
+    return np.append(left, total), np.concatenate([np.zeros(1), np.cumsum(shared)])
 
 
 def _noise(count: int, amount: Fraction, law: Law, source: Randomness) -> Counts:

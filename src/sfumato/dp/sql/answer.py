@@ -7,22 +7,25 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sqlglot import exp
 
 from sfumato.core.errors import LedgerError
 from sfumato.core.params import require
 from sfumato.dp.algorithms.count_tree import CountTree, quantile, rank_deviation
 from sfumato.dp.sql.aggregates import PLACEHOLDER
+from sfumato.dp.sql.expected_error import lattice_steps, linear_change, on_grid
 from sfumato.dp.sql.grouping import KEY
-from sfumato.dp.sql.measurement import BRANCHING
+from sfumato.dp.sql.measurement import BRANCHING, CLEAR_OF_ENDS
 from sfumato.dp.sql.measuring import Measured
-from sfumato.dp.sql.noise import Noise, Price, errors_in_margin
+from sfumato.dp.sql.noise import Noise, Price, errors_in_sum_margin
 from sfumato.dp.sql.post import Cell, evaluate
+from sfumato.dp.sql.propagation import ExpressionErrors, MovedStatistics, noisy_parts, smooth
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.statistics import Floats, Statistic
 
@@ -92,24 +95,23 @@ class AnswerTable:
     def margin_table(self, confidence: float) -> pa.Table:
         """How far each number may be from what the bounded data says, at a confidence.
 
-        By the law of the noise for counts and sums; for ratios and other expressions as if all their noise were of one law.
+        By the law of the noise for counts and sums; for ratios and other expressions by that of a sum of such noises, which
+        is no smaller.
         """
         import pyarrow as pa
 
         require(0 < confidence < 1, "confidence lies between 0 and 1")
         columns = []
         for place, law in enumerate(self.laws):
+            margin = _margin(law, confidence)
             errors = [row[place] for row in self.errors]
-            known = _noise(law).margin(confidence) if " " in law else None
-            factor = errors_in_margin(law, confidence)
-            margins = [None if error is None else error * factor if known is None else known for error in errors]
-            columns.append(pa.array(margins, pa.float64()))
+            columns.append(pa.array([None if error is None else margin(error) for error in errors], pa.float64()))
         return pa.Table.from_arrays(columns, names=list(self.names))
 
 
 def put_together(question: Question, price: Price, measured: Measured) -> AnswerTable:
     """From noisy measurements to the table that was asked for: statistics, expressions, HAVING, ORDER BY, LIMIT."""
-    values, errors = _statistics(question, price, measured)
+    values, errors, moved = _statistics(question, price, measured)
     rows = []
     for place, group in enumerate(measured.groups):
         row = {PLACEHOLDER + text: column[place] for text, column in values.items()}
@@ -127,30 +129,46 @@ def put_together(question: Question, price: Price, measured: Measured) -> Answer
     if question.limit is not None:
         rows = rows[: question.limit]
     cells = tuple(tuple(evaluate(column.expression, row) for column in question.shown) for _, row in rows)
-    spread = tuple(
-        tuple(_error(column.expression, row, {t: e_[place] for t, e_ in errors.items()}) for column in question.shown)
-        for place, row in rows
-    )
+    told = [_errors(column.expression, errors, moved) for column in question.shown]
+    spread = tuple(tuple(at(place, row) for at in told) for place, row in rows)
     kinds = tuple(_kind(question, column.expression, [row[i] for row in cells]) for i, column in enumerate(question.shown))
     clean = tuple(tuple(_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True)) for row in cells)
     laws = tuple(_law(question, price, column.expression) for column in question.shown)
     return AnswerTable(tuple(column.name for column in question.shown), kinds, laws, clean, spread)
 
 
-def _statistics(question: Question, price: Price, measured: Measured) -> tuple[dict[str, list[Cell]], dict[str, list[float]]]:
+def _statistics(
+    question: Question, price: Price, measured: Measured
+) -> tuple[dict[str, list[Cell]], dict[str, list[float]], MovedStatistics]:
     noisy = {name: np.array([float(v) for v in column]) for name, column in measured.numbers.items()}
     deviations = {name: noise.deviation for name, noise in price.noises.items()}
     values: dict[str, list[Cell]] = {}
     errors: dict[str, list[float]] = {}
+    quantiles: dict[str, tuple[list[float], list[float]]] = {}
     for text, statistic in question.statistics.items():
         if statistic.tree is not None:
             found = [_quantile(statistic, tree, price) for tree in measured.trees[statistic.tree]]
             values[text], errors[text] = [value for value, _ in found], [error for _, error in found]
+            quantiles[text] = ([float(value) for value in values[text]], errors[text])
             continue
         computed: Floats = statistic.value(noisy)
         errors[text] = statistic.error(noisy, deviations).tolist()
         values[text] = _whole(statistic, measured) if statistic.steady and statistic.whole else computed.tolist()
-    return values, errors
+    if all(isinstance(column.expression, exp.Column) for column in question.shown):
+        return values, errors, MovedStatistics({}, {}, {})
+    return values, errors, MovedStatistics(question.statistics, noisy, deviations, quantiles)
+
+
+def _errors(
+    expression: exp.Expression, errors: Mapping[str, list[float]], moved: MovedStatistics
+) -> Callable[[int, Mapping[str, Cell]], float | None]:
+    """The standard error of a column, from a group's place and keys; None where there is no noise, or none can be told."""
+    if isinstance(expression, exp.Column):
+        known = errors.get(expression.name.removeprefix(PLACEHOLDER))
+        return lambda place, row: None if known is None else known[place]
+    if not noisy_parts(expression):
+        return lambda place, row: None
+    return ExpressionErrors(expression, moved).at
 
 
 def _whole(statistic: Statistic, measured: Measured) -> list[Cell]:
@@ -176,7 +194,8 @@ def _quantile(statistic: Statistic, tree: CountTree, price: Price) -> tuple[Cell
     off = min(rank_deviation(leaves, BRANCHING, noise.amount, noise.law) / total, 0.5)
     wanted = float(rank)
     if statistic.function in ("min", "max"):
-        wanted = min(1.5 * off, 0.5) if statistic.function == "min" else max(1 - 1.5 * off, 0.5)
+        clear = min(CLEAR_OF_ENDS * off, 0.5)
+        wanted = clear if statistic.function == "min" else 1 - clear
 
     def at(q: float) -> float:
         return float(low) + quantile(tree, min(max(q, 0.0), 1.0)) * float(high - low) / leaves
@@ -192,48 +211,42 @@ def _quantile(statistic: Statistic, tree: CountTree, price: Price) -> tuple[Cell
     return value, error
 
 
-def _error(expression: Any, row: Mapping[str, Cell], errors: Mapping[str, float]) -> float | None:
-    """The standard error of an expression over aggregates, to first order."""
-    from sqlglot import exp
+def _law(question: Question, price: Price, expression: exp.Expression) -> str:
+    """How margins follow from errors: the law of one noise with its amount and the worth of a step, or that of a sum of noises.
 
-    if isinstance(expression, exp.Column):
-        return errors.get(expression.name.removeprefix(PLACEHOLDER)) if expression.name.startswith(PLACEHOLDER) else None
-    used = {part.name for part in expression.find_all(exp.Column) if part.name.startswith(PLACEHOLDER)}
-    present = evaluate(expression, row)
-    if not used or not isinstance(present, (int, float)) or isinstance(present, bool):
-        return None
-    variance = 0.0
-    for name in used:
-        held = row[name]
-        if held is None:
-            return None
-        moved = evaluate(expression, {**row, name: held + errors[name.removeprefix(PLACEHOLDER)]})
-        if not isinstance(moved, (int, float)):
-            return None
-        variance += float(moved - present) ** 2
-    return math.sqrt(variance)
-
-
-def _law(question: Question, price: Price, expression: Any) -> str:
-    from sqlglot import exp
-
-    general = next(iter(price.noises.values())).law
-    if not (isinstance(expression, exp.Column) and expression.name.startswith(PLACEHOLDER)):
+    A sum may be followed by what to add (`plus=…`) and by the step that the column is rounded to (`grid=…`).
+    """
+    general: str = next(iter(price.noises.values())).law
+    if isinstance(expression, exp.Column) and expression.name.startswith(PLACEHOLDER):
+        statistic = question.statistics[expression.name.removeprefix(PLACEHOLDER)]
+        noise = price.noises[statistic.parts[0]]
+        if statistic.linear:
+            return f"{noise.law} {noise.amount} {noise.step}"
+    made = smooth(expression) if noisy_parts(expression) else None
+    if made is None:
         return general
-    statistic = question.statistics[expression.name.removeprefix(PLACEHOLDER)]
-    noise = price.noises[statistic.parts[0]]
-    return f"{noise.law} {noise.amount} {noise.step}" if statistic.linear else general
+    change = linear_change(question, price, made)
+    steps = {} if change is None else lattice_steps(price, change)
+    if len(steps) == 1 and made.grid is None and not made.roundings:
+        ((name, step),) = steps.items()
+        noise = price.noises[name]
+        return f"{noise.law} {noise.amount} {Fraction(step)}"
+    plus = f" plus={max(steps.values()) / 2!r}" if steps else ""
+    return general + plus + ("" if made.grid is None else f" grid={made.grid!r}")
 
 
-def _noise(law: str) -> Noise:
-    """The noise of a count or sum, from how the answer keeps it: law, amount, worth of a step."""
-    name, amount, step = law.split(" ")
-    return Noise("laplace" if name == "laplace" else "gaussian", Fraction(amount), 0, 0, Fraction(step))
+def _margin(law: str, confidence: float) -> Callable[[float], float]:
+    """From a standard error to a margin, by how the answer keeps the law."""
+    name, *words = law.split(" ")
+    if words and "=" not in words[0]:
+        known = Noise("laplace" if name == "laplace" else "gaussian", Fraction(words[0]), 0, 0, Fraction(words[1]))
+        return lambda error: known.margin(confidence)
+    extra = {word.partition("=")[0]: float(word.partition("=")[2]) for word in words}
+    factor = errors_in_sum_margin(name, confidence)
+    return lambda error: on_grid(error * factor + extra.get("plus", 0.0), extra.get("grid"))
 
 
-def _kind(question: Question, expression: Any, cells: Sequence[Cell]) -> str:
-    from sqlglot import exp
-
+def _kind(question: Question, expression: exp.Expression, cells: Sequence[Cell]) -> str:
     if isinstance(expression, exp.Column):
         if expression.name.startswith(KEY):
             return question.keys[int(expression.name.removeprefix(KEY))].kind

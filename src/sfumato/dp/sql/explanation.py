@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import bisect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
-
-from sqlglot import exp
 
 from sfumato.core.errors import InputError
 from sfumato.core.exact import shown as shown_number
 from sfumato.core.guarantees.loss import LossGuarantee
-from sfumato.core.params import parameters
-from sfumato.dp.sql.aggregates import PLACEHOLDER
+from sfumato.core.params import parameters, require
+from sfumato.dp.sql.expected_error import SIZES, ColumnNote, column_notes
 from sfumato.dp.sql.measurement import Measurement
 from sfumato.dp.sql.measuring import contribution
-from sfumato.dp.sql.noise import UNITS, Price, errors_in_margin
+from sfumato.dp.sql.noise import UNITS, Price
 from sfumato.dp.sql.question import Question
-from sfumato.dp.sql.statistics import Statistic
 
 
 @dataclass(frozen=True)
@@ -33,19 +31,6 @@ class MeasurementNote:
     scale: float
     deviation: float
     margin: float
-
-
-@dataclass(frozen=True)
-class ColumnNote:
-    """One column of the answer: how far it is expected to be off at the confidence.
-
-    `margin` is None where it depends on the data; `per_rows` then gives it for groups of that many rows.
-    """
-
-    name: str
-    what: str
-    margin: float | None
-    per_rows: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -95,11 +80,7 @@ class Explanation:
                 f"{note.law} noise, standard deviation {note.deviation:,.4g}"
             )
         for column in self.columns:
-            if column.margin is not None:
-                lines.append(f"  {column.name}: within ±{column.margin:,.4g} at {self.confidence:.0%}")
-            elif column.per_rows:
-                shown = ", ".join(f"±{margin:,.4g} for {rows:,} rows" for rows, margin in column.per_rows.items())
-                lines.append(f"  {column.name}: about {shown} per group at {self.confidence:.0%}")
+            lines.append(f"  {column.told(self.confidence)}")
         return "\n".join([*lines, *self.notes])
 
 
@@ -110,16 +91,12 @@ def cost_text(loss: LossGuarantee) -> str:
     return ", ".join(amounts)
 
 
-def explain(question: Question, price: Price, confidence: float) -> Explanation:
-    """The explanation of a priced question."""
+def explain(question: Question, price: Price, confidence: float, sizes: Sequence[int] = SIZES) -> Explanation:
+    """The explanation of a priced question; what depends on how many rows a group has is told for these sizes."""
+    require(0 < confidence < 1, "confidence lies between 0 and 1")
     named = {m.name: m for m in question.measurements} | {UNITS: Measurement(UNITS, "units")}
     notes = tuple(_measurement(named[name], price, question, confidence) for name in price.noises)
-    columns = []
-    for column in question.shown:
-        node = column.expression
-        if isinstance(node, exp.Column) and node.name.startswith(PLACEHOLDER):
-            statistic = question.statistics[node.name.removeprefix(PLACEHOLDER)]
-            columns.append(_column(column.name, statistic, price, confidence))
+    columns = column_notes(question, price, confidence, sizes)
     return Explanation(
         query=question.text,
         loss=price.loss,
@@ -129,8 +106,8 @@ def explain(question: Question, price: Price, confidence: float) -> Explanation:
         threshold=price.threshold,
         confidence=confidence,
         measurements=notes,
-        columns=tuple(columns),
-        notes=tuple(_notes(question)),
+        columns=columns,
+        notes=tuple(_notes(question, columns)),
     )
 
 
@@ -142,7 +119,7 @@ def _contribution(question: Question, price: Price) -> str:
     return contribution(price.bounds, question.unit, grouped=bool(question.keys))
 
 
-def _notes(question: Question) -> list[str]:
+def _notes(question: Question, columns: tuple[ColumnNote, ...]) -> list[str]:
     notes = []
     if question.keys and not question.discovers:
         notes.append(
@@ -154,6 +131,8 @@ def _notes(question: Question) -> list[str]:
         notes.append(
             "quantiles come from one tree of noisy counts over the declared bounds; MIN and MAX keep clear of the ends by it"
         )
+    if any(column.per_rows for column in columns):
+        notes.append("margins for so many rows are to first order, for values in the middle of their bounds")
     return notes
 
 
@@ -179,59 +158,11 @@ def _measurement(measurement: Measurement, price: Price, question: Question, con
     )
 
 
-#: Group sizes for which the error of means and spreads is told.
-_SIZES = (100, 1_000, 10_000)
-
-
-def _column(name: str, statistic: Statistic, price: Price, confidence: float) -> ColumnNote:
-    if statistic.linear:
-        noise = price.noises[statistic.parts[0]]
-        return ColumnNote(name, statistic.function, noise.margin(confidence))
-    if statistic.tree is not None:
-        return ColumnNote(name, statistic.function, None)
-    if statistic.steady:
-        return ColumnNote(name, statistic.function, _at(statistic, price, confidence, 1))
-    # A group whose values lie in the middle of their bounds; others differ by what the count's noise moves.
-    margins = {rows: _at(statistic, price, confidence, rows) for rows in _SIZES}
-    return ColumnNote(name, statistic.function, None, margins)
-
-
-def worst_margin(question: Question, price: Price, confidence: float, rows: int | None) -> float | None:
-    """The largest expected margin over the columns; for means in groups of `rows` rows. None where it is not known."""
-    margins = []
-    for column in question.shown:
-        node = column.expression
-        if not (isinstance(node, exp.Column) and node.name.startswith(PLACEHOLDER)):
-            continue
-        statistic = question.statistics[node.name.removeprefix(PLACEHOLDER)]
-        if statistic.linear:
-            margins.append(price.noises[statistic.parts[0]].margin(confidence))
-        elif statistic.tree is not None or (rows is None and not statistic.steady):
-            return None
-        else:
-            margins.append(_at(statistic, price, confidence, rows or 1))
-    return max(margins) if margins else None
-
-
-def _at(statistic: Statistic, price: Price, confidence: float, rows: int) -> float:
-    import numpy as np
-
-    noisy = {part: np.array([0.0]) for part in statistic.parts}
-    noisy[statistic.count or ""] = np.array([float(rows)])
-    deviations = {part: price.noises[part].deviation for part in statistic.parts}
-    law = price.noises[statistic.parts[0]].law
-    return float(statistic.error(noisy, deviations)[0]) * errors_in_margin(law, confidence)
-
-
 def least_loss(reached: Callable[[Fraction], bool]) -> Fraction:
     """The smallest amount, to three significant digits, that reaches the goal; more always reaches it too."""
     for exponent in range(-6, 6):
-        for digits in range(100, 1000) if _within(reached, exponent) else ():
-            amount = Fraction(digits) * Fraction(10) ** (exponent - 2)
-            if reached(amount):
-                return amount
+        worth = Fraction(10) ** (exponent - 2)
+        if reached(999 * worth):
+            amounts = [digits * worth for digits in range(100, 1000)]
+            return amounts[bisect.bisect_left(amounts, True, key=reached)]
     raise InputError("no reasonable loss reaches this accuracy; widen the margin, or bound contributions more tightly")
-
-
-def _within(reached: Callable[[Fraction], bool], exponent: int) -> bool:
-    return bool(reached(Fraction(999) * Fraction(10) ** (exponent - 2)))

@@ -6,7 +6,7 @@ before the bound is taken, so that its effect is inside the sensitivity.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
@@ -18,6 +18,8 @@ from sfumato.engines import expressions as e
 GRID_BITS = 20
 #: Leaves and branching of the tree of counts behind quantiles: 16³ leaves in three levels.
 LEAVES, BRANCHING = 4096, 16
+#: So many deviations of a rank do MIN and MAX keep clear of the ends.
+CLEAR_OF_ENDS = 1.5
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ class Measurement:
     """One noisy number per group (or a tree of them).
 
     `expression` is the integer that each row adds (for `rows`: counted where it has a value; for `tree`: its leaf).
-    `change` bounds it; `step` is the real worth of 1, and the value measured is `step` times the sum.
+    `change` bounds it; `step` is the real worth of 1, and the value measured is `step` times the sum. A row in the
+    middle of its bounds adds `middle`, by which errors are told beforehand.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Measurement:
     change: int = 1
     step: Fraction = Fraction(1)
     leaves: int = 0
+    middle: Fraction = field(default=Fraction(0), repr=False)  # not part of what a question is, see `identity`
 
     @property
     def levels(self) -> int:

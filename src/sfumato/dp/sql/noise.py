@@ -81,6 +81,14 @@ def errors_in_margin(law: str, confidence: float) -> float:
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
+def errors_in_sum_margin(law: str, confidence: float) -> float:
+    """How many standard errors a margin has, for a sum of several independent noises of that law.
+
+    A sum lies between its law and the normal one, which it tends to: the larger of both margins is never too small.
+    """
+    return max(errors_in_margin(law, confidence), NormalDist().inv_cdf((1 + confidence) / 2))
+
+
 @dataclass(frozen=True)
 class Noise:
     """The noise of one measurement, in its own steps: Laplace of that scale or Gaussian of that variance."""

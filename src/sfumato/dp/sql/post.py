@@ -57,14 +57,25 @@ def _one(compute: Callable[[Any], Cell]) -> Callable[[exp.Expression, Mapping[st
     return rule
 
 
-def _case(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:
-    for branch in node.args["ifs"]:
+def branch_taken(node: exp.Expression, row: Mapping[str, Cell]) -> int:
+    """Which branch of a CASE is taken, counted from 0; as many as there are where none is."""
+    branches = node.args["ifs"]
+    for number, branch in enumerate(branches):
         tested = evaluate(branch.this, row)
-        holds = tested is True if node.this is None else tested is not None and tested == evaluate(node.this, row)
-        if holds:
-            return evaluate(branch.args["true"], row)
-    default = node.args.get("default")
-    return None if default is None else evaluate(default, row)
+        if tested is True if node.this is None else tested is not None and tested == evaluate(node.this, row):
+            return number
+    return len(branches)
+
+
+def branch_value(node: exp.Expression, number: int) -> exp.Expression:
+    """What a CASE is in that branch."""
+    branches = node.args["ifs"]
+    chosen = branches[number].args["true"] if number < len(branches) else node.args.get("default")
+    return exp.Null() if chosen is None else chosen
+
+
+def _case(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:
+    return evaluate(branch_value(node, branch_taken(node, row)), row)
 
 
 def _coalesce(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:
@@ -116,6 +127,21 @@ def _round(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:
         return math.floor(value * power + 0.5) / power
     except OverflowError:
         return value
+
+
+def rounding_step(node: exp.Expression) -> float | None:
+    """The step that a node rounds to; None where it does not round, or not to a fixed digit."""
+    if isinstance(node, (exp.Floor, exp.Ceil, exp.IntDiv)):
+        return 1.0
+    if isinstance(node, (exp.Cast, exp.TryCast)):
+        return 1.0 if "INT" in _type_name(node) else None
+    if not isinstance(node, exp.Round):
+        return None
+    digits = node.args.get("decimals")
+    if digits is not None and digits.find(exp.Column) is not None:
+        return None
+    places = 0 if digits is None else evaluate(digits, {})
+    return 10.0**-places if isinstance(places, int) and abs(places) <= 15 else None
 
 
 def _extreme(choose: Callable[[list[Any]], Any]) -> Callable[[exp.Expression, Mapping[str, Cell]], Cell]:

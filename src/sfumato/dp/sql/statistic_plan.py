@@ -54,7 +54,8 @@ class StatisticPlan:
             return replace(self._moments(asked, raw, condition), low=None, high=None, whole=raw.kind == "integer")
         if asked.function == "sum":
             grid = on_grid(term, centred=False)
-            total = self._add(Measurement("", "sum", grid.expression, condition, grid.limit, grid.step))
+            middle = (term.low + term.high) / 2 / grid.step
+            total = self._add(Measurement("", "sum", grid.expression, condition, grid.limit, grid.step, middle=middle))
             return Statistic("sum", total=total, step=grid.step, whole=grid.step == 1 and term.kind == "integer")
         return self._moments(asked, raw, condition)
 

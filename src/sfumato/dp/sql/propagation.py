@@ -1,0 +1,302 @@
+"""Errors of expressions over noisy statistics, carried over from the measurements to first order.
+
+Each measurement is moved by its own standard deviation and the expression is computed again; the changes add up in
+squares, because the noises are independent. Statistics that share a measurement (SUM and AVG of one column) so move
+together. Rounding is taken out of the expression and put back as an error of its own: a rounded number does not move
+with small noise, and then jumps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from sfumato.dp.sql.aggregates import PLACEHOLDER
+from sfumato.dp.sql.post import Cell, branch_taken, branch_value, evaluate, rounding_step
+from sfumato.dp.sql.statistics import Floats, Statistic
+
+#: What stands for the error of a rounding in an expression without it.
+ROUNDING = "\x00rounding "
+#: The share of a deviation by which measurements are moved to find a slope.
+_SLIGHT = 1e-3
+#: A branch of a CASE is relied on where no measurement that is off by so many deviations would have chosen another.
+_SURE = 3.0
+
+#: A sum of the two rounding errors of what is told and of what the data says has at most this variance, in squared steps.
+ROUNDING_VARIANCE = 1 / 6
+
+_CONTINUOUS = (
+    exp.Column,
+    exp.Paren,
+    exp.Add,
+    exp.Sub,
+    exp.Mul,
+    exp.Div,
+    exp.Pow,
+    exp.Neg,
+    exp.Abs,
+    exp.Sqrt,
+    exp.Ln,
+    exp.Exp,
+    exp.Coalesce,
+    exp.Nullif,
+    exp.Least,
+    exp.Greatest,
+    exp.Cast,
+    exp.TryCast,
+)
+
+
+def noisy_parts(node: exp.Expression) -> set[str]:
+    """The statistics that an expression is computed from."""
+    return {column.name.removeprefix(PLACEHOLDER) for column in node.find_all(exp.Column) if column.name.startswith(PLACEHOLDER)}
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """An expression without its roundings.
+
+    `roundings` are the steps of those inside, by the columns that stand for their errors. `grid` is the step of one on the
+    outside: the result is a multiple of it.
+    """
+
+    node: exp.Expression
+    roundings: Mapping[str, float] = field(default_factory=dict)
+    grid: float | None = None
+
+
+def smooth(node: exp.Expression) -> Smooth | None:
+    """The expression without roundings, and without what on its outside can only shrink an error; None where it jumps."""
+    inner, grid = _peeled(node)
+    roundings: dict[str, float] = {}
+    made = _unrounded(inner, roundings)
+    return None if made is None else Smooth(made, roundings, grid)
+
+
+def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None]:
+    """Without signs, casts, defaults, limits and one rounding on the outside: none of them makes two values differ more."""
+    grid: float | None = None
+    while True:
+        step = rounding_step(node)
+        listed = (node.this, *node.expressions) if isinstance(node, (exp.Least, exp.Greatest)) else ()
+        noisy = [part for part in listed if noisy_parts(part)]
+        if step is not None and grid is None:
+            grid, node = step, _before_rounding(node)
+        elif isinstance(node, (exp.Cast, exp.TryCast)) and step is None:
+            node = node.this
+        elif isinstance(node, (exp.Paren, exp.Neg, exp.Abs, exp.Coalesce, exp.Nullif)) and noisy_parts(node.this):
+            node = node.this
+        elif len(noisy) == 1:
+            node = noisy[0]
+        else:
+            return node, grid
+
+
+def _before_rounding(node: exp.Expression) -> exp.Expression:
+    if isinstance(node, exp.IntDiv):
+        return exp.Div(this=node.this.copy(), expression=node.expression.copy())
+    inner: exp.Expression = node.this
+    return inner
+
+
+def _unrounded(node: exp.Expression, roundings: dict[str, float]) -> exp.Expression | None:
+    """The expression with `x + error` for each rounded x; None where it jumps in another way."""
+    if not noisy_parts(node):
+        return node.copy()
+    step = rounding_step(node)
+    if step is not None:
+        rounded = _unrounded(_before_rounding(node), roundings)
+        name = ROUNDING + str(len(roundings))
+        roundings[name] = step
+        error = exp.column(exp.to_identifier(name, quoted=True))
+        return None if rounded is None else exp.Paren(this=exp.Add(this=rounded, expression=error))
+    if not isinstance(node, _CONTINUOUS):
+        return None
+    made = node.copy()
+    for name, value in list(made.args.items()):
+        parts = value if isinstance(value, list) else [value]
+        changed = [_unrounded(part, roundings) if isinstance(part, exp.Expression) else part for part in parts]
+        if any(after is None and before is not None for before, after in zip(parts, changed, strict=True)):
+            return None
+        made.set(name, changed if isinstance(value, list) else changed[0])
+    return made
+
+
+def linear(node: exp.Expression, steady: Collection[str]) -> bool:
+    """True where noise moves the result by the same amount whatever the data and the group: sums of steady statistics."""
+    if isinstance(node, exp.Column):
+        return not node.name.startswith(PLACEHOLDER) or node.name.removeprefix(PLACEHOLDER) in steady
+    if node.find(exp.Column) is None:
+        return True
+    if isinstance(node, (exp.Paren, exp.Neg, exp.Cast, exp.TryCast)):
+        return linear(node.this, steady)
+    if isinstance(node, (exp.Add, exp.Sub)):
+        return linear(node.this, steady) and linear(node.expression, steady)
+    if isinstance(node, (exp.Mul, exp.Div)):
+        factor, rest = node.expression, node.this
+        if isinstance(node, exp.Mul) and factor.find(exp.Column) is not None:
+            factor, rest = rest, factor
+        return factor.find(exp.Column) is None and linear(rest, steady)
+    return False
+
+
+@dataclass(frozen=True)
+class Change:
+    """How far an expression moves with one standard deviation of each noise, and with all its roundings at their worst."""
+
+    parts: Mapping[str, float]
+    roundings: tuple[float, ...] = ()
+
+    @property
+    def deviation(self) -> float:
+        """The standard error by the noise alone."""
+        return math.sqrt(math.fsum(part**2 for part in self.parts.values()))
+
+    def error(self, grid: float | None) -> float:
+        """The standard error with roundings, against the rounded truth."""
+        steps = (*self.roundings, grid or 0.0)
+        return math.sqrt(self.deviation**2 + ROUNDING_VARIANCE * math.fsum(step**2 for step in steps))
+
+
+@dataclass(frozen=True)
+class _Source:
+    """One thing that can be off: the statistics that move with it, by how many deviations it is off."""
+
+    name: str
+    moved: Mapping[float, Mapping[str, Sequence[float]]]
+
+    def touches(self, parts: Collection[str]) -> bool:
+        return any(text in parts for text in self.moved[1.0])
+
+
+_OFF = (1.0, -1.0, _SLIGHT, -_SLIGHT, _SURE, -_SURE)
+
+
+class MovedStatistics:
+    """The statistics of every group as they are, and as they would be were a measurement off.
+
+    `quantiles` are values and errors of those, which no measurement moves by itself: those of one tree count as off
+    together, which is the most that they can be.
+    """
+
+    def __init__(
+        self,
+        statistics: Mapping[str, Statistic],
+        noisy: Mapping[str, Floats],
+        deviations: Mapping[str, float],
+        quantiles: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
+    ) -> None:
+        flat = {text: statistic for text, statistic in statistics.items() if statistic.tree is None}
+        self.present: dict[str, Sequence[float]] = {text: statistic.value(noisy).tolist() for text, statistic in flat.items()}
+        self.sources: list[_Source] = []
+        for name in dict.fromkeys(part for statistic in flat.values() for part in statistic.parts):
+            using = {text: statistic for text, statistic in flat.items() if name in statistic.parts}
+            moved: dict[float, dict[str, Sequence[float]]] = {}
+            for off in _OFF:
+                there = {**noisy, name: noisy[name] + off * deviations[name]}
+                moved[off] = {text: statistic.value(there).tolist() for text, statistic in using.items()}
+            self.sources.append(_Source(name, moved))
+        for text, (values, errors) in (quantiles or {}).items():
+            self.present[text] = values
+            shifted = {off: {text: [v + off * error for v, error in zip(values, errors, strict=True)]} for off in _OFF}
+            self.sources.append(_Source(statistics[text].tree or "", shifted))
+
+    def row(self, place: int, others: Mapping[str, Cell]) -> dict[str, Cell]:
+        """What an expression is computed from in one group."""
+        return {**others, **{PLACEHOLDER + text: values[place] for text, values in self.present.items()}}
+
+    def change(self, made: Smooth, place: int, keys: Mapping[str, Cell]) -> Change | None:
+        """How far an expression moves in one group; None where it has no value there or beside it."""
+        row = self.row(place, {**keys, **dict.fromkeys(made.roundings, 0.0)})
+        present = _number(evaluate(made.node, row))
+        if present is None:
+            return None
+        parts: dict[str, float] = {}
+        used = noisy_parts(made.node)
+        for source in self.sources:
+            if not source.touches(used):
+                continue
+            found = {off: _number(evaluate(made.node, {**row, **_placed(source.moved[off], place)})) for off in _OFF[:4]}
+            steps = [abs(value - present) for off in (1.0, -1.0) if (value := found[off]) is not None]
+            above, below = found[_SLIGHT], found[-_SLIGHT]
+            if above is not None and below is not None:
+                # The slope as well: far from the point a ratio may change less than it does beside it.
+                steps.append(abs(above - below) / (2 * _SLIGHT))
+            if not steps or not math.isfinite(max(steps)):
+                return None
+            parts[source.name] = parts.get(source.name, 0.0) + max(steps)
+        roundings = []
+        for name, step in made.roundings.items():
+            moved = [_number(evaluate(made.node, {**row, name: sign * step})) for sign in (1.0, -1.0)]
+            roundings.append(max((abs(value - present) for value in moved if value is not None), default=0.0))
+        return Change(parts, tuple(roundings))
+
+    def branches(self, node: exp.Expression, place: int, keys: Mapping[str, Cell]) -> tuple[int, ...] | None:
+        """The branches that the CASEs of an expression take in one group; None where noise may well have chosen them."""
+        row = self.row(place, keys)
+        taken = _taken(node, row)
+        used = noisy_parts(node)
+        for source in self.sources:
+            for off in (_SURE, -_SURE) if source.touches(used) else ():
+                if _taken(node, {**row, **_placed(source.moved[off], place)}) != taken:
+                    return None
+        return taken
+
+
+class ExpressionErrors:
+    """The standard error of one expression, group by group."""
+
+    def __init__(self, node: exp.Expression, moved: MovedStatistics) -> None:
+        self.node, self.moved = node, moved
+        self.chooses = node.find(exp.Case) is not None
+        self.known: dict[tuple[int, ...], Smooth | None] = {}
+
+    def at(self, place: int, keys: Mapping[str, Cell]) -> float | None:
+        """The error in one group; None where it cannot be told."""
+        taken = self.moved.branches(self.node, place, keys) if self.chooses else ()
+        if taken is None:
+            return None
+        if taken not in self.known:
+            decided = _decided(self.node, iter(taken)) if self.chooses else self.node
+            self.known[taken] = smooth(decided) if noisy_parts(decided) else None
+        made = self.known[taken]
+        change = None if made is None else self.moved.change(made, place, keys)
+        return None if made is None or change is None else change.error(made.grid)
+
+
+def _number(cell: Cell) -> float | None:
+    """A finite number as such; None for anything else."""
+    if isinstance(cell, bool) or not isinstance(cell, (int, float)):
+        return None
+    try:
+        return float(cell) if math.isfinite(cell) else None
+    except OverflowError:
+        return None
+
+
+def _placed(moved: Mapping[str, Sequence[float]], place: int) -> dict[str, Cell]:
+    return {PLACEHOLDER + text: values[place] for text, values in moved.items()}
+
+
+def _taken(node: exp.Expression, row: Mapping[str, Cell]) -> tuple[int, ...]:
+    """The branch of each CASE that counts, from left to right."""
+    if isinstance(node, exp.Case):
+        number = branch_taken(node, row)
+        return (number, *_taken(branch_value(node, number), row))
+    return tuple(number for part in node.iter_expressions() for number in _taken(part, row))
+
+
+def _decided(node: exp.Expression, taken: Iterator[int]) -> exp.Expression:
+    """The expression with the taken branch for each CASE."""
+    if isinstance(node, exp.Case):
+        return exp.Paren(this=_decided(branch_value(node, next(taken)), taken))
+    made = node.copy()
+    for name, value in list(made.args.items()):
+        if isinstance(value, exp.Expression):
+            made.set(name, _decided(value, taken))
+        elif isinstance(value, list):
+            made.set(name, [_decided(part, taken) if isinstance(part, exp.Expression) else part for part in value])
+    return made
