@@ -13,5 +13,6 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 @pytest.mark.parametrize("page", ["ledger.md", "pseudonyms.md", "anonymous-communication.md"])
 def test_the_example_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    [example] = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text("utf-8"), re.DOTALL)
-    exec(compile(example, page, "exec"), {})
+    examples = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text("utf-8"), re.DOTALL)
+    assert examples
+    exec(compile("\n".join(examples), page, "exec"), {})  # a later one goes on where an earlier one ended

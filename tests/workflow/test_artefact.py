@@ -186,6 +186,21 @@ def other_unit(content: dict[str, Any]) -> None:
     content["claims"][0]["unit"] = "person"
 
 
+def _stated_for(content: dict[str, Any], **about: Any) -> None:
+    """The claim, in numbers and words alike, for another unit or relation than was charged."""
+    claim, stated = content["claims"][0], PureDP("1/4", **about)
+    claim["parameters"].update(about)
+    claim.update(promised=stated.claim(), unit=stated.unit, neighbours=stated.compared)
+
+
+def coarser_unit(content: dict[str, Any]) -> None:
+    _stated_for(content, unit="person")
+
+
+def other_neighbours(content: dict[str, Any]) -> None:
+    _stated_for(content, neighbours="replace")
+
+
 def other_entry(content: dict[str, Any]) -> None:
     content["claims"][0]["ledger_entry"] = "0" * 64
 
@@ -216,6 +231,8 @@ def hostile_parameters(content: dict[str, Any]) -> None:
         (other_loss, "not what the certificate claims"),
         (other_words, "do not say what its parameters mean"),
         (other_unit, "do not say what its parameters mean"),
+        (coarser_unit, "charged for one record more or less, and the certificate claims it for one person more or less"),
+        (other_neighbours, "charged for one record more or less, and the certificate claims it for one record replaced"),
         (other_entry, "not confirmed by the ledger"),
         (no_entry, "names no ledger entry"),
         (odd_entry, "not the hash of an entry"),

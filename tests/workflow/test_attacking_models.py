@@ -191,6 +191,6 @@ def test_large_tables_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("sfumato.attacks.answered_model.MOST_CONFIDENCES", 11)
     with pytest.raises(SfumatoError, match="more than 11 cells"):
         attack_outputs(path)
-    monkeypatch.setattr("sfumato.workflow.attacking_models.MOST_BYTES", 10)
+    monkeypatch.setattr("sfumato.workflow.attacking_tables.MOST_BYTES", 10)
     with pytest.raises(SfumatoError, match="larger than 10 bytes"):
         attack_outputs(path)

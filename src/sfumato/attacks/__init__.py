@@ -18,6 +18,7 @@ _TABLE: dict[str, str] = {
     "Averaging": "sfumato.attacks.averaging",
     "BackgroundKnowledge": "sfumato.attacks.background",
     "EarlierVersion": "sfumato.attacks.model_differencing",
+    "Extreme": "sfumato.attacks.answer_intersection",
     "Facts": "sfumato.attacks.background",
     "Homogeneity": "sfumato.attacks.homogeneity",
     "Intersection": "sfumato.attacks.intersection",
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from sfumato.attacks.aggregate_differencing import AggregateDifferencing as AggregateDifferencing
     from sfumato.attacks.aggregate_differencing import Membership as Membership
     from sfumato.attacks.answer_intersection import AnswerIntersection as AnswerIntersection
+    from sfumato.attacks.answer_intersection import Extreme as Extreme
     from sfumato.attacks.answered_model import AnsweredModel as AnsweredModel
     from sfumato.attacks.answered_model import Answers as Answers
     from sfumato.attacks.averaging import Averaging as Averaging

@@ -8,16 +8,22 @@ preserving privacy", PODS 2003, for the general law.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato.attacks.success import percent, wilson
 from sfumato.core.errors import InputError, MissingColumn
+from sfumato.core.params import require
 from sfumato.core.view import Attack, AttackResult, View
+from sfumato.data.values import as_numbers, texts
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+Real = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -25,8 +31,14 @@ class Extreme:
     """An exact answer: the `least` or `greatest` value of a column among the people of a hidden group."""
 
     column: str
-    value: float
+    value: float = field(repr=False)
     which: Literal["least", "greatest"] = "least"
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.column, str), "Extreme: column must be the name of a column")
+        number = isinstance(self.value, (int, float)) and not isinstance(self.value, bool)
+        require(number and abs(self.value) <= sys.float_info.max, "Extreme: value must be a finite number")
+        require(self.which in ("least", "greatest"), "Extreme: which is 'least' or 'greatest'")
 
 
 @dataclass(frozen=True)
@@ -39,9 +51,10 @@ class AnswerIntersection(Attack):
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Intersect the candidates of all answers."""
-        left = candidates(view.result, knowledge)
+        columns = _columns(view.result, knowledge)
+        left = _attaining(view.result, columns)
         everybody = int(knowledge.num_rows)
-        rate = 1 / len(left) if left else 0.0
+        rate = 1 / left.size if left.size else 0.0
         return AttackResult(
             attack="AnswerIntersection",
             success=rate,
@@ -49,13 +62,13 @@ class AnswerIntersection(Attack):
             interval=wilson(rate, 1),
             targets=1,
             finding=(
-                f"{len(view.result)} exact answers leave {len(left):,} of {everybody:,} people as candidates "
+                f"{len(view.result)} exact answers leave {left.size:,} of {everybody:,} people as candidates "
                 f"({percent(rate)} each)."
             ),
             details={
                 "answers": len(view.result),
-                "candidates_per_answer": [len(candidates([answer], knowledge)) for answer in view.result],
-                "candidates": len(left),
+                "candidates_per_answer": [int(_attaining([answer], columns).size) for answer in view.result],
+                "candidates": int(left.size),
             },
         )
 
@@ -63,33 +76,44 @@ class AnswerIntersection(Attack):
 def candidates(answers: Sequence[Extreme], people: pa.Table) -> tuple[int, ...]:
     """The rows that attain every answered extreme: where one person can be behind all answers, it is one of
     these."""
-    if not answers or people is None or not people.num_rows:
-        raise InputError("the attack needs at least one answer and a table of people")
-    missing = sorted({answer.column for answer in answers} - set(people.column_names))
-    if missing:
-        raise MissingColumn(f"the table of people lacks {', '.join(missing)}")
-    left = set(range(people.num_rows))
-    for answer in answers:
-        column = people.column(answer.column).to_pylist()
-        left &= {row for row, value in enumerate(column) if value is not None and float(value) == answer.value}
-    return tuple(sorted(left))
+    return tuple(_attaining(answers, _columns(answers, people)).tolist())
 
 
 def surely_inside(answers: Sequence[Extreme], people: pa.Table) -> tuple[int, ...]:
     """The rows that must belong to the hidden group: the only ones that can attain some answer and contradict
     none."""
-    possible = set(range(people.num_rows))
+    columns = _columns(answers, people)
+    possible = np.ones(people.num_rows, dtype=np.bool_)
     for answer in answers:
-        column = people.column(answer.column).to_pylist()
-        least = answer.which == "least"
-        possible &= {
-            row
-            for row, value in enumerate(column)
-            if value is not None and (value >= answer.value if least else value <= answer.value)
-        }
-    inside = set()
+        numbers = columns[answer.column]
+        possible &= numbers >= answer.value if answer.which == "least" else numbers <= answer.value
+    inside: set[int] = set()
     for answer in answers:
-        attaining = possible & set(candidates([answer], people))
-        if len(attaining) == 1:
-            inside |= attaining
+        attaining = np.flatnonzero(possible & (columns[answer.column] == answer.value))
+        if attaining.size == 1:
+            inside |= set(attaining.tolist())
     return tuple(sorted(inside))
+
+
+def _attaining(answers: Sequence[Extreme], columns: Mapping[str, Real]) -> NDArray[np.int64]:
+    left = np.ones(columns[answers[0].column].size, dtype=np.bool_)
+    for answer in answers:
+        left &= columns[answer.column] == answer.value
+    return np.flatnonzero(left).astype(np.int64)
+
+
+def _columns(answers: Sequence[Extreme], people: pa.Table) -> dict[str, Real]:
+    """The numbers that the answers are about, missing ones as NaN, which equals no answer."""
+    listed = isinstance(answers, Sequence) and all(isinstance(answer, Extreme) for answer in answers)
+    if not listed or not answers or not isinstance(people, pa.Table) or not people.num_rows:
+        raise InputError("the attack needs at least one answer and a table of people")
+    missing = sorted({answer.column for answer in answers} - set(people.column_names))
+    if missing:
+        raise MissingColumn(f"the table of people lacks {', '.join(missing)}")
+    columns = {}
+    for name in dict.fromkeys(answer.column for answer in answers):
+        numbers = as_numbers(texts(people.column(name)))
+        if numbers is None:
+            raise InputError(f"the table of people: the column '{name[:60]}' does not hold numbers alone, so it has no extremes")
+        columns[name] = np.array(numbers, dtype=np.float64)
+    return columns

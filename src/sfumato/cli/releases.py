@@ -39,7 +39,11 @@ def verify(
 
 def attack(
     folder: Annotated[
-        str, typer.Argument(help="The folder of the release, or a .json file that describes an attack on numbers or on a model.")
+        str,
+        typer.Argument(
+            help="The folder of the release, or a .json file that describes an attack on numbers, on a model, or on a release by "
+            "somebody who knows more."
+        ),
     ],
     register: Annotated[str | None, typer.Option("--with", help="A register of people with raw values.")] = None,
     earlier: Annotated[list[str] | None, typer.Option("--earlier", help="An earlier release of the same data.")] = None,
@@ -61,7 +65,7 @@ def attack(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Attack a release, or published numbers or a model that a JSON file describes, and report success beside blind guessing."""
+    """Attack a release, or what a JSON file describes, and report success beside blind guessing."""
     from sfumato.workflow.attacking import attack_folder
     from sfumato.workflow.attacking_outputs import attack_outputs
 

@@ -25,6 +25,18 @@ from sfumato.workflow.verify import open_release
 
 #: Attacks that look people of a register up in a masked release.
 WITH_A_REGISTER = ("MicroaggregationIntersection", "NoiseLikelihood", "PramPosterior", "RankWindow", "RegisterLinkage")
+#: Attacks on numbers, models and ratings: a table that was published is none of these.
+ON_OUTPUTS = (
+    "AggregateDifferencing",
+    "AnswerIntersection",
+    "Averaging",
+    "MembershipInAggregates",
+    "MembershipInModels",
+    "ModelDifferencing",
+    "OutlierInference",
+    "Reconstruction",
+    "Scoreboard",
+)
 #: What the published method of a mask invites.
 _TRANSPARENT = {
     **dict.fromkeys(("RankSwapping", "BucketRankSwapping", "DistributionRankSwapping"), ("RankWindow",)),
@@ -32,6 +44,11 @@ _TRANSPARENT = {
     **dict.fromkeys(("AdditiveNoise", "CorrelatedNoise", "MultiplicativeNoise"), ("NoiseLikelihood",)),
     "Pram": ("PramPosterior",),
 }
+_WHO_IS_WHO = (
+    "who is who in a masked release can only be counted with the truth at hand. If the register is the very table "
+    "that was masked, say --aligned (it needs the owner's folder beside public/); if both tables have a column that "
+    "tells people apart, name it with --key."
+)
 
 
 def attack_folder(
@@ -54,7 +71,7 @@ def attack_folder(
     never values.
     """
     people = None if register is None else _table(register)
-    view = _view(folder, people)
+    view = view_of(folder, people)
     truth = None if people is None else _truth(Path(folder), view, people, aligned, key)
     chosen = [named.inline(given) if isinstance(given, str) else dict(given) for given in only or _usual(view, people, truth)]
     if not only and earlier:
@@ -79,25 +96,30 @@ def _run(
     truth: NDArray[np.int64] | None,
     earlier: Sequence[str | Path],
 ) -> AttackResult:
+    if given.get("name") in ON_OUTPUTS:
+        raise InputError(
+            f"{given['name']} attacks no table that was published: describe what was published (numbers, answers of a model, "
+            "ratings) and what is known in a .json file, and pass that in place of the folder"
+        )
     supposed = _supposed(given)
     attack = named.attack({key: value for key, value in given.items() if key not in supposed})
     name = type(attack).__name__
     if name in ("Linkage", "Minimality") or name in WITH_A_REGISTER:
         if people is None:
             raise InputError(f"{name} needs a register of people: pass it with --with")
+        if name in WITH_A_REGISTER and truth is None:
+            raise InputError(_WHO_IS_WHO)
         from sfumato.attacks import KnownAlgorithm, Register
 
         if supposed:
             return attack.run(view, build(KnownAlgorithm, {"register": people, **supposed}))
         return attack.run(view, Register(people, truth=truth))
     if name == "Intersection":
+        if not earlier:
+            raise InputError("Intersection needs at least one other release about the same people: pass it with --earlier")
         from sfumato.attacks import OtherReleases
 
-        return attack.run(view, OtherReleases(tuple(_view(other, people) for other in earlier), people))
-    if name == "MembershipInModels":
-        raise InputError(
-            "MembershipInModels attacks a model, not a table: describe the game in a .json file, with the model's answers"
-        )
+        return attack.run(view, OtherReleases(tuple(view_of(other, people) for other in earlier), people))
     return attack.run(view)
 
 
@@ -122,11 +144,7 @@ def _usual(view: View, people: pa.Table | None, truth: NDArray[np.int64] | None)
     if people is None:
         return classes
     if truth is None:
-        raise InputError(
-            "the release is masked: who is who can only be counted with the truth at hand. If the register is the very table "
-            "that was masked, say --aligned (it needs the owner's folder beside public/); if both tables have a column that "
-            "tells people apart, name it with --key."
-        )
+        raise InputError(_WHO_IS_WHO)
     return [*classes, "RegisterLinkage", *_TRANSPARENT.get(str(method.get("name")), ())]
 
 
@@ -190,7 +208,7 @@ def _fitting(view: View, names: Sequence[str]) -> list[str]:
     return list(names) if view.schema.sensitive else []
 
 
-def _view(folder: str | Path, people: pa.Table | None) -> View:
+def view_of(folder: str | Path, people: pa.Table | None) -> View:
     """The release with what its texts stand for: its published hierarchies over the values the attacker
     knows.
     """

@@ -17,17 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import attacks
-from sfumato.core.errors import InputError, MissingColumn, ParameterError, SourceError, all_at_once
+from sfumato.attacks import answered_model
+from sfumato.core.errors import InputError, MissingColumn, ParameterError, all_at_once
 from sfumato.core.params import build, require
 from sfumato.core.texts import text_of
+from sfumato.workflow.attacking_tables import named_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: A table of answers larger than this is not read.
-MOST_BYTES = 1 << 28
-_ENDINGS = (".csv", ".tsv", ".parquet", ".pq")
-_PARQUET = (".parquet", ".pq")
 #: A number as programs write it; a code with leading zeros is none.
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")
 _IN_OR_OUT = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -111,32 +109,7 @@ def written(text: str) -> str:
 
 
 def _table(path: Path) -> pa.Table:
-    from sfumato.engines.sources import read
-
-    if path.suffix.lower() not in _ENDINGS:
-        raise SourceError(f"'{path}' is no table of answers: it must end with {', '.join(_ENDINGS)}. A model is not loaded.")
-    if not path.is_file():
-        raise SourceError(f"there is no file '{path}'")
-    if path.stat().st_size > MOST_BYTES:
-        raise SourceError(f"'{path}' is larger than {MOST_BYTES:,} bytes and was not read")
-    if path.suffix.lower() in _PARQUET:
-        _require_room(path)
-    return read(path, engine="memory").table()
-
-
-def _require_room(path: Path) -> None:
-    """A small Parquet file can hold a table that is not small."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from sfumato.attacks.answered_model import MOST_CONFIDENCES
-
-    try:
-        about = pq.read_metadata(path)
-    except (OSError, pa.ArrowException):
-        raise SourceError(f"'{path}' is not a complete Parquet file") from None
-    if about.num_rows * about.num_columns > MOST_CONFIDENCES:
-        raise SourceError(f"'{path}' has more than {MOST_CONFIDENCES:,} cells and was not read; attack with fewer people")
+    return named_table(path, "table of answers", answered_model.MOST_CONFIDENCES, "A model is not loaded.")
 
 
 def _numbers(table: pa.Table, name: str) -> NDArray[np.float64]:

@@ -1,7 +1,8 @@
-"""Attacking published numbers: an attack, what was published and what the adversary knows, from one JSON file.
+"""An attack, what was published and what the adversary knows, from one JSON file: a game.
 
 `{"attack": {"name": "Reconstruction"}, "published": [2, 1], "knowledge": {"members": [[1, 1], [0, 1]], "truth": [1, 1]}}`.
-Names are looked up in a table; nothing is imported because the file says so. Of a model the file names a table of answers.
+Names are looked up in a table; nothing is imported because the file says so. Of a model the file names a table of answers,
+of a release its folder.
 """
 
 from __future__ import annotations
@@ -18,14 +19,18 @@ from sfumato.core.errors import InputError, ParameterError, SourceError
 from sfumato.core.params import build
 from sfumato.core.view import View
 from sfumato.data.schema import Schema
-from sfumato.workflow import named
+from sfumato.workflow import attacking_releases, named
 from sfumato.workflow.attacking_models import asked_model
+from sfumato.workflow.attacking_tables import named_table
 from sfumato.workflow.scoring import plain_result
 
 #: A file of answers larger than this is not read.
 MOST_BYTES = 1 << 28
+#: A table of people with more cells is not read, and more answers about them are not intersected.
+MOST_CELLS, MOST_ANSWERS = 50_000_000, 10_000
 _PARTS = {"attack", "published", "knowledge"}
-#: What was published, what is known and the folder of the file that says both, as a view's result and an attack's knowledge.
+#: What was published, what is known and the folder of the file that says both, as a view (or its result) and an attack's
+#: knowledge.
 Form = Callable[[Any, Mapping[str, Any], Path], tuple[Any, Any]]
 
 
@@ -37,11 +42,12 @@ def attack_outputs(path: str | Path) -> dict[str, Any]:
     name = type(adversary).__name__
     if name not in _FORMS:
         raise InputError(
-            f"{name} cannot be described by a file of numbers. Attacks on a release take its folder; of those on outputs there "
-            f"are: {', '.join(sorted(_FORMS))}."
+            f"{name} cannot be described by a file: pass the folder of the release and a register (--with) or other releases "
+            f"(--earlier). Files describe: {', '.join(sorted(_FORMS))}."
         )
     published, known = _FORMS[name](content["published"], _mapping(content["knowledge"], "knowledge"), Path(path).parent)
-    result = adversary.run(View(published, Schema(), name="outputs"), known)
+    view = published if isinstance(published, View) else View(published, Schema(), name="outputs")
+    result = adversary.run(view, known)
     return {**plain_result(result), "details": dict(result.details)}
 
 
@@ -69,6 +75,20 @@ def _aggregates(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise InputError('published must be a list of aggregates, such as {"kind": "mean", "value": 12.5}')
     return [build(attacks.Aggregate, _mapping(entry, "an aggregate")) for entry in value]
+
+
+def _extremes(published: Any, known: Mapping[str, Any], folder: Path) -> tuple[Any, Any]:
+    """Extremes of a hidden group, and the table of everybody who may be in it."""
+    if not isinstance(published, list) or not 0 < len(published) <= MOST_ANSWERS:
+        raise InputError(
+            f"published must be a list of 1 to {MOST_ANSWERS:,} extremes, such as "
+            '{"column": "age", "value": 40, "which": "least"}'
+        )
+    answers = [build(attacks.Extreme, _mapping(entry, "an extreme")) for entry in published]
+    place = known.get("people")
+    if set(known) != {"people"} or not isinstance(place, str):
+        raise InputError('knowledge must name a table of everybody, and that alone: {"people": "people.csv"}')
+    return answers, named_table(folder / place, "table of people", MOST_CELLS)
 
 
 def _version(value: Any) -> Any:
@@ -121,6 +141,7 @@ def _apart(published: Callable[[Any], Any], known: Callable[[Mapping[str, Any]],
 #: How what was published and what is known are read, by attack.
 _FORMS: dict[str, Form] = {
     "AggregateDifferencing": _apart(_aggregates, _membership),
+    "AnswerIntersection": _extremes,
     "Averaging": _apart(_as_it_is, _built(attacks.NoiseKnown)),
     "MembershipInAggregates": _apart(_as_it_is, _built(attacks.ReferencePeople)),
     "MembershipInModels": asked_model,
@@ -128,4 +149,5 @@ _FORMS: dict[str, Form] = {
     "OutlierInference": _apart(_as_it_is, _built(attacks.TypicalPeople)),
     "Reconstruction": _apart(_as_it_is, _questions),
     "Scoreboard": _apart(lambda value: build(attacks.Ratings, _mapping(value, "published")), _built(attacks.KnownItems)),
+    **attacking_releases.FORMS,
 }
