@@ -65,7 +65,8 @@ class PartialKnowledge(Attack):
         name = self._column_of(view)
         if knowledge is not None:
             left = candidates(view, knowledge, name)
-            return self._result(view, name, 1 / left.size if left.size else 0.0, 1, {"candidates": int(left.size)})
+            told = {"candidates": int(left.size), "known_items": len(knowledge.items)}
+            return self._result(view, name, 1 / left.size if left.size else 0.0, 1, told)
         classes, sets, of_row = _sets(view, name)
         klass, shown, people = _different(classes.of_row, of_row)
         sharing = self._sharing(klass, shown, people, sets)

@@ -88,7 +88,7 @@ def _told(results: list[dict[str, Any]]) -> list[str]:
         low, high = result["interval"]
         lines += [
             f"{result['attack']}: success {result['success']:.2%} (95 % interval {low:.2%} to {high:.2%}), "
-            f"blind guessing {result['baseline']:.2%}, {result['targets']:,} people",
+            f"blind guessing {result['baseline']:.2%}, {result['targets']:,} {'person' if result['targets'] == 1 else 'people'}",
             f"  {result['finding']}",
         ]
     return lines
