@@ -95,3 +95,8 @@ def test_an_error_that_a_library_raises_in_its_place_is_ctrl_c_all_the_same() ->
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (130, "stopped; nothing was left half-written\n")
+
+
+def test_the_module_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "sfumato", "version"], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("sfumato ")

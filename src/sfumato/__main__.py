@@ -1,0 +1,6 @@
+"""`python -m sfumato` is the command `sfumato`."""
+
+from sfumato.cli.main import main
+
+if __name__ == "__main__":
+    main()
