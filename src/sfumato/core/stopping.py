@@ -1,11 +1,18 @@
-"""Ctrl-C behind other errors: some libraries catch it and raise an error of their own in its place."""
+"""Ctrl-C in the middle of a library: it may raise an error of its own in its place, and its threads do not hear of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any
 
 _LONGEST_CHAIN = 100
+
+_told: dict[object, Callable[[], Any]] = {}
+_usual: dict[int, Callable[[int, FrameType | None], Any]] = {}
 
 
 def stop_behind(error: BaseException) -> BaseException | None:
@@ -32,3 +39,46 @@ def stops_come_through() -> Iterator[None]:
         if stop is None:
             raise
         raise stop from None
+
+
+@contextmanager
+def told_of_stops(interrupt: Callable[[], Any]) -> Iterator[None]:
+    """Call `interrupt` when Ctrl-C or termination arrives, before Python raises.
+
+    A library that works in threads of its own waits for them before it lets Python raise, so that they have to be told.
+    """
+    listener = object()
+    _told[listener] = interrupt
+    _listen()
+    try:
+        yield
+    finally:
+        del _told[listener]
+        _leave()
+
+
+def _listen() -> None:
+    if threading.current_thread() is not threading.main_thread():
+        return  # signals are none of its business
+    for number in (signal.SIGINT, signal.SIGTERM):
+        usual = signal.getsignal(number)
+        if callable(usual) and usual is not _arrived:
+            _usual[number] = usual
+            signal.signal(number, _arrived)
+
+
+def _leave() -> None:
+    if _told or threading.current_thread() is not threading.main_thread():
+        return
+    for number, usual in _usual.items():
+        if signal.getsignal(number) is _arrived:
+            signal.signal(number, usual)
+    _usual.clear()
+
+
+def _arrived(number: int, frame: FrameType | None) -> None:
+    for interrupt in list(_told.values()):
+        with suppress(Exception):  # what is closed by now needs no telling
+            interrupt()
+    if number in _usual:
+        _usual[number](number, frame)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import SourceError
-from sfumato.core.stopping import stops_come_through
+from sfumato.core.stopping import stops_come_through, told_of_stops
 
 if TYPE_CHECKING:
     import duckdb
@@ -63,7 +63,7 @@ class Connections:
         try:
             for name, path in self._databases.items():
                 _attach(chosen.connection, name, path)
-            with plain_errors(self._where):
+            with plain_errors(self._where), told_of_stops(chosen.connection.interrupt):
                 yield chosen.connection
                 for name in self._databases:
                     chosen.connection.execute(f"DETACH {_identifier(name)}")
