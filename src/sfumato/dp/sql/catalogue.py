@@ -152,8 +152,13 @@ def _known(stored: Field, described: Column) -> KnownColumn:
 
 
 def _values(listed: Iterable[str], kind: Kind) -> tuple[Value, ...] | None:
-    """The declared values in the column's kind; None where the kind has no values that can be listed."""
-    texts = list(dict.fromkeys(listed))
+    """The declared values in the column's kind, each once ("1" and "01" are one); None where the kind has no values that can
+    be listed."""
+    converted = _converted(list(listed), kind)
+    return None if converted is None else tuple(dict.fromkeys(converted))
+
+
+def _converted(texts: list[str], kind: Kind) -> tuple[Value, ...] | None:
     try:
         if kind == "string":
             return tuple(texts)

@@ -26,13 +26,20 @@ KEY = "\x00key "
 
 @dataclass(frozen=True)
 class Key:
-    """A grouping key: the plan's column, its kind, and its declared values; None where they must be discovered."""
+    """A grouping key: the plan's column, its kind, and its declared values; None where they must be discovered.
+
+    Each value stands for one group that gets noise once: values that are equal are one.
+    """
 
     name: str
     label: str
     kind: Kind
     expression: e.Expression
     values: tuple[Value, ...] | None
+
+    def __post_init__(self) -> None:
+        if self.values is not None:
+            object.__setattr__(self, "values", tuple(dict.fromkeys(self.values)))
 
 
 @dataclass(frozen=True)
