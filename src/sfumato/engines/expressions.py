@@ -29,11 +29,12 @@ from sfumato.engines.functions import (
     Uppered,
     function_kind,
 )
-from sfumato.engines.kinds import LARGEST, NUMERIC, SMALLEST, Kind, Value, expect, kind_of_value
+from sfumato.engines.kinds import LARGEST, NUMERIC, SMALLEST, WHOLE, Kind, Value, expect, expect_whole, kind_of_value
 
 __all__ = [
     "CASTS",
     "LARGEST",
+    "WHOLE",
     "NUMERIC",
     "SMALLEST",
     "And",
@@ -297,6 +298,8 @@ def kind_of(expression: Expression, columns: Mapping[str, Kind]) -> Kind:
                 raise Unsupported("Clamp needs finite bounds, the lower one first")
             if source != "number" and not (isinstance(low, int) and isinstance(high, int)):
                 raise Unsupported("Clamp needs whole bounds for whole numbers")
+            if source != "number":
+                expect_whole(source, (int(low), int(high)), "Clamp")
             return source
         case FixedPoint(term, scale, limit):
             expect(kind_of(term, columns), NUMERIC, "FixedPoint")

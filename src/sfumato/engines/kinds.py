@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Mapping
 from typing import Literal as OneOf
 from typing import TypeAlias
 
@@ -16,6 +17,10 @@ Value: TypeAlias = None | bool | int | float | str | datetime.date | datetime.da
 
 NUMERIC: frozenset[Kind] = frozenset({"integer", "number", "wide"})
 
+#: The least and the largest whole number of a kind. A constant beyond them would fail in some engines, and only where a row
+#: reaches it: whether a question fails would tell about the rows.
+WHOLE: Mapping[Kind, tuple[int, int]] = {"integer": (-(2**63), 2**63 - 1), "wide": (-(10**38) + 1, 10**38 - 1)}
+
 #: Numbers are moved into ±LARGEST before they are added, multiplied or divided, infinities too; a factor or dividend
 #: closer to zero than SMALLEST counts as zero. No result is then infinite, and none is lost to underflow.
 LARGEST = 1e150
@@ -27,7 +32,10 @@ def kind_of_value(value: Value) -> Kind:
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int):
-        return "integer" if -(2**63) <= value < 2**63 else "wide"
+        kind: Kind = "integer" if _holds("integer", value) else "wide"
+        if not _holds(kind, value):
+            raise Unsupported("a whole number as a constant has at most 38 digits")
+        return kind
     if isinstance(value, float):
         if not math.isfinite(value):
             raise Unsupported("a constant must be a finite number")
@@ -41,6 +49,17 @@ def kind_of_value(value: Value) -> Kind:
     if isinstance(value, datetime.date):
         return "date"
     raise Unsupported("a missing constant needs a kind")
+
+
+def _holds(kind: Kind, value: int) -> bool:
+    least, largest = WHOLE[kind]
+    return least <= value <= largest
+
+
+def expect_whole(kind: Kind, values: tuple[int, ...], where: str) -> None:
+    """Refuse constants that a kind of whole numbers does not have."""
+    if not all(_holds(kind, value) for value in values):
+        raise Unsupported(f"{where} needs constants of at most {'64 bits' if kind == 'integer' else '38 digits'} here")
 
 
 def expect(kind: Kind, allowed: frozenset[Kind] | set[Kind], where: str) -> None:

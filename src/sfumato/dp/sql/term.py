@@ -91,10 +91,18 @@ def bounded(term: Term) -> Term:
     """The term held inside its bounds by the engine, where it has both."""
     if term.sure or term.low is None or term.high is None:
         return term
-    whole = term.kind != "number"
-    low, high = (int(term.low), int(term.high)) if whole else (float(term.low), float(term.high))
+    low, high = (float(term.low), float(term.high)) if term.kind == "number" else _whole_bounds(term)
     clamped = e.Clamp(term.expression, low, high)
     return replace(term, expression=clamped, low=Fraction(low), high=Fraction(high), sure=True)
+
+
+def _whole_bounds(term: Term) -> tuple[int, int]:
+    """The bounds of a whole number, no farther out than its kind reaches."""
+    least, largest = e.WHOLE[term.kind]
+    low, high = max(int(term.low or 0), least), min(int(term.high or 0), largest)
+    if low > high:
+        raise Unsupported("the bounds of a whole number lie beyond 64 bits")
+    return low, high
 
 
 def clamped(term: Term, low: Fraction, high: Fraction) -> Term:
