@@ -38,9 +38,13 @@ def declared(name: str) -> list[str]:
         return [line[0] for line in csv.reader(file, delimiter=";")]
 
 
+def _column(name: str) -> dict[str, Any]:
+    return {"role": "quasi", "type": "string", "domain": declared(name)}
+
+
 def schema() -> dict[str, Any]:
     """The nine columns with their declared domains."""
-    return {"dataset": "adult", "columns": {name: {"role": "quasi", "domain": declared(name)} for name in adult.COLUMNS}}
+    return {"dataset": "adult", "columns": {name: _column(name) for name in adult.COLUMNS}}
 
 
 def people() -> Microdata:

@@ -179,6 +179,13 @@ def test_several_tables_public_tables_and_keys(place: Path, capsys: pytest.Captu
     ages = "SELECT age, COUNT(*) AS n FROM people GROUP BY age ORDER BY age"
     told = as_json(query(ages, "--keys", "age=20,30", "--epsilon", "0.5"), capsys)
     assert [row["age"] for row in told["rows"]] == [20, 30]
+    (place / "coded.csv").write_text("user,code\n1,8001\n2,8002\n")
+    (place / "coded.toml").write_text(
+        'dataset = "people"\n[columns.user]\nrole = "unit"\ntype = "integer"\n[columns.code]\ntype = "string"\n'
+    )
+    grouped = ["query", "SELECT code, COUNT(*) AS n FROM coded GROUP BY code", "--table", "coded=coded.csv:coded.toml"]
+    told = as_json([*grouped, "--analyst", "ann", "--keys", "code=8001,8002", "--epsilon", "0.5"], capsys)
+    assert [row["code"] for row in told["rows"]] == ["8001", "8002"]
     assert run(query(ages, "--keys", "age", "--epsilon", "0.5")) == 2
     assert run(query(ages, "--public", "names", "--epsilon", "0.5")) == 2
 

@@ -70,6 +70,30 @@ def test_zones_become_utc() -> None:
     assert any("Europe/Oslo to UTC" in note for note in result.notes)
 
 
+@pytest.mark.parametrize("declared", [None, "date", "string"])
+@pytest.mark.parametrize("far", [pa.date64(), pa.timestamp("s"), pa.timestamp("ms"), pa.timestamp("s", "UTC")])
+def test_days_far_away_are_one_plain_error_without_the_value(far: pa.DataType, declared: Any) -> None:
+    day = 86_400_000 * 10**10
+    column = pa.array([0, day], pa.int64()).cast(far)
+    with pytest.raises(SourceError, match="outside the years 1 to 9999") as caught:
+        from_frame(pa.table({"x": column}), Schema(columns={"x": Column(type=declared)}))
+    assert str(day) not in str(caught.value)
+
+
+@pytest.mark.parametrize("wanted", ["string", "integer"])
+def test_decimals_are_converted_with_every_digit(wanted: Any) -> None:
+    texts = ["1234567890123456701", "1234567890123456702"]
+    for wide in (pa.decimal128(20, 0), pa.decimal128(25, 2), pa.decimal256(60, 8)):
+        table = pa.table({"x": pa.array([decimal.Decimal(text) for text in texts], wide)})
+        result = from_frame(table, Schema(columns={"x": Column(type=wanted)})).table
+        assert [str(value) for value in result["x"].to_pylist()] == texts
+
+
+def test_integers_declared_as_numbers_are_rounded_and_never_quoted() -> None:
+    schema = Schema(columns={"x": Column(type="number")})
+    assert from_frame(pa.table({"x": [2**53, 2**53 + 1]}), schema).table["x"].to_pylist() == [2.0**53, 2.0**53]
+
+
 def test_nested_columns_are_refused_all_at_once() -> None:
     with pytest.raises(SourceError) as caught:
         from_frame(pa.table({"a": [[1]], "b": [{"x": CANARY}], "c": [1]}))

@@ -65,7 +65,7 @@ def book(tmp_path: Path) -> str:
 
 
 def released(book: str, result: Any = ROWS, **options: Any) -> Outcome[Any]:
-    return Session(people(50), ledger=book, analyst="ann", **options).release(Pretended(result))
+    return Session(people(50), ledger=book, analyst="ann", **options).release(Pretended(result), for_owner=True)
 
 
 def edited(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
@@ -117,11 +117,18 @@ def test_what_was_computed_without_noise_stays_with_the_owner(tmp_path: Path, bo
     assert not [path for path in (folder / "owner").iterdir() if path.stat().st_mode & 0o077]
 
 
+def test_without_being_asked_for_it_does_not_come_out_of_a_session_at_all(tmp_path: Path, book: str) -> None:
+    outcome = Session(people(50), ledger=book, analyst="ann").release(Pretended())
+    assert "12345" not in repr(dict(outcome.details)) and outcome.details["cells"] == 3
+    folder = publish_artefact(outcome).save(tmp_path / "out")
+    assert json.loads((folder / "owner" / "quality.json").read_text()) == {}
+
+
 def test_the_quality_of_a_synthetic_table_is_drawn_for_its_owner(tmp_path: Path) -> None:
     schema = {"dataset": "d", "columns": {name: {"type": "string", "domain": ["a", "b"]} for name in "xyz"}}
     table = pa.table({name: ["a", "b"] * 20 for name in "xyz"})
     session = sf.Session(sf.read(table, schema=schema), budget=sf.ConcentratedDP(1))
-    folder = publish_artefact(session.release(sf.dp.Mst(rho="0.5"))).save(tmp_path / "out")
+    folder = publish_artefact(session.release(sf.dp.Mst(rho="0.5"), for_owner=True)).save(tmp_path / "out")
     assert (folder / "owner" / "quality.svg").read_text().startswith(("<svg", "<?xml"))
     assert not (folder / "public" / "quality.svg").exists()
 

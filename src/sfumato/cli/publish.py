@@ -50,7 +50,7 @@ def publish(
     check_output(output, format, sign, overwrite)
     session = open_session(read(data, schema=schema, table=table), ledger=ledger, analyst=analyst, seed=seed)
     with shown_progress(json, quiet) as progress:
-        outcome = session.release(algorithm, progress=progress)
+        outcome = session.release(algorithm, for_owner=True, progress=progress)
     made = publish_outcome(session, outcome, output, format, sign, overwrite)
     _told(made, session.remaining(), output, ledger, json)
 

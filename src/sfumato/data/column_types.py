@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.data.schema import Type
-from sfumato.data.values import texts
+from sfumato.data.values import texts, valid_texts
 
 _INTEGER = r"^(?:0|-?[1-9][0-9]{0,18})$"
 _NUMBER = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
@@ -66,7 +66,7 @@ class CodedText:
             return cls(np.zeros(0, np.int32), pa.array([], pa.string()))
         parts = [chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy() for chunk in encoded.chunks]
         codes = np.concatenate(parts) if len(parts) > 1 else parts[0]
-        dictionary = encoded.chunk(0).dictionary
+        dictionary = valid_texts(encoded.chunk(0).dictionary)
         if pa.types.is_string(dictionary.type) and not dictionary.null_count:
             return cls(codes, dictionary)
         return cls(codes, pa.array([], pa.string())).with_values(texts(dictionary))
@@ -193,7 +193,7 @@ def _exactly(values: pa.StringArray, wanted: Type) -> pa.Array | None:
     if kind == wanted:
         return typed
     if (kind, wanted) in (("integer", "number"), ("date", "datetime")):
-        return typed.cast(ARROW_TYPES[wanted])
+        return typed.cast(ARROW_TYPES[wanted], safe=False)  # integers beyond 2^53 are rounded, as declared
     return None
 
 

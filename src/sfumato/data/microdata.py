@@ -21,12 +21,15 @@ class Microdata:
     """Rows on an engine plus their schema.
 
     `description` names the source without secrets; `notes` say what reading detected (separator, encoding, types).
+    `inferred` are the columns whose type was found by looking at their values, because nobody had declared it when they
+    were read: whoever promises that nothing depends on one record may not use them.
     """
 
     relation: Relation = field(repr=False)
     schema: Schema = field(repr=False)
     description: str = "table"
     notes: tuple[str, ...] = ()
+    inferred: frozenset[str] = frozenset()
     #: Hierarchies already built over these rows, by column: files are read and trees assembled once.
     hierarchies: dict[str, Hierarchy] = field(default_factory=dict, init=False, repr=False, compare=False)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sfumato.core.errors import SourceError
 from sfumato.data.column_types import FIRST_DAY, LAST_DAY, CodedText
 from sfumato.data.schema import Type
 from sfumato.data.values import text_of
@@ -33,6 +34,12 @@ def type_name(arrow: pa.DataType) -> Type:
 def is_nested(arrow: pa.DataType) -> bool:
     """True for lists, structs, maps and unions, which are no cells of a table about people."""
     return bool(pa.types.is_nested(arrow)) and not pa.types.is_run_end_encoded(arrow)
+
+
+def type_depends_on_values(arrow: pa.DataType) -> bool:
+    """True where `normalise` chooses by what the cells hold: whole numbers that may or may not fit into 64 bits."""
+    whole_decimals = pa.types.is_decimal(arrow) and arrow.scale <= 0
+    return bool(pa.types.is_uint64(arrow) or whole_decimals)
 
 
 def years_are_printable(array: pa.Array) -> bool:
@@ -72,7 +79,7 @@ def normalise(name: str, column: pa.ChunkedArray) -> tuple[pa.Array, list[str]]:
     if pa.types.is_decimal(arrow):
         return _decimals(column)
     if pa.types.is_date64(arrow):
-        return _whole(column.cast(pa.date32())), []
+        return _days(name, column), []
     if pa.types.is_timestamp(arrow):
         return _moments(name, column)
     return _as_text(column), [f"column '{name}' has the type {arrow}: kept as text"]
@@ -118,6 +125,17 @@ def _decimals(column: pa.ChunkedArray) -> tuple[pa.Array, list[str]]:
     return _whole(column.cast(pa.float64())), []
 
 
+def _days(name: str, column: pa.ChunkedArray) -> pa.Array:
+    try:
+        return _whole(column.cast(pa.date32()))
+    except pa.ArrowInvalid:
+        raise _no_date(name) from None
+
+
+def _no_date(name: str) -> SourceError:
+    return SourceError(f"column '{name}' has dates far outside the years 1 to 9999. Correct them, or make them missing, first")
+
+
 def _moments(name: str, column: pa.ChunkedArray) -> tuple[pa.Array, list[str]]:
     notes = []
     zone = column.type.tz
@@ -127,5 +145,7 @@ def _moments(name: str, column: pa.ChunkedArray) -> tuple[pa.Array, list[str]]:
     try:
         return _whole(column.cast(plain)), notes
     except pa.ArrowInvalid:
+        if column.type.unit != "ns":  # not too fine but too far away
+            raise _no_date(name) from None
         notes.append(f"column '{name}': datetimes shortened to microseconds")
         return _whole(column.cast(plain, safe=False)), notes

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from sfumato.core.errors import SourceError, all_at_once
 from sfumato.data.column_types import CodedText, TypedColumn, convert, infer, numbers_at_once
-from sfumato.data.native_types import is_nested, normalise, type_name, years_are_printable
+from sfumato.data.decimals import exact_text
+from sfumato.data.native_types import is_nested, normalise, type_depends_on_values, type_name, years_are_printable
 from sfumato.data.schema import Column, Schema
 
 
@@ -23,7 +24,8 @@ from sfumato.data.schema import Column, Schema
 class RawTable:
     """Columns as a format delivers them.
 
-    `textual` says that the format has no types (CSV), so that they are inferred. `described` carries labels
+    `textual` says that the format has no types (CSV), so that they are inferred; `guessed` names, by position, columns
+    of other formats whose type follows from their cells (Excel, Python objects in a frame). `described` carries labels
     and missing codes that the file itself declares, by position.
     """
 
@@ -32,6 +34,7 @@ class RawTable:
     textual: bool = False
     notes: tuple[str, ...] = ()
     described: Mapping[int, Column] = field(default_factory=dict, repr=False)
+    guessed: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +42,16 @@ class ReadResult:
     """A table that was read.
 
     `notes` say what was detected and decided, without values of records; `columns` describes every column:
-    its type, and labels, value labels and missing codes where the file or the schema has them.
+    its type, and labels, value labels and missing codes where the file or the schema has them. `inferred` are the columns
+    whose type nobody declared and that another record could have changed. `exact` has the decimals and integers that
+    became floating-point numbers, as they were, and None for texts that did.
     """
 
     table: pa.Table = field(repr=False)
     notes: tuple[str, ...] = ()
     columns: dict[str, Column] = field(default_factory=dict, repr=False)
+    inferred: frozenset[str] = frozenset()
+    exact: dict[str, pa.ChunkedArray | None] = field(default_factory=dict, repr=False)
 
 
 def unique_names(given: Sequence[str | None]) -> tuple[tuple[str, ...], list[str]]:
@@ -81,10 +88,17 @@ def finish(raw: RawTable, where: str, schema: Schema | None = None, *, as_text: 
     all_at_once(SourceError, f"{where}: flatten nested columns before reading", nested)
     described = {name: raw.described[i] for i, name in enumerate(names) if i in raw.described}
     declared = dict(schema.columns) if schema is not None else {}
-    arrays, columns, faults = [], {}, []
-    for name, column in zip(names, raw.columns, strict=True):
+    arrays, columns, faults, inferred = [], {}, [], set()
+    exact: dict[str, pa.ChunkedArray | None] = {}
+    for place, (name, column) in enumerate(zip(names, raw.columns, strict=True)):
+        if not _is_declared(declared.get(name)) and not as_text:
+            # A unit is only compared, and wide whole numbers of a unit keep all their digits whatever type they get.
+            unit = name in declared and declared[name].role == "unit"
+            follows_cells = raw.textual or place in raw.guessed or (type_depends_on_values(column.type) and not unit)
+            inferred.update([name] if follows_cells else [])
         typed = _typed(name, column, raw.textual, declared.get(name), as_text)
         arrays.append(typed.array)
+        exact.update(_before_rounding(name, column, typed.array))
         notes.extend(typed.notes)
         columns[name] = _description(declared.get(name), described.get(name), typed)
         if typed.fault:
@@ -98,7 +112,23 @@ def finish(raw: RawTable, where: str, schema: Schema | None = None, *, as_text: 
         pa.table(dict(zip(names, arrays, strict=True))) if names else pa.table({}),
         (*raw.notes, *notes),
         columns,
+        frozenset(inferred),
+        exact,
     )
+
+
+def _before_rounding(name: str, given: pa.ChunkedArray, read: pa.Array) -> dict[str, pa.ChunkedArray | None]:
+    """A column that is a floating-point number only since it was read, as it was; a text is not kept."""
+    packed = pa.types.is_dictionary(given.type) or pa.types.is_run_end_encoded(given.type)
+    stored = given.type.value_type if packed else given.type
+    if not pa.types.is_floating(read.type) or pa.types.is_floating(stored):
+        return {}
+    kept = not packed and (pa.types.is_decimal(stored) or pa.types.is_integer(stored))
+    return {name: given if kept else None}
+
+
+def _is_declared(column: Column | None) -> bool:
+    return column is not None and column.type is not None and column.source == "declared"
 
 
 def _typed(name: str, column: pa.ChunkedArray, textual: bool, declared: Column | None, as_text: bool) -> TypedColumn:
@@ -112,6 +142,9 @@ def _typed(name: str, column: pa.ChunkedArray, textual: bool, declared: Column |
             return quick
         text = CodedText.of(column).without(missing)
         return convert(name, text, wanted) if wanted is not None else infer(name, text)
+    if wanted not in (None, "number") and pa.types.is_decimal(column.type):
+        # never by way of floating-point numbers, which have too few digits for a long identifier
+        return convert(name, CodedText.of(exact_text(column)).without(missing), wanted)
     array, notes = normalise(name, column)
     kind = type_name(array.type)
     if not years_are_printable(array):

@@ -43,7 +43,7 @@ def read_excel(path: Path, where: str, sheet: str | int | None = None) -> RawTab
         column, note = cells_to_column([row[position] for row in body], name or f"column {position + 1}")
         columns.append(pa.chunked_array([column]))
         notes.extend(note)
-    return RawTable(names, tuple(columns), False, tuple(notes))
+    return RawTable(names, tuple(columns), False, tuple(notes), guessed=frozenset(range(len(names))))
 
 
 def cells_to_column(cells: Sequence[Any], name: str) -> tuple[pa.Array, list[str]]:

@@ -68,7 +68,8 @@ def _pandas(frame: Any) -> RawTable:
         column, note = _series(frame.iloc[:, position], name, pandas)
         columns.append(column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column]))
         notes.extend(note)
-    return RawTable(names, tuple(columns), False, tuple(notes))
+    objects = frozenset(position for position in range(len(names)) if str(frame.dtypes.iloc[position]) == "object")
+    return RawTable(names, tuple(columns), False, tuple(notes), guessed=objects)
 
 
 def _name(label: Any) -> str:

@@ -20,6 +20,25 @@ def texts(array: pa.Array | pa.ChunkedArray) -> list[str | None]:
     return [text_of(value) for value in array.to_pylist()]
 
 
+def valid_texts(array: pa.Array) -> pa.Array:
+    """The same values, missing where a text is not valid UTF-8, which readers of columnar files let through."""
+    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type) or pa.types.is_string_view(array.type)):
+        return array
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        cells = array.cast(pa.large_binary()).to_pylist()
+        return pa.array([_decoded(cell) for cell in cells], array.type)
+    return array
+
+
+def _decoded(cell: bytes | None) -> str | None:
+    try:
+        return None if cell is None else cell.decode()
+    except UnicodeDecodeError:
+        return None
+
+
 def as_numbers(values: Sequence[str | None]) -> list[float] | None:
     """The values as numbers, missing ones as NaN, or None when some value is not a number."""
     numbers = []

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from sfumato.core.errors import Cancelled, ParameterError, SourceError, Unsupported
+from sfumato.core.errors import Cancelled, ParameterError, SourceError
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress
@@ -30,21 +30,21 @@ def charged_run(
     *,
     randomness: Randomness,
     progress: Progress,
+    for_owner: bool = False,
 ) -> Outcome[Any]:
-    """Reserve, run, commit the digest of the result."""
+    """Reserve, run, commit the digest of the result.
+
+    What an algorithm computes without noise, for the owner of the data, is left out unless the owner asks.
+    """
     from sfumato.dp.sql.identity import digest, result_digest
 
     if not isinstance(algorithm, Algorithm):
         raise ParameterError("release takes an algorithm that makes one artefact, such as sf.dp.PrivateHistogram")
     if table.data is None:
         raise ParameterError(f"'{table.name}' is a public table; an algorithm protects a private one")
-    data = _with_unit(table.data, table.unit)
-    untyped = _untyped(table, algorithm)
-    if untyped:
-        raise Unsupported(
-            f"the type of {', '.join(untyped)[:200]} is not declared, and was found by looking at the values, which would "
-            'tell about them. Declare it in the schema, for instance type = "string"'
-        )
+    untyped = {column.name for column in table.columns.values() if column.untyped}
+    # The algorithm refuses to read them, in the rehearsal already.
+    data = replace(_with_unit(table.data, table.unit), inferred=table.data.inferred | untyped)
     _check_order(algorithm, data)
     # A run on no rows meets every refusal that depends on schema and parameters, before anything is charged.
     rehearsed = algorithm.run(_without_rows(data), randomness=default("refusals first"))
@@ -62,7 +62,8 @@ def charged_run(
     with constant_failure():
         outcome = algorithm.run(data, randomness=randomness, progress=progress)
     stored = book.commit(reservation, {"artefact": asked["method"], "sha256": result_digest(outcome.result)})
-    return replace(outcome, details={**outcome.details, "ledger_entry": stored.entry or None, "dataset": dataset})
+    details = {**outcome.details, "ledger_entry": stored.entry or None, "dataset": dataset}
+    return replace(outcome, details=details if for_owner else {**details, "owner": {}})
 
 
 @contextmanager
@@ -83,19 +84,6 @@ def _about(rehearsed: Outcome[Any], algorithm: Algorithm, unit: str | None) -> L
     """The guarantee as the certificate will state it: `loss()` alone does not know the schema and so not the unit."""
     claimed = [each for each in rehearsed.claimed if isinstance(each, LossGuarantee)]
     return claimed[0] if claimed else algorithm.loss().about(unit=unit)
-
-
-def _untyped(table: KnownTable, algorithm: Algorithm) -> list[str]:
-    """Columns that the algorithm may look at and whose type nobody declared."""
-    named = repr(algorithm.parameters())
-    described = table.data.schema.columns if table.data is not None else {}
-    found = []
-    for column in table.columns.values():
-        entry = described.get(column.name)
-        declared = entry is not None and (entry.domain or entry.order or entry.bounds)
-        if column.untyped and (declared or column.name == table.unit or repr(column.name) in named):
-            found.append(column.name)
-    return found
 
 
 def _check_order(algorithm: Algorithm, data: Microdata) -> None:

@@ -228,11 +228,18 @@ class Session:
         """What the analyst may still spend."""
         return self._book.remaining(self.dataset, self.analyst)
 
-    def release(self, algorithm: Algorithm, table: str | None = None, *, progress: Progress = silent) -> Outcome[Any]:
-        """Run an algorithm that publishes one artefact, charged like a question. Each run is a new artefact."""
+    def release(
+        self, algorithm: Algorithm, table: str | None = None, *, for_owner: bool = False, progress: Progress = silent
+    ) -> Outcome[Any]:
+        """Run an algorithm that publishes one artefact, charged like a question. Each run is a new artefact.
+
+        With `for_owner` the outcome also holds what was computed without noise (`details["owner"]`, such as the quality
+        of a synthetic table). That tells about the data exactly: never pass it on to an analyst.
+        """
         known = self._catalogue.table(table or next(iter(self._tables)))
+        source = default(self._seed)
         return charged_run(
-            algorithm, known, self._book, self.dataset, self.analyst, randomness=default(self._seed), progress=progress
+            algorithm, known, self._book, self.dataset, self.analyst, randomness=source, progress=progress, for_owner=for_owner
         )
 
     def ask(

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import SourceError
+from sfumato.data.values import valid_texts
 from sfumato.engines.expressions import Kind
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -120,15 +121,26 @@ def decoded_table(table: pa.Table) -> pa.Table:
 
 
 def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if column.type == TEXT:
-        return column
-    if pa.types.is_dictionary(column.type):
-        if pa.types.is_integer(column.type.index_type) and pa.types.is_string(column.type.value_type):
-            return column.cast(TEXT)
+    if pa.types.is_dictionary(column.type) and not pa.types.is_string(column.type.value_type):
         column = _decoded(column)
-    if not pa.types.is_string(column.type):
-        column = column.cast(pa.string())
-    return column.dictionary_encode() if column.num_chunks else pa.chunked_array([], type=TEXT)
+    if not pa.types.is_dictionary(column.type):
+        if not pa.types.is_string(column.type):
+            column = column.cast(pa.string())
+        column = column.dictionary_encode() if column.num_chunks else pa.chunked_array([], type=TEXT)
+    return _valid(column if column.type == TEXT else column.cast(TEXT))
+
+
+def _valid(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Missing where a text is not UTF-8: engines disagree on such text, and some stop at it."""
+    chunks, changed = [], False
+    for chunk in column.chunks:
+        values = valid_texts(chunk.dictionary)
+        if values.null_count > chunk.dictionary.null_count:
+            known = pc.if_else(values.is_valid(), pa.array(np.arange(len(values), dtype=np.int32)), pa.scalar(None, pa.int32()))
+            chunk = pa.DictionaryArray.from_arrays(known.take(chunk.indices), values.fill_null(""))
+            changed = True
+        chunks.append(chunk)
+    return pa.chunked_array(chunks, type=TEXT) if changed else column
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:

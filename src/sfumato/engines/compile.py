@@ -18,6 +18,7 @@ from sfumato.engines import plan as p
 from sfumato.engines.bounding import expanded
 from sfumato.engines.compile_expression import compile_expression
 from sfumato.engines.expressions import Expression, Kind
+from sfumato.engines.postgres_conversions import from_decimal, from_text, is_decimal
 from sfumato.engines.sql_values import ZERO, Dialect, as_kind, identifier, sql_type, text_literal
 
 __all__ = ["CompiledQuery", "Dialect", "PhysicalTable", "compile_plan"]
@@ -244,32 +245,39 @@ def stored_value(raw: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.E
         codes = [text_literal(code) for code in entry.missing]
         text = exp.cast(raw.copy(), sql_type("string", dialect), copy=False)
         value = exp.Case(ifs=[exp.If(this=exp.In(this=text, expressions=codes), true=exp.Null())], default=raw.copy())
-    value = _readable(value, entry, dialect) if entry.lenient else as_kind(value, entry.kind, dialect)
+    if entry.stored == "number" and entry.kind == "string":
+        return as_kind(_exact_text(value, dialect), "string", dialect)
+    if dialect == "postgres" and is_decimal(entry):
+        value = from_decimal(value, entry.kind)
+    else:
+        value = _readable(value, entry, dialect) if entry.lenient else as_kind(value, entry.kind, dialect)
     return without_nan(value, dialect) if entry.kind == "number" else value
 
 
-#: Texts that PostgreSQL reads without failing, by what they are read as; it has no cast that tries.
-_POSTGRES_FORMS = {
-    "integer": r"^\s*[+-]?[0-9]{1,18}\s*$",
-    "number": r"^\s*[+-]?([0-9]{1,200}([.][0-9]{0,200})?|[.][0-9]{1,200})([eE][+-]?[0-9]{1,2})?\s*$",
-    "boolean": r"^\s*(true|false|t|f|yes|no|1|0)\s*$",
-    "date": r"^[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])$",
-    "datetime": r"^[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?)?$",
-}
+def _exact_text(value: exp.Expression, dialect: Dialect) -> exp.Expression:
+    """A decimal as the text of its value, without zeros at its end: equal decimals have one text."""
+    text: exp.Expression = exp.cast(value, sql_type("string", dialect))
+    if dialect == "postgres":
+        text = exp.Nullif(this=text, expression=text_literal("NaN"))
+    if dialect == "duckdb":
+        # A decimal that is all fraction is written without the zero before its point.
+        text = exp.Anonymous(this="REGEXP_REPLACE", expressions=[text, text_literal("^(-?)[.]"), text_literal(r"\10.")])
+    short = text.copy()
+    for digit in ("0", "."):
+        short = exp.Trim(this=short, expression=text_literal(digit), position="TRAILING")
+    fraction = exp.Like(this=text.copy(), expression=text_literal("%.%"))
+    exponent = exp.Like(this=text.copy(), expression=text_literal("%E%"))  # Spark writes tiny decimals with one
+    return exp.Case(ifs=[exp.If(this=exp.And(this=fraction, expression=exp.Not(this=exponent)), true=short)], default=text)
 
 
 def _readable(value: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.Expression:
     """A stored value where it can be read as its kind, else missing; dates of four-digit years alone."""
-    form = _POSTGRES_FORMS.get(entry.kind)
+    tried = from_text(value, entry.kind) if dialect == "postgres" and entry.stored == "string" else None
     if dialect != "postgres":
         target = sql_type(entry.kind, dialect)
         read: exp.Expression = as_kind(exp.TryCast(this=value, to=target), entry.kind, dialect)
-    elif entry.stored == "string" and form is not None:
-        text = exp.cast(value.copy(), sql_type("string", dialect))
-        fits = exp.RegexpLike(this=text, expression=text_literal(form))
-        read = exp.Case(ifs=[exp.If(this=fits, true=as_kind(value, entry.kind, dialect))])
     else:
-        read = as_kind(value, entry.kind, dialect)
+        read = tried if tried is not None else as_kind(value, entry.kind, dialect)
     if entry.kind not in ("date", "datetime", "instant"):
         return read
     ends = [as_kind(text_literal(end), entry.kind, dialect) for end in ("0001-01-01", "9999-12-31")]

@@ -20,11 +20,13 @@ from sfumato.data.relation import Relation
 from sfumato.data.schema import Type
 from sfumato.engines.canonical import canonical, canonical_table
 from sfumato.engines.class_queries import ROWS
+from sfumato.engines.duckdb_broken_text import asked_again, errors_of_a_reader, reads_leniently
 from sfumato.engines.duckdb_connections import Connections, catalogue_name
 from sfumato.engines.expressions import Kind
 from sfumato.engines.plan import BoundedGroup, Field, Plan, Scan, columns, scans, validate
 from sfumato.engines.queryable import not_together
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
+from sfumato.engines.told_apart import exact_kind
 
 if TYPE_CHECKING:
     import duckdb
@@ -47,6 +49,7 @@ _EXACT: Mapping[str, Kind] = {
     "TIMESTAMP WITH TIME ZONE": "instant",
 }
 _INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"})
+_WIDER_INTEGERS = frozenset({"UBIGINT", "HUGEINT", "UHUGEINT"})
 
 
 class DuckDBRelation(SqlRelation):
@@ -154,7 +157,8 @@ class DuckDBRelation(SqlRelation):
                 return declared_fields(stored, types, self._missing)
         own = {theirs: name for name, theirs in source.columns.items()}
         stored = {own.get(name, name): kind_of_sql_type(given) for name, given in described}
-        return declared_fields(stored, self._types, self._missing)
+        exact = {own.get(name, name): kind for name, given in described if (kind := exact_kind_of(given)) is not None}
+        return declared_fields(stored, self._types, self._missing, exact)
 
     def run(
         self,
@@ -166,16 +170,23 @@ class DuckDBRelation(SqlRelation):
         tables, connections = self._together(beside or {})
         clean = {name: canonical(table) for name, table in (uploads or {}).items()}
         with connections.one() as connection:
-            return _answer(connection, plan, tables, clean)
+            return asked_again(connection, plan, tables, lambda where: _answer(connection, plan, where, clean))
 
     def stream(self, plan: Plan) -> Iterator[pa.RecordBatch]:
         """The answer to a plan over `rows`, a batch at a time."""
-        source = self._source
+        tables = {ROWS: self._source}
         with self._connected() as connection:
-            query = _compiled(plan, {ROWS: source})
-            for batch in _streamed(connection, query):
-                table = _canonical(pa.Table.from_batches([batch]), query)
-                yield from table.combine_chunks().to_batches()
+
+            def batches(where: Mapping[str, PhysicalTable]) -> Iterator[pa.RecordBatch]:
+                query = _compiled(plan, where)
+                for batch in _streamed(connection, query):
+                    table = _canonical(pa.Table.from_batches([batch]), query)
+                    yield from table.combine_chunks().to_batches()
+
+            if reads_leniently(plan):  # all or nothing: the cell that stops DuckDB may come last
+                yield from asked_again(connection, plan, tables, lambda where: list(batches(where)))
+            else:
+                yield from batches(tables)
 
     def _together(self, beside: Mapping[str, Relation]) -> tuple[dict[str, PhysicalTable], Connections]:
         """Where every table is, and connections that see them all."""
@@ -253,6 +264,14 @@ def kind_of_sql_type(given: str) -> Kind:
     return "integer" if given in _INTEGERS or given.removeprefix("U") in _INTEGERS else "string"
 
 
+def exact_kind_of(given: str) -> Kind | None:
+    """The kind that holds every value of a DuckDB type, where `kind_of_sql_type` may lose digits or have no room."""
+    if given.startswith("DECIMAL("):
+        digits, scale = given.removeprefix("DECIMAL(").removesuffix(")").split(",")
+        return exact_kind(int(digits), int(scale))
+    return "string" if given in _WIDER_INTEGERS else None
+
+
 def is_database(path: Path) -> bool:
     """True for a DuckDB database file, by its magic bytes after the checksum."""
     try:
@@ -306,7 +325,8 @@ def _answer(
 
 
 def _streamed(connection: duckdb.DuckDBPyConnection, query: CompiledQuery) -> Iterator[pa.RecordBatch]:
-    yield from connection.sql(query.sql).to_arrow_reader(BATCH_ROWS)
+    with errors_of_a_reader():
+        yield from connection.sql(query.sql).to_arrow_reader(BATCH_ROWS)
 
 
 def _compiled(plan: Plan, tables: Mapping[str, PhysicalTable]) -> CompiledQuery:

@@ -19,6 +19,7 @@ from sfumato.data.recoding import SUPPRESSED, RecodingTable
 from sfumato.data.relation import COUNT, UNITS, WEIGHT
 from sfumato.engines import class_queries
 from sfumato.engines.canonical import canonical, canonical_column, canonical_type, kind_of_type, one_array, plain_numbers
+from sfumato.engines.told_apart import exact_column, lossy_unit
 from sfumato.kernels.grouping import group_columns
 
 if TYPE_CHECKING:
@@ -73,11 +74,15 @@ class _Grouped:
 
 
 class MemoryRelation:
-    """An Arrow table as a relation. Columns are converted to their canonical form on first use."""
+    """An Arrow table as a relation. Columns are converted to their canonical form on first use.
+
+    `exact` has the columns that became floating-point numbers when they were read, as they were before; None where that
+    is not known any more. No such column names units, see `told_apart`.
+    """
 
     engine = "memory"
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, exact: Mapping[str, pa.ChunkedArray | None] | None = None) -> None:
         names = table.column_names
         twice = sorted({name for name in names if names.count(name) > 1})
         all_at_once(SchemaError, "table", (f"the column name '{name}' occurs more than once" for name in twice))
@@ -86,6 +91,8 @@ class MemoryRelation:
         self._canonical: dict[str, pa.ChunkedArray] = {}
         self._coded: dict[str, Coded] = {}
         self._grouped: _Grouped | None = None
+        self._exact = dict(exact or {})
+        self._told_apart: dict[str, MemoryRelation] = {}
 
     def __repr__(self) -> str:
         return f"MemoryRelation({self._rows:,} rows, {len(self._names)} columns)"
@@ -113,6 +120,24 @@ class MemoryRelation:
         if name not in self._canonical:
             self._canonical[name] = canonical_column(self._given[name], name)
         return self._canonical[name]
+
+    def told_apart(self, unit: str) -> MemoryRelation:
+        """The same rows, the unit in a form in which no two values become one; see `told_apart.told_apart`."""
+        if unit not in self._given:
+            return self
+        if unit not in self._told_apart:
+            given = self._given[unit]
+            before = self._exact.get(unit, given)
+            if before is None:
+                raise lossy_unit(unit)
+            exact = exact_column(before)
+            if exact is None:
+                return self
+            if before is not given:  # a missing code is a number no more
+                exact = pc.if_else(given.is_valid(), exact, pa.scalar(None, exact.type))
+            others = {name: column for name, column in self._exact.items() if name != unit}
+            self._told_apart[unit] = MemoryRelation(pa.table({**self._given, unit: exact}), others)
+        return self._told_apart[unit]
 
     def coded(self, name: str) -> Coded:
         """A column in codes."""

@@ -21,6 +21,7 @@ class Field:
 
     A `lenient` column is missing where a stored value cannot be read as its kind, instead of an error: whether a
     question about people is answered must not depend on a record. `stored` is what the engine holds where that differs.
+    `exact` is the kind in which no two stored values become one, where `kind` is none; see `told_apart`.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Field:
     missing: tuple[str, ...] = ()
     lenient: bool = False
     stored: Kind | None = None
+    exact: Kind | None = None
 
 
 @dataclass(frozen=True)

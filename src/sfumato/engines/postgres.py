@@ -2,7 +2,7 @@
 Arrow.
 
 The table of cells that a recoding needs is uploaded as a temporary table. Numbers of type `numeric` arrive
-as float64; dates and times without a finite value (`infinity`) arrive as missing.
+as float64, except in a unit column; dates and times without a finite value (`infinity`) arrive as missing.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from sfumato.engines.postgres_transport import (
 )
 from sfumato.engines.queryable import not_together
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
+from sfumato.engines.told_apart import exact_kind
 
 if TYPE_CHECKING:
     import psycopg
@@ -71,7 +72,7 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
 ORDER BY 1 LIMIT 20
 """
 _LIST_COLUMNS = """
-SELECT a.attname, COALESCE(b.typname, t.typname) FROM pg_catalog.pg_attribute a
+SELECT a.attname, COALESCE(b.typname, t.typname), GREATEST(a.atttypmod, t.typtypmod) FROM pg_catalog.pg_attribute a
 JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_type b ON b.oid = NULLIF(t.typbasetype, 0)
 WHERE a.attrelid = %(table)s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
@@ -85,16 +86,24 @@ def read_table(connection: psycopg.Connection[Any], path: tuple[str, ...]) -> pa
     from sfumato.engines.compile import PhysicalTable, compile_plan
 
     (table,) = connection.execute("SELECT %s::regclass::oid", [sql.Identifier(*path).as_string(connection)]).fetchone() or (0,)
-    fields = tuple(declared_fields(_stored(connection, table), None, None).values())
+    stored, exact = _stored(connection, table)
+    fields = tuple(declared_fields(stored, None, None, exact).values())
     query = compile_plan(Scan(ROWS, fields), "postgres", {ROWS: PhysicalTable(path)})
     batches = [received(batch, query) for batch in copied_out(connection, query) if batch.num_rows]
     empty = pa.schema([(field.name, ARROW_TYPES[field.kind]) for field in fields]).empty_table()
     return pa.concat_tables(batches) if batches else empty
 
 
-def _stored(connection: psycopg.Connection[Any], table: int) -> dict[str, Kind]:
+def _stored(connection: psycopg.Connection[Any], table: int) -> tuple[dict[str, Kind], dict[str, Kind]]:
+    """What the columns hold, and how those of type `numeric` are read without loss."""
     rows = connection.execute(_LIST_COLUMNS, {"table": table}).fetchall()
-    return {name: _KINDS.get(given, "string") for name, given in rows}
+    exact = {name: exact_kind(*_digits_and_scale(modifier)) for name, given, modifier in rows if given == "numeric"}
+    return {name: _KINDS.get(given, "string") for name, given, _ in rows}, exact
+
+
+def _digits_and_scale(modifier: int) -> tuple[int | None, int | None]:
+    """What a `numeric` was declared with; PostgreSQL keeps both in one number, -1 for a numeric without bounds."""
+    return ((modifier - 4) >> 16 & 0xFFFF, (modifier - 4) & 0x7FF) if modifier >= 4 else (None, None)
 
 
 class PostgresRelation(SqlRelation):
@@ -141,8 +150,8 @@ class PostgresRelation(SqlRelation):
         """The columns by name, in order."""
         table, _ = self._found
         with self._connected() as connection:
-            stored = _stored(connection, table)
-        return declared_fields(stored, self._types, self._missing)
+            stored, exact = _stored(connection, table)
+        return declared_fields(stored, self._types, self._missing, exact)
 
     def recode(self, recoding: RecodingTable, keep: Sequence[str]) -> pa.Table:
         """The released rows; a server that refuses temporary tables is read and joined here instead."""

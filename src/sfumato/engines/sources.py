@@ -7,6 +7,7 @@ The source decides the engine: files and frames are held in memory, databases st
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -117,7 +118,8 @@ def _file(path: Path, schema: Schema | None, table: str | None, engine: Engine |
         declared = None if engine == "memory" else schema
         relation = DuckDBRelation(path, table, types=_types(declared), missing=_missing(declared), **options)
         named = f"{path.name}, table {table}" if table else path.name
-        return _described(relation, named, table or path.stem)
+        opened = _described(relation, named, table or path.stem)
+        return replace(opened, inferred=_undeclared(opened, declared)) if relation.infers_types else opened
     if table is not None:
         raise SourceError(f"'{path}' is one table; table= is for databases")
     _no_other(options, ("separator", "encoding", "decimal", "strip", "sheet", "as_text"))
@@ -126,7 +128,8 @@ def _file(path: Path, schema: Schema | None, table: str | None, engine: Engine |
     if schema is None:
         # Nobody declared what a file holds: its types were learnt from its values.
         columns = {name: column.model_copy(update={"source": "data"}) for name, column in columns.items()}
-    return _held(MemoryRelation(result.table), columns, path.name, path.name.split(".")[0], result.notes)
+    held = _held(MemoryRelation(result.table, result.exact), columns, path.name, path.name.split(".")[0], result.notes)
+    return replace(held, inferred=result.inferred)
 
 
 def _frame(source: Any, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]) -> Microdata:
@@ -137,16 +140,24 @@ def _frame(source: Any, schema: Schema | None, table: str | None, engine: Engine
         raise SourceError(f"a table in memory cannot be read with engine='{engine}'")
     _no_other(options, ("as_text",))
     result = from_frame(source, schema, **options)
-    return _held(MemoryRelation(result.table), result.columns, "table in memory", table or "unnamed", result.notes)
+    held = _held(MemoryRelation(result.table, result.exact), result.columns, "table in memory", table or "unnamed", result.notes)
+    return replace(held, inferred=result.inferred)
 
 
 def _in_memory(data: Microdata, schema: Schema | None) -> Microdata:
     """The rows brought into this process, where every declared conversion is possible."""
     from sfumato.data.readers import from_frame
     from sfumato.engines.memory import MemoryRelation
+    from sfumato.engines.told_apart import rounded, told_apart
 
-    result = from_frame(data.table(), schema)
-    return _held(MemoryRelation(result.table), result.columns, data.description, data.schema.dataset, result.notes)
+    relation, columns = data.relation, schema.columns if schema is not None else {}
+    for name, column in columns.items():
+        # Units, and decimals that are declared otherwise, come with all their digits.
+        if name in data.column_names and (column.role == "unit" or column.type not in (None, "number")):
+            relation = told_apart(relation, name)
+    result = from_frame(replace(data, relation=relation).table(), schema)
+    exact = {**rounded(relation), **result.exact}
+    return _held(MemoryRelation(result.table, exact), result.columns, data.description, data.schema.dataset, result.notes)
 
 
 def _held(relation: Relation, columns: Mapping[str, Column], description: str, dataset: str, notes: tuple[str, ...]) -> Microdata:
@@ -175,6 +186,12 @@ def _declared_type(kind: str | None) -> Type:
 
 def _dataset(name: str) -> str:
     return name[:200] or "unnamed"
+
+
+def _undeclared(data: Microdata, schema: Schema | None) -> frozenset[str]:
+    """The columns whose type the owner did not declare."""
+    declared = {n for n, c in (schema.columns if schema is not None else {}).items() if c.type and c.source == "declared"}
+    return frozenset(data.column_names) - declared
 
 
 def _types(schema: Schema | None) -> dict[str, Type]:

@@ -24,6 +24,7 @@ from sfumato.engines.expressions import Kind
 from sfumato.engines.plan import Field, Plan, scans
 from sfumato.engines.queryable import not_together
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
+from sfumato.engines.told_apart import exact_kind
 
 if TYPE_CHECKING:
     from sfumato.engines.compile import CompiledQuery, PhysicalTable
@@ -83,10 +84,13 @@ class SparkRelation(SqlRelation):
     def fields(self) -> dict[str, Field]:
         """The columns by name, in order."""
         stored: dict[str, Kind] = {}
+        exact: dict[str, Kind] = {}
         for entry in self._frame.schema.fields:
             given = entry.dataType.simpleString()
             stored[entry.name] = "number" if given.startswith("decimal") else _KINDS.get(given, "string")
-        return declared_fields(stored, self._types, self._missing)
+            if given.startswith("decimal"):
+                exact[entry.name] = exact_kind(entry.dataType.precision, entry.dataType.scale)
+        return declared_fields(stored, self._types, self._missing, exact)
 
     def run(
         self,

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -23,6 +23,7 @@ from sfumato.engines.canonical import ARROW_TYPES
 from sfumato.engines.class_queries import CELLS, ROWS
 from sfumato.engines.expressions import Kind
 from sfumato.engines.plan import Aggregate, Field, Group, Plan, Scan
+from sfumato.engines.told_apart import lossy_unit
 
 #: Stored kinds that may be declared as another type: casts that cannot fail, and text read as what it is
 #: declared to be.
@@ -104,6 +105,24 @@ class SqlRelation(ABC):
         carried = {name: answer.column(name) for name in keep if name not in recoding.quasi}
         return class_queries.released_table(recoding, keep, klass, carried)
 
+    def told_apart(self, unit: str) -> Self:
+        """The same rows, the unit in a form in which no two stored values become one; see `told_apart.told_apart`."""
+        field = self.fields.get(unit)
+        if field is None:
+            return self
+        if field.kind == "number" and field.stored == "string":
+            raise lossy_unit(unit)
+        if field.exact is None:
+            return self
+        chosen = replace(field, kind=field.exact, stored=field.stored or field.kind, exact=None)
+        return self._with_fields({**self.fields, unit: chosen})
+
+    def _with_fields(self, fields: dict[str, Field]) -> Self:
+        same = object.__new__(type(self))
+        same.__dict__.update(self.__dict__)
+        same.__dict__["fields"] = fields
+        return same
+
     def _require(self, names: Sequence[str]) -> None:
         faults = (f"there is no column '{name}' in the table" for name in dict.fromkeys(names) if name not in self.fields)
         all_at_once(MissingColumn, "table", faults)
@@ -113,10 +132,7 @@ def lenient(relation: Any) -> Any:
     """The same rows, with whatever cannot be read as its declared kind missing instead of an error."""
     if not isinstance(relation, SqlRelation):
         return relation  # rows in this process were converted when they were read
-    same = object.__new__(type(relation))
-    same.__dict__.update(relation.__dict__)
-    same.__dict__["fields"] = {name: replace(field, lenient=True) for name, field in relation.fields.items()}
-    return same
+    return relation._with_fields({name: replace(field, lenient=True) for name, field in relation.fields.items()})
 
 
 def types_are_stored(relation: Any) -> bool:
@@ -128,16 +144,24 @@ def declared_fields(
     stored: Mapping[str, Kind],
     types: Mapping[str, Type] | None,
     missing: Mapping[str, Sequence[str]] | None,
+    exact: Mapping[str, Kind] | None = None,
 ) -> dict[str, Field]:
-    """The columns as the owner declares them, over what is stored; all contradictions are reported."""
+    """The columns as the owner declares them, over what is stored; all contradictions are reported. `exact` says how
+    columns are read without loss whose kind may lose digits."""
     fields, faults = {}, []
     for name, kind in stored.items():
-        wanted = (types or {}).get(name)
+        wanted, lossless = (types or {}).get(name), (exact or {}).get(name)
         same = wanted is None or wanted == kind or (wanted == "datetime" and kind == "instant")
-        if not same and (kind, wanted) not in _READABLE:
+        readable = (kind, wanted) in _READABLE or (lossless is not None and wanted in ("string", lossless))
+        if not same and not readable:
             faults.append(f"column '{name}' is stored as {kind} and declared as {wanted}")
         chosen: Kind = kind if same or wanted is None else wanted
-        fields[name] = Field(name, chosen, tuple((missing or {}).get(name, ())), stored=None if chosen == kind else kind)
+        if kind == "integer" and chosen == "number":
+            lossless = lossless or "integer"
+        elif chosen != kind:
+            lossless = None
+        codes = tuple((missing or {}).get(name, ()))
+        fields[name] = Field(name, chosen, codes, stored=None if chosen == kind else kind, exact=lossless)
     all_at_once(
         Unsupported,
         "types that an engine cannot convert (read the table into memory with engine='memory')",

@@ -63,16 +63,14 @@ def public_tables(given: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def key_values(given: Sequence[str]) -> dict[str, list[Any]] | None:
-    """Declared values of grouping keys, each given as NAME=VALUE,VALUE; whole numbers count as numbers."""
+def key_values(given: Sequence[str]) -> dict[str, list[str]] | None:
+    """Declared values of grouping keys, each given as NAME=VALUE,VALUE, as texts: the key's type says what they mean."""
     found = {}
     for text in given:
         name, equals, values = text.partition("=")
         if not equals or not name.strip() or not values:
             raise ParameterError("--keys is written as NAME=VALUE,VALUE, for instance --keys city=Bern,Basel")
-        listed = [value.strip() for value in values.split(",")]
-        numbers = all(value.lstrip("-").isdecimal() for value in listed)
-        found[name.strip()] = [int(value) for value in listed] if numbers else list(listed)
+        found[name.strip()] = [value.strip() for value in values.split(",")]
     return found or None
 
 

@@ -16,7 +16,8 @@ class Algorithm(ABC):
     """A frozen value; `run` looks at the data once and returns an outcome made by `private_outcome`.
 
     Bounds and domains come from the schema's declarations (`source = "declared"`), never from the data. `run` refuses
-    what it cannot do before it reads a row, and with a reason that depends on the schema alone.
+    what it cannot do before it reads a row, and with a reason that depends on the schema alone; it reads rows by
+    `declared_values.read`, once, which refuses columns whose type was found by looking at the values.
     """
 
     @property

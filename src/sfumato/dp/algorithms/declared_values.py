@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core.errors import SchemaError, all_at_once
+from sfumato.core.errors import SchemaError, Unsupported, all_at_once
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column
-from sfumato.data.values import texts
+from sfumato.data.values import texts, valid_texts
+from sfumato.engines.sql_relation import lenient
+from sfumato.engines.told_apart import told_apart
 
 Codes = NDArray[np.int64]
 
@@ -110,10 +111,25 @@ def check_unit(data: Microdata, rows: int, faults: list[str]) -> str | None:
 
 
 def read(data: Microdata, names: Sequence[str | None]) -> pa.Table:
-    """Those columns of all rows."""
+    """Those columns of all rows, in one scan: an engine may give the rows in another order next time.
+
+    A cell that cannot be read as its declared type is missing, because an error would tell that somebody has one.
+    """
     wanted = list(dict.fromkeys(name for name in names if name is not None))
-    schema = pa.schema([data.relation.schema().field(name) for name in wanted])
-    return pa.Table.from_batches(list(data.relation.batches(wanted)), schema=schema)
+    refuse_untyped(data, wanted)
+    relation = lenient(told_apart(data.relation, data.schema.unit if data.schema.unit in wanted else None))
+    schema = pa.schema([relation.schema().field(name) for name in wanted])
+    return pa.Table.from_batches(list(relation.batches(wanted)), schema=schema)
+
+
+def refuse_untyped(data: Microdata, names: Sequence[str]) -> None:
+    """Types that were found in the values may not decide what is refused or what an answer looks like."""
+    untyped = [name for name in names if name in data.inferred]
+    if untyped:
+        raise Unsupported(
+            f"the type of {', '.join(untyped)[:200]} is not declared, and was found by looking at the values, which would "
+            'tell about them. Declare it in the schema that the table is read with, for instance type = "string"'
+        )
 
 
 def clamped_numbers(column: pa.ChunkedArray, axis: Axis) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -148,15 +164,37 @@ def unit_codes(table: pa.Table, unit: str | None) -> Codes:
     return distinct_values(table.column(unit))[1]
 
 
-def distinct_values(column: pa.ChunkedArray) -> tuple[pa.Array, Codes]:
-    """Different values, and for each row the position of its value, -1 where it is missing."""
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(whole, pa.ChunkedArray):
-        whole = whole.chunk(0) if whole.num_chunks == 1 else pa.concat_arrays(whole.chunks)
-    if pa.types.is_dictionary(whole.type):
-        whole = pc.cast(whole, whole.type.value_type)
-    coded = whole.dictionary_encode()
-    return coded.dictionary, coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+def distinct_values(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, Codes]:
+    """Different values, and for each row the position of its value, -1 where it is missing or no valid text.
+
+    Only dictionaries are put together, with 64-bit offsets, never the texts of all rows: nobody's long or frequent
+    text may make a release fail.
+    """
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    if not chunks:
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        return pa.array([], kind), np.zeros(0, dtype=np.int64)
+    coded = [chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode() for chunk in chunks]
+    every = pa.concat_arrays([_wide(chunk.dictionary) for chunk in coded])
+    # A dictionary may hold a value twice, or a missing one, and two chunks share values.
+    once = valid_texts(every).dictionary_encode()
+    place = _positions(once.indices)
+    starts = np.cumsum([0, *(len(chunk.dictionary) for chunk in coded)])
+    parts = [
+        np.append(place[start:stop], -1)[_positions(chunk.indices)]
+        for chunk, start, stop in zip(coded, starts, starts[1:], strict=False)
+    ]
+    return once.dictionary, np.concatenate(parts)
+
+
+def _wide(values: pa.Array) -> pa.Array:
+    if pa.types.is_string(values.type) or pa.types.is_string_view(values.type):
+        return values.cast(pa.large_string())
+    return values.cast(pa.large_binary()) if pa.types.is_binary(values.type) else values
+
+
+def _positions(indices: pa.Array) -> Codes:
+    return np.asarray(indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def _column(data: Microdata, name: str, faults: list[str]) -> Column | None:
@@ -166,6 +204,7 @@ def _column(data: Microdata, name: str, faults: list[str]) -> Column | None:
     if name not in data.schema.columns:
         faults.append(f"column '{name}' is not described in the schema")
         return None
+    refuse_untyped(data, [name])
     return data.schema.columns[name]
 
 

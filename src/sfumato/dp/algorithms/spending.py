@@ -7,7 +7,6 @@ Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", Neur
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -19,6 +18,7 @@ from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import ConcentratedDP, LossGuarantee, Neighbours, PureDP
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
+from sfumato.dp.algorithms.integer_noise import DiscreteGaussianError, DiscreteLaplaceError
 from sfumato.dp.mechanisms.base import Error
 
 #: Smaller amounts would need noise that does not fit into 64 bits.
@@ -67,7 +67,6 @@ class Spending:
         return draw(self.noise_parameter(l1, l2_squared), count, source)
 
     def error(self, l1: Fraction | int, l2_squared: Fraction | int) -> Error:
-        """How far one noisy integer is from the exact one; the deviations of the continuous laws bound the discrete ones."""
-        parameter = float(self.noise_parameter(l1, l2_squared))
-        deviation = math.sqrt(2) * parameter if self.law == "laplace" else math.sqrt(parameter)
-        return Error(deviation, law=self.law, bound=True)
+        """How far one noisy integer is from the exact one, with margins that hold for integers."""
+        parameter = self.noise_parameter(l1, l2_squared)
+        return DiscreteLaplaceError.of(parameter) if self.law == "laplace" else DiscreteGaussianError.of(parameter)

@@ -23,7 +23,7 @@ from sfumato.core.randomness import Randomness, below
 from sfumato.dp.accounting.enclosure import Enclosure
 from sfumato.dp.mechanisms.calibrated import Calibrated, change_of, positive, source_of
 from sfumato.dp.mechanisms.errors import BoundedError
-from sfumato.dp.mechanisms.grid import Real, fraction_of, plain_scale
+from sfumato.dp.mechanisms.grid import Real, plain_scale, real_of
 from sfumato.dp.mechanisms.laws import Law, bounded_laplace_law
 from sfumato.dp.sensitivity.base import Sensitivity
 from sfumato.kernels.sampling import bernoulli_exp, discrete_laplace_one
@@ -38,8 +38,8 @@ class BoundedLaplace(Calibrated[Real, float]):
     """A number between `lower` and `upper`, never outside, with Laplace-shaped noise.
 
     ε-private for a value of that sensitivity. `scale="naive"` asks for b = S/ε, which is refused unless S is the whole
-    width: elsewhere it would leak up to nearly ln 2 more than stated. Values outside the interval are clamped first. The
-    time an answer takes depends on the value; do not let it be measured.
+    width: elsewhere it would leak up to nearly ln 2 more than stated. Values outside the interval are clamped first;
+    what is missing or NaN counts as `lower`. The time an answer takes depends on the value; do not let it be measured.
 
     >>> BoundedLaplace(0, 10, sensitivity=10, epsilon=1, scale="naive").loss().epsilon
     Fraction(1, 1)
@@ -162,9 +162,10 @@ class BoundedLaplace(Calibrated[Real, float]):
                 return self._real(k)
 
     def _place(self, value: Real) -> int:
-        if isinstance(value, float) and not math.isfinite(value):
-            return 0 if math.isnan(value) or value < 0 else self._last
-        share = (fraction_of(value) - Fraction(self.lower)) / self.step
+        number = real_of(value)
+        if isinstance(number, float):  # missing, or an infinity
+            return self._last if number > 0 else 0
+        share = (number - Fraction(self.lower)) / self.step
         return max(0, min(self._last, math.floor(share + Fraction(1, 2))))
 
     def _real(self, place: int) -> float:

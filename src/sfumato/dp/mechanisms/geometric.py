@@ -20,7 +20,7 @@ from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
 from sfumato.dp.mechanisms.calibrated import Calibrated, change_of, positive, source_of
 from sfumato.dp.mechanisms.errors import LaplaceError
-from sfumato.dp.mechanisms.grid import many, plain_scale
+from sfumato.dp.mechanisms.grid import WIDEST, many, plain_scale
 from sfumato.dp.sensitivity.base import Sensitivity
 from sfumato.kernels.sampling import discrete_laplace, discrete_laplace_one
 
@@ -29,7 +29,8 @@ from sfumato.kernels.sampling import discrete_laplace, discrete_laplace_one
 class Geometric(Calibrated[Any, Any]):
     """A whole number, or a vector of them, plus noise y with probability proportional to exp(-ε|y|/S).
 
-    ε-private for L1 sensitivity S; exact, nothing is rounded. What is not a whole number is refused, by its type.
+    ε-private for L1 sensitivity S; exact, nothing is rounded. What is not a whole number is refused, by its type; entries
+    of a vector are held between plus and minus 2^62.
 
     >>> Geometric(sensitivity=1, epsilon=1).loss().epsilon
     Fraction(1, 1)
@@ -72,6 +73,11 @@ class Geometric(Calibrated[Any, Any]):
         if not many(value):
             require(isinstance(value, int | np.integer), "the geometric mechanism answers whole numbers; for others use Laplace")
             return int(value) + discrete_laplace_one(self.scale, source)  # type: ignore[arg-type]
-        whole = np.asarray(value)
-        require(whole.dtype.kind in "iu", "the geometric mechanism answers whole numbers; for others use Laplace")
-        return whole.astype(np.int64) + discrete_laplace(self.scale, whole.size, source).reshape(whole.shape)
+        whole = np.asarray(value, dtype=object)
+        typed = all(isinstance(entry, int | np.integer) and not isinstance(entry, bool) for entry in whole.ravel())
+        require(typed, "the geometric mechanism answers whole numbers; for others use Laplace")
+        most = 1 << WIDEST
+        held = [max(-most, min(most, int(entry))) for entry in whole.ravel()]
+        return np.array(held, dtype=np.int64).reshape(whole.shape) + discrete_laplace(self.scale, whole.size, source).reshape(
+            whole.shape
+        )

@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Rational
 from typing import TypeAlias
 
 import numpy as np
@@ -29,6 +31,7 @@ FINENESS = 20
 WIDEST = 62
 
 _PLAIN_DENOMINATOR, _PLAIN_NUMERATOR = 2**16, 2**46
+_LONGEST = 5000
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,13 @@ class Grid:
         return cls(power_of_two_below(change / (coordinates * 2**FINENESS)))
 
     def units(self, value: Real) -> int:
-        """The nearest multiple, halves upwards. What is not finite counts as 0: an error would tell about the data."""
-        if isinstance(value, float | np.floating) and not math.isfinite(value):
+        """The nearest multiple, halves upwards. What is missing or not finite counts as 0: an error would tell about the
+        data."""
+        number = real_of(value)
+        if isinstance(number, float):
             return 0
         most = 1 << WIDEST
-        return max(-most, min(most, math.floor(fraction_of(value) / self.step + Fraction(1, 2))))
+        return max(-most, min(most, math.floor(number / self.step + Fraction(1, 2))))
 
     def units_of(self, values: Reals) -> list[int]:
         """The same for many numbers."""
@@ -108,9 +113,30 @@ def _plain(values: Reals) -> list[Real]:
     return values.tolist() if isinstance(values, np.ndarray) else list(values)
 
 
-def fraction_of(value: Real) -> Fraction:
-    """The number exactly; a float as the binary fraction it is."""
-    try:
-        return Fraction(value.item() if isinstance(value, np.generic) else value)
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError("a mechanism answers about a finite number, and was given something else") from None
+def real_of(value: Real | Decimal | None) -> Fraction | float:
+    """A number of any type exactly, a float as the binary fraction it is; NaN where it is missing, infinities as floats.
+
+    What is no number is refused by its type, whatever it holds.
+    """
+    if value is None:
+        return math.nan
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Decimal):
+        return _decimal(value)
+    if isinstance(value, float | np.floating):
+        if not np.isfinite(value):
+            return float(value)
+        return Fraction(*(int(part) for part in value.as_integer_ratio()))
+    if not isinstance(value, Rational):
+        raise ParameterError("a mechanism answers about a number, and was given something else")
+    return Fraction(value)
+
+
+def _decimal(value: Decimal) -> Fraction | float:
+    if not value.is_finite():
+        return math.nan if value.is_nan() else math.copysign(math.inf, 1 if value > 0 else -1)
+    # An exponent of millions would be written out; nothing a mechanism measures is as large or as small as these.
+    if value.adjusted() > _LONGEST:
+        return Fraction(10) ** _LONGEST * (1 if value > 0 else -1)
+    return Fraction(0) if value.adjusted() < -_LONGEST else Fraction(value)

@@ -6,6 +6,7 @@ Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity in private dat
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import ParameterError
 from sfumato.core.exact import Number, exact
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
@@ -75,13 +75,10 @@ class Histogram(NoisyCounts[Records]):
             return np.bincount(inside, minlength=self.buckets).astype(np.int64)
         found = np.zeros(self.buckets, dtype=np.int64)
         order = {category: place for place, category in enumerate(self._categories)}
-        try:
-            for record in records.tolist() if isinstance(records, np.ndarray) else records:
-                place = order.get(record)
-                if place is not None:
-                    found[place] += 1
-        except TypeError:
-            raise ParameterError("records of a histogram of categories must be texts, numbers or booleans") from None
+        for record in records.tolist() if isinstance(records, np.ndarray) else records:
+            place = order.get(record) if isinstance(record, Hashable) else None
+            if place is not None:
+                found[place] += 1
         return found
 
     def answer(self, value: Records, randomness: Randomness | None = None) -> NDArray[np.int64]:

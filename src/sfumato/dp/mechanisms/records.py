@@ -5,6 +5,7 @@ Each record is rounded by itself, so a sum of records changes by what one of the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import ParameterError
+from sfumato.dp.mechanisms.grid import real_of
 
 Records: TypeAlias = Sequence[float] | Sequence[int] | Sequence[Any] | NDArray[Any]
 
@@ -29,10 +31,35 @@ def places(values: Records, lower: Fraction, upper: Fraction, count: int = PLACE
 
 
 def numbers(values: Records) -> NDArray[np.float64]:
-    """Floating-point numbers; what is missing becomes NaN."""
+    """Floating-point numbers; what is missing becomes NaN, what is too large infinite. What is no number is refused by
+    its type: no record's value decides."""
     try:
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        # The message must not say which record it was, nor what it holds.
-        raise ParameterError("the records must be numbers that fit a floating-point number, missing ones None or NaN") from None
-    return found
+        given = np.asarray(values)
+    except (TypeError, ValueError, OverflowError):  # rows of different lengths
+        raise _no_numbers() from None
+    if given.dtype.kind in "iufb":
+        with np.errstate(over="ignore"):
+            return given.astype(np.float64)
+    if given.dtype.kind != "O":
+        raise _no_numbers()
+    return np.array([_number(entry) for entry in given.ravel()], dtype=np.float64).reshape(given.shape)
+
+
+def _no_numbers() -> ParameterError:
+    # The message must not say which record it was, nor what it holds.
+    return ParameterError("the records must be numbers, missing ones None or NaN")
+
+
+def _number(entry: Any) -> float:
+    try:
+        number = math.nan if type(entry).__name__ in _MISSING else real_of(entry)
+    except ParameterError:
+        raise _no_numbers() from None
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+#: What pandas calls a missing value, by name: it is not imported for this.
+_MISSING = frozenset({"NAType", "NaTType"})

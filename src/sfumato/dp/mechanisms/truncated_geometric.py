@@ -8,11 +8,15 @@ Ghosh, Roughgarden, Sundararajan, "Universally utility-maximizing privacy mechan
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
+from sfumato.core.errors import ParameterError
 from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.params import require
@@ -20,6 +24,7 @@ from sfumato.core.randomness import Randomness, below
 from sfumato.dp.accounting.enclosure import Enclosure
 from sfumato.dp.mechanisms.calibrated import Stated, positive, source_of
 from sfumato.dp.mechanisms.errors import BoundedError
+from sfumato.dp.mechanisms.grid import real_of
 from sfumato.kernels.sampling import bernoulli, discrete_laplace_one
 
 Entry: TypeAlias = int | float | str
@@ -31,7 +36,9 @@ class TruncatedGeometric(Stated[Entry, Entry]):
 
     α is `ratio`, or exp(-ε/S) for a value whose rank one unit moves by at most `sensitivity` ranks. With
     `form="accumulated"` the loss is exactly that ε; with `form="renormalised"` it is larger, and `loss()` says by how
-    much. A value outside the domain counts as its first entry.
+    much. Where the entries are numbers that rise (or fall), any number counts as the next entry that is not above it, and
+    one outside as the nearer end; NaN and None count as the first entry. In other domains what is no entry is refused:
+    the query must answer entries alone.
 
     >>> TruncatedGeometric((30, 40, 50), ratio="1/2", form="renormalised").law(40)
     {30: Fraction(1, 4), 40: Fraction(1, 2), 50: Fraction(1, 4)}
@@ -128,11 +135,37 @@ class TruncatedGeometric(Stated[Entry, Entry]):
                 return -magnitude if negative else magnitude
 
     def _rank(self, value: Entry) -> int:
-        return self._ranks.get(value, 0)
+        if self._rising is None:
+            if not isinstance(value, Hashable) or value not in self._ranks:
+                raise ParameterError(
+                    "the query answered something that is not in the declared domain, which has no numbers to compare it with. "
+                    "Let the query answer entries of the domain alone"
+                )
+            return self._ranks[value]
+        rising, last = self._rising, len(self.domain) - 1
+        number = real_of(value)  # type: ignore[arg-type]
+        if isinstance(number, float) and math.isnan(number):
+            return 0
+        # The largest entry that is not above it; moving a number never moves this rank further than it moves the number.
+        place = max(0, bisect_right(rising, number) - 1)
+        return place if self._ascending else last - place
 
     @cached_property
     def _ranks(self) -> dict[Entry, int]:
         return {entry: rank for rank, entry in enumerate(self.domain)}
+
+    @cached_property
+    def _ascending(self) -> bool:
+        return bool(real_of(self.domain[0]) < real_of(self.domain[-1]))  # type: ignore[arg-type]
+
+    @cached_property
+    def _rising(self) -> list[Fraction | float] | None:
+        """The entries as rising numbers, where they are numbers that rise or fall."""
+        if not all(isinstance(entry, int | float | Fraction) for entry in self.domain):
+            return None
+        found = [real_of(entry) for entry in self.domain]  # type: ignore[arg-type]
+        found = found if found[0] < found[-1] else found[::-1]
+        return found if all(one < two for one, two in pairwise(found)) else None
 
 
 def _power(base: Enclosure, exponent: int) -> Enclosure:

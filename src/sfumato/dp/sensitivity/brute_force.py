@@ -24,6 +24,7 @@ from sfumato.dp.sensitivity.base import Sensitivity
 
 Record: TypeAlias = Any
 Answer: TypeAlias = "int | float | Fraction | Sequence[int | float | Fraction] | np.ndarray[Any, Any]"
+Places: TypeAlias = tuple[int, ...]
 D = TypeVar("D")
 
 #: More tables than this are not tried.
@@ -51,8 +52,9 @@ def global_sensitivity(
     require(len(domain) > 0 and len(sizes) > 0 and min(sizes) >= 0, "the domain and the sizes must not be empty")
     tables = sum(comb(len(domain) + size - 1, size) for size in sizes)
     require(tables <= MOST_TABLES, f"there are {tables:,} tables to try, more than {MOST_TABLES:,}: use a smaller domain or size")
-    pairs = _added(domain, sizes) if neighbours == "add_remove" else _replaced(domain, sizes)
-    return largest_change(query, pairs, neighbours, unit=unit)
+    # Tables are places in the domain: records that are equal and yet not the same (1 and True) stay different.
+    pairs = _added(len(domain), sizes) if neighbours == "add_remove" else _replaced(len(domain), sizes)
+    return largest_change(lambda places: query([domain[place] for place in places]), pairs, neighbours, unit=unit)
 
 
 def local_sensitivity(
@@ -65,20 +67,23 @@ def local_sensitivity(
 ) -> Sensitivity:
     """The largest change between this data set and its neighbours. Marked `local`: it tells about the data."""
     require(neighbours in {"add_remove", "replace"}, "neighbours is 'add_remove' or 'replace'")
-    here = list(data)
-    without = [here[:place] + here[place + 1 :] for place in range(len(here))]
+    records = [*data, *domain]
+    here, new = tuple(range(len(data))), range(len(data), len(records))
+    without = [here[:place] + here[place + 1 :] for place in here]
     if neighbours == "replace":
-        others = [[*rest, record] for rest in without for record in domain]
+        others = [(*rest, record) for rest in without for record in new]
     else:
-        others = [*without, *([*here, record] for record in domain)]
-    found = largest_change(query, ((here, other) for other in others), neighbours, unit=unit)
+        others = [*without, *((*here, record) for record in new)]
+    pairs = ((here, other) for other in others)
+    found = largest_change(lambda places: query([records[place] for place in places]), pairs, neighbours, unit=unit)
     return replace(found, local=True, why="the largest change around one data set; not for calibrating noise")
 
 
 def largest_change(
     query: Callable[[D], Answer], pairs: Iterable[tuple[D, D]], neighbours: Neighbours, *, unit: str
 ) -> Sensitivity:
-    """The largest L1, squared L2 and single change over pairs of neighbours."""
+    """The largest L1, squared L2 and single change over pairs of neighbours; equal tables are asked about once."""
+    tried = False
     l1 = l2_squared = largest = Fraction(0)
     known: dict[Any, list[Fraction]] = {}
 
@@ -89,29 +94,34 @@ def largest_change(
         return known[key]
 
     for one, two in pairs:
+        tried = True
         first, second = answered(one), answered(two)
         require(len(first) == len(second), "the query must give answers of one length")
         changes = [abs(a - b) for a, b in zip(first, second, strict=True)]
         l1 = max(l1, sum(changes, Fraction(0)))
         l2_squared = max(l2_squared, sum((change**2 for change in changes), Fraction(0)))
         largest = max(largest, max(changes, default=Fraction(0)))
+    require(
+        tried,
+        "no two neighbouring tables are among these, so that nothing was tried: under 'add_remove' name sizes that follow "
+        "each other, such as range(4); under 'replace' sizes of at least 1 and two records in the domain",
+    )
     return Sensitivity(l1, l2_squared, largest, neighbours, unit, "found by trying all pairs of neighbours")
 
 
-def _added(domain: Sequence[Record], sizes: Sequence[int]) -> Iterator[tuple[list[Record], list[Record]]]:
+def _added(records: int, sizes: Sequence[int]) -> Iterator[tuple[Places, Places]]:
     allowed = set(sizes)
     for size in sorted(allowed):
         if size + 1 in allowed:
-            for places in combinations_with_replacement(range(len(domain)), size):
-                for extra in range(len(domain)):
-                    more = sorted((*places, extra))
-                    yield [domain[place] for place in places], [domain[place] for place in more]
+            for places in combinations_with_replacement(range(records), size):
+                for extra in range(records):
+                    yield places, tuple(sorted((*places, extra)))
 
 
-def _replaced(domain: Sequence[Record], sizes: Sequence[int]) -> Iterator[tuple[list[Record], list[Record]]]:
+def _replaced(records: int, sizes: Sequence[int]) -> Iterator[tuple[Places, Places]]:
     for size in sorted({size for size in sizes if size >= 1}):
-        for rest in combinations_with_replacement(range(len(domain)), size - 1):
-            tables = [[domain[place] for place in sorted((*rest, extra))] for extra in range(len(domain))]
+        for rest in combinations_with_replacement(range(records), size - 1):
+            tables = [tuple(sorted((*rest, extra))) for extra in range(records)]
             yield from ((one, two) for position, one in enumerate(tables) for two in tables[position + 1 :])
 
 

@@ -256,6 +256,8 @@ def _kind(question: Question, expression: exp.Expression, cells: Sequence[Cell])
         return "boolean"
     if known and all(isinstance(cell, str) for cell in known):
         return "string"
+    if known and all(isinstance(cell, datetime.date) for cell in known):
+        return "date"
     return "number"
 
 

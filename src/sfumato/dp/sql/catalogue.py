@@ -20,6 +20,7 @@ from sfumato.engines.canonical import canonical, kind_of_type
 from sfumato.engines.expressions import Kind, Value
 from sfumato.engines.plan import Field
 from sfumato.engines.sql_relation import types_are_stored
+from sfumato.engines.told_apart import told_apart
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,11 +91,12 @@ class Catalogue:
 def private_table(name: str, data: Microdata, unit: str | None) -> KnownTable:
     """A private table as its schema describes it."""
     unit = unit if unit is not None else data.schema.unit
+    if unit is not None and not _untyped(data, unit):
+        data = replace(data, relation=told_apart(data.relation, unit))
     fields = relation_fields(data)
     if unit is not None and unit not in fields:
         raise SchemaError(f"table '{name}' has no column '{unit}', which was named as the unit")
     columns = {}
-    stored_types = types_are_stored(data.relation)
     for column, stored in fields.items():
         described = data.schema.columns.get(column, Column())
         if column == unit:
@@ -102,9 +104,15 @@ def private_table(name: str, data: Microdata, unit: str | None) -> KnownTable:
             columns[column] = KnownColumn(stored)
         else:
             columns[column] = _known(stored, described)
-        if not stored_types and (described.type is None or described.source != "declared"):
+        if _untyped(data, column):
             columns[column] = replace(columns[column], untyped=True)
     return KnownTable(name, columns, unit, True, data)
+
+
+def _untyped(data: Microdata, column: str) -> bool:
+    """True for a column whose type was found by looking at its values; every question that needs it is refused."""
+    described = data.schema.columns.get(column, Column())
+    return not types_are_stored(data.relation) and (described.type is None or described.source != "declared")
 
 
 def public_table(name: str, given: Any) -> KnownTable:
@@ -147,11 +155,11 @@ def _known(stored: Field, described: Column) -> KnownColumn:
             if low > high:
                 return KnownColumn(stored, hint="no whole number lies between its bounds")
     listed = described.domain if described.domain is not None else described.order
-    values = None if listed is None else _values(listed, stored.kind)
+    values = None if listed is None else values_of_texts(listed, stored.kind)
     return KnownColumn(stored, low, high, values)
 
 
-def _values(listed: Iterable[str], kind: Kind) -> tuple[Value, ...] | None:
+def values_of_texts(listed: Iterable[str], kind: Kind) -> tuple[Value, ...] | None:
     """The declared values in the column's kind, each once ("1" and "01" are one); None where the kind has no values that can
     be listed."""
     converted = _converted(list(listed), kind)

@@ -28,7 +28,7 @@ _TYPES: Mapping[str, str] = {
     "INT": "integer", "BIGINT": "integer", "SMALLINT": "integer", "TINYINT": "integer",
     "DOUBLE": "number", "FLOAT": "number", "DECIMAL": "number",
     "TEXT": "string", "VARCHAR": "string", "CHAR": "string", "BOOLEAN": "boolean", "DATE": "date",
-    "TIMESTAMP": "datetime", "DATETIME": "datetime",
+    "TIMESTAMP": "datetime", "TIMESTAMPNTZ": "datetime", "DATETIME": "datetime",
 }  # fmt: skip
 
 
@@ -87,9 +87,12 @@ def _moment(text: str, kind: str) -> Term:
     try:
         if kind == "date":
             return constant(datetime.date.fromisoformat(text))
-        return constant(datetime.datetime.fromisoformat(text))
+        moment = datetime.datetime.fromisoformat(text)
     except ValueError:
         raise Unsupported("a date in the query is not written as 'YYYY-MM-DD'") from None
+    if moment.tzinfo is not None:
+        raise Unsupported("a moment in the query has a time zone; write it without: TIMESTAMP '2026-01-31 10:00'")
+    return constant(moment)
 
 
 def _truth(node: exp.Expression, resolve: Resolve) -> e.Expression:

@@ -72,8 +72,9 @@ def _like(node: exp.Like, resolve: Resolve) -> Term:
 def _ilike(node: exp.ILike, resolve: Resolve) -> Term:
     if not (isinstance(node.expression, exp.Literal) and node.expression.is_string):
         raise Unsupported("ILIKE takes a text and a constant pattern of letters, % and _")
-    lowered = exp.Like(this=exp.Lower(this=node.this), expression=exp.Literal.string(str(node.expression.this).lower()))
-    return _like(lowered, resolve)
+    # As rows are lowered: the letters A to Z alone.
+    pattern = "".join(letter.lower() if letter.isascii() else letter for letter in str(node.expression.this))
+    return _like(exp.Like(this=exp.Lower(this=node.this), expression=exp.Literal.string(pattern)), resolve)
 
 
 @rule(exp.StartsWith)

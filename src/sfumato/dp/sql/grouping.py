@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Asked, is_aggregate, taken_out
-from sfumato.dp.sql.catalogue import MOST_GROUPS
+from sfumato.dp.sql.catalogue import MOST_GROUPS, values_of_texts
 from sfumato.dp.sql.functions import lower
 from sfumato.dp.sql.parse import without_alias
 from sfumato.dp.sql.per_unit import group_nodes
@@ -64,7 +64,9 @@ _VALUES: Mapping[Kind, type] = {"string": str, "integer": int, "boolean": bool, 
 
 
 def _fitting(label: str, values: tuple[Value, ...], kind: Kind) -> tuple[Value, ...]:
-    """Declared values of a key, or a refusal where they cannot be values of it."""
+    """Declared values of a key, or a refusal where they cannot be values of it. Texts are read as those of a schema are."""
+    if kind != "string" and all(isinstance(value, str) for value in values):
+        values = values_of_texts([str(value) for value in values], kind) or values
     for value in values:
         right = isinstance(value, _VALUES.get(kind, object)) and not isinstance(value, datetime.datetime)
         if isinstance(value, bool) and kind != "boolean":

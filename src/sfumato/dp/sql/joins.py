@@ -1,7 +1,8 @@
 """JOIN: with public tables, and between private tables of the same unit.
 
 A row of a private-private join must come from one unit, so that the tables are joined on it. Where every record is
-its own unit a public table may match at most once, or one record would become several.
+its own unit a public table may match at most once, or one record would become several; see `multiplicity` for how often
+the rows of a unit may be multiplied.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
+from sfumato.dp.sql.multiplicity import check_public_join, largest_per_key, public_copies, unlimited_sides
 from sfumato.dp.sql.parse import refuse_clauses
 from sfumato.dp.sql.term import Term
 from sfumato.engines import expressions as e
@@ -37,8 +39,7 @@ def joined(left: Rows, right: Rows, join: exp.Join, lowering: Lowering) -> Rows:
     pairs = _pairs(left, right, join)
     if left.private and right.private:
         _check_same_unit(left, right, pairs)
-    elif left.private and left.unit is None:
-        _check_unique(right, pairs, lowering)
+    unlimited = unlimited_sides(left, right)
     on, left_plan, right_plan = [], left.plan, right.plan
     for one, other in pairs:
         if one.term.kind != other.term.kind:
@@ -47,6 +48,7 @@ def joined(left: Rows, right: Rows, join: exp.Join, lowering: Lowering) -> Rows:
     # A missing value equals nothing in SQL; plans match missing with missing, so that it must not be on both sides.
     known = e.And(tuple(e.Not(e.IsMissing(e.Column(name))) for name in dict.fromkeys(name for _, name in on)))
     right_plan = p.Filter(right_plan, known)
+    made_of_one = public_copies(left, right.copies) if right.private else _public_side(left, right_plan, on, lowering)
     matched = {theirs: mine for mine, theirs in on}
     copies: dict[str, str] = {}
     if kind == "left":
@@ -64,7 +66,8 @@ def joined(left: Rows, right: Rows, join: exp.Join, lowering: Lowering) -> Rows:
             columns.append(replace(column, term=one.term))
         else:
             columns.append(column)
-    return replace(left, plan=plan, columns=tuple(columns), private=left.private or right.private, table=None, single=False)
+    made = replace(left, plan=plan, columns=tuple(columns), private=left.private or right.private, single=False)
+    return replace(made, unlimited=unlimited, copies=made_of_one)
 
 
 def _perhaps(term: Term, copies: Mapping[str, str]) -> Term:
@@ -125,18 +128,18 @@ def _check_same_unit(left: Rows, right: Rows, pairs: list[tuple[Visible, Visible
         raise Unsupported("join private tables on their unit, so that a joined row belongs to one unit: ON a.unit = b.unit AND …")
 
 
-def _check_unique(public: Rows, pairs: list[tuple[Visible, Visible]], lowering: Lowering) -> None:
-    """Where each record is its own unit, a record must not be multiplied. Public rows may be looked at."""
-    table = lowering.read.get(public.table or "")
-    if table is not None and table.rows is not None:
-        columns = [table.column(other.name) for _, other in pairs]
-        keys = table.rows.select([column.name for column in columns if column is not None])
-        if keys.num_columns and keys.group_by(keys.column_names).aggregate([]).num_rows == keys.num_rows:
-            return
-    raise Unsupported(
-        "the public side has several rows for one key, or is no table by itself, and every record is a unit of its own: a record "
-        "would be counted several times. Join a table on a unique key, or give the session a unit column and bounds"
-    )
+def _public_side(left: Rows, right: p.Plan, on: list[tuple[str, str]], lowering: Lowering) -> int:
+    """How many rows public tables make of one private row, the public right side included."""
+    if not left.private:
+        check_public_join(left.plan, right, on, lowering.read)
+        return 1
+    largest = largest_per_key(right, [name for _, name in on], lowering.read)
+    if left.unit is None and largest > 1:
+        raise Unsupported(
+            "the public side has several rows for one key, and every record is a unit of its own: a record would be counted "
+            "several times. Join a table on a unique key, or give the session a unit column and bounds"
+        )
+    return public_copies(left, largest)
 
 
 def _plan_column(column: Visible) -> str:

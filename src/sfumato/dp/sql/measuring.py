@@ -21,6 +21,7 @@ from sfumato.dp.sql.grouping import Key
 from sfumato.dp.sql.measurement import BRANCHING, Measurement
 from sfumato.dp.sql.noise import UNITS, Bounds, Noise, Price
 from sfumato.dp.sql.question import Question, coded, key_table, source_plan
+from sfumato.dp.sql.rows import scanned_as
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.expressions import Value
@@ -154,10 +155,10 @@ def run(question: Question, plan: p.Plan) -> pa.Table:
     if primary.data is None:
         raise SchemaError("the private table has no data")
     relation: Any = primary.data.relation
-    uploads = {f"table {name}": table.rows for name, table in question.tables.items() if table.rows is not None}
+    uploads = {scanned_as(name): table.rows for name, table in question.tables.items() if table.rows is not None}
     uploads |= {key_table(key): _values(key) for key in question.keys if coded(key)}
     beside = {
-        f"table {name}": table.data.relation
+        scanned_as(name): table.data.relation
         for name, table in question.tables.items()
         if table.data is not None and name != question.primary
     }

@@ -82,7 +82,8 @@ def per_unit_rows(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
         outputs.append(p.Named(name, term.expression))
         is_unit = key is not None and key.unit
         visible.append(Visible("", item.alias_or_name, replace(term, expression=e.Column(name)), is_unit))
-    return Rows(p.Project(plan, tuple(outputs)), tuple(visible), unit, rows.private, single=len(keys) == 1)
+    made = Rows(p.Project(plan, tuple(outputs)), tuple(visible), unit, rows.private, unlimited=rows.unlimited, copies=rows.copies)
+    return replace(made, single=True, unlimited=0, copies=1) if len(keys) == 1 else made
 
 
 def _keys(select: exp.Select, rows: Rows) -> tuple[list[Visible], list[exp.Expression]]:

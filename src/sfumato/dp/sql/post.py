@@ -1,6 +1,7 @@
 """Post-processing: expressions over noisy answers and keys, computed here and never in the engine.
 
-An expression that has no value (division by zero, a logarithm of a negative number) is missing; nothing fails.
+An expression that has no value (division by zero, a logarithm of a negative number) is missing; nothing fails, because the
+answer is paid for by then. What the query alone shows to be wrong is refused by `check`, which is asked first.
 """
 
 from __future__ import annotations
@@ -28,10 +29,7 @@ def _both(compute: Callable[[Any, Any], Cell]) -> Callable[[exp.Expression, Mapp
         left, right = evaluate(node.this, row), evaluate(node.expression, row)
         if left is None or right is None:
             return None
-        try:
-            found = compute(*_alike(left, right))
-        except (ZeroDivisionError, OverflowError, TypeError, ValueError):
-            return None
+        found = compute(*_alike(left, right))
         return None if isinstance(found, complex) else found
 
     return rule
@@ -46,13 +44,17 @@ def _alike(left: Cell, right: Cell) -> tuple[Cell, Cell]:
     return _number(left), _number(right)
 
 
+def _equal(left: Cell, right: Cell) -> bool:
+    if left is None or right is None:
+        return False
+    one, other = _alike(left, right)
+    return bool(one == other)
+
+
 def _one(compute: Callable[[Any], Cell]) -> Callable[[exp.Expression, Mapping[str, Cell]], Cell]:
     def rule(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:
         value = evaluate(node.this, row)
-        try:
-            return None if value is None else compute(_number(value))
-        except (OverflowError, TypeError, ValueError):
-            return None
+        return None if value is None else compute(_number(value))
 
     return rule
 
@@ -62,7 +64,7 @@ def branch_taken(node: exp.Expression, row: Mapping[str, Cell]) -> int:
     branches = node.args["ifs"]
     for number, branch in enumerate(branches):
         tested = evaluate(branch.this, row)
-        if tested is True if node.this is None else tested is not None and tested == evaluate(node.this, row):
+        if tested is True if node.this is None else _equal(evaluate(node.this, row), tested):
             return number
     return len(branches)
 
@@ -110,7 +112,7 @@ def _one_of(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:
     if value is None:
         return None
     listed = [evaluate(entry, row) for entry in node.expressions]
-    if any(one == other for one, other in (_alike(value, entry) for entry in listed if entry is not None)):
+    if any(_equal(value, entry) for entry in listed):
         return True
     return None if None in listed else False
 
@@ -146,8 +148,8 @@ def rounding_step(node: exp.Expression) -> float | None:
 
 def _extreme(choose: Callable[[list[Any]], Any]) -> Callable[[exp.Expression, Mapping[str, Cell]], Cell]:
     def rule(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:
-        known = [v for part in (node.this, *node.expressions) if (v := evaluate(part, row)) is not None]
-        return choose(known) if known else None
+        values = [evaluate(part, row) for part in (node.this, *node.expressions)]
+        return None if None in values else choose(values)  # missing when one is, as in rows
 
     return rule
 
@@ -222,6 +224,8 @@ _RULES: dict[type[exp.Expression], Callable[[exp.Expression, Mapping[str, Cell]]
     exp.TryCast: _cast,
 }
 
+#: How long a number in the query may be.
+_MOST_DIGITS = 60
 #: Nodes that stand inside others and are read by their parents.
 _INSIDE = (exp.Identifier, exp.If, exp.DataType, exp.DataTypeParam)
 
@@ -269,7 +273,7 @@ def _kind(node: exp.Expression, kind_of: Callable[[str], str]) -> str | None:
     if isinstance(node, exp.Column):
         return kind_of(node.name)
     if isinstance(node, exp.Literal):
-        return "string" if node.is_string else "number"
+        return "string" if node.is_string else _written_number(str(node.this))
     if isinstance(node, exp.Boolean):
         return "boolean"
     if isinstance(node, exp.Null):
@@ -286,14 +290,14 @@ def _kind(node: exp.Expression, kind_of: Callable[[str], str]) -> str | None:
         inner(node.this)
         return "boolean"
     if isinstance(node, _COMPARED):
-        _same((inner(part) for part in node.iter_expressions()), node, dates=True)
+        _comparable(list(node.iter_expressions()), inner, node)
         return "boolean"
     if isinstance(node, exp.Case):
         branches = node.args["ifs"]
         if node.this is None:
             _expect((inner(branch.this) for branch in branches), "boolean", node)
         else:
-            _same((inner(part) for part in (node.this, *(branch.this for branch in branches))), node, dates=True)
+            _comparable([node.this, *(branch.this for branch in branches)], inner, node)
         default = node.args.get("default")
         return _same(
             (inner(part) for part in (*(branch.args["true"] for branch in branches), *([default] if default else []))), node
@@ -305,14 +309,18 @@ def _kind(node: exp.Expression, kind_of: Callable[[str], str]) -> str | None:
     raise Unsupported(f"{function_name(node)} over aggregates is not supported; compute it from the answer")
 
 
+def _written_number(text: str) -> str:
+    try:
+        if len(text) > _MOST_DIGITS or not math.isfinite(float(text)):
+            raise Unsupported("a number in the query has too many digits")
+    except ValueError:
+        raise Unsupported("a number in the query is not written as expected") from None
+    return "number"
+
+
 def _cast_kind(node: exp.Expression, given: str | None) -> str | None:
     if _type_name(node) == "DATE" and given == "string":
-        if not isinstance(node.this, exp.Literal):
-            raise Unsupported("a date is written as DATE '2026-01-31'")
-        try:
-            datetime.date.fromisoformat(str(node.this.this))
-        except ValueError:
-            raise Unsupported("a date in the query is not written as 'YYYY-MM-DD'") from None
+        _check_date(node.this)
         return "date"
     if given not in ("number", None):
         raise Unsupported("CAST over aggregates is for numbers")
@@ -324,13 +332,38 @@ def _expect(kinds: Iterable[str | None], wanted: str, node: exp.Expression) -> N
         raise Unsupported(f"{function_name(node)} over an answer needs a {wanted} on each side")
 
 
-def _same(kinds: Iterable[str | None], node: exp.Expression, *, dates: bool = False) -> str | None:
+def _comparable(parts: list[exp.Expression], inner: Callable[[exp.Expression], str | None], node: exp.Expression) -> None:
+    """Refuse to compare different kinds; a constant text beside a date is read as a date."""
+    kinds = [inner(part) for part in parts]
+    if {kind for kind in kinds if kind is not None} != {"date", "string"}:
+        _same(kinds, node)
+        return
+    for part, kind in zip(parts, kinds, strict=True):
+        if kind == "string":
+            _check_date(part)
+
+
+def _check_date(node: exp.Expression) -> None:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if not isinstance(node, exp.Literal):
+        raise Unsupported("a date is written as DATE '2026-01-31'")
+    try:
+        datetime.date.fromisoformat(str(node.this))
+    except ValueError:
+        raise Unsupported("a date in the query is not written as 'YYYY-MM-DD'") from None
+
+
+def _same(kinds: Iterable[str | None], node: exp.Expression) -> str | None:
     known = {kind for kind in kinds if kind is not None}
-    if len(known) > 1 and not (dates and known == {"date", "string"}):
+    if len(known) > 1:
         raise Unsupported(f"{function_name(node)} mixes a {' and a '.join(sorted(known))}")
     return next(iter(known), None)
 
 
 def evaluate(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:
     """The value of an expression for one group."""
-    return _RULES[type(node)](node, row)
+    try:
+        return _RULES[type(node)](node, row)
+    except (ArithmeticError, TypeError, ValueError):
+        return None

@@ -16,6 +16,7 @@ from sfumato.dp.sql.aggregates import Asked
 from sfumato.dp.sql.catalogue import Catalogue, KnownTable
 from sfumato.dp.sql.grouping import Grouping, Key, Ordering, Shown
 from sfumato.dp.sql.measurement import Measurement
+from sfumato.dp.sql.parts import in_parts
 from sfumato.dp.sql.rows import Lowering, Rows, source_rows
 from sfumato.dp.sql.statistic_plan import StatisticPlan
 from sfumato.dp.sql.statistics import Statistic
@@ -186,7 +187,9 @@ def source_plan(question: Question, inputs: Mapping[str, e.Expression]) -> p.Pla
         if coded(key):
             plan = _joined_with_values(plan, key)
         named.append(p.Named(key.name, e.Column(f"{key.name} code") if coded(key) else key.expression))
-    named += [p.Named(name, expression) for name, expression in inputs.items()]
+    given = {**{each.name: each.expression for each in named}, **inputs}
+    plan, shorter = in_parts(plan, given)
+    named = [p.Named(name, expression) for name, expression in shorter.items()]
     if question.rows.unit is not None:
         named.append(p.Named(question.rows.unit, e.Column(question.rows.unit)))
     if not named:

@@ -45,8 +45,9 @@ class Rows:
     columns: tuple[Visible, ...]
     unit: str | None
     private: bool
-    table: str | None = None  # the one stored table whose rows these are, each at most once
     single: bool = False  # each unit has at most one row
+    unlimited: int = 0  # how many private sides were joined of which a unit may have any number of rows
+    copies: int = 1  # how many of these rows public tables make of one private row, at most
 
     def resolve(self, node: exp.Column) -> Term:
         """The column that a reference names."""
@@ -220,13 +221,18 @@ def _scan(table: KnownTable, alias: str, lowering: Lowering) -> Rows:
             f"the type of '{untyped[0][:60]}' is not declared, and was found by looking at its values, which would tell about "
             'them. Declare it in the schema, for instance type = "integer"'
         )
-    scanned = ROWS if table.name == lowering.primary else f"table {table.name}"
+    scanned = ROWS if table.name == lowering.primary else scanned_as(table.name)
     names = {c.name: lowering.fresh("v") for c in wanted}
     scan = p.Scan(scanned, tuple(c.field for c in wanted))
     plan: p.Plan = p.Project(scan, tuple(p.Named(names[c.name], e.Column(c.name)) for c in wanted))
     unit = names[table.unit] if table.unit is not None else None
     columns = tuple(Visible(alias, c.name, _declared(c, names[c.name]), c.name == table.unit) for c in wanted)
-    return Rows(plan, columns, unit, table.private, table.name)
+    return Rows(plan, columns, unit, table.private, unlimited=int(table.private))
+
+
+def scanned_as(table: str) -> str:
+    """What plans call a table other than the first private one."""
+    return f"table {table}"
 
 
 def _declared(known: KnownColumn, name: str) -> Term:
@@ -270,7 +276,7 @@ def _projected(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
     if rows.unit is not None:
         named.append(p.Named(rows.unit, e.Column(rows.unit)))
     unique = {entry.name: entry for entry in named}
-    return replace(rows, plan=p.Project(rows.plan, tuple(unique.values())), columns=tuple(visible), table=None)
+    return replace(rows, plan=p.Project(rows.plan, tuple(unique.values())), columns=tuple(visible))
 
 
 def _column_name(term: Term) -> str:

@@ -26,6 +26,10 @@ from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.dp.algorithms.base import Algorithm
+from sfumato.dp.algorithms.contributions import check_order, keep_per_unit, random_keys
+from sfumato.dp.algorithms.declared_values import read, unit_codes
+from sfumato.dp.algorithms.integer_noise import DiscreteGaussianError
+from sfumato.dp.algorithms.spending import LEAST
 from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.synthesis.budget import Purse, Reach
@@ -64,17 +68,19 @@ class Synthesis(Algorithm):
     """A synthetic table from noisy marginals, with ρ-zero-concentrated differential privacy.
 
     `rho` is what it may cost; `epsilon` and `delta` in its place are converted (the largest ρ that implies them).
-    `rows` is how many records to draw, a public number; by default the noisy number of records. `bins` is the number of
-    ranges a column with declared bounds is cut into. `missing` names columns that may be missing beside those for which
-    the schema lists missing codes. With a unit column in the schema at most `max_rows` records of each unit count, by
-    `bounding` (a random sample, or the first ones). `neighbours` is the relation: one record (or unit) more or less, or
-    one replaced. `report` computes the owner's quality report, which is not private and never leaves with the table.
+    `rows` is how many records to draw, a public number; by default the noisy number of records, and at most `most_rows`,
+    so that neither noise nor a large table fills the memory. `bins` is the number of ranges a column with declared bounds
+    is cut into. `missing` names columns that may be missing beside those for which the schema lists missing codes. With a
+    unit column in the schema at most `max_rows` records of each unit count, by `bounding` (a random sample, or the first
+    ones). `neighbours` is the relation: one record (or unit) more or less, or one replaced. `report` computes the owner's
+    quality report, which is not private and never leaves with the table.
     """
 
     rho: Number | None = None
     epsilon: Number | None = None
     delta: Number | None = None
     rows: int | None = None
+    most_rows: int = 1 << 24
     bins: int = 32
     missing: tuple[str, ...] = ()
     max_rows: int | None = None
@@ -88,8 +94,9 @@ class Synthesis(Algorithm):
             and (self.epsilon is None) == (self.delta is None),
             "give rho, or epsilon and delta in its place: it says how much privacy the table may cost",
         )
-        require(self.budget > 0, "rho must be above 0")
+        require(self.budget >= LEAST, "rho is at least a millionth: below that nothing but noise would be released")
         whole_number(self.rows, "rows", 0, _MOST_ROWS)
+        whole_number(self.most_rows, "most_rows", 1, _MOST_ROWS)
         whole_number(self.bins, "bins", 1, 10_000)
         whole_number(self.max_rows, "max_rows", 1, 1_000_000)
         require(self.bounding in ("sample", "truncate"), "bounding is sample or truncate")
@@ -115,34 +122,38 @@ class Synthesis(Algorithm):
         """The noise on one count of one column, before the model evens out what does not fit together."""
         domain = declared_domain(schema, list(schema.columns), bins=self.bins, missing=self.missing, who=self.name)
         variance = self._first_variance(len(domain.sizes), self._reach())
-        return Error(float(variance) ** 0.5, law="gaussian", bound=True)
+        return DiscreteGaussianError.of(variance)
 
     def run(self, data: Microdata, *, randomness: Randomness | None = None, progress: Progress = silent) -> Outcome[pa.Table]:
         source = randomness or default()
         domain = declared_domain(data.schema, data.column_names, bins=self.bins, missing=self.missing, who=self.name)
         self._refuse(data, domain)
         progress("reading", 0, 1)
-        every = self._coded(data, domain)
-        work = Work(self._counted(data, every, source), domain.sizes, self._reach(), Purse(self.budget), source, progress)
+        # Units and values come from one scan: a second one may give the rows in another order, and the bound per unit
+        # would then be about other people's rows.
+        table = read(data, [*domain.names, data.schema.unit])
+        every = domain.encode(table)
+        counted = self._counted(every, unit_codes(table, data.schema.unit), source)
+        work = Work(counted, domain.sizes, self._reach(), Purse(self.budget), source, progress)
         made = self._made(work)
-        rows = round(made.fitted.total) if self.rows is None else self.rows
+        rows = min(round(made.fitted.total), self.most_rows) if self.rows is None else self.rows
         progress("drawing", 0, 1)
-        drawn = draw(made.fitted, min(rows, _MOST_ROWS), source)
-        table = domain.decode(drawn, source)
+        drawn = draw(made.fitted, rows, source)
+        synthetic = domain.decode(drawn, source)
         owner: dict[str, Any] = {}
         if self.report:
             progress("comparing", 0, 1)
             owner["quality"] = quality_of_codes(every, drawn, domain)
         progress("comparing", 1, 1)
         return private_outcome(
-            table,
+            synthetic,
             self.loss(data.schema),
             {"name": self.name, **self.parameters()},
             argument=self._argument(),
             randomness=source,
             dataset=data.schema.dataset,
             owner=owner,
-            rows=table.num_rows,
+            rows=synthetic.num_rows,
             spent=shown(work.purse.spent),
             measured=[
                 {"columns": [domain.names[column] for column in one.columns], "deviation": one.variance**0.5}
@@ -177,28 +188,20 @@ class Synthesis(Algorithm):
             raise ParameterError(f"{self.name}: max_rows is for schemas with a unit column, and '{data.schema.dataset}' has none")
         if unit is not None and unit not in data.column_names:
             raise SchemaError(f"{self.name}: the unit column '{unit}' is not in the data")
+        if unit is not None:
+            check_order(data, self.bounding, None)
         large = [column.name for column in domain.columns if column.size > _MOST_CODES]
         if large:
             raise SchemaError(f"{self.name}: more than {_MOST_CODES:,} declared values in: {', '.join(large)}. Group them")
 
-    def _coded(self, data: Microdata, domain: Domain) -> Codes:
-        from sfumato.dp.algorithms.declared_values import read
-
-        return domain.encode(read(data, domain.names))
-
-    def _counted(self, data: Microdata, codes: Codes, source: Randomness) -> Codes:
+    def _counted(self, codes: Codes, units: Codes, source: Randomness) -> Codes:
         """The records that count: every value has a code, and at most `max_rows` of a unit."""
         inside = np.all(codes >= 0, axis=1)
-        unit = data.schema.unit
-        if unit is None or self.max_rows is None:
+        if self.max_rows is None:
             return np.asfortranarray(codes[inside])
-        from sfumato.dp.algorithms.contributions import check_order, keep_per_unit, random_keys
-        from sfumato.dp.algorithms.declared_values import read, unit_codes
-
-        check_order(data, self.bounding, None)
-        units = np.where(inside, unit_codes(read(data, [unit]), unit), -1)
-        keys = [random_keys(units.size, source)] if self.bounding == "sample" else []
-        return np.asfortranarray(codes[keep_per_unit(units, self.max_rows, *keys)])
+        known = np.where(inside, units, -1)
+        keys = [random_keys(known.size, source)] if self.bounding == "sample" else []
+        return np.asfortranarray(codes[keep_per_unit(known, self.max_rows, *keys)])
 
 
 def whole_number(value: int | None, name: str, least: int, most: int) -> None:

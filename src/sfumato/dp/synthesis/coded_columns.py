@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from sfumato.core.randomness import Randomness, words
 from sfumato.core.texts import text_of
-from sfumato.data.column_types import CodedText
 from sfumato.data.schema import Type
 from sfumato.data.values import texts
+from sfumato.dp.algorithms.declared_values import distinct_values
 
 Codes = NDArray[np.int64]
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*")
@@ -80,9 +80,9 @@ class ListedValues(CodedColumn):
 
     def _codes(self, column: pa.ChunkedArray) -> Codes:
         place = {compared(str(text)): code for code, text in enumerate(texts(self.values))}
-        coded = CodedText.of(column)
-        table = np.array([place.get(compared(text), -1) for text in coded.values.to_pylist()] + [-1], dtype=np.int64)
-        return table[coded.codes]
+        distinct, codes = distinct_values(column)
+        own = [-1 if text is None else place.get(compared(text), -1) for text in texts(distinct)]
+        return np.array([*own, -1], dtype=np.int64)[codes]
 
     def decode(self, codes: Codes, source: Randomness) -> pa.Array:
         return self.values.take(pa.array(codes, mask=codes >= self.known))
@@ -160,9 +160,8 @@ def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         plain = column.cast(pa.float64(), safe=False)
         return np.asarray(plain.fill_null(math.nan).to_numpy(), dtype=np.float64)
-    coded = CodedText.of(column)
-    table = np.array([_number(text) for text in coded.values.to_pylist()] + [math.nan])
-    return table[coded.codes]
+    distinct, codes = distinct_values(column)
+    return np.array([math.nan if text is None else _number(text) for text in texts(distinct)] + [math.nan])[codes]
 
 
 def _number(text: str) -> float:
