@@ -51,6 +51,10 @@ def people(digits: tuple[int, int]) -> pa.Table:
     return pa.table({"id": ids, "x": ["a", "b", "b", "a"]})
 
 
+def _stored(given: pa.DataType, decimal: str, text: str) -> str:
+    return f"{decimal}({given.precision}, {given.scale})" if pa.types.is_decimal(given) else text
+
+
 def opened(table: pa.Table, engine: str, request: pytest.FixtureRequest, folder: Path, schema: Any = SCHEMA) -> sf.Microdata:
     """The table on an engine, its decimals stored as decimals there."""
     name, ids = f"visits{next(_NUMBERS)}", table.schema.field("id").type
@@ -71,12 +75,12 @@ def opened(table: pa.Table, engine: str, request: pytest.FixtureRequest, folder:
 
         url = request.getfixturevalue("postgres_url")
         with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(f"CREATE TABLE {name} (id numeric({ids.precision}, {ids.scale}), x text)")
+            connection.execute(f"CREATE TABLE {name} (id {_stored(ids, 'numeric', 'text')}, x text)")
             with connection.cursor() as cursor:
                 cursor.executemany(f"INSERT INTO {name} VALUES (%s, %s)", [tuple(row.values()) for row in table.to_pylist()])
         return sf.read(url, schema, table=name)
     rows = [tuple(row.values()) for row in table.to_pylist()]
-    frame = request.getfixturevalue("spark").createDataFrame(rows, f"id decimal({ids.precision}, {ids.scale}), x string")
+    frame = request.getfixturevalue("spark").createDataFrame(rows, f"id {_stored(ids, 'decimal', 'string')}, x string")
     return sf.read(frame, schema)
 
 
@@ -217,3 +221,33 @@ def test_other_columns_and_relations_without_units_are_unchanged() -> None:
     assert told_apart(relation, "id") is relation
     assert told_apart(relation, "nowhere") is relation
     assert told_apart("no relation", "id") == "no relation"
+
+
+@pytest.mark.parametrize(
+    "engine", ["duckdb", pytest.param("postgres", marks=pytest.mark.postgres), pytest.param("spark", marks=pytest.mark.spark)]
+)
+def test_a_text_that_is_no_whole_number_names_nobody(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """'7.4' and '7e0' would be read as 7 by some engines, and take the place of somebody's rows."""
+    table = pa.table({"id": ["7", "7.4", "7e0", " 8", "+9", "", "abc"], "x": ["a"] * 7})
+    schema = {**SCHEMA, "columns": {**SCHEMA["columns"], "id": {"role": "unit", "type": "integer"}}}  # type: ignore[dict-item]
+    session = sf.Session(opened(table, engine, request, tmp_path, schema), budget=sf.PureDP(10**9), max_rows=9)
+    query = "SELECT COUNT(*) AS n, COUNT(DISTINCT id) AS m FROM visits"
+    assert session.sql(query, epsilon=10**8).table.to_pylist() == [{"n": 3, "m": 3}]
+
+
+@pytest.mark.parametrize("declared", ["datetime", "date"])
+def test_moments_that_were_text_name_nobody(declared: str, tmp_path: Path) -> None:
+    table = pa.table({"id": ["2020-01-01 00:00:00.0000001", "2020-01-01 00:00:00.0000002"], "x": ["a", "b"]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    schema = {**SCHEMA, "columns": {**SCHEMA["columns"], "id": {"role": "unit", "type": declared}}}  # type: ignore[dict-item]
+    with pytest.raises(SchemaError, match="unit column 'id'"):
+        sf.Session(sf.read(tmp_path / "t.parquet", schema, engine="duckdb"), budget=sf.PureDP(1))
+
+
+def test_moments_a_nanosecond_apart_are_two_units(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": pa.array([1, 2, 3], pa.timestamp("ns")), "x": ["a", "b", "b"]}), tmp_path / "t.parquet")
+    columns = {**SCHEMA["columns"], "id": {"role": "unit"}}  # type: ignore[dict-item]
+    session = sf.Session(
+        sf.read(tmp_path / "t.parquet", {**SCHEMA, "columns": columns}, engine="duckdb"), budget=sf.PureDP(10**9)
+    )
+    assert session.sql("SELECT COUNT(DISTINCT id) AS m FROM visits", epsilon=10**8).table.to_pylist() == [{"m": 3}]

@@ -247,11 +247,19 @@ def stored_value(raw: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.E
         value = exp.Case(ifs=[exp.If(this=exp.In(this=text, expressions=codes), true=exp.Null())], default=raw.copy())
     if entry.stored == "number" and entry.kind == "string":
         return as_kind(_exact_text(value, dialect), "string", dialect)
+    if entry.strict and entry.stored == "string" and entry.kind == "integer":
+        value = exp.Case(ifs=[exp.If(this=_is_whole(value, dialect), true=value.copy())])
     if dialect == "postgres" and is_decimal(entry):
         value = from_decimal(value, entry.kind)
     else:
         value = _readable(value, entry, dialect) if entry.lenient else as_kind(value, entry.kind, dialect)
     return without_nan(value, dialect) if entry.kind == "number" else value
+
+
+def _is_whole(value: exp.Expression, dialect: Dialect) -> exp.Expression:
+    """True for a text that is a whole number and nothing else."""
+    text = exp.cast(value.copy(), sql_type("string", dialect))
+    return exp.RegexpLike(this=text, expression=text_literal("^ *[-+]?[0-9]+ *$"))
 
 
 def _exact_text(value: exp.Expression, dialect: Dialect) -> exp.Expression:

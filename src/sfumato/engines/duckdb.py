@@ -49,7 +49,7 @@ _EXACT: Mapping[str, Kind] = {
     "TIMESTAMP WITH TIME ZONE": "instant",
 }
 _INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"})
-_WIDER_INTEGERS = frozenset({"UBIGINT", "HUGEINT", "UHUGEINT"})
+_READ_AS_TEXT = frozenset({"UBIGINT", "HUGEINT", "UHUGEINT", "TIMESTAMP_NS"})
 
 
 class DuckDBRelation(SqlRelation):
@@ -269,7 +269,7 @@ def exact_kind_of(given: str) -> Kind | None:
     if given.startswith("DECIMAL("):
         digits, scale = given.removeprefix("DECIMAL(").removesuffix(")").split(",")
         return exact_kind(int(digits), int(scale))
-    return "string" if given in _WIDER_INTEGERS else None
+    return "string" if given in _READ_AS_TEXT else None
 
 
 def is_database(path: Path) -> bool:

@@ -21,7 +21,8 @@ class Field:
 
     A `lenient` column is missing where a stored value cannot be read as its kind, instead of an error: whether a
     question about people is answered must not depend on a record. `stored` is what the engine holds where that differs.
-    `exact` is the kind in which no two stored values become one, where `kind` is none; see `told_apart`.
+    `exact` is the kind in which no two stored values become one, where `kind` is none; see `told_apart`. A `strict` whole
+    number that is stored as text is missing unless the text is one: engines round others.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Field:
     lenient: bool = False
     stored: Kind | None = None
     exact: Kind | None = None
+    strict: bool = False
 
 
 @dataclass(frozen=True)

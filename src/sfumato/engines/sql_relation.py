@@ -25,6 +25,8 @@ from sfumato.engines.expressions import Kind
 from sfumato.engines.plan import Aggregate, Field, Group, Plan, Scan
 from sfumato.engines.told_apart import lossy_unit
 
+#: Kinds as which different texts may be read as one value: they may not name units.
+_ROUNDED_FROM_TEXT: frozenset[Kind] = frozenset({"number", "date", "datetime", "instant", "time"})
 #: Stored kinds that may be declared as another type: casts that cannot fail, and text read as what it is
 #: declared to be.
 _READABLE: frozenset[tuple[Kind, Type]] = frozenset(
@@ -110,8 +112,10 @@ class SqlRelation(ABC):
         field = self.fields.get(unit)
         if field is None:
             return self
-        if field.kind == "number" and field.stored == "string":
-            raise lossy_unit(unit)
+        if field.stored == "string" and field.kind in _ROUNDED_FROM_TEXT:
+            raise lossy_unit(unit, field.kind)
+        if field.stored == "string" and field.kind == "integer":
+            return self._with_fields({**self.fields, unit: replace(field, strict=True)})
         if field.exact is None:
             return self
         chosen = replace(field, kind=field.exact, stored=field.stored or field.kind, exact=None)

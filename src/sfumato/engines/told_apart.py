@@ -52,9 +52,10 @@ def exact_column(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     return exact_text(column) if column.type == pa.uint64() else column.cast(pa.int64())
 
 
-def lossy_unit(name: str) -> SchemaError:
-    """The refusal of a unit column that was turned into floating-point numbers."""
+def lossy_unit(name: str, kind: Kind = "number") -> SchemaError:
+    """The refusal of a unit column that was turned into what may lose digits."""
+    what = "floating-point numbers" if kind == "number" else f"a {kind}"
     return SchemaError(
-        f"the unit column '{name}' is read as floating-point numbers, although it is stored otherwise: two people with long "
-        'numbers could become one. Declare it in the schema with role = "unit" and type = "string" (or "integer")'
+        f"the unit column '{name}' is read as {what}, although it is stored otherwise: two people with long values could become "
+        'one. Declare it in the schema with role = "unit" and type = "string" (or "integer")'
     )

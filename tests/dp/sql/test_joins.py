@@ -81,7 +81,7 @@ def test_the_rewrite_that_the_refusal_names_works() -> None:
     with pytest.raises(Unsupported):
         counted(asked(), query.replace("v x JOIN v y USING (patient)", "v x JOIN v y USING (patient) JOIN v z USING (patient)"))
     # Anna: 9 pairs, each with her total of 9; Bob 1; Carl 2.
-    assert counted(asked(), query) == 84
+    assert asked().sql(query, epsilon=10**6).table["n"][0].as_py() == pytest.approx(84, abs=0.1)
 
 
 def copies(of: int, key: int = 1) -> pa.Table:
