@@ -74,10 +74,11 @@ def _again(number: int, frame: FrameType | None) -> None:
     if _in_compiler(frame):
         signal.setitimer(signal.ITIMER_REAL, _ASK_AGAIN)
         return
-    _stop(_waiting.pop())
+    _stop(_waiting[-1])
 
 
 def _stop(number: int) -> None:
+    _waiting.clear()  # once is enough: what waited must not raise again while the first is handled
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     raise SystemExit(128 + number)
