@@ -179,3 +179,15 @@ def test_what_cannot_be_held_is_refused_without_values() -> None:
 
 def test_repr_shows_no_value() -> None:
     assert repr(MemoryRelation(nasty_table())) == "MemoryRelation(8 rows, 13 columns)"
+
+
+def test_numbers_become_arrays_with_and_without_gaps() -> None:
+    from sfumato.engines.canonical import from_numbers
+
+    for kind in (np.int32, np.int64, np.float64):
+        for size in (0, 1, 9):
+            values = np.arange(2 * size, dtype=kind)[::2]
+            gaps = np.arange(size) % 3 == 1
+            assert from_numbers(values).to_pylist() == values.tolist()
+            expected = [None if gap else value for value, gap in zip(values.tolist(), gaps.tolist(), strict=True)]
+            assert from_numbers(values, gaps).to_pylist() == expected

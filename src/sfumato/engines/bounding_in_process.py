@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
-from sfumato.engines.canonical import ARROW_TYPES, canonical_column, plain_numbers
+from sfumato.engines.canonical import ARROW_TYPES, canonical_column, from_numbers, plain_numbers
 from sfumato.engines.expressions import And, Choose, Column, Expression, IsMissing, Kind, Literal, Not, Scrambled, kind_of
 from sfumato.engines.memory import Coded, encode
 from sfumato.engines.plan import (
@@ -302,7 +302,7 @@ def _answer(plan: BoundedGroup, layout: _Layout, sums: _Summed, labels: Labels) 
             counted = sums.units if place is None else sums.flag_units[place]
         else:
             counted = sums.rows if place is None else sums.flag_rows[place]
-        shown.append(pa.array(counted[leaves]))
+        shown.append(from_numbers(counted[leaves]))
     kinds = columns(Group(plan.source, layout.names, plan.aggregates))
     arrays = [canonical_column(array, name, kind) for array, (name, kind) in zip(shown, kinds.items(), strict=True)]
     return pa.table(arrays, schema=pa.schema([(name, ARROW_TYPES[kind]) for name, kind in kinds.items()]))

@@ -114,6 +114,13 @@ def plain_numbers(array: pa.Array) -> NDArray[Any]:
     return np.from_dlpack(array) if len(array) else np.zeros(0, dtype=array.type.to_pandas_dtype())
 
 
+def from_numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array:
+    """Whole or real numbers as an array, missing where told; `pyarrow.array` would import pandas, see `plain_numbers`."""
+    held = np.ascontiguousarray(values)
+    known = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little").tobytes())
+    return pa.Array.from_buffers(pa.from_numpy_dtype(held.dtype), held.size, [known, pa.py_buffer(held)])
+
+
 def decoded_table(table: pa.Table) -> pa.Table:
     """The table without dictionary encoding, for receivers that know none."""
     columns = [_decoded(c) if pa.types.is_dictionary(c.type) else c for c in table.columns]

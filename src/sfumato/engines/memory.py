@@ -18,7 +18,15 @@ from sfumato.core.errors import MissingColumn, SchemaError, Unsupported, all_at_
 from sfumato.data.recoding import SUPPRESSED, RecodingTable
 from sfumato.data.relation import COUNT, UNITS, WEIGHT
 from sfumato.engines import class_queries
-from sfumato.engines.canonical import canonical, canonical_column, canonical_type, kind_of_type, one_array, plain_numbers
+from sfumato.engines.canonical import (
+    canonical,
+    canonical_column,
+    canonical_type,
+    from_numbers,
+    kind_of_type,
+    one_array,
+    plain_numbers,
+)
 from sfumato.engines.told_apart import exact_column, lossy_unit
 from sfumato.kernels.grouping import group_columns
 
@@ -57,12 +65,12 @@ class Coded:
         values = self.values
         mask = codes == len(values) if self.missing else None
         if not pa.types.is_string(values.type):
-            return values.take(pa.array(codes, mask=mask))
+            return values.take(from_numbers(codes, mask))
         if used.size < len(values):
             renumber = np.zeros(len(values) + 1, dtype=np.int32)
             renumber[used] = np.arange(used.size, dtype=np.int32)
-            codes, values = renumber[codes], values.take(pa.array(used))
-        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=mask), values)
+            codes, values = renumber[codes], values.take(from_numbers(used))
+        return pa.DictionaryArray.from_arrays(from_numbers(codes, mask), values)
 
 
 @dataclass(frozen=True, eq=False)
