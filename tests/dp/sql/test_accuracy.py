@@ -27,21 +27,6 @@ DRAWS = 800
 ROWS = 3000
 
 
-@pytest.fixture
-def engine_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine's exact numbers per question and plan, whatever the salt."""
-    answered: dict[Any, Any] = {}
-    ask = measuring.run
-
-    def once(question: Question, plan: Any) -> pa.Table:
-        key = (id(question), plan.aggregates, plan.within, repr(plan.source) if plan.within else "")
-        if key not in answered:
-            answered[key] = (question, ask(question, plan))
-        return answered[key][1]
-
-    monkeypatch.setattr(measuring, "run", once)
-
-
 def _people() -> tuple[sf.Session, dict[str, np.ndarray[Any, Any]]]:
     draw = np.random.default_rng(5)
     income = np.clip(draw.normal(40, 15, ROWS), 0, 100)

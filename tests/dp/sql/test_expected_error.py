@@ -29,21 +29,6 @@ REQUESTS = {"laplace": Request.of(epsilon="0.6"), "gaussian": Request.of(rho="0.
 Column = np.ndarray[Any, Any]
 
 
-@pytest.fixture
-def engine_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine's exact numbers per question and plan, whatever the salt."""
-    answered: dict[Any, Any] = {}
-    ask = measuring.run
-
-    def once(question: Question, plan: Any) -> pa.Table:
-        key = (id(question), plan.aggregates, plan.within, repr(plan.source) if plan.within else "")
-        if key not in answered:
-            answered[key] = (question, ask(question, plan))
-        return answered[key][1]
-
-    monkeypatch.setattr(measuring, "run", once)
-
-
 def session(**columns: Column) -> sf.Session:
     """Records with columns between 0 and 100 (`year` and `age` are whole numbers), and two declared cities."""
     rows = len(next(iter(columns.values()))) if columns else 4
