@@ -26,14 +26,24 @@ def verify(
     ledger: Annotated[
         str | None, typer.Option("--ledger", help="The ledger that paid for claims of differential privacy.")
     ] = None,
+    allow_demonstration: Annotated[
+        bool, typer.Option("--allow-demonstration", help="Accept a release that was made with a seed.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Check a release from its files: digests, signature, and every claim that can be measured or looked up again."""
     from sfumato.workflow.verify import verify as run
 
-    found = run(folder, original=original, population=population, public_key=public_key, ledger=ledger)
+    found = run(
+        folder,
+        original=original,
+        population=population,
+        public_key=public_key,
+        ledger=ledger,
+        allow_demonstration=allow_demonstration,
+    )
     answer(found.to_mapping(), found.explain(), json)
-    if not found.holds:
+    if not found.accepted:
         raise typer.Exit(1)
 
 

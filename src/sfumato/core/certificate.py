@@ -15,7 +15,10 @@ from typing import Any
 from sfumato.core.errors import InputError
 from sfumato.core.guarantees.base import Evidence
 
-FORMAT = "sfumato-certificate-1"
+#: What is written now. The first format had no `card`: what its public page was made from is not known.
+FORMAT = "sfumato-certificate-2"
+FIRST_FORMAT = "sfumato-certificate-1"
+FORMATS = (FIRST_FORMAT, FORMAT)
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class Certificate:
     attacks: tuple[Mapping[str, Any], ...] = ()
     transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     notices: tuple[str, ...] = ()
+    card: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))  # what the public page shows besides
     format: str = FORMAT
 
     @property
@@ -83,7 +87,10 @@ class Certificate:
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
-        return plain({**self.__dict__, "claims": [claim.__dict__ for claim in self.claims]})  # type: ignore[no-any-return]
+        stated = {**self.__dict__, "claims": [claim.__dict__ for claim in self.claims]}
+        if self.format == FIRST_FORMAT:
+            del stated["card"]
+        return plain(stated)  # type: ignore[no-any-return]
 
     def canonical(self) -> bytes:
         """The bytes a signature covers: JSON, sorted keys, no spaces, UTF-8."""
@@ -92,8 +99,9 @@ class Certificate:
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> Certificate:
         """Read a certificate back; refuses unknown formats and fields."""
-        if given.get("format") != FORMAT:
-            raise InputError(f"this certificate has format {str(given.get('format'))[:40]!r}; this version reads {FORMAT}")
+        if given.get("format") not in FORMATS:
+            known = " and ".join(FORMATS)
+            raise InputError(f"this certificate has format {str(given.get('format'))[:40]!r}; this version reads {known}")
         try:
             claims = tuple(Claim(**claim) for claim in given["claims"])
             rest = {name: value for name, value in given.items() if name != "claims"}

@@ -110,7 +110,7 @@ def _design(content: CardContent, certificate: Certificate) -> Item:
 
 
 def _both(content: CardContent) -> Item:
-    useful = bool(content.scores)
+    useful = bool(content.scores) or content.scored
     safe = bool(content.risk or content.owner_risk or content.certificate.claims)
     worries = [] if useful else ["usefulness was not measured"]
     worries += [] if safe else ["safety was not measured"]

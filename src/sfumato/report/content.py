@@ -44,12 +44,14 @@ class CardContent:
     original at hand. `details`: how the search went (`levels`, `records`, `suppressed`, `classes`, `gap`, …);
     numbers, texts and one level of mappings of them. `owner_details`: the same, for the owner only.
     `answers`: a person's answers to the checklist by question id (see `checklist.QUESTIONS`). `signature`:
-    one sentence, `signed` says whether a signature is there.
+    one sentence, `signed` says whether a signature is there. `scored` says that scores were measured although none of
+    them is in `scores`, because all of them are the owner's.
     """
 
     certificate: Certificate
     title: str = ""
     scores: tuple[Score, ...] = ()
+    scored: bool = False
     figures: Mapping[str, str] = field(default_factory=_empty, repr=False)
     risk: Mapping[str, float] = field(default_factory=_empty)
     owner_risk: Mapping[str, float] = field(default_factory=_empty)

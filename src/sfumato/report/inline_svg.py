@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 from sfumato.core.errors import InputError
 from sfumato.report.markup import Html
 
-_ELEMENTS = frozenset("svg g path use defs clipPath rect circle ellipse line polyline polygon text tspan title desc".split())
-_ATTRIBUTES = frozenset(
+ELEMENTS = frozenset("svg g path use defs clipPath rect circle ellipse line polyline polygon text tspan title desc".split())
+ATTRIBUTES = frozenset(
     "id d x y x1 x2 y1 y2 cx cy r rx ry width height points viewBox transform style class fill fill-opacity "
     "stroke "
     "stroke-width stroke-opacity stroke-dasharray opacity clip-path clip-rule role aria-labelledby "
@@ -22,7 +22,7 @@ _ATTRIBUTES = frozenset(
     "aria-hidden href text-anchor font-size preserveAspectRatio".split()
 )
 _NAMESPACE = "{http://www.w3.org/2000/svg}"
-_REACHES_OUT = re.compile(r"url\(\s*['\"]?(?!#)|@import|expression\s*\(|javascript:", re.IGNORECASE)
+REACHES_OUT = re.compile(r"url\(\s*['\"]?(?!#)|@import|expression\s*\(|javascript:", re.IGNORECASE)
 
 
 def inline_svg(source: str, name: str) -> Html:
@@ -36,9 +36,9 @@ def inline_svg(source: str, name: str) -> Html:
     if root.tag != f"{_NAMESPACE}svg":
         raise InputError(f"figure '{name}' is not an SVG")
     for node in root.iter():
-        if node.tag.removeprefix(_NAMESPACE) not in _ELEMENTS:
+        if node.tag.removeprefix(_NAMESPACE) not in ELEMENTS:
             raise InputError(f"figure '{name}' holds an element that a card does not take")
         for key, value in node.attrib.items():
-            if key not in _ATTRIBUTES or _REACHES_OUT.search(value) or (key == "href" and not value.startswith("#")):
+            if key not in ATTRIBUTES or REACHES_OUT.search(value) or (key == "href" and not value.startswith("#")):
                 raise InputError(f"figure '{name}' holds an attribute that a card does not take")
     return Html(source)

@@ -18,10 +18,11 @@ from sfumato.core.errors import ParameterError, VerificationFailed
 from sfumato.data.schema import Schema
 from sfumato.workflow.appearing import appearing_folder, write_bytes
 from sfumato.workflow.artefact import Artefact, as_json, is_table
+from sfumato.workflow.folder_parts import RESULT
+from sfumato.workflow.public_card import CARD, public_card, stated_card
 from sfumato.workflow.publish import describe_file, read_back, write_and_describe
 from sfumato.workflow.saving import pretty, signed_by, signing_key, write_certificate
 from sfumato.workflow.untrusted import is_plain_name
-from sfumato.workflow.verify import RESULT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,9 +44,8 @@ def save_artefact(artefact: Artefact, folder: Path, format: Format, *, overwrite
         told = artefact.certificate
         certificate = dataclasses.replace(told, files=files, notices=(*told.notices, *notices))
         page = card_of(artefact, "public", certificate=certificate, signature=signed_by(key))
-        write_bytes(public / "card.html", page.encode())
-        files["card.html"] = describe_file(public / "card.html")
-        final = dataclasses.replace(certificate, files=files)
+        write_bytes(public / CARD, page.encode())
+        final = dataclasses.replace(certificate, card=_stated(artefact), files={**files, CARD: describe_file(public / CARD)})
         write_certificate(final, public, key)
         owner.mkdir(mode=0o700)
         own = card_of(artefact, "owner", certificate=final, signature=signed_by(key))
@@ -70,18 +70,26 @@ def card_of(artefact: Artefact, audience: Audience, *, certificate: Certificate 
     from sfumato.report.content import CardContent
     from sfumato.workflow.cards import plain_details
 
-    shown: dict[str, Any] = {}
-    if is_table(artefact.data):
-        shown["published rows"] = int(artefact.data.num_rows)
+    stated = dataclasses.replace(certificate or artefact.certificate, card=_stated(artefact))
+    rows = artefact.data if is_table(artefact.data) else None
+    if audience == "public":
+        return public_card(stated, rows, signature)
     content = CardContent(
-        certificate=certificate or artefact.certificate,
-        title=artefact.certificate.dataset,
-        details={**shown, **plain_details(_plain(artefact.details))},
+        certificate=stated,
+        title=stated.dataset,
+        details={**({} if rows is None else {"published rows": int(rows.num_rows)}), **stated.card["details"]},
         owner_details=plain_details(_plain(artefact.owner)),
         signature=signature or "not signed",
         signed=bool(signature),
     )
     return release_card(content, audience=audience)
+
+
+def _stated(artefact: Artefact) -> dict[str, Any]:
+    """What the public page shows besides the certificate: how the result was made, as far as everybody may know."""
+    from sfumato.workflow.cards import plain_details
+
+    return stated_card(details=plain(plain_details(_plain(artefact.details))))
 
 
 def _write_result(artefact: Artefact, public: Path, format: Format) -> tuple[dict[str, Any], list[str]]:
@@ -93,6 +101,7 @@ def _write_result(artefact: Artefact, public: Path, format: Format) -> tuple[dic
         return {RESULT: describe_file(public / RESULT)}, []
     from sfumato.data.writers import clean, spreadsheet_notices
     from sfumato.workflow.canonical import canonical
+    from sfumato.workflow.published_bytes import refuse_other_bytes
 
     rows: pa.Table = clean(artefact.data)
     name = f"data.{format}"
@@ -100,6 +109,7 @@ def _write_result(artefact: Artefact, public: Path, format: Format) -> tuple[dic
     back = read_back(public / name, Schema.parse(artefact.certificate.schema), rows)
     if not canonical(back).equals(canonical(rows)):
         raise VerificationFailed(f"the rows read back from {format} are not those that were made; nothing was released")
+    refuse_other_bytes(public / name, back, ordered=False)
     return files, [] if format == "parquet" else spreadsheet_notices(rows)
 
 

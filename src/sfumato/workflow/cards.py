@@ -4,6 +4,7 @@ see it.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,9 @@ from sfumato.data.relation import COUNT
 from sfumato.data.values import texts
 from sfumato.report.card import release_card
 from sfumato.report.content import CardContent
+from sfumato.workflow.public_card import class_sizes_of, figures_of, public_card, risk_of, stated_card
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from sfumato.core.certificate import Certificate
     from sfumato.workflow.release import Audience, Release
 
@@ -27,13 +26,16 @@ _WORDS = (int, float, str, bool)
 
 def card_of(release: Release, audience: Audience, *, certificate: Certificate | None = None, signature: str = "") -> str:
     """The card as one HTML page; `certificate` replaces the release's own where files were added to it."""
-    sizes = _class_sizes(release)
+    stated = with_card(release, certificate or release.certificate)
+    if audience == "public":
+        return public_card(stated, release.data, signature)
+    sizes = class_sizes_of(stated, release.data)
     content = CardContent(
-        certificate=certificate or release.certificate,
-        title=release.certificate.dataset,
+        certificate=stated,
+        title=stated.dataset,
         scores=release.owner.scores,
-        figures=_figures(release, sizes, audience),
-        risk=_risk(sizes),
+        figures={**figures_of(stated, sizes), **_owner_figures(release)},
+        risk=risk_of(sizes),
         details={"released records": int(release.data.num_rows), **({"classes": int(sizes.size)} if sizes.size else {})},
         owner_details=plain_details(release.details),
         answers=release.owner.answers,
@@ -43,26 +45,9 @@ def card_of(release: Release, audience: Audience, *, certificate: Certificate | 
     return release_card(content, audience=audience)
 
 
-def _class_sizes(release: Release) -> NDArray[np.int64]:
-    """Records per class; none where values were changed and nothing is promised about classes: nobody knows those values."""
-    import numpy as np
-
-    from sfumato.measures.guarantees.classes import Classes
-    from sfumato.workflow.named import is_mask
-
-    if is_mask(release.certificate.method) and not release.certificate.claims:
-        return np.zeros(0, dtype=np.int64)
-    return Classes.of(release.data, release.schema.quasi).sizes
-
-
-def _risk(sizes: NDArray[np.int64]) -> dict[str, float]:
-    """The risk of somebody who is known to be in the release: one over the size of the class."""
-    if not sizes.size:
-        return {}
-    return {
-        "prosecutor_highest": 1.0 / float(sizes.min()),
-        "prosecutor_average": float(sizes.size) / float(sizes.sum()),
-    }
+def with_card(release: Release, certificate: Certificate) -> Certificate:
+    """The certificate with what its public page shows besides: scores of the published rows, answers to the checklist."""
+    return dataclasses.replace(certificate, card=stated_card(release.owner.scores, release.owner.answers))
 
 
 def plain_details(details: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,18 +61,10 @@ def plain_details(details: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _figures(release: Release, sizes: NDArray[np.int64], audience: Audience) -> dict[str, str]:
-    from sfumato.report.figures.class_sizes import class_sizes
+def _owner_figures(release: Release) -> dict[str, str]:
     from sfumato.report.figures.loss_per_attribute import loss_per_attribute
-    from sfumato.report.figures.risk_profile import risk_profile
 
-    promised = [int(guarantee.threshold) for guarantee in release.guarantees if guarantee.name == "KAnonymity"]
     figures = {}
-    if sizes.size:
-        figures["class_sizes"] = class_sizes(sizes, k=promised[0] if promised else None)
-        figures["risk_profile"] = risk_profile(sizes)
-    if audience == "public":
-        return figures
     if release.owner.loss_per_attribute:
         figures["loss_per_attribute"] = loss_per_attribute(release.owner.loss_per_attribute, levels=_levels(release))
     looked_at = release.details.get("map")

@@ -8,13 +8,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from sfumato.core.certificate import FORMAT, Certificate
+from sfumato.core.certificate import FIRST_FORMAT, FORMAT, FORMATS, Certificate
 from sfumato.core.errors import VerificationFailed
 from sfumato.data.schema import Schema
 from sfumato.workflow.untrusted import is_plain_name, quoted
 
 _Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 _MOST_LEVELS = 100
+#: What a release says about its columns; bounds, codes and labels of values describe the original.
+_PUBLISHED = frozenset({"role", "type", "order", "domain", "label", "items", "hierarchy"})
 _LONGEST_MASK = 200
 _Text = Annotated[str, StringConstraints(max_length=20_000)]
 
@@ -50,10 +52,38 @@ class ClaimForm(_Strict):
     ledger_entry: _Text | None
 
 
-class CertificateForm(_Strict):
-    """The whole certificate."""
+class ScoreForm(_Strict):
+    """A score of the published rows."""
 
-    format: Literal["sfumato-certificate-1"]
+    measure: _Text
+    value: int | float | Literal["infinite", "-infinite"] | None
+    better: Literal["lower", "higher"]
+    meaning: _Text
+    parts: dict[str, int | float | Literal["infinite", "-infinite"] | None]
+    uses_original: Literal[False]
+
+
+class AnswerForm(_Strict):
+    """An answer to the checklist."""
+
+    given: bool
+    note: _Text
+
+
+class CardForm(_Strict):
+    """What the public page shows besides the certificate."""
+
+    format: _Text
+    scores: list[ScoreForm] = Field(max_length=200)
+    scored: bool
+    answers: dict[str, AnswerForm] = Field(max_length=50)
+    details: dict[str, Any] = Field(max_length=200)
+
+
+class FirstForm(_Strict):
+    """The whole certificate in its first format."""
+
+    format: str
     dataset: _Text
     created: _Text
     claims: list[ClaimForm] = Field(max_length=1000)
@@ -71,16 +101,25 @@ class CertificateForm(_Strict):
     notices: list[_Text]
 
 
+class CertificateForm(FirstForm):
+    """The whole certificate."""
+
+    card: CardForm
+
+
+_FORMS: dict[str, type[FirstForm]] = {FIRST_FORMAT: FirstForm, FORMAT: CertificateForm}
+
+
 def read_certificate(content: Any) -> Certificate:
     """A certificate from parsed JSON; everything that is wrong with its form is reported at once, without its
     values.
     """
     if not isinstance(content, dict):
         raise VerificationFailed("the certificate is not a JSON object")
-    if content.get("format") != FORMAT:
-        raise VerificationFailed(f"the certificate has an unknown format; this version reads {FORMAT}")
+    if content.get("format") not in FORMATS:
+        raise VerificationFailed(f"the certificate has an unknown format; this version reads {' and '.join(FORMATS)}")
     try:
-        CertificateForm.model_validate(content)
+        _FORMS[content["format"]].model_validate(content)
     except ValidationError as error:
         faults = [f"{'.'.join(str(part)[:60] for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()[:20]]
         listed = "; ".join(quoted(fault) for fault in faults)
@@ -97,7 +136,7 @@ def read_schema(certificate: Certificate) -> Schema:
     if not isinstance(columns, dict) or set(certificate.schema) - {"dataset", "columns"}:
         raise VerificationFailed("the certificate's schema has unknown parts")
     for column in columns.values():
-        if not isinstance(column, dict) or set(column) & {"bounds", "missing", "pseudonym"}:
+        if not isinstance(column, dict) or set(column) - _PUBLISHED:
             raise VerificationFailed("the certificate's schema says things about a column that no release says")
         if not _harmless(column.get("hierarchy"), column.get("role"), certificate):
             raise VerificationFailed("the certificate's schema has a hierarchy that no release has")

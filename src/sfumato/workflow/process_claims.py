@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.certificate import Certificate, Claim
+from sfumato.core.certificate import Certificate, Claim, plain
 from sfumato.core.errors import SfumatoError
 from sfumato.core.guarantees import loss as losses
 from sfumato.core.guarantees.loss import LossGuarantee
-from sfumato.core.params import build
+from sfumato.core.params import build, parameters
 from sfumato.ledger.chain import is_hash
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def check_process_claim(claim: Claim, certificate: Certificate, result: Any, led
     except (SfumatoError, TypeError, ValueError, ArithmeticError) as error:
         return False, f"the claim's parameters cannot be read ({type(error).__name__})"
     if guarantee is None:
-        return None, "rests on how it was made, which files cannot show"
+        return False, "a claim about a process of a kind that this version does not know; nobody could check it"
     if not _says_what_it_means(claim, guarantee):
         return False, "the claim's words do not say what its parameters mean"
     if claim.holds != certificate.private:
@@ -64,8 +64,17 @@ def check_process_claim(claim: Claim, certificate: Certificate, result: Any, led
 
 
 def _says_what_it_means(claim: Claim, guarantee: LossGuarantee) -> bool:
-    said = (claim.promised, claim.evidence, claim.unit, claim.neighbours, claim.protects, claim.adversary)
+    said = (
+        plain(dict(claim.parameters)),
+        claim.promised,
+        claim.evidence,
+        claim.unit,
+        claim.neighbours,
+        claim.protects,
+        claim.adversary,
+    )
     meant = (
+        plain(parameters(guarantee)),
         guarantee.claim(),
         guarantee.evidence,
         guarantee.unit,
@@ -73,7 +82,7 @@ def _says_what_it_means(claim: Claim, guarantee: LossGuarantee) -> bool:
         guarantee.protects,
         guarantee.adversary,
     )
-    return said == meant and claim.measured is None
+    return said == meant and claim.measured is None and not claim.also_measured and claim.reference is None
 
 
 def _charged(claim: Claim, guarantee: LossGuarantee, dataset: str, result: Any, ledger: Ledger) -> Verdict:

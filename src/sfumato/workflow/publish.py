@@ -148,6 +148,8 @@ def read_back(path: Path, schema: Schema, written: pa.Table) -> pa.Table:
 
 def versions() -> dict[str, str]:
     """What the release was made with."""
+    from importlib.metadata import version
+
     import numpy
     import pyarrow
 
@@ -158,6 +160,7 @@ def versions() -> dict[str, str]:
         "python": platform.python_version(),
         "numpy": numpy.__version__,
         "pyarrow": pyarrow.__version__,
+        "matplotlib": version("matplotlib"),
     }
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from sfumato.wire.signatures import SigningKey
+    from sfumato.wire.signatures import SigningKey, VerifyingKey
     from sfumato.workflow.release import Format, Release
 
 
@@ -63,7 +63,9 @@ def write_rows(release: Release, destination: str | Path, table_name: str | None
 
 def _write_public(release: Release, public: Path, format: Format, key: SigningKey | None) -> Certificate:
     from sfumato.data.writers import spreadsheet_notices
-    from sfumato.workflow.cards import card_of
+    from sfumato.workflow.cards import with_card
+    from sfumato.workflow.public_card import CARD, public_card
+    from sfumato.workflow.published_bytes import refuse_other_bytes
 
     name = f"data.{format}"
     files: dict[str, Any] = {name: write_and_describe(release.data, public / name)}
@@ -73,21 +75,19 @@ def _write_public(release: Release, public: Path, format: Format, key: SigningKe
     claims = claims_of(table, owner.schema, release.guarantees, owner.references, units=owner.units)
     schema = schema_with_hierarchies(told, owner.schema, table, release.guarantees, owner.hierarchies, public)
     notices = [] if format == "parquet" else spreadsheet_notices(release.data)
+    refuse_other_bytes(public / name, table, ordered=True)
+    write_bytes(public / "schema.toml", schema.to_toml().encode())
+    for path in sorted(public.iterdir()):
+        files.setdefault(path.name, describe_file(path))
     certificate = dataclasses.replace(
-        release.certificate,
+        with_card(release, release.certificate),
         claims=claims,
         schema=public_schema(schema),
         files=files,
         notices=(*release.certificate.notices, *notices),
     )
-    write_bytes(public / "schema.toml", schema.to_toml().encode())
-    write_bytes(
-        public / "card.html",
-        card_of(release, "public", certificate=certificate, signature=signed_by(key)).encode(),
-    )
-    for path in sorted(public.iterdir()):
-        files.setdefault(path.name, describe_file(path))
-    final = dataclasses.replace(certificate, files=files)
+    write_bytes(public / CARD, public_card(certificate, table, signed_by(key)).encode())
+    final = dataclasses.replace(certificate, files={**files, CARD: describe_file(public / CARD)})
     write_certificate(final, public, key)
     return final
 
@@ -161,7 +161,12 @@ def signing_key(path: Path | None) -> SigningKey | None:
 
 def signed_by(key: SigningKey | None) -> str:
     """Who signs, in words; empty without a key."""
-    return "" if key is None else f"signed by the key {key.public.identity}"
+    return "" if key is None else signer_in_words(key.public)
+
+
+def signer_in_words(key: VerifyingKey) -> str:
+    """How a card names whoever signed."""
+    return f"signed by the key {key.identity}"
 
 
 def pretty(value: Any) -> bytes:

@@ -7,7 +7,6 @@ for them. A hostile folder gets a verdict, never a crash, and nothing outside it
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,93 +14,28 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.certificate import Certificate, Claim
+from sfumato.core.certificate import Certificate
 from sfumato.core.errors import SfumatoError, SourceError, VerificationFailed
-from sfumato.data.schema import Column, Schema
+from sfumato.data.schema import Schema
 from sfumato.report.wording import counted
+from sfumato.workflow import folder_parts as parts
 from sfumato.workflow import named, untrusted
 from sfumato.workflow.certificate_form import read_certificate, read_schema
+from sfumato.workflow.folder_parts import DATA_FILES, RESULT
+from sfumato.workflow.public_card import is_artefact
 from sfumato.workflow.untrusted import UntrustedFolder, quoted
+from sfumato.workflow.verification import Finding, Verification
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from sfumato.ledger.ledger import Ledger
-    from sfumato.measures.guarantees.examined import Measurement
-    from sfumato.workflow.claims import References
+
+__all__ = ["Finding", "OpenRelease", "Verification", "open_release", "verify"]
 
 CERTIFICATE = "certificate.json"
 SIGNATURE = "signature.json"
-DATA_FILES = ("data.parquet", "data.csv")
-RESULT = "result.json"  # a private result that is no table
 UNSIGNED = "the release is not signed: digests without a signature prove nothing about who made it"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at: `passed` is None where it could not be checked with what was given."""
-
-    check: str
-    passed: bool | None
-    text: str
-    claim: bool = False  # whether it is about a claim of the certificate
-
-
-@dataclass(frozen=True)
-class Verification:
-    """The verdict on a release folder."""
-
-    folder: str
-    findings: tuple[Finding, ...]
-    certificate: Certificate | None = field(default=None, repr=False)
-
-    @property
-    def holds(self) -> bool:
-        """True when at least one claim could be checked and nothing was found wrong."""
-        checked = any(finding.claim and finding.passed for finding in self.findings)
-        return checked and all(finding.passed is not False for finding in self.findings)
-
-    @property
-    def promises_nothing(self) -> bool:
-        """A masked table without a guarantee: its risk was measured by its owner, and nobody promises a limit."""
-        return self.certificate is not None and not self.certificate.claims
-
-    @property
-    def not_checked(self) -> tuple[Finding, ...]:
-        """The claims that could not be checked with what was given."""
-        return tuple(finding for finding in self.findings if finding.claim and finding.passed is None)
-
-    def __bool__(self) -> bool:
-        return self.holds
-
-    def explain(self) -> str:
-        """The findings, one line each."""
-        marks = {True: "passed", False: "FAILED", None: "not checked"}
-        lines = [f"{marks[finding.passed]:<12}{finding.check}: {finding.text}" for finding in self.findings]
-        return "\n".join([*lines, self._verdict()])
-
-    def _verdict(self) -> str:
-        if any(finding.passed is False for finding in self.findings):
-            return "the release does NOT keep what it claims"
-        if self.promises_nothing:
-            return "the files fit their certificate, which promises no guarantee: there is nothing that could hold"
-        missing = "; ".join(f"{finding.check} {finding.text}" for finding in self.not_checked)
-        if not self.holds:
-            return f"no claim could be checked: {missing}"
-        if missing:
-            return f"every claim that could be checked holds; {len(self.not_checked)} not checked: {missing}"
-        return "the release keeps what it claims"
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return {
-            "folder": self.folder,
-            "holds": self.holds,
-            "promises_nothing": self.promises_nothing,
-            "findings": [finding.__dict__ for finding in self.findings],
-            "verdict": self._verdict(),
-            "dataset": self.certificate.dataset if self.certificate else None,
-        }
 
 
 def verify(
@@ -111,13 +45,17 @@ def verify(
     population: Any = None,
     public_key: str | Path | None = None,
     ledger: Ledger | str | Path | None = None,
+    allow_demonstration: bool = False,
 ) -> Verification:
     """Check the release in `folder` (the one with `public/` in it, or the public folder itself).
 
     `original` and `population` are tables or files for claims that compare with them. `public_key` names
     the file of the key you expect the signature from; without it a signature is checked against the key it
     brings along. `ledger` is where claims about a process, such as differential privacy, were paid for.
+    `allow_demonstration` accepts a release that was made with a seed.
     """
+    from sfumato.workflow.verify_claims import check_claims, references_of
+
     place = Path(folder)
     if not place.is_dir():
         raise SourceError(f"there is no release folder '{place}'")
@@ -125,25 +63,25 @@ def verify(
     certificate: Certificate | None = None
     try:
         with _public_folder(place) as public, tempfile.TemporaryDirectory(prefix="sfumato-") as private:
-            content = untrusted.parse_json(public.read(CERTIFICATE), "the certificate")
+            content = _read_json(public, CERTIFICATE, "the certificate")
             certificate = read_certificate(content)
-            findings.append(
-                Finding(
-                    "certificate",
-                    True,
-                    f"{counted(len(certificate.claims), 'claim')} about '{certificate.dataset[:80]}'",
-                )
-            )
+            findings.append(_about(certificate))
             _refuse_silence(certificate)
+            parts.refuse_contradictions(certificate)
             schema = read_schema(certificate)
+            parts.refuse_foreign_files(certificate, schema)
             findings.append(_check_files(public, certificate, Path(private)))
-            findings.append(_check_signature(public, content, public_key))
+            signature, signer = _check_signature(public, content, public_key)
+            findings.append(signature)
             result = _read_content(certificate, schema, Path(private), findings)
-            compared = _references(schema, original, population)
-            findings.extend(_check_claims(certificate, schema.replace(folder=private), result, compared, ledger))
+            compared = references_of(schema, original, population)
+            findings.extend(check_claims(certificate, schema.replace(folder=private), result, compared, ledger))
+            if all(finding.passed is not False for finding in findings):
+                table = result if hasattr(result, "num_rows") else None
+                findings.append(parts.check_card(certificate, table, signer, Path(private)))
     except VerificationFailed as error:
         findings.append(Finding("release", False, str(error)))
-    return Verification(str(place), tuple(findings), certificate)
+    return Verification(str(place), tuple(findings), certificate, allow_demonstration)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,16 +141,39 @@ def _check_files(public: UntrustedFolder, certificate: Certificate, private: Pat
     return Finding("files", True, f"the digests of {counted(len(listed), 'file')} are those that were certified")
 
 
-def _check_signature(public: UntrustedFolder, content: Any, public_key: str | Path | None) -> Finding:
+def _read_json(public: UntrustedFolder, name: str, what: str, limit: int = untrusted.MAX_JSON_BYTES) -> Any:
+    """Plain data in the one form that releases are written in: the reader of the file sees what is checked."""
+    from sfumato.workflow.saving import pretty
+
+    raw = public.read(name, limit)
+    content = untrusted.parse_json(raw, what)
+    if pretty(content) != raw:
+        raise VerificationFailed(f"{what} is not written as releases write it")
+    return content
+
+
+def _about(certificate: Certificate) -> Finding:
+    text = f"{counted(len(certificate.claims), 'claim')} about {quoted(certificate.dataset)}"
+    if not certificate.private:
+        text += "; made with a seed: a demonstration that anybody can repeat"
+    return Finding("certificate", True, text)
+
+
+def _check_signature(public: UntrustedFolder, content: Any, public_key: str | Path | None) -> tuple[Finding, str]:
+    """What was found, and who signed in the words of the card; empty where nobody did."""
+    from sfumato.wire.signatures import VerifyingKey
+    from sfumato.workflow.saving import signer_in_words
     from sfumato.workflow.signing import check_signature
 
     if SIGNATURE not in public.names:
         if public_key is not None:
             raise VerificationFailed("a signature was expected, but the release is not signed")
-        return Finding("signature", None, UNSIGNED)
-    told = untrusted.parse_json(public.read(SIGNATURE, 20_000), "the signature")
+        return Finding("signature", None, UNSIGNED), ""
+    told = _read_json(public, SIGNATURE, "the signature", 20_000)
     trusted, text = check_signature(told, content, public_key)
-    return Finding("signature", trusted, text)
+    if set(told) != {"public_key", "signature"}:
+        raise VerificationFailed("signature.json holds something besides a signature")
+    return Finding("signature", trusted, text), signer_in_words(VerifyingKey.parse(told["public_key"]))
 
 
 def _refuse_silence(certificate: Certificate) -> None:
@@ -222,16 +183,52 @@ def _refuse_silence(certificate: Certificate) -> None:
 
 
 def _read_content(certificate: Certificate, schema: Schema, private: Path, findings: list[Finding]) -> Any:
-    """The rows as a table, or a result that is plain data; either must be readable."""
-    if RESULT not in certificate.files or any(name in certificate.files for name in DATA_FILES):
-        table = _read_data(certificate, schema, private)
-        findings.append(Finding("data", True, f"{counted(table.num_rows, 'row')}, {counted(table.num_columns, 'column')}"))
-        return table
-    if schema.columns:
-        raise VerificationFailed("the certificate describes columns of a table, but the release has none")
-    result = untrusted.parse_json((private / RESULT).read_bytes(), "the result")
-    findings.append(Finding("data", True, "plain data in result.json"))
-    return result
+    """The rows as a table, or a result that is plain data; what was read, written again, must give the same bytes."""
+    if RESULT in certificate.files:
+        if schema.columns:
+            raise VerificationFailed("the certificate describes columns of a table, but the release has none")
+        from sfumato.workflow.artefact import as_json
+
+        raw = (private / RESULT).read_bytes()
+        result = untrusted.parse_json(raw, "the result")
+        if as_json(result) != raw:
+            raise VerificationFailed("result.json is not written as releases write it")
+        findings.append(Finding("data", True, "plain data in result.json"))
+        return result
+    table = _read_data(certificate, schema, private)
+    findings.append(Finding("data", True, f"{counted(table.num_rows, 'row')}, {counted(table.num_columns, 'column')}"))
+    parts.refuse_names(certificate, schema, table)
+    findings.append(_check_bytes(certificate, table, private))
+    if not is_artefact(certificate):
+        findings.append(parts.check_schema_file(schema, table.column_names, private))
+        parts.refuse_other_hierarchies(schema, private)
+    return table
+
+
+def _check_bytes(certificate: Certificate, table: pa.Table, private: Path) -> Finding:
+    """The data file, and the tables beside an answer, hold their rows and nothing else."""
+    from sfumato.workflow.published_bytes import compare_bytes
+
+    made_with = str(certificate.versions.get("pyarrow", ""))
+    ordered = not is_artefact(certificate)
+    text = ""
+    for name in sorted({*DATA_FILES, *parts.BESIDE_AN_ANSWER} & set(certificate.files)):
+        rows = table
+        if name not in DATA_FILES:
+            rows = _read_beside(name, certificate, private)
+        found = compare_bytes(private / name, rows, ordered=ordered, made_with=made_with)
+        text = text or found
+    return Finding("bytes", True, text)
+
+
+def _read_beside(name: str, certificate: Certificate, private: Path) -> pa.Table:
+    """A table beside an answer, which has the answer's columns."""
+    columns = certificate.schema.get("columns", {})
+    about = {column: {"type": "number"} for column in columns}
+    alone = replace(certificate, files={f"data{Path(name).suffix}": certificate.files[name]})
+    with tempfile.TemporaryDirectory(prefix="sfumato-") as place:
+        (Path(place) / f"data{Path(name).suffix}").write_bytes((private / name).read_bytes())
+        return _read_data(alone, Schema.parse({"columns": about}), Path(place))
 
 
 def _read_data(certificate: Certificate, schema: Schema, private: Path) -> pa.Table:
@@ -289,105 +286,3 @@ def _is_plain_type(kind: pa.DataType) -> bool:
     text = types.is_string(value) or types.is_large_string(value)
     fixed = types.is_primitive(value) or types.is_decimal(value) or types.is_null(value)
     return bool(text or (fixed and not types.is_dictionary(kind)))
-
-
-def _references(schema: Schema, original: Any, population: Any) -> References:
-    from sfumato.workflow.claims import References
-
-    return References(_original(original, schema), _population(population))
-
-
-def _check_claims(
-    certificate: Certificate, schema: Schema, result: Any, references: References, ledger: Ledger | str | Path | None
-) -> list[Finding]:
-    from sfumato.workflow.process_claims import check_process_claim
-
-    findings = []
-    for claim in certificate.claims:
-        if claim.evidence == "process":
-            found = Finding(claim.guarantee[:80], *check_process_claim(claim, certificate, result, ledger))
-        elif RESULT in certificate.files:
-            found = Finding(claim.guarantee[:80], False, "the claim is about a table, and the release has none")
-        else:
-            found = _check_claim(claim, schema, result, references)
-        findings.append(replace(found, claim=True))
-    return findings
-
-
-def _check_claim(claim: Claim, schema: Schema, table: pa.Table, references: References) -> Finding:
-    from sfumato.workflow.claims import RECORDS_PER_CLASS, counts_units, measure_all
-
-    name = claim.guarantee[:80]
-    try:
-        guarantee = named.guarantee({**claim.parameters, "name": claim.guarantee.split("(")[0]})
-        if (guarantee.key, guarantee.claim(), guarantee.evidence) != (
-            claim.guarantee,
-            claim.promised,
-            claim.evidence,
-        ):
-            return Finding(name, False, "the claim's words do not say what its parameters mean")
-        if guarantee.needs_population and references.population is None:
-            return Finding(name, None, "compares with a population; pass it to check this claim")
-        if claim.evidence == "output+reference" and not guarantee.needs_population and references.original is None:
-            return Finding(name, None, "compares with the original table; pass it to check this claim")
-        measured = measure_all(table, schema, [guarantee], references)[0]
-    except SfumatoError as error:
-        reason = type(error).__name__ if error.owner_only else str(error)
-        return Finding(name, False, f"the claim cannot be measured: {reason}")
-    except (TypeError, ValueError, OverflowError, MemoryError, ArithmeticError, LookupError) as error:
-        return Finding(name, False, f"the claim cannot be measured ({type(error).__name__})")
-    if not measured.holds:
-        return Finding(name, False, f"{claim.promised}; measured {measured.value:.6g}, which breaks it")
-    if RECORDS_PER_CLASS in claim.also_measured and counts_units(guarantee) and schema.unit is None:
-        return _check_units(claim, guarantee, measured)
-    if not _same(claim.measured, measured.value):
-        return Finding(name, False, f"the certificate states another number than the {measured.value:.6g} measured here")
-    return Finding(name, True, f"{claim.promised}; measured {measured.value:.6g}")
-
-
-def _check_units(claim: Claim, guarantee: Any, measured: Measurement) -> Finding:
-    """A claim about different units whose column was dropped: the file shows records, of which there are at
-    least as many.
-    """
-    from sfumato.workflow.claims import RECORDS_PER_CLASS, records_per_class
-
-    name, records = claim.guarantee[:80], records_per_class(measured)
-    beside_a_share = "k" in measured.also
-    if not _same(claim.also_measured[RECORDS_PER_CLASS], records) or (
-        beside_a_share and not _same(claim.measured, measured.value)
-    ):
-        return Finding(
-            name, False, f"the certificate states other numbers than those measured here ({records:.6g} records per class)"
-        )
-    units = claim.also_measured.get("k") if beside_a_share else claim.measured
-    if isinstance(units, str) or units is None or not guarantee.k <= units <= records:
-        return Finding(name, False, f"the units that the certificate states cannot be in classes of {records:.6g} records")
-    text = (
-        f"{claim.promised}; measured {records:.6g} records per class. The certificate states {units:.6g} different units, "
-        "which outsiders cannot recount because the column that names them is not published"
-    )
-    return Finding(name, True, text)
-
-
-def _same(stated: Any, measured: float) -> bool:
-    if isinstance(stated, str):
-        return stated == ("infinite" if measured > 0 else "-infinite") and math.isinf(measured)
-    return isinstance(stated, (int, float)) and math.isclose(stated, measured, rel_tol=1e-9, abs_tol=1e-9)
-
-
-def _original(given: Any, schema: Schema) -> Any:
-    """The original as microdata; a file or frame is read with the types that the release's sensitive columns have."""
-    from sfumato.data.microdata import Microdata
-    from sfumato.engines.sources import read
-
-    if given is None or isinstance(given, Microdata):
-        return given
-    types = {name: Column(type=schema.columns[name].type) for name in schema.sensitive}
-    return read(given, Schema(dataset=schema.dataset, columns=types))
-
-
-def _population(given: Any) -> Any:
-    from sfumato.data.microdata import Microdata
-    from sfumato.engines.sources import read
-
-    return given if given is None or isinstance(given, Microdata) else read(given)

@@ -1,0 +1,167 @@
+"""The parts of a foreign folder besides its rows: which files may be there, and whether each says what the certificate says.
+
+A file has a name that the house gives and the content that follows from certificate and rows: the schema and the public page are
+made again and compared byte by byte, hierarchies and plain data are read and written again. Nothing else travels along.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.certificate import FIRST_FORMAT, Certificate
+from sfumato.core.errors import SfumatoError, VerificationFailed
+from sfumato.data.schema import Schema
+from sfumato.workflow.public_card import CARD, CARD_FORMAT, is_artefact, public_card
+from sfumato.workflow.untrusted import quoted
+from sfumato.workflow.verification import Finding
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DATA_FILES = ("data.parquet", "data.csv")
+RESULT = "result.json"  # a private result that is no table
+SCHEMA = "schema.toml"
+#: Tables that come with the answer to a question.
+BESIDE_AN_ANSWER = ("errors.parquet", "errors.csv")
+_PSEUDONYM = r"^[a-z2-7]{26}$"
+_FIGURE = re.compile(r"<figure>(.*?)<figcaption>", re.DOTALL)
+
+
+def refuse_foreign_files(certificate: Certificate, schema: Schema) -> None:
+    """Only files of a release, under the names that the house gives them."""
+    listed = set(certificate.files)
+    trees = {column.hierarchy.file for column in schema.columns.values() if column.hierarchy and column.hierarchy.file}
+    if is_artefact(certificate):
+        known = {*DATA_FILES, RESULT, CARD, *BESIDE_AN_ANSWER}
+        needed = {CARD}
+    else:
+        known = {*DATA_FILES, SCHEMA, CARD, *trees}
+        needed = {SCHEMA, CARD, *trees}
+    if len(listed & {*DATA_FILES, RESULT}) != 1:
+        raise VerificationFailed("a release has exactly one data file, data.parquet or data.csv, or a private result.json")
+    foreign = sorted(listed - known)
+    if foreign:
+        raise VerificationFailed(f"files that no release of this kind has: {', '.join(map(quoted, foreign[:5]))}")
+    if not needed <= listed:
+        raise VerificationFailed(
+            f"files that every release of this kind has are missing: {', '.join(sorted(needed - listed)[:5])}"
+        )
+    odd = [name for name in trees if not re.fullmatch(r"hierarchy-[1-9][0-9]{0,2}\.csv", str(name))]
+    if odd:
+        raise VerificationFailed("a hierarchy has a name that no release gives it")
+
+
+def check_schema_file(schema: Schema, columns: list[str], private: Path) -> Finding:
+    """The schema as a file is the schema of the certificate, in the order of the columns."""
+    ordered = schema.replace(columns={name: schema.columns[name] for name in columns}, folder=None)
+    if (private / SCHEMA).read_bytes() != ordered.to_toml().encode():
+        raise VerificationFailed(f"{SCHEMA} is not the schema of the certificate")
+    return Finding("schema", True, f"{SCHEMA} is the schema of the certificate")
+
+
+def refuse_other_hierarchies(schema: Schema, private: Path) -> None:
+    """A hierarchy file is a hierarchy and nothing else."""
+    from sfumato.data import hierarchy_builders
+
+    for name in sorted(
+        {column.hierarchy.file for column in schema.columns.values() if column.hierarchy and column.hierarchy.file}
+    ):
+        try:
+            tree = hierarchy_builders.load(private / name, separator=";")
+            with tempfile.TemporaryDirectory(prefix="sfumato-") as place:
+                hierarchy_builders.save(tree, Path(place) / name)
+                same = (Path(place) / name).read_bytes() == (private / name).read_bytes()
+        except SfumatoError:
+            raise VerificationFailed(f"the hierarchy {quoted(name)} cannot be read") from None
+        if not same:
+            raise VerificationFailed(f"the hierarchy {quoted(name)} is not written as releases write one")
+
+
+def refuse_names(certificate: Certificate, schema: Schema, table: pa.Table) -> None:
+    """No column of names: identifiers are dropped or replaced, and what stands for names looks as pseudonyms do."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if schema.with_role("identifier"):
+        raise VerificationFailed("the certificate's schema describes a column of identifiers, which no release has")
+    told = certificate.transparency
+    replaced = _names(told.get("pseudonymised_columns", ()))
+    removed = _names(told.get("removed_columns", ()))
+    if not set(replaced) <= set(table.column_names) or set(removed) & set(table.column_names):
+        raise VerificationFailed("the certificate says of a column that it was removed or replaced, and the data say otherwise")
+    if "quasi_identifiers" in told and not is_artefact(certificate):
+        known = set(_names(told["quasi_identifiers"]))
+        if not set(schema.quasi) <= known or known - set(schema.quasi) - set(removed):
+            raise VerificationFailed("the certificate names other quasi-identifiers than its schema does")
+    if told.get("row_order", "sorted by content") != "sorted by content":
+        raise VerificationFailed("the certificate names an order of rows that no release has")
+    if schema.unit is not None and schema.unit not in replaced:
+        raise VerificationFailed("the column that names people is published, and the certificate does not call it pseudonyms")
+    for name in replaced:
+        values = table.column(name).unique().drop_null()
+        if pa.types.is_dictionary(values.type):
+            values = values.cast(pa.string())
+        if not pa.types.is_string(values.type) or not pc.all(pc.match_substring_regex(values, _PSEUDONYM)).as_py():
+            if len(values):
+                raise VerificationFailed(f"the column {quoted(name)} holds something else than the pseudonyms it is said to hold")
+
+
+def _names(given: Any) -> list[str]:
+    if not isinstance(given, (list, tuple)) or not all(isinstance(name, str) for name in given):
+        raise VerificationFailed("the certificate lists columns in a form that no release has")
+    return list(given)
+
+
+def refuse_contradictions(certificate: Certificate) -> None:
+    """What a certificate says in two places must agree: its evidence, and where its randomness came from."""
+    kinds = {claim.evidence == "process" for claim in certificate.claims}
+    if len(kinds) > 1:
+        raise VerificationFailed("the claims are partly about rows and partly about a process; no release makes both")
+    seeded = "seeded" in certificate.randomness
+    if seeded == certificate.private:
+        raise VerificationFailed(
+            "the certificate calls itself private although its randomness was seeded, or the other way round"
+        )
+    if seeded and not any("demonstration" in notice for notice in certificate.notices):
+        raise VerificationFailed("the release was made with a seed, and no notice of its certificate says so")
+
+
+def check_card(certificate: Certificate, table: pa.Table | None, signature: str, private: Path) -> Finding:
+    """The public page is the one that certificate and rows make; one of another format is only held to be harmless."""
+    from sfumato.report.harmless import refuse_behaviour
+
+    try:
+        given = (private / CARD).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise VerificationFailed(f"{CARD} is not UTF-8 text") from None
+    try:
+        refuse_behaviour(given)
+    except SfumatoError as error:
+        raise VerificationFailed(f"{CARD} is not a card: {error}") from None
+    if certificate.format == FIRST_FORMAT or certificate.card.get("format") != CARD_FORMAT:
+        return Finding("card", None, "not compared: it is of an earlier format; it runs no script and loads nothing")
+    try:
+        wanted = public_card(certificate, table, signature)
+    except Exception as error:  # whatever a stranger wrote, the answer is a verdict and not a crash
+        raise VerificationFailed(f"the card cannot be made from the certificate ({type(error).__name__})") from None
+    if given == wanted:
+        return Finding("card", True, "made again from certificate and rows, it is the same page")
+    drawn_elsewhere = certificate.versions.get("matplotlib") != _matplotlib()
+    if drawn_elsewhere and _without_figures(given) == _without_figures(wanted):
+        return Finding(
+            "card", True, "made again, its text is the same; figures of another version of matplotlib are not compared"
+        )
+    raise VerificationFailed(f"{CARD} says something else than certificate and rows do")
+
+
+def _without_figures(page: str) -> str:
+    return _FIGURE.sub("<figure><figcaption>", page)
+
+
+def _matplotlib() -> str:
+    from importlib.metadata import version
+
+    return version("matplotlib")

@@ -1,0 +1,137 @@
+"""What `verify` found, and its verdict in one of a few fixed words.
+
+A recipient acts on the verdict: a class guarantee can be measured again and is kept or not; a promise about a process rests on
+its maker unless the ledger that paid for it is at hand; a release made with a seed protects nobody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from sfumato.core.certificate import Certificate
+
+Verdict = Literal[
+    "keeps",
+    "keeps what could be checked",
+    "rests on its maker",
+    "promises nothing",
+    "not checked",
+    "demonstration",
+    "does not keep",
+]
+
+#: Verdicts with which the command ends with 0; a demonstration is among them only where it was allowed.
+ACCEPTED: tuple[Verdict, ...] = ("keeps", "keeps what could be checked", "rests on its maker")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: `passed` is None where it could not be checked with what was given."""
+
+    check: str
+    passed: bool | None
+    text: str
+    claim: bool = False  # whether it is about a claim of the certificate
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The verdict on a release folder; `allow_demonstration` says that a release made with a seed was expected."""
+
+    folder: str
+    findings: tuple[Finding, ...]
+    certificate: Certificate | None = field(default=None, repr=False)
+    allow_demonstration: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict in a fixed word."""
+        certificate = self.certificate
+        if certificate is None or any(finding.passed is False for finding in self.findings):
+            return "does not keep"
+        if self.demonstration and not self.allow_demonstration:
+            return "demonstration"
+        if self.promises_nothing:
+            return "promises nothing"
+        if self.demonstration:
+            return "demonstration"
+        if not self.not_checked:
+            return "keeps"
+        if all(claim.evidence == "process" for claim in certificate.claims):
+            return "rests on its maker"
+        return "keeps what could be checked" if self._checked else "not checked"
+
+    @property
+    def accepted(self) -> bool:
+        """True when nothing was found wrong and what is promised holds or is of a kind that files cannot show; the command
+        ends with 0.
+        """
+        return self.verdict in ACCEPTED or (self.verdict == "demonstration" and self.allow_demonstration)
+
+    @property
+    def holds(self) -> bool:
+        """True when at least one claim was measured or looked up again, and nothing was found wrong."""
+        return self.accepted and self._checked
+
+    @property
+    def demonstration(self) -> bool:
+        """A release whose randomness was seeded: anybody can repeat it."""
+        return self.certificate is not None and not self.certificate.private
+
+    @property
+    def promises_nothing(self) -> bool:
+        """A masked table without a guarantee: its risk was measured by its owner, and nobody promises a limit."""
+        return self.certificate is not None and not self.certificate.claims
+
+    @property
+    def not_checked(self) -> tuple[Finding, ...]:
+        """The claims that could not be checked with what was given."""
+        return tuple(finding for finding in self.findings if finding.claim and finding.passed is None)
+
+    @property
+    def _checked(self) -> bool:
+        return any(finding.claim and finding.passed for finding in self.findings)
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def explain(self) -> str:
+        """The findings, one line each, and the verdict in a sentence."""
+        marks = {True: "passed", False: "FAILED", None: "not checked"}
+        lines = [f"{marks[finding.passed]:<12}{finding.check}: {finding.text}" for finding in self.findings]
+        return "\n".join([*lines, self.sentence])
+
+    @property
+    def sentence(self) -> str:
+        """The verdict as a sentence."""
+        missing = "; ".join(f"{finding.check} {finding.text}" for finding in self.not_checked)
+        allowed = (
+            "" if self.allow_demonstration else "; pass --allow-demonstration (allow_demonstration=True) if you expected one"
+        )
+        return {
+            "keeps": "the release keeps what it claims",
+            "keeps what could be checked": "every claim that could be checked holds; "
+            f"{len(self.not_checked)} not checked: {missing}",
+            "rests on its maker": "the files are what they say they are, and their promise rests on its maker: files cannot show "
+            f"how they were made. {missing}",
+            "promises nothing": "the files fit their certificate, which promises no guarantee: there is nothing that could hold",
+            "not checked": f"no claim could be checked: {missing}",
+            "demonstration": "a demonstration, not a private release: it was made with a seed, and anybody can repeat it"
+            + allowed,
+            "does not keep": "the release does NOT keep what it claims",
+        }[self.verdict]
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain data, ready for JSON; `verdict` is one of the fixed words."""
+        return {
+            "folder": self.folder,
+            "verdict": self.verdict,
+            "accepted": self.accepted,
+            "holds": self.holds,
+            "promises_nothing": self.promises_nothing,
+            "demonstration": self.demonstration,
+            "findings": [finding.__dict__ for finding in self.findings],
+            "sentence": self.sentence,
+            "dataset": self.certificate.dataset if self.certificate else None,
+        }

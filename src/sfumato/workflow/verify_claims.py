@@ -1,0 +1,187 @@
+"""Every claim of a foreign certificate, stated again from its guarantee and measured again.
+
+A claim is a guarantee with its parameters and what was measured; whom it protects, against whom and in which words follows from
+them and is not the writer's choice. A claim that says anything else is refused, whatever was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.certificate import Certificate, Claim, plain
+from sfumato.core.errors import SfumatoError
+from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.params import parameters
+from sfumato.data.schema import Column, Schema
+from sfumato.workflow import named
+from sfumato.workflow.verification import Finding
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sfumato.ledger.ledger import Ledger
+    from sfumato.measures.guarantees.examined import Measurement
+    from sfumato.workflow.claims import References
+
+_OTHER_WORDS = "the claim's words do not say what its parameters mean"
+#: What is measured beside a promise with the original at hand, and cannot be measured without it.
+_BESIDE = "reference input"
+
+
+def references_of(schema: Schema, original: Any, population: Any) -> References:
+    """The tables to compare with; a file or frame is read with the types that the release's sensitive columns have."""
+    from sfumato.data.microdata import Microdata
+    from sfumato.engines.sources import read
+    from sfumato.workflow.claims import References
+
+    if original is not None and not isinstance(original, Microdata):
+        types = {name: Column(type=schema.columns[name].type) for name in schema.sensitive}
+        original = read(original, Schema(dataset=schema.dataset, columns=types))
+    if population is not None and not isinstance(population, Microdata):
+        population = read(population)
+    return References(original, population)
+
+
+def check_claims(
+    certificate: Certificate, schema: Schema, result: Any, references: References, ledger: Ledger | str | Path | None
+) -> list[Finding]:
+    """One finding per claim; `result` is the published table, or plain data."""
+    from sfumato.workflow.process_claims import check_process_claim
+
+    findings = []
+    for claim in certificate.claims:
+        if claim.evidence == "process":
+            found = Finding(claim.guarantee[:80], *check_process_claim(claim, certificate, result, ledger))
+        elif not hasattr(result, "num_rows"):
+            found = Finding(claim.guarantee[:80], False, "the claim is about a table, and the release has none")
+        else:
+            found = _check_claim(claim, certificate, schema, result, references)
+        findings.append(replace(found, claim=True))
+    return findings
+
+
+def _check_claim(claim: Claim, certificate: Certificate, schema: Schema, table: pa.Table, references: References) -> Finding:
+    from sfumato.workflow.claims import measure_all
+
+    name = claim.guarantee[:80]
+    try:
+        guarantee = named.guarantee({**claim.parameters, "name": claim.guarantee.split("(")[0]})
+        wrong = _misstated(claim, guarantee, certificate, schema)
+        if wrong:
+            return Finding(name, False, wrong)
+        if guarantee.needs_population and references.population is None:
+            return Finding(name, None, "compares with a population; pass it to check this claim")
+        if claim.evidence == "output+reference" and not guarantee.needs_population and references.original is None:
+            return Finding(name, None, "compares with the original table; pass it to check this claim")
+        measured = measure_all(table, schema, [guarantee], references)[0]
+    except SfumatoError as error:
+        reason = type(error).__name__ if error.owner_only else str(error)
+        return Finding(name, False, f"the claim cannot be measured: {reason}")
+    except (TypeError, ValueError, OverflowError, MemoryError, ArithmeticError, LookupError, AttributeError) as error:
+        return Finding(name, False, f"the claim cannot be measured ({type(error).__name__})")
+    if not measured.holds:
+        return Finding(name, False, f"{claim.promised}; measured {measured.value:.6g}, which breaks it")
+    if _dropped_unit(certificate, schema, guarantee) is not None:
+        return _check_units(claim, guarantee, measured)
+    if not _same(claim.measured, measured.value):
+        return Finding(name, False, f"the certificate states another number than the {measured.value:.6g} measured here")
+    beside = dict(claim.also_measured)
+    if hasattr(guarantee, "reference") and references.original is None:
+        beside.pop(_BESIDE, None)
+    if not _same_numbers(beside, measured.also):
+        return Finding(name, False, "the certificate states other numbers beside the promise than those measured here")
+    return Finding(name, True, f"{claim.promised}; measured {measured.value:.6g}")
+
+
+def _misstated(claim: Claim, guarantee: ClassGuarantee, certificate: Certificate, schema: Schema) -> str | None:
+    """What the claim says otherwise than its guarantee does, in words; None where they agree."""
+    from sfumato.workflow.claims import References
+
+    stated = (claim.guarantee, plain(dict(claim.parameters)), claim.promised, claim.evidence, claim.protects, claim.adversary)
+    meant = (
+        guarantee.key,
+        plain(parameters(guarantee)),
+        guarantee.claim(),
+        guarantee.evidence,
+        guarantee.protects,
+        guarantee.adversary,
+    )
+    if stated != meant:
+        return _OTHER_WORDS
+    if claim.holds is not True:
+        return "the certificate itself says that the claim does not hold"
+    if (claim.neighbours, claim.argument, claim.ledger_entry) != (None, None, None):
+        return "the claim is about rows, and states what only a claim about a process has"
+    if claim.unit != _unit(certificate, schema, guarantee):
+        return "the claim names another unit than the one that the rows are about"
+    named_by_input = References(original_digest=certificate.fingerprint).digest_for(guarantee)
+    by_population = guarantee.needs_population and str(claim.reference).startswith("population ")
+    if claim.reference != named_by_input and not by_population:
+        return "the claim names another second file than the one that it needs"
+    return None
+
+
+def _unit(certificate: Certificate, schema: Schema, guarantee: ClassGuarantee) -> str:
+    from sfumato.workflow.claims import counts_units
+
+    column = schema.unit or _dropped_unit(certificate, schema, guarantee)
+    return f"different '{column}'" if column and counts_units(guarantee) else "record"
+
+
+def _dropped_unit(certificate: Certificate, schema: Schema, guarantee: ClassGuarantee) -> str | None:
+    """The column that named the units and is not published, as the certificate says elsewhere; None where records are counted."""
+    from sfumato.workflow.claims import RECORDS_PER_CLASS, counts_units
+
+    told = str(certificate.transparency.get("unit", ""))
+    start = "one value of the column '"
+    if schema.unit is not None or not counts_units(guarantee) or not told.startswith(start):
+        return None
+    counted = any(RECORDS_PER_CLASS in claim.also_measured for claim in certificate.claims if claim.guarantee == guarantee.key)
+    return told.removeprefix(start).removesuffix("'") if counted else None
+
+
+def _check_units(claim: Claim, guarantee: Any, measured: Measurement) -> Finding:
+    """A claim about different units whose column was dropped: the file shows records, of which there are at
+    least as many.
+    """
+    from sfumato.workflow.claims import RECORDS_PER_CLASS, records_per_class
+
+    name, records = claim.guarantee[:80], records_per_class(measured)
+    beside_a_share = "k" in measured.also
+    if (
+        set(claim.also_measured) != {*measured.also, RECORDS_PER_CLASS}
+        or not _same(claim.also_measured[RECORDS_PER_CLASS], records)
+        or (beside_a_share and not _same(claim.measured, measured.value))
+    ):
+        return Finding(
+            name, False, f"the certificate states other numbers than those measured here ({records:.6g} records per class)"
+        )
+    units = claim.also_measured.get("k") if beside_a_share else claim.measured
+    if isinstance(units, str) or units is None or not guarantee.k <= units <= records:
+        return Finding(name, False, f"the units that the certificate states cannot be in classes of {records:.6g} records")
+    text = (
+        f"{claim.promised}; measured {records:.6g} records per class. The certificate states {units:.6g} different units, "
+        "which outsiders cannot recount because the column that names them is not published"
+    )
+    return Finding(name, True, text)
+
+
+def _same_numbers(stated: Mapping[str, Any], measured: Mapping[str, float]) -> bool:
+    return set(stated) == set(measured) and all(_same(stated[key], measured[key]) for key in measured)
+
+
+def _same(stated: Any, measured: float) -> bool:
+    if isinstance(stated, str):
+        return stated == ("infinite" if measured > 0 else "-infinite") and math.isinf(measured)
+    if stated is None:
+        return math.isnan(measured)
+    if not isinstance(stated, (int, float)) or isinstance(stated, bool):
+        return False
+    try:
+        return math.isclose(stated, measured, rel_tol=1e-9, abs_tol=1e-9)
+    except OverflowError:  # a whole number beyond every floating-point number
+        return False
