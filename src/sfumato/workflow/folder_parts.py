@@ -117,6 +117,8 @@ def _names(given: Any) -> list[str]:
 
 def refuse_contradictions(certificate: Certificate) -> None:
     """What a certificate says in two places must agree: its evidence, and where its randomness came from."""
+    if certificate.schema.get("dataset", "unnamed") != certificate.dataset:
+        raise VerificationFailed("the certificate and its schema name different data sets")
     kinds = {claim.evidence == "process" for claim in certificate.claims}
     if len(kinds) > 1:
         raise VerificationFailed("the claims are partly about rows and partly about a process; no release makes both")

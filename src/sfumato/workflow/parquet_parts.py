@@ -61,13 +61,12 @@ def _refuse_footer(given: pq.FileMetaData, own: pq.FileMetaData, rows: pa.Table)
 
     told = dict(given.metadata or {})
     described = told.pop(b"ARROW:schema", None)
-    if told or not str(given.created_by).startswith(_WRITER):
+    if told or described is None or not str(given.created_by).startswith(_WRITER):
         raise _hidden("its footer holds metadata that no release has")
-    if described is not None:
-        stored = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(described, validate=True)))
-        plain = pa.schema([pa.field(field.name, field.type) for field in rows.schema])
-        if not stored.equals(plain, check_metadata=True):
-            raise _hidden("its footer describes other columns")
+    stored = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(described, validate=True)))
+    plain = pa.schema([pa.field(field.name, field.type) for field in rows.schema])
+    if not stored.equals(plain, check_metadata=True):
+        raise _hidden("its footer describes other columns")
     if not given.schema.equals(own.schema):
         raise _hidden("its columns have other types than those of a release")
     shape = [[meta.row_group(i).num_rows for i in range(meta.num_row_groups)] for meta in (given, own)]

@@ -68,6 +68,7 @@ def _compare_csv(path: Path, table: pa.Table, ordered: bool) -> str:
 def _compare_parquet(path: Path, ordered: bool, made_with: str) -> str:
     import pyarrow as pa
 
+    from sfumato.data.writers import clean
     from sfumato.workflow.canonical import canonical
     from sfumato.workflow.parquet_parts import refuse_other_parts
 
@@ -79,7 +80,7 @@ def _compare_parquet(path: Path, ordered: bool, made_with: str) -> str:
         again = _written(wanted, Path(place) / path.name)
         if _first_difference(path, again) is None:
             return SAME_BYTES
-        if ordered and not wanted.equals(rows):
+        if ordered and not wanted.equals(clean(rows)):
             raise VerificationFailed("the rows of the data file are not in the order of their content, which can tell something")
         if made_with == pa.__version__:
             raise VerificationFailed(

@@ -1,0 +1,598 @@
+"""Folders whose digests agree and whose content deceives: each is refused, for the right reason and with exit code 1.
+
+The forger knows the format: after every change the certificate is restated and written as releases are.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sfumato as sf
+from sfumato.cli.main import run
+from sfumato.data.schema import Column
+from sfumato.data.writers import clean, write_file
+from sfumato.dp import PrivateHistogram, Session
+from sfumato.ledger import Ledger, LossAmount
+from sfumato.workflow.artefact import publish_artefact
+from sfumato.workflow.public_card import CARD_FORMAT
+from sfumato.workflow.saving import pretty
+from tests.faults.forging import change, claim, refused, restate, rewrite
+from tests.workflow.people import people
+
+Forge = Callable[[Path], None]
+OTHER_BYTES = "its rows give other bytes"
+WORDS = "words do not say what its parameters mean"
+
+
+def made_folders(place: Path) -> None:
+    """Small releases of every kind, made by the house."""
+    rows = pa.table({"age": [5] * 5 + [7] * 5, "disease": ["flu", "cold"] * 5, "cost": [0.1, 2.5] * 5})
+    described = sf.Schema(
+        dataset="small",
+        columns={"age": Column(role="quasi", type="integer"), "disease": Column(role="sensitive"), "cost": Column(type="number")},
+    )
+    small = sf.protect(sf.read(rows, described), sf.KAnonymity(5), sf.Lattice())
+    small.save(place / "csv", "csv")
+    small.save(place / "parquet")
+    several = [sf.KAnonymity(3), sf.TCloseness(0.9, "disease", reference="released")]
+    unit = Column(role="unit", type="string", pseudonym=True)
+    sf.protect(people(120, name=unit), several, sf.Lattice(suppression=0.3)).save(place / "unit", "csv")
+    hidden = Column(role="unit", type="string")
+    sf.protect(people(120, name=hidden), sf.KAnonymity(3), sf.Lattice(suppression=0.3)).save(place / "dropped", "csv")
+    sf.protect(people(120), sf.KAnonymity(3), sf.Lattice(suppression=0.3), seed=1).save(place / "seeded", "csv")
+    book = str(place / "ledger.db")
+    with Ledger.open(book) as ledger:
+        ledger.grant("clinic", "ann", LossAmount.pure(9))
+    domain = Column(type="string", domain=("f", "m"))
+    session = Session(people(60, sex=domain), ledger=book, analyst="ann")
+    publish_artefact(session.release(PrivateHistogram(("sex",), epsilon="0.5"))).save(place / "histogram", "csv")
+    publish_artefact(session.sql("SELECT COUNT(*) AS n FROM people", epsilon="1").outcome).save(place / "answer", "csv")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("made")
+    os.environ.setdefault("SFUMATO_KEY", str(place / "owner.key"))
+    made_folders(place)
+    return place
+
+
+def copied(made: Path, tmp_path: Path, base: str) -> Path:
+    shutil.copytree(made / base, tmp_path / "out")
+    return tmp_path / "out" / "public"
+
+
+@pytest.mark.parametrize(
+    ("base", "verdict"),
+    [
+        ("csv", "keeps"),
+        ("parquet", "keeps"),
+        ("unit", "keeps"),
+        ("dropped", "keeps"),
+        ("seeded", "demonstration"),
+        ("histogram", "rests on its maker"),
+        ("answer", "rests on its maker"),
+    ],
+)
+def test_untouched_folders_have_their_verdict(made: Path, base: str, verdict: str) -> None:
+    found = sf.verify(made / base)
+    assert found.verdict == verdict, found.explain()
+
+
+# --- the rows, in CSV
+
+
+def cells(*ages: str) -> Forge:
+    """The first five ages of the small table, written in other ways."""
+
+    def forge(public: Path) -> None:
+        lines = (public / "data.csv").read_text().split("\n")
+        for number, age in enumerate(ages, 1):
+            lines[number] = age + lines[number][1:]
+        rewrite(public, "data.csv", "\n".join(lines))
+
+    return forge
+
+
+def text(edit: Callable[[str], str]) -> Forge:
+    def forge(public: Path) -> None:
+        content = (public / "data.csv").read_bytes().decode()
+        changed = edit(content)
+        assert changed != content
+        rewrite(public, "data.csv", changed)
+
+    return forge
+
+
+def shuffled(content: str) -> str:
+    lines = content.split("\n")
+    return "\n".join([lines[0], *lines[5:-1], *lines[1:5], ""])
+
+
+CSV: dict[str, tuple[Forge, str]] = {
+    "five-ways-to-write-five": (cells("5", "05", "+5", "5.0", "005"), OTHER_BYTES),
+    "one-leading-zero": (cells("05"), OTHER_BYTES),
+    "a-space-behind": (cells("5 "), OTHER_BYTES),
+    "quoted-number": (cells('"5"'), OTHER_BYTES),
+    "decimals-apart-by-1e-20": (text(lambda t: t.replace("0.1\n", "0.10000000000000000001\n", 1)), OTHER_BYTES),
+    "exponent": (text(lambda t: t.replace("2.5\n", "25e-1\n", 1)), OTHER_BYTES),
+    "text-without-quotes": (
+        text(lambda t: t.replace('"flu"', "flu", 1) if '"flu"' in t else t.replace("flu", '"flu"', 1)),
+        OTHER_BYTES,
+    ),
+    "crlf": (text(lambda t: t.replace("\n", "\r\n")), OTHER_BYTES),
+    "byte-order-mark": (text(lambda t: "\ufeff" + t), "columns that the certificate describes"),
+    "no-last-line-end": (text(lambda t: t[:-1]), OTHER_BYTES),
+    "empty-line": (text(lambda t: t + "\n"), OTHER_BYTES),
+    "empty-lines-first": (text(lambda t: "\n\n" + t), OTHER_BYTES),
+    "shuffled-rows": (text(shuffled), OTHER_BYTES),
+    "semicolons": (text(lambda t: t.replace(",", ";")), "columns that the certificate describes"),
+    "other-column-name": (text(lambda t: t.replace("age", "years", 1)), "columns that the certificate describes"),
+    "another-column": (
+        text(lambda t: "\n".join(line + (",x" if number else ",name") for number, line in enumerate(t[:-1].split("\n"))) + "\n"),
+        "columns that the certificate describes",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CSV)
+def test_a_text_file_in_another_form_is_refused(made: Path, tmp_path: Path, name: str) -> None:
+    forge, reason = CSV[name]
+    public = copied(made, tmp_path, "csv")
+    forge(public)
+    refused(public, reason)
+
+
+# --- the rows, in Parquet
+
+
+def parquet(edit: Callable[[pa.Table], pa.Table], **options: Any) -> Forge:
+    def forge(public: Path) -> None:
+        rows = edit(pq.read_table(public / "data.parquet"))
+        pq.write_table(rows, public / "data.parquet", **{"compression": "zstd", **options})
+        restate(public, "data.parquet", rows=rows.num_rows)
+
+    return forge
+
+
+def typed(name: str, values: pa.Array) -> Callable[[pa.Table], pa.Table]:
+    def edit(rows: pa.Table) -> pa.Table:
+        return rows.set_column(rows.column_names.index(name), name, values)
+
+    return edit
+
+
+def unused_entry(rows: pa.Table) -> pa.Table:
+    """A dictionary that still names whoever was suppressed."""
+    column = rows.column("disease").combine_chunks()
+    words = pa.concat_arrays([column.dictionary, pa.array(["HIV of Ada Lovelace"])])
+    return typed("disease", pa.DictionaryArray.from_arrays(column.indices, words))(rows)
+
+
+def between_footer_and_columns(public: Path) -> None:
+    content = (public / "data.parquet").read_bytes()
+    length = int.from_bytes(content[-8:-4], "little")
+    place = len(content) - 8 - length
+    rewrite(public, "data.parquet", content[:place] + b"name;HIV\nAda;yes\n" + content[place:])
+
+
+NANOSECONDS = pa.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9], pa.timestamp("ns"))
+DECIMALS = pa.array([decimal.Decimal(1) + decimal.Decimal(n).scaleb(-20) for n in range(10)], pa.decimal128(38, 20))
+OTHER_TYPES = "types that no release has"
+
+PARQUET: dict[str, tuple[Forge, str]] = {
+    "metadata": (parquet(lambda rows: rows.replace_schema_metadata({"originals": "Ada;HIV"})), OTHER_BYTES),
+    "pandas-metadata": (parquet(lambda rows: rows.replace_schema_metadata({"pandas": "{}"})), OTHER_BYTES),
+    "column-metadata": (
+        parquet(lambda rows: rows.cast(pa.schema([f.with_metadata({"original": "Ada"}) for f in rows.schema]))),
+        OTHER_BYTES,
+    ),
+    "unused-dictionary-entry": (parquet(unused_entry), OTHER_BYTES),
+    "bytes-before-the-footer": (between_footer_and_columns, OTHER_BYTES),
+    "other-compression": (parquet(lambda rows: rows, compression="snappy"), OTHER_BYTES),
+    "other-row-groups": (parquet(lambda rows: rows, row_group_size=3), OTHER_BYTES),
+    "page-index": (parquet(lambda rows: rows, write_page_index=True), OTHER_BYTES),
+    "shuffled-rows": (parquet(lambda rows: rows.take([9, 1, 2, 3, 4, 5, 6, 7, 8, 0])), "not in the order of their content"),
+    "narrow-integers": (parquet(lambda rows: typed("age", rows.column("age").cast(pa.int32()))(rows)), OTHER_TYPES),
+    "plain-text": (parquet(lambda rows: typed("disease", rows.column("disease").cast(pa.string()))(rows)), OTHER_TYPES),
+    "decimals-apart-by-1e-20": (parquet(typed("cost", DECIMALS)), OTHER_TYPES),
+    "nanoseconds": (parquet(typed("cost", NANOSECONDS)), "cannot be read"),
+    "pandas-index": (
+        parquet(
+            lambda rows: rows.append_column("__index_level_0__", pa.array(["Ada"] * 10)).replace_schema_metadata(
+                {"pandas": json.dumps({"index_columns": ["__index_level_0__"]})}
+            )
+        ),
+        OTHER_TYPES,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARQUET)
+def test_a_parquet_file_that_holds_something_else_is_refused(made: Path, tmp_path: Path, name: str) -> None:
+    forge, reason = PARQUET[name]
+    public = copied(made, tmp_path, "parquet")
+    forge(public)
+    refused(public, reason)
+
+
+#: Refused too where the forger says that another version of the library wrote the file.
+ELSEWHERE = {
+    "metadata": "metadata that no release has",
+    "pandas-metadata": "metadata that no release has",
+    "column-metadata": "describes other columns",
+    "unused-dictionary-entry": "entries that no row uses",
+    "bytes-before-the-footer": "between its columns and its footer",
+    "other-row-groups": "grouped in another way",
+    "page-index": "without a gap",
+    "shuffled-rows": "not in the order of their content",
+    "narrow-integers": OTHER_TYPES,
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_another_version_is_no_excuse(made: Path, tmp_path: Path, name: str) -> None:
+    public = copied(made, tmp_path, "parquet")
+    PARQUET[name][0](public)
+    change(public, lambda c: c["versions"].update(pyarrow="7.0.0"))
+    refused(public, ELSEWHERE[name])
+
+
+def test_a_file_of_another_version_is_compared_part_by_part(made: Path, tmp_path: Path) -> None:
+    """The same rows with plain instead of dictionary encoding: what another version might have written."""
+    public = copied(made, tmp_path, "parquet")
+    parquet(lambda rows: clean(rows), use_dictionary=["age", "disease"])(public)
+    change(public, lambda c: c["versions"].update(pyarrow="7.0.0"))
+    found = {finding.check: finding for finding in sf.verify(public).findings}
+    assert found["bytes"].passed and "not its bytes (written with pyarrow 7.0.0)" in found["bytes"].text
+    assert found["KAnonymity"].passed
+
+
+def test_a_hidden_number_in_a_dictionary_is_found(made: Path, tmp_path: Path) -> None:
+    """No library shows the dictionary of a column of numbers; its page is read byte by byte."""
+    from sfumato.core.errors import VerificationFailed
+    from sfumato.workflow.parquet_parts import refuse_other_parts
+
+    shown = pa.table({"age": pa.array([5, 5, 7, 7])})
+    write_file(shown, tmp_path / "shown.parquet")
+    write_file(pa.table({"age": pa.array([5, 5, 7, 99])}), tmp_path / "other.parquet")
+    refuse_other_parts(tmp_path / "shown.parquet", tmp_path / "shown.parquet", shown)
+    with pytest.raises(VerificationFailed, match="statistic"):
+        refuse_other_parts(tmp_path / "other.parquet", tmp_path / "shown.parquet", shown)
+    with pytest.raises(VerificationFailed, match="entries that no row uses"):
+        refuse_other_parts(tmp_path / "other.parquet", tmp_path / "other.parquet", shown)
+
+
+# --- claims
+
+
+def claims(edit: Callable[[dict[str, Any]], Any], number: int = 0) -> Forge:
+    return lambda public: change(public, lambda certificate: (edit(claim(certificate, number)), None)[1])
+
+
+def as_process(told: dict[str, Any]) -> None:
+    told.update(evidence="process", measured=None, argument="trust me", ledger_entry="0" * 64)
+
+
+CLAIMS: dict[str, tuple[str, Forge, str]] = {
+    "unknown-kind": (
+        "histogram",
+        claims(lambda c: c.update(guarantee="QuantumPrivacy")),
+        "of a kind that this version does not know",
+    ),
+    "class-guarantee-as-process": ("csv", claims(as_process), "files that no release of this kind has"),
+    "both-kinds": (
+        "unit",
+        claims(as_process),
+        "partly about rows and partly about a process",
+    ),
+    "adversary": ("csv", claims(lambda c: c.update(adversary="knows everything")), WORDS),
+    "protects": ("csv", claims(lambda c: c.update(protects="everything about everybody")), WORDS),
+    "promised": ("csv", claims(lambda c: c.update(promised=sf.KAnonymity(50).claim())), WORDS),
+    "unit": ("csv", claims(lambda c: c.update(unit="every person and their family")), "another unit"),
+    "unit-of-pseudonyms": ("unit", claims(lambda c: c.update(unit="different 'household'")), "another unit"),
+    "unit-that-was-dropped": ("dropped", claims(lambda c: c.update(unit="different 'household'")), "another unit"),
+    "more-units-than-records": ("dropped", claims(lambda c: c.update(measured=9_999)), "cannot be in classes"),
+    "neighbours": ("csv", claims(lambda c: c.update(neighbours="one record more or less")), "only a claim about a process has"),
+    "argument": ("csv", claims(lambda c: c.update(argument="proved by us")), "only a claim about a process has"),
+    "holds-is-false": ("csv", claims(lambda c: c.update(holds=False)), "says that the claim does not hold"),
+    "measured": ("csv", claims(lambda c: c.update(measured=6)), "another number"),
+    "also-measured": ("csv", claims(lambda c: c.update(also_measured={"k under attack": 5})), "other numbers beside"),
+    "also-measured-records": ("csv", claims(lambda c: c.update(also_measured={"records per class": 5})), "other numbers beside"),
+    "also-measured-changed": (
+        "unit",
+        claims(lambda c: c["also_measured"].update({"reference released": 0.0}), 1),
+        "other numbers beside",
+    ),
+    "foreign-parameter": ("csv", claims(lambda c: c["parameters"].update(strength="high")), "cannot be measured"),
+    "parameter-in-other-words": ("csv", claims(lambda c: c["parameters"].update(k=5.0)), "cannot be measured"),
+    "reference": ("csv", claims(lambda c: c.update(reference="input audited by an authority")), "another second file"),
+    "evidence": ("csv", claims(lambda c: c.update(evidence="output+reference")), WORDS),
+    "loss-adversary": ("histogram", claims(lambda c: c.update(adversary="knows everything and the noise")), WORDS),
+    "loss-unit": ("histogram", claims(lambda c: c.update(unit="household")), WORDS),
+    "loss-neighbours": ("histogram", claims(lambda c: c.update(neighbours="everybody replaced")), WORDS),
+    "loss-protects": ("histogram", claims(lambda c: c.update(protects="groups of any size")), WORDS),
+    "loss-parameters": ("histogram", claims(lambda c: c["parameters"].update(epsilon="1/4")), WORDS),
+    "loss-in-other-digits": ("histogram", claims(lambda c: c["parameters"].update(epsilon="0.5")), WORDS),
+    "loss-foreign-parameter": ("histogram", claims(lambda c: c["parameters"].update(delta="0")), "cannot be read"),
+    "loss-measured": ("histogram", claims(lambda c: c.update(measured=0.1)), WORDS),
+    "loss-also-measured": ("histogram", claims(lambda c: c.update(also_measured={"attacks that failed": 99})), WORDS),
+    "loss-holds-is-false": ("histogram", claims(lambda c: c.update(holds=False)), "the noise was seeded"),
+    "loss-unpaid": ("histogram", claims(lambda c: c.update(ledger_entry=None)), "names no ledger entry"),
+    "loss-odd-entry": ("histogram", claims(lambda c: c.update(ledger_entry="paid")), "not the hash of an entry"),
+}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_claim_that_says_more_than_it_means_is_refused(made: Path, tmp_path: Path, name: str) -> None:
+    base, forge, reason = CLAIMS[name]
+    public = copied(made, tmp_path, base)
+    forge(public)
+    refused(public, reason)
+
+
+# --- cards, schemas, other files
+
+
+def page(old: str, new: str, count: int = 1) -> Forge:
+    def forge(public: Path) -> None:
+        content = (public / "card.html").read_text()
+        assert old in content
+        rewrite(public, "card.html", content.replace(old, new, count))
+
+    return forge
+
+
+def added(name: str, content: str, **more: Any) -> Forge:
+    return lambda public: rewrite(public, name, content, **more)
+
+
+def both(*forges: Forge) -> Forge:
+    def forge(public: Path) -> None:
+        for each in forges:
+            each(public)
+
+    return forge
+
+
+def stated(edit: Callable[[dict[str, Any]], Any]) -> Forge:
+    return lambda public: change(public, lambda certificate: (edit(certificate), None)[1])
+
+
+def columns(certificate: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = certificate["schema"]["columns"]
+    return found
+
+
+def named(public: Path) -> None:
+    """Names in the column that is said to hold pseudonyms."""
+    lines = (public / "data.csv").read_text().splitlines()
+    place = (
+        lines[0].split(",").index("name") if "name" in lines[0].split(",") else lines[0].replace('"', "").split(",").index("name")
+    )
+    changed = []
+    for number, line in enumerate(lines[1:]):
+        parts = line.split(",")
+        parts[place] = f'"person {number:03d}"' if parts[place].startswith('"') else f"person {number:03d}"
+        changed.append(",".join(parts))
+    rewrite(public, "data.csv", "\n".join([lines[0], *changed]) + "\n")
+
+
+def not_called_pseudonyms(certificate: dict[str, Any]) -> None:
+    certificate["transparency"]["pseudonymised_columns"] = []
+
+
+def unsorted_json(public: Path) -> None:
+    content = json.loads((public / "certificate.json").read_text())
+    (public / "certificate.json").write_text(json.dumps(content))
+
+
+OTHER_PAGE = "says something else than certificate and rows do"
+
+PARTS: dict[str, tuple[str, Forge, str]] = {
+    "card-with-a-script": ("csv", page("</main>", "<script>alert(1)</script></main>"), "no card has, such as a script"),
+    "card-with-a-handler": ("csv", page("<main ", '<main onload="alert(1)" '), "such as a handler"),
+    "card-with-an-image": ("csv", page("</main>", '<img src="https://example.org/x.png"></main>'), "something loaded"),
+    "card-with-a-link": ("csv", page("</main>", '<a href="https://example.org">more</a></main>'), "link to elsewhere"),
+    "card-with-a-frame": ("csv", page("</main>", "<iframe></iframe></main>"), "something loaded"),
+    "card-with-a-form": ("csv", page("</main>", "<form></form></main>"), "no card has"),
+    "card-with-a-comment": ("csv", page("</main>", "<!-- Ada;HIV --></main>"), "a comment"),
+    "card-without-policy": ("csv", page("default-src 'none'".replace("'", "&#x27;"), "default-src *"), "state the policy"),
+    "card-that-refreshes": (
+        "csv",
+        page("</title>", '</title><meta http-equiv="refresh" content="0;url=https://example.org">'),
+        "state the policy",
+    ),
+    "style-that-loads": ("csv", page("</style>", "body { background: url(https://example.org) }</style>"), "style loads"),
+    "contradicting-card": ("csv", page("at least 5 records", "at least 50 records"), OTHER_PAGE),
+    "contradicting-figure": ("csv", page("Histogram of 2 classes", "Histogram of 9 classes"), OTHER_PAGE),
+    "card-that-calls-it-signed": ("csv", page("not signed", "signed by a notary"), OTHER_PAGE),
+    "card-of-another-release": (
+        "csv",
+        lambda public: rewrite(public, "card.html", (public.parents[1] / "other.html").read_text()),
+        OTHER_PAGE,
+    ),
+    "contradicting-card-of-an-artefact": ("histogram", page("e^0.5 times", "e^0.1 times"), OTHER_PAGE),
+    "drawn-elsewhere-but-other-words": (
+        "csv",
+        both(stated(lambda c: c["versions"].update(matplotlib="1.0")), page("at least 5 records", "at least 50 records")),
+        OTHER_PAGE,
+    ),
+    "answers-that-nobody-gave": (
+        "csv",
+        stated(lambda c: c["card"]["answers"].update(roles={"given": True, "note": "asked"})),
+        OTHER_PAGE,
+    ),
+    "questions-that-nobody-asks": ("csv", stated(lambda c: c["card"]["answers"].update(fun=True)), "form of a certificate"),
+    "card-details": ("histogram", stated(lambda c: c["card"]["details"].update(checked="by an authority")), OTHER_PAGE),
+    "no-card": (
+        "csv",
+        both(lambda public: (public / "card.html").unlink(), stated(lambda c: c["files"].pop("card.html"))),
+        "every release of this kind has are missing",
+    ),
+    "another-schema": (
+        "csv",
+        lambda public: rewrite(public, "schema.toml", (public / "schema.toml").read_text().replace('"quasi"', '"plain"')),
+        "not the schema of the certificate",
+    ),
+    "comment-in-the-schema": (
+        "csv",
+        lambda public: rewrite(public, "schema.toml", (public / "schema.toml").read_text() + "# Ada;HIV\n"),
+        "not the schema of the certificate",
+    ),
+    "foreign-file": ("csv", added("originals.csv", "name;disease\nAda;HIV\n"), "files that no release of this kind has"),
+    "second-data-file": ("csv", added("data.parquet", "PAR1", rows=1), "exactly one data file"),
+    "hierarchy-of-nobody": ("csv", added("hierarchy-1.csv", "a;*\n"), "files that no release of this kind has"),
+    "result-beside-rows": ("csv", added("result.json", "{}\n"), "exactly one data file"),
+    "schema-beside-an-artefact": ("histogram", added("schema.toml", 'dataset = "x"\n'), "files that no release of this kind has"),
+    "errors-beside-rows": ("csv", added("errors.csv", "age\n1\n", rows=1), "files that no release of this kind has"),
+    "errors-in-another-form": (
+        "answer",
+        lambda public: rewrite(public, "errors.csv", (public / "errors.csv").read_text().replace("\n", "\r\n")),
+        OTHER_BYTES,
+    ),
+    "an-identifier": ("unit", stated(lambda c: columns(c)["name"].update(role="identifier")), "a column of identifiers"),
+    "pseudonyms-that-are-names": ("unit", named, "something else than the pseudonyms"),
+    "a-unit-that-is-no-pseudonym": ("unit", stated(not_called_pseudonyms), "does not call it pseudonyms"),
+    "removed-but-there": (
+        "csv",
+        stated(lambda c: c["transparency"].update(removed_columns=["disease"])),
+        "removed or replaced, and the data say otherwise",
+    ),
+    "other-quasi-identifiers": (
+        "csv",
+        stated(lambda c: c["transparency"].update(quasi_identifiers=["age", "disease"])),
+        "other quasi-identifiers",
+    ),
+    "column-not-described": ("csv", stated(lambda c: columns(c).pop("cost")), "columns that the certificate describes"),
+    "labels-of-values": ("csv", stated(lambda c: columns(c)["disease"].update(labels={"1": "HIV"})), "no release says"),
+    "seeded-and-called-private": ("seeded", stated(lambda c: c.update(private=True)), "although its randomness was seeded"),
+    "private-and-called-seeded": ("csv", stated(lambda c: c.update(private=False)), "although its randomness was seeded"),
+    "seeded-without-a-word": ("seeded", stated(lambda c: c.update(notices=[])), "no notice of its certificate says so"),
+    "certificate-in-another-form": ("csv", unsorted_json, "not written as releases write it"),
+    "signature-with-an-appendix": (
+        "csv",
+        lambda public: (public / "signature.json").write_bytes(pretty({"public_key": "", "signature": "", "Ada": "HIV"})),
+        "signature",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_that_is_not_the_release_s_own_is_refused(made: Path, tmp_path: Path, name: str) -> None:
+    base, forge, reason = PARTS[name]
+    public = copied(made, tmp_path, base)
+    shutil.copy(made / "unit" / "public" / "card.html", tmp_path / "other.html")
+    forge(public)
+    refused(public, reason)
+
+
+def test_there_are_enough_forgeries() -> None:
+    assert len(CSV) + len(PARQUET) + len(ELSEWHERE) + len(CLAIMS) + len(PARTS) >= 60
+
+
+# --- what is not refused, and the command
+
+
+def test_a_card_of_the_first_format_is_not_compared_but_runs_nothing(made: Path, tmp_path: Path) -> None:
+    public = copied(made, tmp_path, "csv")
+    page("at least 5 records", "at least 50 records")(public)
+    change(public, lambda c: (c.pop("card"), c.update(format="sfumato-certificate-1"), None)[2])
+    found = sf.verify(public)
+    assert found.verdict == "keeps" and "not compared" in found.explain()
+    page("</main>", "<script>alert(1)</script></main>")(public)
+    refused(public, "such as a script")
+
+
+def test_a_card_of_another_format_is_not_compared(made: Path, tmp_path: Path) -> None:
+    public = copied(made, tmp_path, "csv")
+    change(public, lambda c: c["card"].update(format="sfumato-card-0"))
+    found = sf.verify(public)
+    assert CARD_FORMAT != "sfumato-card-0" and found.verdict == "keeps" and "earlier format" in found.explain()
+
+
+def test_figures_of_another_matplotlib_are_not_compared(made: Path, tmp_path: Path) -> None:
+    """The certificate names the version, so the page is saved anew for it; then only a figure differs."""
+    from sfumato.core.certificate import Certificate
+    from sfumato.data.readers import read_file
+    from sfumato.workflow.public_card import public_card
+
+    public = copied(made, tmp_path, "csv")
+    change(public, lambda c: c["versions"].update(matplotlib="1.0"))
+    certificate = Certificate.from_mapping(json.loads((public / "certificate.json").read_text()))
+    rewrite(public, "card.html", public_card(certificate, read_file(public / "data.csv").table, ""))
+    page("Histogram of 2 classes", "A histogram of 2 classes")(public)
+    found = sf.verify(public)
+    assert found.verdict == "keeps" and "figures of another version of matplotlib are not compared" in found.explain()
+
+
+@pytest.mark.parametrize(
+    ("base", "forge", "code"),
+    [
+        ("csv", None, 0),
+        ("histogram", None, 0),
+        ("seeded", None, 1),
+        ("csv", CSV["five-ways-to-write-five"][0], 1),
+        ("parquet", PARQUET["unused-dictionary-entry"][0], 1),
+        ("csv", CLAIMS["class-guarantee-as-process"][1], 1),
+        ("csv", PARTS["card-with-a-script"][1], 1),
+        ("unit", PARTS["pseudonyms-that-are-names"][1], 1),
+    ],
+)
+def test_the_command_ends_with_the_verdict(
+    made: Path, tmp_path: Path, base: str, forge: Forge | None, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    public = copied(made, tmp_path, base)
+    if forge is not None:
+        forge(public)
+    assert run(["verify", str(public.parent), "--json"]) == code
+    told = json.loads(capsys.readouterr().out)
+    assert told["accepted"] is (code == 0)
+    expected = {"csv": "keeps", "histogram": "rests on its maker", "seeded": "demonstration"}
+    assert told["verdict"] == ("does not keep" if forge else expected[base])
+
+
+def test_a_demonstration_can_be_allowed(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", str(made / "seeded"), "--allow-demonstration"]) == 0
+    assert "a demonstration, not a private release" in capsys.readouterr().out
+    assert not sf.verify(made / "seeded").holds and sf.verify(made / "seeded", allow_demonstration=True).holds
+
+
+def test_every_type_is_written_so_that_it_can_be_verified(tmp_path: Path) -> None:
+    """Dates, times, numbers, truth values, missing cells, unicode, quotes and item sets, in both formats."""
+    moment = datetime.datetime(2024, 5, 17, 8, 30, 0, 123456)
+    rows = pa.table(
+        {
+            "age": [30, 30, None, None],
+            "day": [datetime.date(2024, 5, 17), None] * 2,
+            "at": pa.array([moment, None] * 2, pa.timestamp("us")),
+            "at_utc": pa.array([moment, None] * 2, pa.timestamp("us", "UTC")),
+            "cost": [1e300, -0.0, 1e-7, None],
+            "price": pa.array([decimal.Decimal("1.10"), None] * 2, pa.decimal128(9, 2)),
+            "big": pa.array([2**63 - 1, -(2**63), 0, None]),
+            "bigger": pa.array([2**64 - 1, 0, 1, None], pa.uint64()),
+            "small": pa.array([1.5, 0.1, None, 3e38], pa.float32()),
+            "true": [True, False, None, True],
+            "note": ["", 'a "b", c', "Zürich\n東京", None],
+            "tags": ["a|b", "", "b", None],
+            "none": pa.nulls(4),
+        }
+    )
+    described = {name: Column(role="plain") for name in rows.column_names}
+    described |= {"age": Column(role="quasi"), "tags": Column(role="plain", type="string", items="|")}
+    made = sf.protect(sf.read(rows, sf.Schema(dataset="types", columns=described)), sf.KAnonymity(2), sf.Lattice())
+    for format in ("parquet", "csv"):
+        made.save(tmp_path / format, format)  # type: ignore[arg-type]
+        found = sf.verify(tmp_path / format)
+        assert found.verdict == "keeps", found.explain()
