@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.errors import HierarchyError, HierarchyGap
+from sfumato.core.plain_files import read_plain
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.schema import Column, HierarchySpec
 from sfumato.data.values import as_numbers, text_of
@@ -76,9 +77,7 @@ def load(path: str | Path, *, separator: str | None = None) -> Hierarchy:
     """Read a hierarchy file: one leaf per row, one level per column, `;` or `,` between them."""
     file = Path(path)
     try:
-        if file.stat().st_size > MAX_FILE_BYTES:
-            raise HierarchyError(f"hierarchy file '{file.name}' is larger than {MAX_FILE_BYTES >> 20} MiB")
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_plain(file, HierarchyError, limit=MAX_FILE_BYTES, what="hierarchy file").decode("utf-8-sig")
     except FileNotFoundError:
         raise HierarchyError(f"there is no hierarchy file '{file}'") from None
     except UnicodeDecodeError:

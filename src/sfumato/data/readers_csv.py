@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from sfumato.core.errors import ParameterError, SourceError
+from sfumato.data.expanding import read_expanding
 from sfumato.data.read_result import RawTable, unique_names
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -87,7 +88,7 @@ def detect_separator(sample: str, prefer: str = ",") -> str:
 def _bytes_of(path: Path, where: str) -> bytes:
     try:
         with pa.input_stream(str(path), compression="detect") as stream:
-            content: bytes = stream.read()
+            content = read_expanding(stream, path.stat().st_size, where)
     except (OSError, pa.ArrowInvalid):
         raise SourceError(f"{where} cannot be read: the file is damaged or not readable") from None
     if not content or content.isspace():

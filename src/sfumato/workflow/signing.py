@@ -13,6 +13,7 @@ from typing import Any
 
 from sfumato.core.certificate import canonical
 from sfumato.core.errors import InputError, SourceError, VerificationFailed
+from sfumato.core.plain_files import open_plain, read_plain
 from sfumato.wire.signatures import SigningKey, VerifyingKey
 from sfumato.workflow.appearing import write_bytes
 
@@ -70,7 +71,7 @@ def new_key(file: str | Path) -> tuple[VerifyingKey, Path]:
 def known_key(file: str | Path) -> VerifyingKey:
     """The public key in a file that holds a private or a public one."""
     try:
-        with Path(file).open("rb") as opened:
+        with open_plain(file) as opened:
             start = opened.read(len(_PRIVATE))
     except OSError as error:
         raise SourceError(f"{file} cannot be read: {error.strerror}") from None
@@ -83,6 +84,6 @@ def public_key(given: str | Path) -> VerifyingKey:
     if text.startswith("ed25519:"):
         return VerifyingKey.parse(text)
     try:
-        return VerifyingKey.parse(Path(given).read_text(encoding="utf-8").strip())
+        return VerifyingKey.parse(read_plain(given, InputError, limit=10_000, what="public key file").decode("utf-8").strip())
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the public key file '{given}' cannot be read: {type(error).__name__}") from None

@@ -197,7 +197,7 @@ def _check_files(public: UntrustedFolder, certificate: Certificate, private: Pat
         told = certificate.files[name]
         if told["bytes"] > limit:
             raise VerificationFailed(f"the file {quoted(name)} is said to be larger than {limit:,} bytes")
-        copied = public.copy(name, private, limit)
+        copied = public.copy(name, private, limit, told["bytes"])
         if copied.length != told["bytes"] or copied.sha256 != told["sha256"]:
             raise VerificationFailed(f"the file {quoted(name)} is not the one that was certified: its digest differs")
     return Finding("files", True, f"the digests of {counted(len(listed), 'file')} are those that were certified")
@@ -235,60 +235,18 @@ def _read_content(certificate: Certificate, schema: Schema, private: Path, findi
 
 
 def _read_data(certificate: Certificate, schema: Schema, private: Path) -> pa.Table:
-    from sfumato.data.readers import read_file
+    from sfumato.workflow.limited_reading import read_foreign
 
     names = [name for name in DATA_FILES if name in certificate.files]
     if len(names) != 1:
         raise VerificationFailed("a release has exactly one data file, data.parquet or data.csv")
-    path = private / names[0]
-    if path.suffix == ".parquet":
-        _refuse_bomb(path)
-    try:
-        separator, encoding = (",", "utf-8") if path.suffix == ".csv" else (None, None)
-        table = read_file(path, schema, separator=separator, encoding=encoding).table
-    except SfumatoError as error:
-        raise VerificationFailed(f"the data file cannot be read: {error}") from None
-    except (MemoryError, OverflowError, ValueError, OSError) as error:
-        raise VerificationFailed(f"the data file cannot be read ({type(error).__name__})") from None
+    rows = certificate.files[names[0]].get("rows")
+    table = read_foreign(private / names[0], schema, rows)
     if sorted(table.column_names) != sorted(schema.columns):
         raise VerificationFailed("the data file does not have the columns that the certificate describes")
-    if certificate.files[names[0]].get("rows") != table.num_rows:
+    if rows != table.num_rows:
         raise VerificationFailed("the data file does not have as many rows as the certificate says")
     return table
-
-
-def _refuse_bomb(path: Path) -> None:
-    """A small file that would unpack into more than memory holds is refused before it is unpacked."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path, thrift_string_size_limit=50_000_000, thrift_container_size_limit=1_000_000) as file:
-            told = file.metadata
-            odd = [field for field in file.schema_arrow if not _is_plain_type(field.type)]
-            groups = [told.row_group(i) for i in range(told.num_row_groups)]
-            decoded = sum(max(group.total_byte_size, group.num_rows * group.num_columns) for group in groups)
-            rows = sum(group.num_rows for group in groups)
-    except (OSError, pa.ArrowException, ValueError, OverflowError) as error:
-        raise VerificationFailed(f"the data file is not a complete Parquet file ({type(error).__name__})") from None
-    if odd:
-        raise VerificationFailed("the data file has columns of a kind that no release has")
-    limit = min(untrusted.MAX_DECODED_BYTES, 2_000 * path.stat().st_size + 100_000_000)
-    if decoded > limit or rows != told.num_rows or rows < 0:
-        raise VerificationFailed("the data file claims to unpack into far more than its size allows; it was not unpacked")
-
-
-def _is_plain_type(kind: pa.DataType) -> bool:
-    """Text (read as codes, however long it is), numbers, booleans and dates; bytes and nested values would be
-    unpacked.
-    """
-    import pyarrow as pa
-
-    types = pa.types
-    value = kind.value_type if types.is_dictionary(kind) else kind
-    text = types.is_string(value) or types.is_large_string(value)
-    fixed = types.is_primitive(value) or types.is_decimal(value) or types.is_null(value)
-    return bool(text or (fixed and not types.is_dictionary(kind)))
 
 
 def _references(schema: Schema, original: Any, population: Any) -> References:
