@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import math
 import os
 import re
 import stat
@@ -26,6 +27,7 @@ MAX_TEXT_BYTES = 64_000_000
 MAX_DATA_BYTES = 16_000_000_000
 MAX_JSON_DEPTH = 60
 _LARGE = 1 << 20
+_MOST_DIGITS = 300  # a longer whole number is beyond every floating-point number
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -152,9 +154,13 @@ def parse_json(content: bytes, what: str) -> Any:
         depth = _depth(text)
         if depth > MAX_JSON_DEPTH:
             raise VerificationFailed(f"{what} is nested {depth} deep; at most {MAX_JSON_DEPTH} is read")
-        return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
+        return json.loads(
+            text, object_pairs_hook=_without_repeats, parse_constant=_no_constant, parse_int=_whole, parse_float=_real
+        )
     except UnicodeDecodeError:
         raise VerificationFailed(f"{what} is not UTF-8 text") from None
+    except OverflowError:
+        raise VerificationFailed(f"{what} holds a number that is too large to be measured") from None
     except (ValueError, RecursionError):
         raise VerificationFailed(f"{what} is not valid JSON") from None
 
@@ -182,6 +188,19 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise ValueError("repeated key")
     return found
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise OverflowError
+    return int(digits)
+
+
+def _real(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise OverflowError
+    return number
 
 
 def _no_constant(name: str) -> Any:
