@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import os
 import sys
 import traceback
@@ -47,6 +48,7 @@ _STOPPED = "stopped; nothing was left half-written"
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    logging.getLogger("sfumato").addHandler(logging.NullHandler())  # the commands say it themselves
     signals.install()
     fill_standard_streams()
     code = finish(run(sys.argv[1:]))

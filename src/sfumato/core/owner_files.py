@@ -23,6 +23,8 @@ def load_toml(path: Path, error: type[SfumatoError], what: str, start: str) -> d
         raise error(f"there is no {what} file '{path}'. {start}") from None
     except (OSError, UnicodeDecodeError) as fault:
         raise error(f"cannot read the {what} file '{path}': {type(fault).__name__}") from fault
+    except RecursionError:
+        raise error(f"the {what} file '{path}' is nested too deeply to be read") from None
     except tomllib.TOMLDecodeError as fault:
         raise error(f"'{path}' is not valid TOML: {fault}") from fault
 

@@ -52,6 +52,8 @@ def read_csv(path: Path, where: str, options: CsvOptions) -> RawTable:
     raw = _bytes_of(path, where)
     encoding = options.encoding or _encoding_of(raw)
     content = _as_utf8(raw, encoding, where)
+    if (options.encoding or encoding == "utf-8-sig") and not _is_text_in(content, "utf-8"):  # said, not found out
+        raise SourceError(f"{where} is not text in the encoding {encoding}: name another one, or convert the file")
     sample = content[:_SAMPLE_BYTES].decode("utf-8", errors="ignore")
     separator = options.separator or detect_separator(sample, prefer="\t" if ".tsv" in path.name.lower() else ",")
     header, blank_lines, empty = _header_of(content, sample, separator, where)

@@ -20,6 +20,7 @@ from sfumato.workflow.appearing import appearing_folder, write_bytes
 from sfumato.workflow.artefact import Artefact, as_json, is_table
 from sfumato.workflow.publish import describe_file, read_back, write_and_describe
 from sfumato.workflow.saving import pretty, signed_by, signing_key, write_certificate
+from sfumato.workflow.signing import propose_signing
 from sfumato.workflow.untrusted import is_plain_name
 from sfumato.workflow.verify import RESULT
 
@@ -61,6 +62,7 @@ def save_artefact(artefact: Artefact, folder: Path, format: Format, *, overwrite
             written["quality.svg"] = synthetic_quality(quality).encode()
         for name, content in written.items():
             write_bytes(owner / name, content, mode=0o600)
+    propose_signing(key)
     return folder
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,10 @@ from sfumato.wire.signatures import SigningKey, VerifyingKey
 from sfumato.workflow.appearing import write_bytes
 
 CONTEXT = "certificate"
+PROPOSAL = (
+    "the release is not signed, so nobody can tell who made it. Make a key once with `sfumato key new signing.key`, "
+    'then save with sign="signing.key".'
+)
 _PRIVATE = b"-----BEGIN"
 
 
@@ -27,6 +32,12 @@ def sign_certificate(certificate: dict[str, Any], key: SigningKey) -> dict[str, 
     """
     signature = key.sign(canonical(certificate), context=CONTEXT)
     return {"public_key": str(key.public), "signature": base64.b64encode(signature).decode()}
+
+
+def propose_signing(key: SigningKey | None) -> None:
+    """Say, after a save without a key, how to make one; a line of the log `sfumato`, which goes to standard error by default."""
+    if key is None:
+        logging.getLogger("sfumato").warning(PROPOSAL)
 
 
 def check_signature(told: Any, certificate: Any, expected: str | Path | None) -> tuple[bool, str]:
