@@ -33,7 +33,7 @@ class TooLong(BaseException):
     """An input kept the program busy for too long."""
 
 
-def fuzz(name: str, kind: Kind, number: int, folder: Path) -> dict[str, object] | None:
+def fuzz(name: str, kind: Kind, number: int, folder: Path, taken: list[int]) -> dict[str, object] | None:
     """Try one input; returns the fault that it brought to light."""
     draw = random.Random(f"{name} {number}")
     path = folder / f"input{kind.ending}"
@@ -42,6 +42,7 @@ def fuzz(name: str, kind: Kind, number: int, folder: Path) -> dict[str, object] 
     told, place = "", ""
     try:
         kind.attempt(path, number)
+        taken.append(number)
     except SfumatoError as error:
         told = "" if error.owner_only else _chain(error)
     except TooLong:
@@ -106,16 +107,18 @@ def main(name: str, first: int, count: int, folder: Path) -> None:
     signal.signal(signal.SIGALRM, _ring)
     kind = kinds(folder)[name]
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    taken: list[int] = []
     for number in range(first, first + count):
         (folder / "number").write_text(str(number))
         signal.alarm(SECONDS)
         try:
-            found = fuzz(name, kind, number, folder)
+            found = fuzz(name, kind, number, folder, taken)
         except TooLong:
             found = _fault(name, number, "took too long", "")
         signal.alarm(0)
         if found:
             print(json.dumps(found), flush=True)
+    print(json.dumps({"kind": name, "tried": count, "taken": len(taken)}), flush=True)
     (folder / "number").write_text("done")
 
 
