@@ -5,15 +5,16 @@ PY        ?= python3
 VENV      ?= .venv
 WORKERS   ?= 2
 BIN       := $(VENV)/bin
-PIP       := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
-MANIFEST  := pyproject.toml constraints.txt
+INSTALL   := $(BIN)/python -m pip install -qq --disable-pip-version-check
+PIP       := $(INSTALL) -c constraints.txt
+MANIFEST  := pyproject.toml constraints.txt requirements.lock
 KERNELS   := $(wildcard src/sfumato/kernels/*.py)
 FIRST     := not slow and not spark and not postgres and not e2e and not oracle and not stress
 REST      := (slow or spark or postgres or e2e or oracle) and not stress
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo services test gates check bench bench-peers stress docs lock clean
+.PHONY: help setup demo services test gates check bench bench-peers stress docs wheel lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -53,11 +54,17 @@ stress: $(VENV)/.stamp-test services  ## long runs: many rows, faults, killed pr
 docs: $(VENV)/.stamp-docs  ## the documentation as a site in site/
 	$(BIN)/zensical build -f mkdocs.yml
 
-lock:  ## resolve every dependency afresh into constraints.txt
+wheel: $(BIN)/activate  ## the wheel and its software bill of materials in dist/
+	$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w dist .
+	$(BIN)/python tools/sbom.py dist
+
+lock:  ## resolve every dependency afresh into constraints.txt and requirements.lock
 	rm -rf .venv-lock
 	$(PY) -m venv .venv-lock
 	.venv-lock/bin/python -m pip install -qq --disable-pip-version-check -e '.[all,test,docs]'
 	.venv-lock/bin/python -m pip freeze --exclude-editable --exclude sfumato > constraints.txt
+	.venv-lock/bin/python -m pip install -qq --upgrade pip
+	.venv-lock/bin/python tools/lock.py
 	rm -rf .venv-lock
 
 clean:  ## everything that was built; keeps releases and ledgers
@@ -72,8 +79,14 @@ $(BIN)/activate:
 		|| { echo "$(PY) has no venv module (Debian and Ubuntu keep it in the package python3-venv). Install it and try again."; exit 2; }
 	$(PY) -m venv $(VENV)
 
+# With digests where the lock has them for this Python and platform; a file with another digest stops the installation.
 $(VENV)/.stamp: $(MANIFEST) | $(BIN)/activate
-	$(PIP) -e '.[formats]'
+	@if $(BIN)/python tools/lock.py covers; then \
+		$(INSTALL) --require-hashes --only-binary :all: -r requirements.lock && $(INSTALL) --no-deps -e .; \
+	else \
+		echo "requirements.lock has no files for this Python on this platform: installing from constraints.txt, without digests"; \
+		$(PIP) -e '.[formats]'; \
+	fi
 	@touch $@
 
 # Kernels are compiled here and never in the middle of a user's command.

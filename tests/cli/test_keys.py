@@ -9,7 +9,8 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.wire.signatures import SigningKey
-from tests.workflow.people import files
+from sfumato.workflow.signing import new_key
+from tests.workflow.people import files, release
 
 
 @pytest.fixture
@@ -61,3 +62,40 @@ def test_keys_that_cannot_be_used_are_one_clear_error(place: Path, capsys: pytes
     (place / "signing.key").chmod(0o644)
     assert run(["key", "show", "signing.key"]) == 2
     assert "chmod 600" in capsys.readouterr().err
+
+
+def test_signing_is_proposed_where_no_key_was_given(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    protect = [
+        "protect",
+        "people.csv",
+        "--schema",
+        "people.toml",
+        "--k",
+        "5",
+        "--no-ledger",
+        "--method",
+        "Lattice, suppression=0.05",
+    ]
+    assert run(["key", "new", "signing.key"]) == 0
+    capsys.readouterr()
+    assert run([*protect, "--output", "plain", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["signed"] is False and "sfumato key new" in told["proposal"]
+    assert run([*protect, "--output", "plain", "--overwrite"]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("sign ")] == [
+        f"sign      {told['proposal']}"
+    ]
+    assert run([*protect, "--output", "signed", "--sign", "signing.key", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["signed"] is True and "proposal" not in told
+
+
+def test_saving_in_python_proposes_to_sign(place: Path, caplog: pytest.LogCaptureFixture) -> None:
+    made = release(100)
+    made.save(place / "plain")
+    assert [record.name for record in caplog.records] == ["sfumato"]
+    assert "sfumato key new" in caplog.text
+    caplog.clear()
+    new_key(place / "signing.key")
+    made.save(place / "signed", sign=place / "signing.key")
+    assert caplog.records == []

@@ -127,6 +127,7 @@ def test_repeated_keys_are_refused(public: Path) -> None:
 FORM = "does not have the form of a certificate"
 UNMEASURABLE = "the claim cannot be measured"
 WORDS = "words do not say what its parameters mean"
+TOO_LARGE = "too large to be measured"
 OTHER_COLUMNS = "does not have the columns"
 
 
@@ -139,12 +140,12 @@ OTHER_COLUMNS = "does not have the columns"
         (FORM, lambda c: c["claims"][0].update(holds="yes")),
         (FORM, lambda c: c["claims"][0].update(parameters=[5])),
         (UNMEASURABLE, lambda c: c["claims"][0].update(parameters={"k": "five"})),
-        (WORDS, lambda c: c["claims"][0].update(parameters={"k": 10**400})),
+        (TOO_LARGE, lambda c: c["claims"][0].update(parameters={"k": 10**400})),
         (WORDS, lambda c: c["claims"][0].update(parameters={"k": 5, "knowledge": {"attributes": ["nothing"]}})),
         (UNMEASURABLE, lambda c: c["claims"][0].update(guarantee="os.system")),
         (UNMEASURABLE, lambda c: c["claims"][0].update(guarantee="Release")),
         ("another number", lambda c: c["claims"][0].update(measured=500)),
-        ("another number", lambda c: c["claims"][0].update(measured=10**400)),
+        (TOO_LARGE, lambda c: c["claims"][0].update(measured=10**400)),
         ("another number", lambda c: c["claims"][0].update(measured=None)),
         ("another number", lambda c: c["claims"][0].update(measured="infinite")),
         (WORDS, lambda c: c["claims"][0].update(promised="nobody can ever be found")),
@@ -157,7 +158,7 @@ OTHER_COLUMNS = "does not have the columns"
         ("said to be larger", lambda c: c["files"]["data.parquet"].update(bytes=10**30)),
         (FORM, lambda c: c["files"]["data.parquet"].update(sha256="zz")),
         (FORM, lambda c: c.update(schema=[])),
-        (OTHER_COLUMNS, lambda c: c.update(schema={"columns": {}})),
+        (OTHER_COLUMNS, lambda c: c["schema"].update(columns={})),
         ("schema cannot be read", lambda c: c["schema"]["columns"]["visits"].update(role="king")),
         ("says things about a column", lambda c: c["schema"]["columns"]["age"].update(bounds=[0, 1e18])),
         (

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.keys import propose
 from sfumato.cli.output import Json, Quiet, answer, shown_progress
 
 
@@ -27,6 +28,7 @@ def demo(
 
     with shown_progress(json, quiet) as progress:
         told, lines = run(folder, rows=rows, progress=progress)
+    propose(told, lines, None)
     answer(told, lines, json)
 
 

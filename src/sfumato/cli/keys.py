@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sfumato.cli.output import Json, answer
+
+UNSIGNED = "not signed, so nobody can tell who made it. Make a key once: sfumato key new signing.key; then add --sign signing.key"
 
 
 def register(app: typer.Typer) -> None:
@@ -35,8 +37,16 @@ def new(
     answer(told, lines, json)
 
 
+def propose(told: dict[str, Any], lines: list[str], sign: str | None) -> None:
+    """Beside what was saved without a signature, how to sign the next one."""
+    told["signed"] = sign is not None
+    if sign is None:
+        told["proposal"] = UNSIGNED
+        lines.append(f"sign      {UNSIGNED}")
+
+
 def show(file: Annotated[str, typer.Argument(help="A private or a public key file.")], json: Json = False) -> None:
-    """Print the public key and its identity, short enough to read out on the telephone."""
+    """Print the public key and its identity, 64 digits to compare with what its owner shows."""
     from sfumato.workflow.signing import known_key
 
     public = known_key(file)

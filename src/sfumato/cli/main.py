@@ -7,7 +7,9 @@ one clean message; SFUMATO_DEBUG=1 shows where they came from, without the value
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
 import os
 import sys
 import traceback
@@ -17,8 +19,8 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from sfumato.cli import compare, house, keys, ledger, publish, query, refute, releases, signals, tables
-from sfumato.cli.output import complain, pacify
-from sfumato.core.errors import SfumatoError
+from sfumato.cli.output import NOWHERE, complain, fill_standard_streams, finish, pacify, put
+from sfumato.core.errors import SfumatoError, SourceError
 from sfumato.core.stopping import stop_behind
 
 app = typer.Typer(
@@ -40,13 +42,16 @@ refute.register(app)
 keys.register(app)
 house.register(app)
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _STOPPED = "stopped; nothing was left half-written"
 
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    logging.getLogger("sfumato").addHandler(logging.NullHandler())  # the commands say it themselves
     signals.install()
-    code = run(sys.argv[1:])
+    fill_standard_streams()
+    code = finish(run(sys.argv[1:]))
     signals.ignore()
     sys.exit(code)
 
@@ -54,10 +59,17 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     as_json = "--json" in arguments
+    if sys.stdout is None:  # said before the work, not after it
+        return _failed(SourceError(NOWHERE), NOWHERE, SourceError.exit_code, False)
     try:
         code = app(args=list(arguments), prog_name="sfumato", standalone_mode=False)
     except (KeyboardInterrupt, Abort) as error:
         return _failed(error, _STOPPED, 130, as_json)
+    except SystemExit as leaving:
+        if not isinstance(leaving.__context__, BrokenPipeError):
+            raise
+        pacify()  # the library of the commands would leave with 1, which says that a guarantee is not met
+        return 141
     except Exception as error:
         stop = stop_behind(error)
         if signals.interrupted() or isinstance(stop, KeyboardInterrupt):  # some libraries make an error of their own of it
@@ -78,20 +90,29 @@ def _reported(error: Exception, as_json: bool) -> int:
     if isinstance(error, BrokenPipeError):
         pacify()
         return 141
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        return _failed(error, f"something could not be written: {os.strerror(error.errno)}. Free some space.", 2, as_json)
     # A fault of the program: its message might hold a value, so it is not shown.
     text = f"an internal error happened ({type(error).__name__}). Set SFUMATO_DEBUG=1 to see where."
     return _failed(error, text, 70, as_json)
 
 
 def _failed(error: BaseException, text: str, code: int, as_json: bool) -> int:
-    if as_json:
-        sys.stdout.write(json.dumps({"error": text, "kind": type(error).__name__, "exit_code": code}, ensure_ascii=True) + "\n")
-    else:
+    if not (as_json and _put_json({"error": text, "kind": type(error).__name__, "exit_code": code})):
         complain(f"error: {text}" if code != 130 else text)
     if os.environ.get("SFUMATO_DEBUG") == "1":
         for line in _places(error):
             complain(line)
     return code
+
+
+def _put_json(value: dict[str, object]) -> bool:
+    try:
+        put(json.dumps(value, ensure_ascii=True) + "\n")
+    except (SfumatoError, OSError):
+        pacify()
+        return False
+    return True
 
 
 def _places(error: BaseException | None) -> list[str]:

@@ -8,15 +8,17 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated, Any
 
 import typer
 
 from sfumato.core.certificate import plain
+from sfumato.core.errors import SourceError
 from sfumato.core.progress import Progress, silent
 
 Json = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON and nothing else.")]
+NOWHERE = "standard output is closed, so there is nowhere to print the result. Send it to a file, or to /dev/null."
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 
@@ -25,23 +27,66 @@ def say(lines: str | Iterable[str]) -> None:
     from sfumato.report.escape import terminal
 
     given = lines.split("\n") if isinstance(lines, str) else [part for line in lines for part in line.split("\n")]
-    sys.stdout.write("".join(f"{terminal(line)}\n" for line in given))
-    sys.stdout.flush()
+    put("".join(f"{terminal(line)}\n" for line in given))
+
+
+def put(text: str) -> None:
+    """Write to standard output, now: a reader that went away is a `BrokenPipeError`, any other failure is said."""
+    if sys.stdout is None:
+        raise SourceError(NOWHERE)
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as error:
+        raise _unprinted(error) from None
+
+
+def _unprinted(error: OSError | ValueError) -> SourceError:
+    reason = getattr(error, "strerror", None) or "it is closed"
+    return SourceError(f"standard output cannot be written: {reason}. Send it to a place with room for it.")
+
+
+def finish(code: int) -> int:
+    """Write out what is left for standard output; the exit code is that of the command unless this fails."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        pacify()
+        return code or 141
+    except (OSError, ValueError) as error:
+        pacify()
+        if code == 0:
+            complain(f"error: {_unprinted(error)}")
+        return code or SourceError.exit_code
+    return code
+
+
+def fill_standard_streams() -> None:
+    """Closed standard streams lead to nowhere, lest the next file that is opened takes the place of one."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
 
 
 def complain(text: str) -> None:
     """Print to standard error."""
     from sfumato.report.escape import terminal
 
-    sys.stderr.write("".join(f"{terminal(line)}\n" for line in text.split("\n")))
-    sys.stderr.flush()
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):  # nowhere left to say it
+            sys.stderr.write("".join(f"{terminal(line)}\n" for line in text.split("\n")))
+            sys.stderr.flush()
 
 
 def answer(value: Mapping[str, Any], lines: str | Iterable[str], as_json: bool) -> None:
     """Print a result as JSON or in words."""
     if as_json:
-        sys.stdout.write(json.dumps(plain(value), indent=2, ensure_ascii=True, allow_nan=False) + "\n")
-        sys.stdout.flush()
+        put(json.dumps(plain(value), indent=2, ensure_ascii=True, allow_nan=False) + "\n")
     else:
         say(lines)
 
@@ -82,7 +127,8 @@ def table_lines(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list
 
 def pacify() -> None:
     """The reader of our output went away: say nothing more, not even at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _numeric(cell: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli.keys import propose
 from sfumato.cli.ledger import DEFAULT, Place, ledger_name
 from sfumato.cli.output import Json, Quiet, answer, shown_progress
 from sfumato.cli.query import Analyst, Format, Overwrite, Seed, Sign, check_output, open_session, publish_outcome
@@ -52,10 +53,10 @@ def publish(
     with shown_progress(json, quiet) as progress:
         outcome = session.release(algorithm, for_owner=True, progress=progress)
     made = publish_outcome(session, outcome, output, format, sign, overwrite)
-    _told(made, session.remaining(), output, ledger, json)
+    _told(made, session.remaining(), output, ledger, sign, json)
 
 
-def _told(made: Any, left: Any, output: str, ledger: str, json: bool) -> None:
+def _told(made: Any, left: Any, output: str, ledger: str, sign: str | None, json: bool) -> None:
     from sfumato.workflow.artefact import is_table
     from sfumato.workflow.querying import amount
 
@@ -82,6 +83,7 @@ def _told(made: Any, left: Any, output: str, ledger: str, json: bool) -> None:
     lines += [f"notice    {notice}" for notice in certificate.notices]
     lines += [f"saved     {output}/public to give away, {output}/owner to keep"]
     lines += [f"check     sfumato verify {output} --ledger {ledger_name(ledger)}"]
+    propose(told, lines, sign)
     answer(told, lines, json)
 
 

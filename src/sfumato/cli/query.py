@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli.keys import propose
 from sfumato.cli.ledger import DEFAULT, Delta, Epsilon, Place, Rho, ledger_name
 from sfumato.cli.output import Json, answer
 from sfumato.core.errors import ParameterError
@@ -155,6 +156,7 @@ def _answered(
         publish_outcome(session, got.outcome, output, format, sign, overwrite)
         told["folder"] = output
         lines.append(f"published {output} (check it with: sfumato verify {output} --ledger {ledger_name(ledger)})")
+        propose(told, lines, sign)
     answer(told, lines, json)
 
 

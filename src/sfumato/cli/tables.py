@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli.keys import propose
 from sfumato.cli.output import Json, Quiet, answer, shown_progress, table_lines
 from sfumato.core.errors import ParameterError
 
@@ -150,6 +151,8 @@ def protect(
         place = recipe.to_mapping()["write"]["to"]  # without its password
         told["written"] = {"to": place, "table": recipe.write.table}
         lines.append(f"written   {place}, table {recipe.write.table}")
+    if folder is not None:
+        propose(told, lines, recipe.sign)
     answer(told, lines, json)
 
 

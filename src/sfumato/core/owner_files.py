@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.errors import SfumatoError
+from sfumato.core.plain_files import read_plain
 
 #: What validation calls a fault, and what the owner should read instead.
 _WORDS = {"missing": "is missing", "string_type": "must be text (in quotes)", "bool_type": "must be true or false"}
@@ -17,11 +18,13 @@ _WORDS = {"missing": "is missing", "string_type": "must be text (in quotes)", "b
 def load_toml(path: Path, error: type[SfumatoError], what: str, start: str) -> dict[str, Any]:
     """The content of a TOML file; `start` tells where to get one from."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(read_plain(path, error, what=f"{what} file").decode("utf-8"))
     except FileNotFoundError:
         raise error(f"there is no {what} file '{path}'. {start}") from None
     except (OSError, UnicodeDecodeError) as fault:
         raise error(f"cannot read the {what} file '{path}': {type(fault).__name__}") from fault
+    except RecursionError:
+        raise error(f"the {what} file '{path}' is nested too deeply to be read") from None
     except tomllib.TOMLDecodeError as fault:
         raise error(f"'{path}' is not valid TOML: {fault}") from fault
 

@@ -10,12 +10,14 @@ import csv
 import datetime
 import difflib
 import io
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from sfumato.core.errors import HierarchyError, HierarchyGap
+from sfumato.core.plain_files import read_plain
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.schema import Column, HierarchySpec
 from sfumato.data.values import as_numbers, text_of
@@ -76,9 +78,7 @@ def load(path: str | Path, *, separator: str | None = None) -> Hierarchy:
     """Read a hierarchy file: one leaf per row, one level per column, `;` or `,` between them."""
     file = Path(path)
     try:
-        if file.stat().st_size > MAX_FILE_BYTES:
-            raise HierarchyError(f"hierarchy file '{file.name}' is larger than {MAX_FILE_BYTES >> 20} MiB")
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_plain(file, HierarchyError, limit=MAX_FILE_BYTES, what="hierarchy file").decode("utf-8-sig")
     except FileNotFoundError:
         raise HierarchyError(f"there is no hierarchy file '{file}'") from None
     except UnicodeDecodeError:
@@ -87,7 +87,13 @@ def load(path: str | Path, *, separator: str | None = None) -> Hierarchy:
         raise HierarchyError(f"cannot read hierarchy file '{file.name}': {type(error).__name__}") from error
     first = text.splitlines()[0] if text.strip() else ""
     chosen = separator or (";" if first.count(";") >= first.count(",") and ";" in first else ",")
-    rows = [[entry.strip() or None for entry in row] for row in csv.reader(io.StringIO(text), delimiter=chosen) if row]
+    try:
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=chosen)
+        rows = [[entry.strip() or None for entry in row] for row in lines if row]
+    except TypeError:
+        raise HierarchyError("the separator of a hierarchy file is one character, and neither a quote nor a line break") from None
+    except (csv.Error, ValueError):
+        raise HierarchyError(f"hierarchy file '{file.name}' is not a table of text separated by '{chosen}'") from None
     return Hierarchy.from_levels(rows, name=f"hierarchy file '{file.name}'")
 
 
@@ -177,10 +183,18 @@ def from_mask(
                 else "*" * masked + padded[masked:].lstrip()
             )
         rows.append(row)
-        sizes.append([float(alphabet) ** masked if alphabet else 1.0 for masked in range(length + 1)])
+        sizes.append([_power(alphabet, masked) if alphabet else 1.0 for masked in range(length + 1)])
     if not rows:
         return from_values([])
     return Hierarchy.from_levels(rows, name="mask", sizes=sizes if alphabet else None)
+
+
+def _power(base: int, exponent: int) -> float:
+    """How many texts of this many characters there are; beyond all numbers it makes no difference how many."""
+    try:
+        return float(base) ** exponent
+    except OverflowError:
+        return sys.float_info.max
 
 
 _UNITS: dict[str, Callable[[datetime.date], str]] = {
@@ -230,9 +244,9 @@ def _domain(column: Column, values: Sequence[str | None]) -> list[str | None]:
     if column.domain is not None:
         listed.update(dict.fromkeys(column.domain))
     elif column.bounds is not None and column.type == "integer":
-        low, high = int(column.bounds[0]), int(column.bounds[1])
-        if high - low < MAX_LISTED_INTEGERS:
-            listed.update((str(number), None) for number in range(low, high + 1))
+        low, high = column.bounds
+        if high - low < MAX_LISTED_INTEGERS:  # bounds may be infinite
+            listed.update((str(number), None) for number in range(int(low), int(high) + 1))
     listed.update(dict.fromkeys(values))
     return list(listed)
 

@@ -108,7 +108,7 @@ def _no_fodselsnummer(text: str) -> bool:
 
 
 def _br_cpf(text: str) -> bool:
-    digits = [int(c) for c in re.sub(r"[.-]", "", text) if c.isdigit()]
+    digits = [int(c) for c in re.sub(r"[.-]", "", text) if c.isdecimal()]
     if not re.fullmatch(r"[0-9]{3}\.?[0-9]{3}\.?[0-9]{3}-?[0-9]{2}", text) or len(set(digits)) == 1:
         return False
     checks = [sum((length + 1 - i) * digits[i] for i in range(length)) * 10 % 11 % 10 for length in (9, 10)]

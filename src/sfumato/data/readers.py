@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sfumato.core.errors import SourceError
+from sfumato.core.plain_files import open_plain
 from sfumato.data.read_result import RawTable, ReadResult, finish
 from sfumato.data.readers_columnar import read_arrow, read_parquet
 from sfumato.data.readers_csv import CsvOptions, read_csv
@@ -84,7 +85,7 @@ def _probe(file: Path, where: str) -> bytes:
     try:
         if file.is_dir():
             raise SourceError(f"{where} is a folder; name a file in it")
-        with file.open("rb") as stream:
+        with open_plain(file) as stream:
             head = stream.read(8)
     except FileNotFoundError:
         raise SourceError(f"there is no file {where}") from None

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from sfumato.core.errors import ParameterError, SourceError
+from sfumato.data.expanding import read_expanding
 from sfumato.data.read_result import RawTable, unique_names
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -51,6 +52,8 @@ def read_csv(path: Path, where: str, options: CsvOptions) -> RawTable:
     raw = _bytes_of(path, where)
     encoding = options.encoding or _encoding_of(raw)
     content = _as_utf8(raw, encoding, where)
+    if (options.encoding or encoding == "utf-8-sig") and not _is_text_in(content, "utf-8"):  # said, not found out
+        raise SourceError(f"{where} is not text in the encoding {encoding}: name another one, or convert the file")
     sample = content[:_SAMPLE_BYTES].decode("utf-8", errors="ignore")
     separator = options.separator or detect_separator(sample, prefer="\t" if ".tsv" in path.name.lower() else ",")
     header, blank_lines, empty = _header_of(content, sample, separator, where)
@@ -87,7 +90,7 @@ def detect_separator(sample: str, prefer: str = ",") -> str:
 def _bytes_of(path: Path, where: str) -> bytes:
     try:
         with pa.input_stream(str(path), compression="detect") as stream:
-            content: bytes = stream.read()
+            content = read_expanding(stream, path.stat().st_size, where)
     except (OSError, pa.ArrowInvalid):
         raise SourceError(f"{where} cannot be read: the file is damaged or not readable") from None
     if not content or content.isspace():

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.core.errors import MissingExtra, ParameterError, SourceError
+from sfumato.data.expanding import refuse_expanding_archive
 from sfumato.data.read_result import RawTable
 from sfumato.data.values import text_of
 
@@ -22,6 +23,7 @@ def read_excel(path: Path, where: str, sheet: str | int | None = None) -> RawTab
         openpyxl = importlib.import_module("openpyxl")
     except ImportError:
         raise MissingExtra("openpyxl", "formats", "reading Excel files") from None
+    refuse_expanding_archive(path, where)
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
     except Exception:  # openpyxl lets zip, XML and key errors of damaged files through

@@ -19,6 +19,9 @@ Type = Literal["string", "integer", "number", "boolean", "date", "datetime"]
 Source = Literal["declared", "data"]
 
 
+_WIDEST = 1e300
+
+
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -40,9 +43,11 @@ class HierarchySpec(_Frozen):
     frequency: tuple[int, ...] | None = None
     flat: bool | None = None
     separator: str | None = None  # of `file`; `;` or `,` is detected
-    origin: float = 0.0  # of `intervals`
-    width: int | None = None  # of `mask`: pad to this many characters
-    alphabet: int | None = None  # of `mask`: size of the full domain per masked character (10 for digits)
+    origin: float = Field(default=0.0, allow_inf_nan=False)  # of `intervals`
+    width: int | None = Field(default=None, ge=0, le=10_000)  # of `mask`: pad to this many characters
+    alphabet: int | None = Field(
+        default=None, ge=0, le=2_000_000
+    )  # of `mask`: size of the full domain per masked character (10 for digits)
     missing: Literal["refuse", "root"] = "refuse"  # values not in the hierarchy: an error, or a leaf right below the root
 
     @model_validator(mode="after")
@@ -51,8 +56,9 @@ class HierarchySpec(_Frozen):
         if sum(kind is not None for kind in kinds) != 1:
             raise ValueError("a hierarchy is exactly one of file, tree, intervals, mask, dates, frequency or flat = true")
         for widths, what in ((self.intervals, "intervals"), (self.frequency, "frequency")):
-            if widths is not None and (not widths or min(widths) <= 0 or list(widths) != sorted(set(widths))):
-                raise ValueError(f"{what} must be a list of growing positive numbers")
+            sound = widths and all(0 < width <= _WIDEST for width in widths) and list(widths) == sorted(set(widths))
+            if widths is not None and not sound:
+                raise ValueError(f"{what} must be a list of growing positive numbers, none above {_WIDEST:.0e}")
         for widths in (self.intervals, self.frequency):
             if widths and any(abs(b / a - round(b / a)) > 1e-9 for a, b in zip(widths, widths[1:], strict=False)):
                 raise ValueError("each width must be a multiple of the one before, so that the groups nest")
@@ -75,7 +81,7 @@ class Column(_Frozen):
     order: tuple[str, ...] | None = None
     source: Source = "declared"
     hierarchy: HierarchySpec | None = None
-    importance: float = Field(default=1.0, gt=0)
+    importance: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     missing: tuple[str, ...] = ()
     label: str | None = None
     labels: dict[str, str] | None = None  # value labels of statistical packages
@@ -91,7 +97,7 @@ class Column(_Frozen):
 
     @model_validator(mode="after")
     def _consistent(self) -> Column:
-        if self.bounds is not None and self.bounds[0] > self.bounds[1]:
+        if self.bounds is not None and not self.bounds[0] <= self.bounds[1]:  # so that "not a number" is refused too
             raise ValueError("the lower bound is above the upper bound")
         if self.pseudonym and self.role not in ("identifier", "unit"):
             raise ValueError("pseudonym = true is for identifiers and units")

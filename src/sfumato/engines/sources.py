@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sfumato.core.errors import ParameterError, SourceError
+from sfumato.core.plain_files import refuse_special
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import Relation
 from sfumato.data.schema import Column, Schema, Type
@@ -108,6 +109,7 @@ def _file(path: Path, schema: Schema | None, table: str | None, engine: Engine |
     from sfumato.engines.duckdb import DuckDBRelation, is_database
     from sfumato.engines.memory import MemoryRelation
 
+    refuse_special(path)
     database = path.suffix.lower() in _DATABASE_FILES or is_database(path)
     if database or engine == "duckdb":
         if not database and path.suffix.lower() not in _LAZY_FILES:

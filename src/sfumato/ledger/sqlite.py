@@ -61,6 +61,8 @@ class SqliteStore:
             self._create_file()
         elif not self._path.is_file():
             raise LedgerError(f"there is no ledger at {self.description}")
+        if not self._path.is_file():  # what is written to a device is lost
+            raise LedgerError(f"the ledger {self.description} is not a plain file. Name another file.")
         self._connection = self._connect()
 
     @property

@@ -90,7 +90,15 @@ class Tables:
     """The four tables inside one transaction."""
 
     def __init__(self, connection: Connection) -> None:
-        self._run = connection.run
+        self._connection = connection
+
+    def _run(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        rows = self._connection.run(statement, parameters)
+        if any(isinstance(cell, bytes) for row in rows for cell in row):  # SQLite keeps what it is given in any column
+            raise LedgerError(
+                "the ledger holds bytes where it has texts and numbers: the file was edited or damaged. Run verify."
+            )
+        return rows
 
     def meta(self, name: str) -> str:
         """A fact about the ledger: its `format` or `identity`."""

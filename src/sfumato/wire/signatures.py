@@ -27,8 +27,8 @@ _TEXT = "ed25519:"
 
 @dataclass(frozen=True)
 class VerifyingKey:
-    """A public key. Its text form, `ed25519:…`, goes on certificates; `identity` is short enough to compare
-    by eye.
+    """A public key. Its text form, `ed25519:…`, goes on certificates; `identity` is for people
+    who compare keys.
     """
 
     raw: bytes
@@ -39,9 +39,9 @@ class VerifyingKey:
 
     @property
     def identity(self) -> str:
-        """The first 16 hexadecimal digits of the key's digest, in groups of four."""
-        digits = hashlib.sha256(self.raw).hexdigest()[:16]
-        return "-".join(digits[start : start + 4] for start in range(0, 16, 4))
+        """The key's digest, all 256 bits: 64 hexadecimal digits in groups of four. Fewer could be hit by trying keys."""
+        digits = hashlib.sha256(self.raw).hexdigest()
+        return "-".join(digits[start : start + 4] for start in range(0, len(digits), 4))
 
     def __str__(self) -> str:
         return _TEXT + base64.b64encode(self.raw).decode()

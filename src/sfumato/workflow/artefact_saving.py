@@ -22,6 +22,7 @@ from sfumato.workflow.folder_parts import RESULT
 from sfumato.workflow.public_card import CARD, public_card, stated_card
 from sfumato.workflow.publish import describe_file, read_back, write_and_describe
 from sfumato.workflow.saving import pretty, signed_by, signing_key, write_certificate
+from sfumato.workflow.signing import propose_signing
 from sfumato.workflow.untrusted import is_plain_name
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def save_artefact(artefact: Artefact, folder: Path, format: Format, *, overwrite
             written["quality.svg"] = synthetic_quality(quality).encode()
         for name, content in written.items():
             write_bytes(owner / name, content, mode=0o600)
+    propose_signing(key)
     return folder
 
 

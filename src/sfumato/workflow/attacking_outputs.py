@@ -17,6 +17,7 @@ import numpy as np
 from sfumato import attacks
 from sfumato.core.errors import InputError, ParameterError, SourceError
 from sfumato.core.params import build
+from sfumato.core.plain_files import read_plain
 from sfumato.core.view import View
 from sfumato.data.schema import Schema
 from sfumato.workflow import attacking_releases, named
@@ -53,9 +54,7 @@ def attack_outputs(path: str | Path) -> dict[str, Any]:
 
 def _content(path: Path) -> Mapping[str, Any]:
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise SourceError(f"'{path}' is larger than {MOST_BYTES:,} bytes and was not read")
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_plain(path, limit=MOST_BYTES))
     except OSError as error:
         raise SourceError(f"'{path}' cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError):

@@ -156,12 +156,14 @@ def _harmless(hierarchy: Any, role: Any, certificate: Certificate) -> bool:
         return False
     if "file" in hierarchy:
         return not set(hierarchy) - {"file", "separator", "missing"} and str(hierarchy["file"]) in certificate.files
+    intervals = hierarchy.get("intervals", [])
     width = hierarchy.get("width", 1)
     alphabet = hierarchy.get("alphabet", 1)
     return (
         role == "quasi"
         and not set(hierarchy) - {"intervals", "origin", "mask", "width", "alphabet", "dates"}
-        and len(hierarchy.get("intervals", ())) <= _MOST_LEVELS
+        and isinstance(intervals, list)
+        and len(intervals) <= _MOST_LEVELS
         and isinstance(width, int)
         and 0 < width <= _LONGEST_MASK
         and isinstance(alphabet, int)

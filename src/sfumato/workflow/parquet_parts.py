@@ -31,12 +31,18 @@ _SLACK = 200
 
 def refuse_other_parts(path: Path, again: Path, rows: pa.Table) -> None:
     """Raise where the file holds anything besides its rows; `again` is the same rows written by this version."""
-    import pyarrow.parquet as pq
-
-    given, own = pq.read_metadata(path), pq.read_metadata(again)
+    given, own = footer_of(path)[0], footer_of(again)[0]
     _refuse_footer(given, own, rows)
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         _refuse_content(content, given, own, rows)
+
+
+def footer_of(path: Path) -> tuple[pq.FileMetaData, pa.Schema]:
+    """What the footer of a stranger's file says, read with limits."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, thrift_string_size_limit=50_000_000, thrift_container_size_limit=1_000_000) as file:
+        return file.metadata, file.schema_arrow
 
 
 def _refuse_content(content: mmap.mmap, given: pq.FileMetaData, own: pq.FileMetaData, rows: pa.Table) -> None:

@@ -92,11 +92,16 @@ def _compare_parquet(path: Path, ordered: bool, made_with: str) -> str:
 
 
 def read_as_stored(path: Path) -> pa.Table:
-    """The rows of a Parquet file in the types that it states."""
-    import pyarrow.parquet as pq
+    """The rows of a Parquet file in the types that it states, unpacked by a child process with limits."""
+    import pyarrow as pa
 
-    with pq.ParquetFile(path, thrift_string_size_limit=50_000_000, thrift_container_size_limit=1_000_000) as file:
-        return file.read()
+    from sfumato.workflow.limited_reading import unpack
+    from sfumato.workflow.parquet_parts import footer_of
+
+    table = unpack(path)
+    stated = footer_of(path)[1]
+    columns = [column.cast(field.type) for column, field in zip(table.columns, stated, strict=True)]
+    return pa.Table.from_arrays(columns, schema=stated)
 
 
 def _refuse_other_types(schema: pa.Schema) -> None:

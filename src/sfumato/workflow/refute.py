@@ -25,6 +25,7 @@ from typing import Any
 from sfumato.core.errors import InputError, ParameterError
 from sfumato.core.exact import Number, exact, shown
 from sfumato.core.params import require
+from sfumato.core.plain_files import read_plain
 from sfumato.core.progress import Progress, silent
 from sfumato.dp.refute.tester import Observed, Refutation
 
@@ -87,12 +88,12 @@ def _neighbours(given: str | None) -> dict[str, Any]:
     text = given
     if given.endswith(".json"):
         file = Path(given)
-        require(file.is_file() and file.stat().st_size <= _MOST_NEIGHBOURS, "the file of the neighbours is missing or too large")
-        text = file.read_text("utf-8")
+        require(file.is_file(), "the file of the neighbours is missing")
+        text = read_plain(file, ParameterError, limit=_MOST_NEIGHBOURS, what="file of the neighbours").decode("utf-8", "replace")
     try:
         pair = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ParameterError("neighbours is a pair as JSON, such as [[1, 2, 3], [1, 2]], or a .json or .py file") from error
+    except (ValueError, RecursionError):
+        raise ParameterError("neighbours is a pair as JSON, such as [[1, 2, 3], [1, 2]], or a .json or .py file") from None
     require(isinstance(pair, list) and len(pair) == 2, "neighbours is a list of two databases")
     return {"neighbours": pair}
 

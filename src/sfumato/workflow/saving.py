@@ -18,6 +18,7 @@ from sfumato.workflow.claims import claims_of
 from sfumato.workflow.columns import without_hierarchies
 from sfumato.workflow.public_hierarchies import schema_with_hierarchies
 from sfumato.workflow.publish import describe_file, public_schema, read_back, write_and_describe
+from sfumato.workflow.signing import propose_signing, sign_certificate
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,6 +44,7 @@ def save_release(release: Release, folder: Path, format: Format, *, overwrite: b
         certificate = _write_public(release, public, format, key)
         owner.mkdir(mode=0o700)
         _write_owner(release, owner, certificate, key)
+    propose_signing(key)
     return folder
 
 
@@ -97,8 +99,6 @@ def write_certificate(certificate: Certificate, public: Path, key: SigningKey | 
     plain = certificate.to_mapping()
     write_bytes(public / "certificate.json", pretty(plain))
     if key is not None:
-        from sfumato.workflow.signing import sign_certificate
-
         write_bytes(public / "signature.json", pretty(sign_certificate(plain, key)))
 
 

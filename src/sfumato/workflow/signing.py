@@ -7,16 +7,22 @@ from __future__ import annotations
 
 import base64
 import binascii
+import logging
 import os
 from pathlib import Path
 from typing import Any
 
 from sfumato.core.certificate import canonical
 from sfumato.core.errors import InputError, SourceError, VerificationFailed
+from sfumato.core.plain_files import open_plain, read_plain
 from sfumato.wire.signatures import SigningKey, VerifyingKey
 from sfumato.workflow.appearing import write_bytes
 
 CONTEXT = "certificate"
+PROPOSAL = (
+    "the release is not signed, so nobody can tell who made it. Make a key once with `sfumato key new signing.key`, "
+    'then save with sign="signing.key".'
+)
 _PRIVATE = b"-----BEGIN"
 
 
@@ -26,6 +32,12 @@ def sign_certificate(certificate: dict[str, Any], key: SigningKey) -> dict[str, 
     """
     signature = key.sign(canonical(certificate), context=CONTEXT)
     return {"public_key": str(key.public), "signature": base64.b64encode(signature).decode()}
+
+
+def propose_signing(key: SigningKey | None) -> None:
+    """Say, after a save without a key, how to make one; a line of the log `sfumato`, which goes to standard error by default."""
+    if key is None:
+        logging.getLogger("sfumato").warning(PROPOSAL)
 
 
 def check_signature(told: Any, certificate: Any, expected: str | Path | None) -> tuple[bool, str]:
@@ -70,7 +82,7 @@ def new_key(file: str | Path) -> tuple[VerifyingKey, Path]:
 def known_key(file: str | Path) -> VerifyingKey:
     """The public key in a file that holds a private or a public one."""
     try:
-        with Path(file).open("rb") as opened:
+        with open_plain(file) as opened:
             start = opened.read(len(_PRIVATE))
     except OSError as error:
         raise SourceError(f"{file} cannot be read: {error.strerror}") from None
@@ -83,6 +95,6 @@ def public_key(given: str | Path) -> VerifyingKey:
     if text.startswith("ed25519:"):
         return VerifyingKey.parse(text)
     try:
-        return VerifyingKey.parse(Path(given).read_text(encoding="utf-8").strip())
+        return VerifyingKey.parse(read_plain(given, InputError, limit=10_000, what="public key file").decode("utf-8").strip())
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the public key file '{given}' cannot be read: {type(error).__name__}") from None

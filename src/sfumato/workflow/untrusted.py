@@ -6,8 +6,10 @@ leads outside; what is hashed is copied to a private place first, so that what w
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import math
 import os
 import re
 import stat
@@ -15,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from sfumato.core.errors import VerificationFailed
 
@@ -23,8 +25,9 @@ MAX_FILES = 200
 MAX_JSON_BYTES = 16_000_000
 MAX_TEXT_BYTES = 64_000_000
 MAX_DATA_BYTES = 16_000_000_000
-MAX_DECODED_BYTES = 64_000_000_000
 MAX_JSON_DEPTH = 60
+_LARGE = 1 << 20
+_MOST_DIGITS = 300  # a longer whole number is beyond every floating-point number
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -53,22 +56,22 @@ class UntrustedFolder:
             raise VerificationFailed(f"the file {quoted(name)} is larger than {limit:,} bytes")
         return content
 
-    def copy(self, name: str, destination: Path, limit: int) -> Copied:
-        """Copy a file to a private place and hash what was copied."""
+    def copy(self, name: str, destination: Path, limit: int, expected: int | None = None) -> Copied:
+        """Copy a file to a private place and hash what was copied.
+
+        A file that is not `expected` bytes long, or that is mostly holes, is refused before any of it is copied.
+        """
         digest = hashlib.sha256()
-        length = 0
         target = destination / name
-        with (
-            self._opened(name, limit) as descriptor,
-            os.fdopen(os.dup(descriptor), "rb") as file,
-            target.open("xb") as copy,
-        ):
-            while block := file.read(1 << 20):
-                length += len(block)
-                if length > limit:
-                    raise VerificationFailed(f"the file {quoted(name)} is larger than {limit:,} bytes")
-                digest.update(block)
-                copy.write(block)
+        with self._opened(name, limit) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
+            size = os.fstat(descriptor).st_size
+            if expected is not None and size != expected:
+                raise VerificationFailed(
+                    f"the file {quoted(name)} is not the one that was certified: its length differs, and so does its digest"
+                )
+            if size > _LARGE and _stored_bytes(descriptor, size) < size // 2:
+                raise VerificationFailed(f"the file {quoted(name)} is mostly holes, which no file of a release is")
+            length = _copy(name, file, target, limit, digest)
         return Copied(target, digest.hexdigest(), length)
 
     @contextmanager
@@ -87,6 +90,33 @@ class UntrustedFolder:
             yield descriptor
         finally:
             os.close(descriptor)
+
+
+def _copy(name: str, file: BinaryIO, target: Path, limit: int, digest: hashlib._Hash) -> int:
+    length = 0
+    with target.open("xb") as copy:
+        while block := file.read(1 << 20):
+            length += len(block)
+            if length > limit:
+                raise VerificationFailed(f"the file {quoted(name)} is larger than {limit:,} bytes")
+            digest.update(block)
+            copy.write(block)
+    return length
+
+
+def _stored_bytes(descriptor: int, size: int) -> int:
+    """How much of a file is stored and not a hole; all of it where the system does not say. Moves back to the start."""
+    stored = end = 0
+    try:
+        while end < size and stored < size // 2:
+            start = os.lseek(descriptor, end, os.SEEK_DATA)
+            end = os.lseek(descriptor, start, os.SEEK_HOLE)
+            stored += end - start
+    except OSError as error:
+        if error.errno != errno.ENXIO:  # that is: nothing but a hole from here on
+            stored = size
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return stored
 
 
 @contextmanager
@@ -124,9 +154,13 @@ def parse_json(content: bytes, what: str) -> Any:
         depth = _depth(text)
         if depth > MAX_JSON_DEPTH:
             raise VerificationFailed(f"{what} is nested {depth} deep; at most {MAX_JSON_DEPTH} is read")
-        return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
+        return json.loads(
+            text, object_pairs_hook=_without_repeats, parse_constant=_no_constant, parse_int=_whole, parse_float=_real
+        )
     except UnicodeDecodeError:
         raise VerificationFailed(f"{what} is not UTF-8 text") from None
+    except OverflowError:
+        raise VerificationFailed(f"{what} holds a number that is too large to be measured") from None
     except (ValueError, RecursionError):
         raise VerificationFailed(f"{what} is not valid JSON") from None
 
@@ -154,6 +188,19 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise ValueError("repeated key")
     return found
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise OverflowError
+    return int(digits)
+
+
+def _real(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise OverflowError
+    return number
 
 
 def _no_constant(name: str) -> Any:

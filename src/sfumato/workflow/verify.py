@@ -10,12 +10,12 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import Certificate
-from sfumato.core.errors import SfumatoError, SourceError, VerificationFailed
+from sfumato.core.errors import SourceError, VerificationFailed
 from sfumato.data.schema import Schema
 from sfumato.report.wording import counted
 from sfumato.workflow import folder_parts as parts
@@ -63,7 +63,8 @@ def verify(
     certificate: Certificate | None = None
     try:
         with _public_folder(place) as public, tempfile.TemporaryDirectory(prefix="sfumato-") as private:
-            content = _read_json(public, CERTIFICATE, "the certificate")
+            raw = public.read(CERTIFICATE)
+            content = untrusted.parse_json(raw, "the certificate")
             certificate = read_certificate(content)
             findings.append(_about(certificate))
             _refuse_silence(certificate)
@@ -77,6 +78,7 @@ def verify(
             compared = references_of(schema, original, population)
             findings.extend(check_claims(certificate, schema.replace(folder=private), result, compared, ledger))
             if all(finding.passed is not False for finding in findings):
+                _refuse_other_form(content, raw, "the certificate")
                 table = result if hasattr(result, "num_rows") else None
                 findings.append(parts.check_card(certificate, table, signer, Path(private)))
     except VerificationFailed as error:
@@ -135,21 +137,18 @@ def _check_files(public: UntrustedFolder, certificate: Certificate, private: Pat
         told = certificate.files[name]
         if told["bytes"] > limit:
             raise VerificationFailed(f"the file {quoted(name)} is said to be larger than {limit:,} bytes")
-        copied = public.copy(name, private, limit)
+        copied = public.copy(name, private, limit, told["bytes"])
         if copied.length != told["bytes"] or copied.sha256 != told["sha256"]:
             raise VerificationFailed(f"the file {quoted(name)} is not the one that was certified: its digest differs")
     return Finding("files", True, f"the digests of {counted(len(listed), 'file')} are those that were certified")
 
 
-def _read_json(public: UntrustedFolder, name: str, what: str, limit: int = untrusted.MAX_JSON_BYTES) -> Any:
+def _refuse_other_form(content: Any, raw: bytes, what: str) -> None:
     """Plain data in the one form that releases are written in: the reader of the file sees what is checked."""
     from sfumato.workflow.saving import pretty
 
-    raw = public.read(name, limit)
-    content = untrusted.parse_json(raw, what)
     if pretty(content) != raw:
         raise VerificationFailed(f"{what} is not written as releases write it")
-    return content
 
 
 def _about(certificate: Certificate) -> Finding:
@@ -169,10 +168,12 @@ def _check_signature(public: UntrustedFolder, content: Any, public_key: str | Pa
         if public_key is not None:
             raise VerificationFailed("a signature was expected, but the release is not signed")
         return Finding("signature", None, UNSIGNED), ""
-    told = _read_json(public, SIGNATURE, "the signature", 20_000)
+    raw = public.read(SIGNATURE, 20_000)
+    told = untrusted.parse_json(raw, "the signature")
     trusted, text = check_signature(told, content, public_key)
     if set(told) != {"public_key", "signature"}:
         raise VerificationFailed("signature.json holds something besides a signature")
+    _refuse_other_form(told, raw, "the signature")
     return Finding("signature", trusted, text), signer_in_words(VerifyingKey.parse(told["public_key"]))
 
 
@@ -222,67 +223,28 @@ def _check_bytes(certificate: Certificate, table: pa.Table, private: Path) -> Fi
 
 
 def _read_beside(name: str, certificate: Certificate, private: Path) -> pa.Table:
-    """A table beside an answer, which has the answer's columns."""
+    """A table of numbers beside an answer, which has the answer's columns."""
+    from sfumato.workflow.limited_reading import read_foreign
+
     columns = certificate.schema.get("columns", {})
-    about = {column: {"type": "number"} for column in columns}
-    alone = replace(certificate, files={f"data{Path(name).suffix}": certificate.files[name]})
-    with tempfile.TemporaryDirectory(prefix="sfumato-") as place:
-        (Path(place) / f"data{Path(name).suffix}").write_bytes((private / name).read_bytes())
-        return _read_data(alone, Schema.parse({"columns": about}), Path(place))
+    numbers = Schema.parse({"columns": {column: {"type": "number"} for column in columns}})
+    rows = certificate.files[name].get("rows")
+    table = read_foreign(private / name, numbers, rows)
+    if sorted(table.column_names) != sorted(columns) or table.num_rows != rows:
+        raise VerificationFailed(f"{name} does not have the columns of the answer, or as many rows as the certificate says")
+    return table
 
 
 def _read_data(certificate: Certificate, schema: Schema, private: Path) -> pa.Table:
-    from sfumato.data.readers import read_file
+    from sfumato.workflow.limited_reading import read_foreign
 
     names = [name for name in DATA_FILES if name in certificate.files]
     if len(names) != 1:
         raise VerificationFailed("a release has exactly one data file, data.parquet or data.csv")
-    path = private / names[0]
-    if path.suffix == ".parquet":
-        _refuse_bomb(path)
-    try:
-        separator, encoding = (",", "utf-8") if path.suffix == ".csv" else (None, None)
-        table = read_file(path, schema, separator=separator, encoding=encoding).table
-    except SfumatoError as error:
-        raise VerificationFailed(f"the data file cannot be read: {error}") from None
-    except (MemoryError, OverflowError, ValueError, OSError) as error:
-        raise VerificationFailed(f"the data file cannot be read ({type(error).__name__})") from None
+    rows = certificate.files[names[0]].get("rows")
+    table = read_foreign(private / names[0], schema, rows)
     if sorted(table.column_names) != sorted(schema.columns):
         raise VerificationFailed("the data file does not have the columns that the certificate describes")
-    if certificate.files[names[0]].get("rows") != table.num_rows:
+    if rows != table.num_rows:
         raise VerificationFailed("the data file does not have as many rows as the certificate says")
     return table
-
-
-def _refuse_bomb(path: Path) -> None:
-    """A small file that would unpack into more than memory holds is refused before it is unpacked."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path, thrift_string_size_limit=50_000_000, thrift_container_size_limit=1_000_000) as file:
-            told = file.metadata
-            odd = [field for field in file.schema_arrow if not _is_plain_type(field.type)]
-            groups = [told.row_group(i) for i in range(told.num_row_groups)]
-            decoded = sum(max(group.total_byte_size, group.num_rows * group.num_columns) for group in groups)
-            rows = sum(group.num_rows for group in groups)
-    except (OSError, pa.ArrowException, ValueError, OverflowError) as error:
-        raise VerificationFailed(f"the data file is not a complete Parquet file ({type(error).__name__})") from None
-    if odd:
-        raise VerificationFailed("the data file has columns of a kind that no release has")
-    limit = min(untrusted.MAX_DECODED_BYTES, 2_000 * path.stat().st_size + 100_000_000)
-    if decoded > limit or rows != told.num_rows or rows < 0:
-        raise VerificationFailed("the data file claims to unpack into far more than its size allows; it was not unpacked")
-
-
-def _is_plain_type(kind: pa.DataType) -> bool:
-    """Text (read as codes, however long it is), numbers, booleans and dates; bytes and nested values would be
-    unpacked.
-    """
-    import pyarrow as pa
-
-    types = pa.types
-    value = kind.value_type if types.is_dictionary(kind) else kind
-    text = types.is_string(value) or types.is_large_string(value)
-    fixed = types.is_primitive(value) or types.is_decimal(value) or types.is_null(value)
-    return bool(text or (fixed and not types.is_dictionary(kind)))

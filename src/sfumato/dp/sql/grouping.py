@@ -209,7 +209,7 @@ class Grouping:
     def ordering(self, entry: exp.Ordered, shown: tuple[Shown, ...], found: dict[str, Asked]) -> Ordering:
         """A term of ORDER BY: an alias, a position, or an expression over groups."""
         node = entry.this
-        if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
+        if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdecimal():
             place = int(node.this)
             if not 1 <= place <= len(shown):
                 raise Unsupported("ORDER BY names a position that SELECT does not have")

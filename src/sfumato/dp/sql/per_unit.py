@@ -125,7 +125,7 @@ def group_nodes(select: exp.Select) -> list[exp.Expression]:
     found = []
     for node in group.expressions:
         if isinstance(node, exp.Literal) and not node.is_string:
-            place = int(node.this) if str(node.this).isdigit() else 0
+            place = int(node.this) if str(node.this).isdecimal() else 0
             if not 1 <= place <= len(select.expressions):
                 raise Unsupported("GROUP BY names a position that SELECT does not have")
             node = without_alias(select.expressions[place - 1])

@@ -163,7 +163,7 @@ def _literal(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:
     if node.args.get("is_string"):
         return str(node.this)
     text = str(node.this)
-    return int(text) if text.isdigit() else float(text)
+    return int(text) if text.isdecimal() else float(text)
 
 
 def _cast(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:

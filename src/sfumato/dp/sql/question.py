@@ -150,7 +150,7 @@ def _count(select: exp.Select, clause: str) -> int | None:
     if node is None:
         return None
     value = node.expression
-    if not isinstance(value, exp.Literal) or value.is_string or not str(value.this).isdigit() or len(str(value.this)) > 9:
+    if not isinstance(value, exp.Literal) or value.is_string or not str(value.this).isdecimal() or len(str(value.this)) > 9:
         raise Unsupported(f"{clause.upper()} takes a whole number")
     return int(value.this)
 

@@ -1,0 +1,106 @@
+"""The child process that unpacks a stranger's Parquet file: run by its path, it imports Arrow and nothing else of ours.
+
+Standard input is the file, standard output the place for its rows as an Arrow stream. Before the first byte is read the
+process gives up the right to more memory, time and output than it was granted; how it ends says what was wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+NOT_PARQUET, ODD_COLUMNS, OTHER_ROWS, TOO_MUCH, NO_MEMORY = 10, 11, 12, 13, 14
+_LONGEST_NAMES, _MOST_PARTS = 50_000_000, 1_000_000
+_BATCH_BYTES, _FEWEST_ROWS, _MOST_ROWS = 200_000_000, 1 << 16, 1 << 20
+
+
+def main(memory: int, seconds: int, output: int, rows: int) -> int:
+    """Unpack standard input to standard output, if it has this many rows (-1: any number); returns the exit code."""
+    for limit, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_FSIZE, output)):
+        _lower(limit, most)
+    _lower(resource.RLIMIT_CORE, 0)
+    try:
+        return _unpack(rows, output)
+    except MemoryError:
+        return NO_MEMORY
+
+
+def _lower(limit: int, most: int) -> None:
+    granted = resource.getrlimit(limit)[1]
+    most = most if granted == resource.RLIM_INFINITY else min(most, granted)
+    try:
+        resource.setrlimit(limit, (most, most))
+    except (OSError, ValueError):
+        if limit != resource.RLIMIT_AS:  # some systems do not bound address space
+            raise
+
+
+def _unpack(rows: int, output: int) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pa.set_cpu_count(1)
+    bounded = {"thrift_string_size_limit": _LONGEST_NAMES, "thrift_container_size_limit": _MOST_PARTS}
+    try:
+        with open(0, "rb", buffering=0, closefd=False) as stored:
+            told = pq.ParquetFile(stored, **bounded)
+            if any(not is_plain_type(column.type) for column in told.schema_arrow):
+                return ODD_COLUMNS
+            groups = [told.metadata.row_group(i).num_rows for i in range(told.metadata.num_row_groups)]
+            if min(groups, default=0) < 0 or sum(groups) != told.metadata.num_rows or rows not in (-1, sum(groups)):
+                return OTHER_ROWS
+            if sum(groups) * told.metadata.num_columns > output:
+                return TOO_MUCH
+            texts = [column.name for column in told.schema_arrow if _is_text(column.type)]
+            file = pq.ParquetFile(stored, read_dictionary=texts, **bounded)
+            return _write(file, pa)
+    except pa.ArrowMemoryError:
+        return NO_MEMORY
+    except (OSError, UnicodeDecodeError, ValueError, OverflowError, pa.ArrowException) as error:
+        return TOO_MUCH if _is_over(error) else NOT_PARQUET
+
+
+def _write(file: Any, pa: Any) -> int:
+    schema = file.schema_arrow
+    with open(1, "wb", buffering=0, closefd=False) as place, pa.ipc.new_stream(place, schema) as stream:
+        for batch in _batches(file):
+            stream.write_batch(batch.replace_schema_metadata(schema.metadata))
+    return 0
+
+
+def _batches(file: Any) -> Iterator[Any]:
+    """One row group after the other, so that a dictionary is written once and little is held at a time."""
+    columns = max(1, file.metadata.num_columns)
+    size = max(_FEWEST_ROWS, min(_MOST_ROWS, _BATCH_BYTES // (8 * columns)))
+    for group in range(file.metadata.num_row_groups):
+        yield from file.iter_batches(batch_size=size, row_groups=[group], use_threads=False)
+
+
+def is_plain_type(kind: Any) -> bool:
+    """Text (read as codes, however long it is), numbers, booleans and dates; bytes and nested values would be unpacked."""
+    import pyarrow as pa
+
+    types = pa.types
+    value = kind.value_type if types.is_dictionary(kind) else kind
+    fixed = types.is_primitive(value) or types.is_decimal(value) or types.is_null(value)
+    return bool(_is_text(value) or (fixed and not types.is_dictionary(kind)))
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_over(error: BaseException) -> bool:
+    import errno
+
+    return isinstance(error, OSError) and (error.errno == errno.EFBIG or "File too large" in str(error))
+
+
+if __name__ == "__main__":
+    sys.path.append(sys.argv[5])  # where the parent has Arrow from; last, so that nothing in it hides anything
+    os._exit(main(*(int(given) for given in sys.argv[1:5])))
