@@ -18,6 +18,7 @@ from typer.exceptions import Abort, TyperException
 
 from sfumato.cli import compare, house, keys, ledger, publish, query, refute, releases, signals, tables
 from sfumato.cli.output import complain, pacify
+from sfumato.core import temporary
 from sfumato.core.errors import SfumatoError
 from sfumato.core.stopping import stop_behind
 
@@ -46,6 +47,7 @@ _STOPPED = "stopped; nothing was left half-written"
 def main() -> None:
     """Run the command line and leave with its exit code."""
     signals.install()
+    temporary.sweep()
     code = run(sys.argv[1:])
     signals.ignore()
     sys.exit(code)

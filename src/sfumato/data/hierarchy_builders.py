@@ -10,6 +10,7 @@ import csv
 import datetime
 import difflib
 import io
+import os
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -91,9 +92,10 @@ def load(path: str | Path, *, separator: str | None = None) -> Hierarchy:
     return Hierarchy.from_levels(rows, name=f"hierarchy file '{file.name}'")
 
 
-def save(tree: Hierarchy, path: str | Path, *, separator: str = ";") -> None:
-    """Write a hierarchy in file form."""
-    with Path(path).open("w", encoding="utf-8", newline="") as out:
+def save(tree: Hierarchy, path: str | Path, *, separator: str = ";", mode: int = 0o600) -> None:
+    """Write a hierarchy in file form; its values may be learnt from the data, so that it is its owner's unless `mode` says."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="") as out:
+        os.fchmod(out.fileno(), mode)
         csv.writer(out, delimiter=separator, lineterminator="\n").writerows(tree.rows())
 
 

@@ -61,6 +61,11 @@ def read_file(
     return finish(raw, where, schema, as_text=as_text)
 
 
+def read_parquet_bytes(content: bytes, schema: Schema | None = None) -> ReadResult:
+    """Read what would be a Parquet file from memory, as `read_file` reads the file."""
+    return finish(read_parquet(content, "the table"), "the table", schema)
+
+
 def _by_content(file: Path, where: str, ending: str, first_bytes: bytes, options: CsvOptions) -> RawTable:
     known = ending in (*_PARQUET, *_ARROW, *_TEXT)
     if ending in _PARQUET or (not known and first_bytes.startswith(b"PAR1")):

@@ -15,7 +15,6 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from sfumato.core.errors import InputError, ParameterError
 from sfumato.core.exact import Number, exact, shown
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
+from sfumato.core.temporary import temporary_folder
 from sfumato.dp.refute.tester import Observed, Refutation
 
 MEMORY_MIB = 4096
@@ -108,7 +108,7 @@ class _Child:
 
     def run(self, config: dict[str, Any]) -> Refutation:
         token = secrets.token_hex(16)
-        with tempfile.TemporaryDirectory(prefix="sfumato-refute-") as folder, _pipe() as (reading, writing):
+        with temporary_folder("refute") as folder, _pipe() as (reading, writing):
             process = None
             try:
                 process = subprocess.Popen(  # noqa: S603  (our own interpreter and our own program)

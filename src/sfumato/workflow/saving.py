@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import Certificate
 from sfumato.core.errors import ParameterError, VerificationFailed
-from sfumato.workflow.appearing import appearing_folder, write_bytes
+from sfumato.workflow.appearing import appearing_folder, make_folder, write_bytes
 from sfumato.workflow.claims import claims_of
 from sfumato.workflow.columns import without_hierarchies
 from sfumato.workflow.public_hierarchies import schema_with_hierarchies
@@ -39,9 +39,9 @@ def save_release(release: Release, folder: Path, format: Format, *, overwrite: b
     key = signing_key(sign)
     with appearing_folder(folder, overwrite=overwrite) as hidden:
         public, owner = hidden / "public", hidden / "owner"
-        public.mkdir(mode=0o755)
+        make_folder(public, 0o755)
         certificate = _write_public(release, public, format, key)
-        owner.mkdir(mode=0o700)
+        make_folder(owner, 0o700)
         _write_owner(release, owner, certificate, key)
     return folder
 

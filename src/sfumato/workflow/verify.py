@@ -8,7 +8,6 @@ for them. A hostile folder gets a verdict, never a crash, and nothing outside it
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import Certificate, Claim
 from sfumato.core.errors import SfumatoError, SourceError, VerificationFailed
+from sfumato.core.temporary import temporary_folder
 from sfumato.data.schema import Column, Schema
 from sfumato.report.wording import counted
 from sfumato.workflow import named, untrusted
@@ -124,7 +124,7 @@ def verify(
     findings: list[Finding] = []
     certificate: Certificate | None = None
     try:
-        with _public_folder(place) as public, tempfile.TemporaryDirectory(prefix="sfumato-") as private:
+        with _public_folder(place) as public, temporary_folder("verify") as private:
             content = untrusted.parse_json(public.read(CERTIFICATE), "the certificate")
             certificate = read_certificate(content)
             findings.append(
@@ -163,7 +163,7 @@ def open_release(folder: str | Path) -> Iterator[OpenRelease]:
     place = Path(folder)
     if not place.is_dir():
         raise SourceError(f"there is no release folder '{place}'")
-    with _public_folder(place) as public, tempfile.TemporaryDirectory(prefix="sfumato-") as private:
+    with _public_folder(place) as public, temporary_folder("verify") as private:
         certificate = read_certificate(untrusted.parse_json(public.read(CERTIFICATE), "the certificate"))
         schema = read_schema(certificate)
         _check_files(public, certificate, Path(private))
