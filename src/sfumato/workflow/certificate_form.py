@@ -121,7 +121,9 @@ def _harmless(hierarchy: Any, role: Any, certificate: Certificate) -> bool:
     alphabet = hierarchy.get("alphabet", 1)
     return (
         role == "quasi"
-        and not set(hierarchy) - {"intervals", "origin", "mask", "width", "alphabet", "dates"}
+        and not set(hierarchy) - {"intervals", "origin", "mask", "width", "alphabet", "dates", "frequency"}
+        and isinstance(hierarchy.get("frequency", []), list)
+        and len(hierarchy.get("frequency", [])) <= _MOST_LEVELS
         and len(hierarchy.get("intervals", ())) <= _MOST_LEVELS
         and isinstance(width, int)
         and 0 < width <= _LONGEST_MASK

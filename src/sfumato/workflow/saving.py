@@ -71,7 +71,7 @@ def _write_public(release: Release, public: Path, format: Format, key: SigningKe
     told = without_hierarchies(release.schema)
     table = read_back(public / name, told, release.data)
     claims = claims_of(table, owner.schema, release.guarantees, owner.references, units=owner.units)
-    schema = schema_with_hierarchies(told, owner.schema, table, release.guarantees, owner.hierarchies, public)
+    schema = schema_with_hierarchies(told, owner.schema, table, release.guarantees, owner.hierarchies, owner.references, public)
     notices = [] if format == "parquet" else spreadsheet_notices(release.data)
     certificate = dataclasses.replace(
         release.certificate,
