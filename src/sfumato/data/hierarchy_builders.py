@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.errors import HierarchyError, HierarchyGap
+from sfumato.core.errors import HierarchyError, HierarchyGap, forgetting
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.schema import Column, HierarchySpec
 from sfumato.data.values import as_numbers, text_of
@@ -73,6 +73,7 @@ def cover(tree: Hierarchy, values: Sequence[str | None], *, name: str, missing: 
     return tree.with_leaves([*unknown, None] if None in values else unknown)
 
 
+@forgetting()
 def load(path: str | Path, *, separator: str | None = None) -> Hierarchy:
     """Read a hierarchy file: one leaf per row, one level per column, `;` or `,` between them."""
     file = Path(path)
@@ -85,7 +86,7 @@ def load(path: str | Path, *, separator: str | None = None) -> Hierarchy:
     except UnicodeDecodeError:
         raise HierarchyError(f"hierarchy file '{file.name}' is not UTF-8 text") from None
     except OSError as error:
-        raise HierarchyError(f"cannot read hierarchy file '{file.name}': {type(error).__name__}") from error
+        raise HierarchyError(f"cannot read hierarchy file '{file.name}': {type(error).__name__}") from None
     first = text.splitlines()[0] if text.strip() else ""
     chosen = separator or (";" if first.count(";") >= first.count(",") and ";" in first else ",")
     rows = [[entry.strip() or None for entry in row] for row in csv.reader(io.StringIO(text), delimiter=chosen) if row]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sfumato.core.errors import SourceError
+from sfumato.core.errors import SourceError, forgetting
 from sfumato.data.read_result import RawTable, ReadResult, finish
 from sfumato.data.readers_columnar import read_arrow, read_parquet
 from sfumato.data.readers_csv import CsvOptions, read_csv
@@ -30,6 +30,7 @@ _EXCEL = (".xlsx", ".xlsm")
 ENDINGS = (*_TEXT, *_PARQUET, *_ARROW, *_EXCEL, *STATISTICS)
 
 
+@forgetting()
 def read_file(
     path: str | Path,
     schema: Schema | None = None,
@@ -61,6 +62,7 @@ def read_file(
     return finish(raw, where, schema, as_text=as_text)
 
 
+@forgetting()
 def read_parquet_bytes(content: bytes, schema: Schema | None = None) -> ReadResult:
     """Read what would be a Parquet file from memory, as `read_file` reads the file."""
     return finish(read_parquet(content, "the table"), "the table", schema)

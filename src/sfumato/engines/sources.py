@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from sfumato.core.errors import ParameterError, SourceError
+from sfumato.core.errors import ParameterError, SourceError, forgetting
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import Relation
 from sfumato.data.schema import Column, Schema, Type
@@ -24,6 +24,7 @@ _LAZY_FILES = (".parquet", ".pq", ".csv", ".tsv", ".txt")
 _DATABASE_FILES = (".duckdb", ".db", ".ddb")
 
 
+@forgetting()
 def read(
     source: Any,
     schema: SchemaLike | None = None,

@@ -48,7 +48,7 @@ def appearing_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]
         _flush(hidden)
         _put_in_place(hidden, target, overwrite)
     except OSError as error:
-        raise _cannot_write(target, error) from error
+        raise _cannot_write(target, error) from None
     except SourceError as error:  # it names the place that was asked for, not the hidden one
         raise SourceError(str(error).replace(str(hidden), str(target))) from None
     finally:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from sfumato.core.certificate import FORMAT, Certificate
-from sfumato.core.errors import VerificationFailed
+from sfumato.core.errors import VerificationFailed, forgetting
 from sfumato.data.schema import Schema
 from sfumato.workflow.untrusted import is_plain_name, quoted
 
@@ -71,6 +71,7 @@ class CertificateForm(_Strict):
     notices: list[_Text]
 
 
+@forgetting()
 def read_certificate(content: Any) -> Certificate:
     """A certificate from parsed JSON; everything that is wrong with its form is reported at once, without its
     values.
@@ -91,6 +92,7 @@ def read_certificate(content: Any) -> Certificate:
     return Certificate.from_mapping(content)
 
 
+@forgetting()
 def read_schema(certificate: Certificate) -> Schema:
     """The schema in a certificate; a hierarchy in it may only be one of the certificate's own files."""
     columns = certificate.schema.get("columns", {})

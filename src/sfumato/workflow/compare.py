@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.errors import InputError, ParameterError
+from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import Measure
@@ -151,6 +151,7 @@ class Comparison:
         )
 
 
+@forgetting()
 def compare(
     data: Any,
     methods: Iterable[Any] | None = None,

@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.errors import InputError
+from sfumato.core.errors import InputError, forgetting
 from sfumato.data.microdata import Microdata
 from sfumato.data.profile import Profile, profile_table
 
 
+@forgetting()
 def inspect(
     source: Any,
     *,

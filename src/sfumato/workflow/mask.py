@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.core import randomness as sources_of_randomness
 from sfumato.core.certificate import plain
-from sfumato.core.errors import Unsupported
+from sfumato.core.errors import Unsupported, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress, silent
@@ -47,6 +47,7 @@ _ROW = "source row of sfumato"
 _PLAIN = (int, float, str, bool)
 
 
+@forgetting()
 def mask(
     data: Any,
     method: Mask,

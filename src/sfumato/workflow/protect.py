@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core import randomness as sources_of_randomness
-from sfumato.core.errors import Infeasible
+from sfumato.core.errors import Infeasible, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import require
@@ -54,6 +54,7 @@ class Kept:
     answers: Mapping[str, Answer]
 
 
+@forgetting()
 def protect(
     data: Any,
     guarantees: ClassGuarantee | Iterable[ClassGuarantee],

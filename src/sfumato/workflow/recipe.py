@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sfumato.core.errors import RecipeError, SfumatoError, all_at_once
+from sfumato.core.errors import RecipeError, SfumatoError, all_at_once, forgetting
 from sfumato.core.owner_files import load_toml, readable
 from sfumato.core.progress import Progress, silent
 
@@ -78,6 +78,7 @@ class Recipe(_Frozen):
     folder: str | None = Field(default=None, exclude=True)
 
     @classmethod
+    @forgetting()
     def load(cls, path: str | Path) -> Recipe:
         """Read a recipe from a TOML file."""
         file = Path(path)
@@ -85,6 +86,7 @@ class Recipe(_Frozen):
         return cls.parse(content, folder=file.resolve().parent, name=str(file))
 
     @classmethod
+    @forgetting()
     def parse(cls, content: Mapping[str, Any], *, folder: Path | None = None, name: str = "recipe") -> Recipe:
         """Validate a mapping: its form, then every name and parameter in it; all faults at once."""
         try:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.errors import InputError, ParameterError
+from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.exact import Number, exact, shown
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
@@ -77,6 +77,7 @@ def refute_target(
     return child.run(config)
 
 
+@forgetting()
 def _neighbours(given: str | None) -> dict[str, Any]:
     """The pair as plain data, or where the child finds it."""
     if given is None:
@@ -91,8 +92,8 @@ def _neighbours(given: str | None) -> dict[str, Any]:
         text = file.read_text("utf-8")
     try:
         pair = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ParameterError("neighbours is a pair as JSON, such as [[1, 2, 3], [1, 2]], or a .json or .py file") from error
+    except (ValueError, RecursionError):
+        raise ParameterError("neighbours is a pair as JSON, such as [[1, 2, 3], [1, 2]], or a .json or .py file") from None
     require(isinstance(pair, list) and len(pair) == 2, "neighbours is a list of two databases")
     return {"neighbours": pair}
 
@@ -131,8 +132,8 @@ class _Child:
         try:
             process.stdin.write(json.dumps(config).encode())
             process.stdin.close()
-        except BrokenPipeError as error:
-            raise InputError("the child process could not be started") from error
+        except BrokenPipeError:
+            raise InputError("the child process could not be started") from None
 
     def _receive(self, process: subprocess.Popen[bytes], reading: int) -> Refutation:
         until = time.monotonic() + self.limit
@@ -220,8 +221,8 @@ def _finding(message: dict[str, Any]) -> Refutation:
             float(found["seconds"]),
             tuple(str(note)[:300] for note in found["notes"][:10]),
         )
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError("the function wrote into the pipe that reports its result; it was stopped") from error
+    except (KeyError, TypeError, ValueError):
+        raise InputError("the function wrote into the pipe that reports its result; it was stopped") from None
 
 
 def _exited(process: subprocess.Popen[bytes]) -> bool:

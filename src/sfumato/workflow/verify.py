@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import Certificate, Claim
-from sfumato.core.errors import SfumatoError, SourceError, VerificationFailed
+from sfumato.core.errors import SfumatoError, SourceError, VerificationFailed, forgetting
 from sfumato.core.temporary import temporary_folder
 from sfumato.data.schema import Column, Schema
 from sfumato.report.wording import counted
@@ -104,6 +104,7 @@ class Verification:
         }
 
 
+@forgetting()
 def verify(
     folder: str | Path,
     *,
