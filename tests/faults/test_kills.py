@@ -48,23 +48,24 @@ def kill_again_and_again(place: Place, command: str, stops: list[int], seed: str
     return counts
 
 
+@pytest.fixture(scope="module")
+def small_place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return Place.furnish(tmp_path_factory.mktemp("place"), rows=200)
+
+
 @pytest.mark.slow
 @pytest.mark.e2e
 @pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_a_killed_command_leaves_nothing_raw(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SFUMATO_KEY", str(tmp_path / "owner.key"))
-    place = Place.furnish(tmp_path, rows=500)
-    kill_again_and_again(place, command, list(SIGNALS.values()), seed=f"a few {command}")
+@pytest.mark.xdist_group("kills")  # they share a place
+def test_a_killed_command_leaves_nothing_raw(command: str, small_place: Place) -> None:
+    kill_again_and_again(small_place, command, list(SIGNALS.values()), seed=f"a few {command}")
 
 
 @pytest.mark.stress
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("stop", sorted(SIGNALS))
 @pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_kills_at_many_moments_leave_nothing_raw(
-    command: str, stop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: pytest.FixtureRequest
-) -> None:
-    monkeypatch.setenv("SFUMATO_KEY", str(tmp_path / "owner.key"))
+def test_kills_at_many_moments_leave_nothing_raw(command: str, stop: str, tmp_path: Path) -> None:
     place = Place.furnish(tmp_path, rows=3_000)
     counts = kill_again_and_again(place, command, [SIGNALS[stop]] * KILLS, seed=f"many {command} {stop}")
     print(command, stop, counts)
