@@ -20,7 +20,7 @@ def test_an_unknown_key_is_told_with_the_nearest_and_without_its_value() -> None
 
 
 @pytest.mark.parametrize(
-    ("content", "words"), [(None, "there is no"), (b"\xff\xfe\x00", "cannot read"), (b"x = = 1", "not valid TOML")]
+    ("content", "words"), [(None, "there is no"), (b"\xff\xfe\x00", "not UTF-8"), (b"x = = 1", "not valid TOML")]
 )
 def test_a_file_that_cannot_be_read_says_so(tmp_path: Path, content: bytes | None, words: str) -> None:
     file = tmp_path / "given.toml"

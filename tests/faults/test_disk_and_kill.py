@@ -57,12 +57,12 @@ def test_a_full_disk_keeps_the_release_that_was_there(tmp_path: Path, limit: int
     assert sf.verify(tmp_path / "out").holds
 
 
-def test_a_disk_that_is_full_while_protecting_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_protecting_writes_nothing_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     data = people()
     release()  # the owner's key exists
-    with files_no_longer_than(500), pytest.raises(SfumatoError, match=f"cannot write '{tmp_path}'"):
+    with files_no_longer_than(0):  # rows that nobody has verified stay in memory
         sf.protect(data, sf.KAnonymity(5), sf.Lattice(suppression=0.05))
     assert list(tmp_path.iterdir()) == []
 

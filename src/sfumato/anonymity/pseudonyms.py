@@ -20,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from sfumato.core.errors import InputError
+from sfumato.core.errors import InputError, forgetting
 from sfumato.core.params import require
 from sfumato.data.values import text_of
 from sfumato.wire.keys import OwnerKey
@@ -150,6 +150,7 @@ class PseudonymMap:
         )
 
     @classmethod
+    @forgetting()
     def load(cls, path: str | os.PathLike[str]) -> PseudonymMap:
         """Read a map; refused when others may read it."""
         try:

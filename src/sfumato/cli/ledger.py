@@ -275,5 +275,5 @@ def _write_figure(path: str, source: str) -> None:
 
     from sfumato.data.writers import atomic_path
 
-    with atomic_path(Path(path)) as temporary:
+    with atomic_path(Path(path), mode=0o600) as temporary:
         temporary.write_text(source, encoding="utf-8")

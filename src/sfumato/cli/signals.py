@@ -1,4 +1,4 @@
-"""Ctrl-C and termination: they leave through the same doors as an error, so that temporary files are removed.
+"""Ctrl-C, termination and a closed terminal: they leave through the same doors as an error, so that temporary files are removed.
 
 Python raises wherever it happens to be. Inside a callback of the compiler that loads our kernels the exception is
 lost, or the process crashes; there the signal waits until the compiler has finished. A second Ctrl-C does not wait.
@@ -12,6 +12,8 @@ import sys
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from sfumato.core.stopping import STOPS
+
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
@@ -24,8 +26,9 @@ _waiting: list[int] = []
 
 def install() -> None:
     """Take over the signals that stop this process."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _arrived)
+    for number in STOPS:
+        if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGINT:  # nohup stays in force
+            signal.signal(number, _arrived)
     if hasattr(signal, "SIGALRM"):
         signal.signal(signal.SIGALRM, _again)
         sys.unraisablehook = _not_raised

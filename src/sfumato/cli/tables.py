@@ -101,6 +101,9 @@ def protect(
     output: Annotated[str | None, typer.Option("--output", "-o", help="The folder of the release.")] = None,
     format: Annotated[str | None, typer.Option("--format", help="parquet or csv.")] = None,
     population: Population = None,
+    population_public: Annotated[
+        bool, typer.Option("--population-public", help="Everybody can have the population: publish what is learnt from it.")
+    ] = False,
     table: Annotated[str | None, typer.Option("--table", help="The table of the database.")] = None,
     attack: Annotated[list[str] | None, typer.Option("--attack", help="An attack to run on it; may be repeated.")] = None,
     utility: Annotated[
@@ -132,6 +135,7 @@ def protect(
         "output": output,
         "format": format,
         "population": population,
+        "population_public": population_public or None,
         "table": table,
         "ledger": False if no_ledger else ledger,
         "seed": int(seed) if seed is not None and seed.isdecimal() else seed,
@@ -222,7 +226,7 @@ def _recipe(source: str, given: dict[str, Any]) -> Recipe:
         loaded = Recipe.load(source)
         extra = set(given) - {"output", "format", "overwrite", "ledger", "seed", "sign", "write"}
         if extra:
-            named = ", ".join(f"--{name}" for name in sorted(extra))
+            named = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(extra))
             raise ParameterError(f"a recipe says this itself: leave out {named}, or edit the recipe.")
         return loaded.with_changes({name: _from_here(name, value) for name, value in given.items()})
     needed = [("--schema", "schema"), ("--k, --l, --t or --guarantee", "guarantee")]

@@ -108,8 +108,8 @@ class Certificate:
             rest["attacks"] = tuple(rest.get("attacks", ()))
             rest["notices"] = tuple(rest.get("notices", ()))
             return cls(claims=claims, **rest)
-        except (TypeError, KeyError, AttributeError) as error:
-            raise InputError("the certificate is incomplete or has unknown fields; it was not written by this version") from error
+        except (TypeError, KeyError, AttributeError):
+            raise InputError("the certificate is incomplete or has unknown fields; it was not written by this version") from None
 
 
 def canonical(value: Any) -> bytes:

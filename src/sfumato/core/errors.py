@@ -19,12 +19,21 @@
     └── Cancelled               stopped by the user
 
 A message says what, why and what to do. No message carries a record value; the exception is a schema or hierarchy
-that the data owner is editing, whose messages are marked by `owner_only`.
+that the data owner is editing, whose messages are marked by `owner_only`. No message carries a password, and no error brings
+along another one that holds what was being read (`forgetting`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from contextlib import ContextDecorator
+from types import TracebackType
+
+#: An address that carries more than machine and database: a user, a password, parameters.
+_TELLING_URL = re.compile(r"([A-Za-z][\w+.-]*://)(?:[^\n]*@[^\s'\"]*|[^\s'\"]*(?:\?|:(?=\D))[^\s'\"]*)")
+_PASSWORD = re.compile(r"(?i)(passw(?:or)?d\s*=\s*)[^\s,;]+")
+_LONGEST_NAME = 80
 
 
 class SfumatoError(Exception):
@@ -32,6 +41,30 @@ class SfumatoError(Exception):
 
     exit_code = 2
     owner_only = False
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(_PASSWORD.sub(r"\1…", _TELLING_URL.sub(r"\1…", message)))
+
+
+class forgetting(ContextDecorator):
+    """An error of ours that leaves this function brings no other along: what a library raised holds what it was reading."""
+
+    def __enter__(self) -> None:
+        """Nothing to do."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Cut the chain behind an error of ours."""
+        from sfumato.core.stopping import stop_behind
+
+        if isinstance(error, SfumatoError) and stop_behind(error) is None:
+            error.__cause__ = error.__context__ = None
+
+
+def as_name(text: object) -> str:
+    """A name that somebody wrote, in quotes, unless it is no name but perhaps an address with a password."""
+    shown = str(text)
+    telling = "://" in shown or "@" in shown or len(shown) > _LONGEST_NAME
+    return "(not shown, for it is no name)" if telling else f"'{shown}'"
 
 
 class InputError(SfumatoError):

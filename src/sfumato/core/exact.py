@@ -24,8 +24,8 @@ def exact(value: Number, name: str) -> Fraction:
         raise ParameterError(f"{name} has too many digits; use a decimal with fewer places")
     try:
         number = Fraction(repr(value) if isinstance(value, float) else value)
-    except (ValueError, ZeroDivisionError, OverflowError) as error:
-        raise ParameterError(f"{name} must be a finite number") from error
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise ParameterError(f"{name} must be a finite number") from None
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > AMOUNT_BITS:
         raise ParameterError(f"{name} has too many digits; use a decimal with fewer places")
     return number

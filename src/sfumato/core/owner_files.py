@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.errors import SfumatoError
+from sfumato.core.errors import SfumatoError, as_name, forgetting
 from sfumato.core.plain_files import read_plain
 
 #: What validation calls a fault, and what the owner should read instead.
 _WORDS = {"missing": "is missing", "string_type": "must be text (in quotes)", "bool_type": "must be true or false"}
 
 
+@forgetting()
 def load_toml(path: Path, error: type[SfumatoError], what: str, start: str) -> dict[str, Any]:
     """The content of a TOML file; `start` tells where to get one from."""
     try:
         return tomllib.loads(read_plain(path, error, what=f"{what} file").decode("utf-8"))
     except FileNotFoundError:
         raise error(f"there is no {what} file '{path}'. {start}") from None
-    except (OSError, UnicodeDecodeError) as fault:
-        raise error(f"cannot read the {what} file '{path}': {type(fault).__name__}") from fault
-    except RecursionError:
-        raise error(f"the {what} file '{path}' is nested too deeply to be read") from None
-    except tomllib.TOMLDecodeError as fault:
-        raise error(f"'{path}' is not valid TOML: {fault}") from fault
+    except UnicodeDecodeError as fault:
+        raise error(f"the {what} file '{path}' is not UTF-8 text (byte {fault.start + 1:,}); save it as UTF-8") from None
+    except OSError as fault:
+        raise error(f"cannot read the {what} file '{path}': {type(fault).__name__}") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as fault:
+        reason = _place_in(str(fault)) if isinstance(fault, tomllib.TOMLDecodeError) else "it is nested too deeply"
+        raise error(f"'{path}' is not valid TOML: {reason}") from None
+
+
+def _place_in(text: str) -> str:
+    """What the parser says, without what it quotes of the file."""
+    return re.sub(r"'[^'\n]{4,}'|\"[^\"\n]{4,}\"", "…", text)
 
 
 def readable(faults: Iterable[Mapping[str, Any]], what: str, known: Iterable[str]) -> list[str]:
@@ -34,7 +42,7 @@ def readable(faults: Iterable[Mapping[str, Any]], what: str, known: Iterable[str
     names = sorted(known)
     told = []
     for fault in faults:
-        place = ".".join(str(part) for part in fault["loc"]) or what
+        place = ".".join(as_name(part).strip("'") for part in fault["loc"]) or what
         text = _WORDS.get(str(fault["type"]), str(fault["msg"]).removeprefix("Value error, "))
         if fault["type"] == "extra_forbidden":
             near = difflib.get_close_matches(str(fault["loc"][-1]), names, n=1)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from sfumato.core.errors import InputError, ParameterError, all_at_once
+from sfumato.core.errors import InputError, ParameterError, all_at_once, as_name, forgetting
 
 T = TypeVar("T")
 
@@ -25,6 +25,7 @@ def parameters(value: object) -> dict[str, object]:
     return {name: _plain(entry) for name, entry in listed.items() if entry is not None}
 
 
+@forgetting()
 def build(cls: type[T], given: Mapping[str, Any]) -> T:
     """Make a dataclass instance from a mapping; every unknown and missing parameter is reported at once."""
     if not dataclasses.is_dataclass(cls):
@@ -35,7 +36,7 @@ def build(cls: type[T], given: Mapping[str, Any]) -> T:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean '{near[0]}'?" if near else f"; it has {', '.join(known) or 'none'}"
-            faults.append(f"unknown parameter '{name}'{hint}")
+            faults.append(f"unknown parameter {as_name(name)}{hint}")
     for name, field in known.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in given:
@@ -47,7 +48,7 @@ def build(cls: type[T], given: Mapping[str, Any]) -> T:
     except InputError:
         raise
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"{cls.__name__}: {error}") from error
+        raise ParameterError(f"{cls.__name__}: {error}") from None
 
 
 def _argument(cls: type, name: str, value: Any) -> Any:

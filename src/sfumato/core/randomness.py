@@ -1,7 +1,8 @@
 """Randomness as a byte source.
 
 The operating system's generator by default; an AES-CTR stream keyed by it where many bytes are needed; a seeded
-stream for tests and demonstrations, which marks every release it touches as a demonstration.
+stream for tests and demonstrations, which marks every release it touches as a demonstration. A forked process goes on with
+bytes of its own: noise that parent and child share would cancel out.
 """
 
 from __future__ import annotations
@@ -18,6 +19,23 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext
 
 _WORD = 8
+#: Which fork of which fork this process is, and how often it has forked: together they name every descendant.
+_lineage: tuple[int, ...] = ()
+_forks = 0
+
+
+def _before_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+def _in_child() -> None:
+    global _lineage, _forks
+    _lineage, _forks = (*_lineage, _forks), 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_child=_in_child)
 
 
 class Randomness(Protocol):
@@ -47,15 +65,18 @@ class SystemRandomness:
 class StreamRandomness:
     """An AES-256-CTR key stream, keyed from the operating system or from a seed.
 
-    With a seed the same bytes come out again: for tests and demonstrations only.
+    With a seed the same bytes come out again: for tests and demonstrations only. In a forked child a stream goes on under
+    another key: a fresh one, or with a seed one that follows from the old key and from which fork it is, so that the same
+    program gives the same bytes again and no two of its processes share them.
     """
 
     def __init__(self, seed: int | str | None = None) -> None:
         if isinstance(seed, bool) or not isinstance(seed, (int, str, type(None))):
             raise ParameterError("a seed is an integer, a string or None")
         self._private = seed is None
-        key = os.urandom(32) if seed is None else hashlib.sha256(f"sfumato seed {seed!r}".encode()).digest()
-        self._stream = _aes_counter_stream(key)
+        self._key = os.urandom(32) if seed is None else hashlib.sha256(f"sfumato seed {seed!r}".encode()).digest()
+        self._stream = _aes_counter_stream(self._key)
+        self._drawn_in = _lineage, os.getpid()
 
     @property
     def private(self) -> bool:
@@ -69,7 +90,20 @@ class StreamRandomness:
 
     def bytes(self, count: int) -> bytes:
         """The next bytes of the stream."""
+        if self._drawn_in != (_lineage, os.getpid()):
+            self._after_fork()
         return self._stream.update(bytes(count))
+
+    def _after_fork(self) -> None:
+        lineage, process = _lineage, os.getpid()
+        if self._private:
+            self._key = os.urandom(32)
+        else:  # a fork that Python was not told of has no lineage of its own; its process number has to do
+            since = lineage[len(self._drawn_in[0]) :]
+            name = repr(since) if since else f"process {process}"
+            self._key = hashlib.sha256(b"sfumato fork " + self._key + name.encode()).digest()
+        self._stream = _aes_counter_stream(self._key)
+        self._drawn_in = lineage, process
 
 
 def default(seed: int | str | None = None) -> Randomness:

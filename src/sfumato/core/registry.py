@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from sfumato.core.errors import RecipeError
+from sfumato.core.errors import RecipeError, as_name
 from sfumato.core.params import build
 
 
@@ -21,7 +21,7 @@ def lookup(name: str, base: type[Any], what: str) -> type[Any]:
         return found[name]
     near = difflib.get_close_matches(name, found, n=1)
     hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(sorted(found))}."
-    raise RecipeError(f"unknown {what} '{name}'. {hint}")
+    raise RecipeError(f"unknown {what} {as_name(name)}. {hint}")
 
 
 def candidates(base: type[Any]) -> dict[str, type[Any]]:

@@ -10,6 +10,8 @@ from types import FrameType
 from typing import Any
 
 _LONGEST_CHAIN = 100
+#: What stops a command: Ctrl-C, termination, and a terminal that was closed.
+STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 _told: dict[object, Callable[[], Any]] = {}
 _usual: dict[int, Callable[[int, FrameType | None], Any]] = {}
@@ -57,10 +59,18 @@ def told_of_stops(interrupt: Callable[[], Any]) -> Iterator[None]:
         _leave()
 
 
+def end_with_parent() -> None:
+    """Ask the system to end this process when the one that started it ends, however it does (Linux)."""
+    with suppress(Exception):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
 def _listen() -> None:
     if threading.current_thread() is not threading.main_thread():
         return  # signals are none of its business
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in STOPS:
         usual = signal.getsignal(number)
         if callable(usual) and usual is not _arrived:
             _usual[number] = usual

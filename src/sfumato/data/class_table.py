@@ -153,7 +153,8 @@ def encode(
     extra = population.relation.group(list(quasi)) if population is not None else None
     known = {**data.hierarchies, **(hierarchies or {})}
     table = from_grouped(grouped, schema, quasi, chosen, population=extra, hierarchies=known)
-    data.hierarchies.update(zip(quasi, table.hierarchies, strict=True))
+    built = zip(quasi, table.hierarchies, strict=True)
+    data.hierarchies.update((name, tree) for name, tree in built if extra is None or not _by_frequency(schema.columns[name]))
     data.hierarchies.update((attribute.name, attribute.hierarchy) for attribute in table.sensitive)
     return table
 
@@ -179,7 +180,10 @@ def from_grouped(
         everything = _by_text(dict.fromkeys([*values, *more_values]))
         try:
             refuse_undeclared(name, schema.columns[name], values)
-            tree = _tree(name, schema, known, everything, partial(_value_counts, everything, values, codes, cell_counts))
+            if population is not None and _by_frequency(schema.columns[name]):
+                tree = _tree_of_population(name, schema, more_values, more_codes, people, values)
+            else:
+                tree = _tree(name, schema, known, everything, partial(_value_counts, everything, values, codes, cell_counts))
         except (HierarchyError, SchemaError) as error:
             faults.append(error)
             continue
@@ -204,11 +208,25 @@ def _tree(
     column = schema.columns[name]
     if tree is None:
         # only a frequency hierarchy looks at how often a value occurs
-        by_frequency = column.hierarchy is not None and column.hierarchy.frequency is not None
-        return hierarchy_builders.build(name, column, values, counts() if by_frequency else None, schema.folder)
+        return hierarchy_builders.build(name, column, values, counts() if _by_frequency(column) else None, schema.folder)
     if any(value not in tree.index for value in values):
         return hierarchy_builders.cover(tree, values, name=name)
     return tree
+
+
+def _tree_of_population(
+    name: str, schema: Schema, listed: list[str | None], codes: Codes, people: Counts, values: list[str | None]
+) -> Hierarchy:
+    """Frequency groups learnt from the population alone, so that whoever has it learns the same, and nothing of the data."""
+    column = schema.columns[name]
+    known = _by_text(listed)
+    tree = hierarchy_builders.build(name, column, known, _value_counts(known, listed, codes, people), schema.folder)
+    missing = "refuse" if column.hierarchy is None else column.hierarchy.missing
+    return hierarchy_builders.cover(tree, values, name=name, missing=missing)
+
+
+def _by_frequency(column: Column) -> bool:
+    return column.hierarchy is not None and column.hierarchy.frequency is not None
 
 
 def _raise_together(faults: list[HierarchyError | SchemaError]) -> None:

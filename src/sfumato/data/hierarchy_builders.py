@@ -10,13 +10,14 @@ import csv
 import datetime
 import difflib
 import io
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.errors import HierarchyError, HierarchyGap
+from sfumato.core.errors import HierarchyError, HierarchyGap, forgetting
 from sfumato.core.plain_files import read_plain
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.schema import Column, HierarchySpec
@@ -74,6 +75,7 @@ def cover(tree: Hierarchy, values: Sequence[str | None], *, name: str, missing: 
     return tree.with_leaves([*unknown, None] if None in values else unknown)
 
 
+@forgetting()
 def load(path: str | Path, *, separator: str | None = None) -> Hierarchy:
     """Read a hierarchy file: one leaf per row, one level per column, `;` or `,` between them."""
     file = Path(path)
@@ -84,7 +86,7 @@ def load(path: str | Path, *, separator: str | None = None) -> Hierarchy:
     except UnicodeDecodeError:
         raise HierarchyError(f"hierarchy file '{file.name}' is not UTF-8 text") from None
     except OSError as error:
-        raise HierarchyError(f"cannot read hierarchy file '{file.name}': {type(error).__name__}") from error
+        raise HierarchyError(f"cannot read hierarchy file '{file.name}': {type(error).__name__}") from None
     first = text.splitlines()[0] if text.strip() else ""
     chosen = separator or (";" if first.count(";") >= first.count(",") and ";" in first else ",")
     try:
@@ -97,9 +99,10 @@ def load(path: str | Path, *, separator: str | None = None) -> Hierarchy:
     return Hierarchy.from_levels(rows, name=f"hierarchy file '{file.name}'")
 
 
-def save(tree: Hierarchy, path: str | Path, *, separator: str = ";") -> None:
-    """Write a hierarchy in file form."""
-    with Path(path).open("w", encoding="utf-8", newline="") as out:
+def save(tree: Hierarchy, path: str | Path, *, separator: str = ";", mode: int = 0o600) -> None:
+    """Write a hierarchy in file form; its values may be learnt from the data, so that it is its owner's unless `mode` says."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="") as out:
+        os.fchmod(out.fileno(), mode)
         csv.writer(out, delimiter=separator, lineterminator="\n").writerows(tree.rows())
 
 

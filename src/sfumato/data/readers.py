@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sfumato.core.errors import SourceError
+from sfumato.core.errors import SourceError, forgetting
 from sfumato.core.plain_files import open_plain
 from sfumato.data.read_result import RawTable, ReadResult, finish
 from sfumato.data.readers_columnar import read_arrow, read_parquet
@@ -31,6 +31,7 @@ _EXCEL = (".xlsx", ".xlsm")
 ENDINGS = (*_TEXT, *_PARQUET, *_ARROW, *_EXCEL, *STATISTICS)
 
 
+@forgetting()
 def read_file(
     path: str | Path,
     schema: Schema | None = None,
@@ -60,6 +61,12 @@ def read_file(
     else:
         raw = _by_content(file, where, ending, first_bytes, CsvOptions(separator, encoding, decimal, strip))
     return finish(raw, where, schema, as_text=as_text)
+
+
+@forgetting()
+def read_parquet_bytes(content: bytes, schema: Schema | None = None) -> ReadResult:
+    """Read what would be a Parquet file from memory, as `read_file` reads the file."""
+    return finish(read_parquet(content, "the table"), "the table", schema)
 
 
 def _by_content(file: Path, where: str, ending: str, first_bytes: bytes, options: CsvOptions) -> RawTable:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,18 +15,22 @@ from sfumato.core.errors import SourceError
 from sfumato.data.read_result import RawTable
 
 
-def read_parquet(path: Path, where: str) -> RawTable:
-    """Read a Parquet file; an index that pandas stored as a column is left out."""
+def read_parquet(source: Path | bytes, where: str) -> RawTable:
+    """Read a Parquet file, or its content; an index that pandas stored as a column is left out."""
     import pyarrow.parquet as pq
 
     try:
-        found = pq.read_schema(path)
+        found = pq.read_schema(_opened(source))
         texts = [field.name for field in found if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
-        table = pq.ParquetFile(path, read_dictionary=texts).read()
+        table = pq.ParquetFile(_opened(source), read_dictionary=texts).read()
         table.validate(full=True)
         return of_table(table)
     except (OSError, UnicodeDecodeError, pa.ArrowException):
         raise SourceError(f"{where} is not a complete Parquet file: it is damaged, cut short or of another format") from None
+
+
+def _opened(source: Path | bytes) -> Any:
+    return pa.BufferReader(source) if isinstance(source, bytes) else source
 
 
 def read_arrow(path: Path, where: str) -> RawTable:

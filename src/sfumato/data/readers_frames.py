@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.core.errors import SourceError
+from sfumato.core.errors import SourceError, forgetting
 from sfumato.data.read_result import RawTable, ReadResult, finish
 from sfumato.data.readers_columnar import of_table
 from sfumato.data.schema import Schema
@@ -23,6 +23,7 @@ def is_frame(source: object) -> bool:
     return isinstance(source, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)) or _library(source) is not None
 
 
+@forgetting()
 def from_frame(source: Any, schema: Schema | None = None, *, as_text: bool = False) -> ReadResult:
     """Take over a table in memory; types are those it has, brought to the ones the system speaks."""
     return finish(_raw(source), "the table in memory", schema, as_text=as_text)

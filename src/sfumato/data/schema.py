@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from sfumato.core.errors import MissingColumn, SchemaError, all_at_once
+from sfumato.core.errors import MissingColumn, SchemaError, all_at_once, forgetting
 from sfumato.core.owner_files import load_toml, readable
 
 Role = Literal["identifier", "quasi", "sensitive", "plain", "weight", "unit"]
@@ -131,6 +131,7 @@ class Schema(_Frozen):
     folder: str | None = Field(default=None, exclude=True)  # where hierarchy files are looked up
 
     @classmethod
+    @forgetting()
     def load(cls, path: str | Path) -> Schema:
         """Read a schema from a TOML file; hierarchy files are looked up beside it."""
         file = Path(path)
@@ -138,6 +139,7 @@ class Schema(_Frozen):
         return cls.parse(content, folder=file.resolve().parent, name=str(file))
 
     @classmethod
+    @forgetting()
     def parse(cls, content: Mapping[str, Any], *, folder: Path | None = None, name: str = "schema") -> Schema:
         """Validate a mapping; all faults are reported at once, with their path, without their values."""
         try:

@@ -51,6 +51,16 @@ def write_parquet(table: pa.Table, path: str | Path) -> None:
         pq.write_table(cleaned, temporary, compression="zstd")
 
 
+def parquet_bytes(table: pa.Table) -> bytes:
+    """The content of the file that `write_parquet` writes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(clean(table), sink, compression="zstd")
+    return bytes(sink.getvalue())
+
+
 def write_arrow(table: pa.Table, path: str | Path) -> None:
     """Write an Arrow IPC file (Feather version 2)."""
     import pyarrow as pa
@@ -114,14 +124,16 @@ def clean(table: pa.Table) -> pa.Table:
 
 
 @contextmanager
-def atomic_path(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside the target that becomes the target when the block succeeds and vanishes when it
-    does not."""
+def atomic_path(path: str | Path, *, mode: int = 0o644) -> Iterator[Path]:
+    """A temporary file beside the target that becomes the target when the block succeeds and vanishes when it
+    does not; it has this mode whatever the umask, and is its owner's alone until then."""
     target = Path(path)
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
     try:
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield temporary
         with temporary.open("rb+") as written:
+            os.fchmod(written.fileno(), mode)
             os.fsync(written.fileno())
         os.replace(temporary, target)
         _sync_folder(target.parent)

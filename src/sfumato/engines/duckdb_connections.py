@@ -1,13 +1,13 @@
 """Connections of DuckDB that see some files and nothing else, with their settings locked.
 
 Opening one takes longer than a small question, so that idle ones are kept. A database file is attached for the length
-of a question and let go afterwards, because whoever holds it keeps writers out.
+of a question and let go afterwards, because whoever holds it keeps writers out. What does not fit into memory is spilled
+encrypted, under a key that is in memory alone; where this DuckDB cannot encrypt, nothing is spilled.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.errors import SourceError
 from sfumato.core.stopping import stops_come_through, told_of_stops
+from sfumato.core.temporary import HeldFolder, hold_temporary
 
 if TYPE_CHECKING:
     import duckdb
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class _Open:
     connection: duckdb.DuckDBPyConnection
-    spill: tempfile.TemporaryDirectory[str]
+    spill: HeldFolder
     process: int
 
     def close(self) -> None:
         if self.process != os.getpid():
             return  # it belongs to the process from which this one was forked
         self.connection.close()
-        self.spill.cleanup()
+        self.spill.remove()
 
 
 class Connections:
@@ -85,11 +86,11 @@ class Connections:
     def _opened(self) -> _Open:
         import duckdb
 
-        spill = tempfile.TemporaryDirectory(prefix="sfumato-spill-")
-        chosen = _Open(duckdb.connect(":memory:"), spill, os.getpid())
+        connection = duckdb.connect(":memory:")
+        chosen = _Open(connection, hold_temporary("spill"), os.getpid())
         try:
             with plain_errors(self._where):
-                self._lock(chosen.connection, spill.name)
+                self._lock(connection, str(chosen.spill.path) if _encrypts_spills(connection) else "")
         except BaseException:
             chosen.close()
             raise
@@ -112,6 +113,22 @@ class Connections:
         connection.execute("SET autoload_known_extensions = false")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
+
+
+def _encrypts_spills(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether what is spilled is encrypted from now on.
+
+    DuckDB brings ciphers along but calls its generator of keys weaker than one for cryptography should be, hence the name of
+    the second setting; the key is drawn afresh, never written, and guards files that the next start removes.
+    """
+    import duckdb
+
+    try:
+        connection.execute("SET force_mbedtls_unsafe = true")
+        connection.execute("SET temp_file_encryption = true")
+    except duckdb.Error:  # a version without them
+        return False
+    return True
 
 
 def catalogue_name(path: Path, taken: Sequence[str] = ()) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from sfumato.core.errors import ParameterError, SourceError
+from sfumato.core.errors import ParameterError, SourceError, forgetting
 from sfumato.core.plain_files import refuse_special
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import Relation
@@ -25,6 +25,7 @@ _LAZY_FILES = (".parquet", ".pq", ".csv", ".tsv", ".txt")
 _DATABASE_FILES = (".duckdb", ".db", ".ddb")
 
 
+@forgetting()
 def read(
     source: Any,
     schema: SchemaLike | None = None,

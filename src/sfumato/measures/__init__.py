@@ -19,7 +19,7 @@ def by_key(key: str) -> type[Measure]:
     """The measure of utility or risk that recipes call by this key."""
     import difflib
 
-    from sfumato.core.errors import RecipeError
+    from sfumato.core.errors import RecipeError, as_name
     from sfumato.measures import risk, utility
 
     places = {**utility.KEYS, **risk.KEYS}
@@ -28,7 +28,7 @@ def by_key(key: str) -> type[Measure]:
         return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
     near = difflib.get_close_matches(key, places, n=1)
     hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(sorted(places))}."
-    raise RecipeError(f"unknown measure '{key}'. {hint}")
+    raise RecipeError(f"unknown measure {as_name(key)}. {hint}")
 
 
 def keys() -> tuple[str, ...]:

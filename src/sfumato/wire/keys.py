@@ -13,7 +13,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sfumato.core.errors import InputError
+from sfumato.core.errors import InputError, forgetting
 from sfumato.core.randomness import Randomness, SystemRandomness
 from sfumato.wire.private_files import make_private_folder, read_private, write_private
 
@@ -45,6 +45,7 @@ class OwnerKey:
         write_private(path, f"{_HEADER} {self.secret.hex()}\n".encode())
 
     @classmethod
+    @forgetting()
     def load(cls, path: str | os.PathLike[str]) -> OwnerKey:
         """Read a key file; refused when others may read it."""
         header, _, digits = read_private(path, limit=200).decode("ascii", errors="replace").strip().partition(" ")

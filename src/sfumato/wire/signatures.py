@@ -14,7 +14,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sfumato.core.errors import InputError
+from sfumato.core.errors import InputError, forgetting
 from sfumato.wire.private_files import read_private, write_private
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ class SigningKey:
         )
 
     @classmethod
+    @forgetting()
     def load(cls, path: str | os.PathLike[str]) -> SigningKey:
         """Read a key file; refused when others may read it."""
         from cryptography.exceptions import UnsupportedAlgorithm

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sfumato.core.errors import RecipeError, all_at_once
+from sfumato.core.errors import RecipeError, all_at_once, as_name
 from sfumato.report.checklist import QUESTIONS
 from sfumato.report.content import Answer
 
@@ -24,11 +24,10 @@ def answers_of(given: Mapping[str, Any]) -> dict[str, Answer]:
 
 def answer_faults(given: Mapping[str, Any]) -> list[str]:
     """What is wrong with the answers."""
-    unknown = [str(question)[:60] for question in given if question not in QUESTIONS]
+    unknown = [as_name(question) for question in given if question not in QUESTIONS]
     faults = []
     if unknown:
-        listed = ", ".join(f"'{question}'" for question in unknown)
-        faults.append(f"the checklist does not ask {listed}; it asks {', '.join(QUESTIONS)}")
+        faults.append(f"the checklist does not ask {', '.join(unknown)}; it asks {', '.join(QUESTIONS)}")
     return faults + [
         f'{question}: answer with true or false, or with {{ given = true, note = "…" }} '
         f"(a note has at most {_LONGEST_NOTE} characters)"

@@ -2,25 +2,24 @@
 
 Everything is written into a hidden sibling, flushed to the disk, and put in its place by one rename. A
 failure removes the sibling; a killed process leaves at most that hidden sibling, which the next writer of
-the same place removes.
+the same place removes: nobody holds its lock any more. Modes are those asked for, whatever the umask.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
-import hashlib
 import os
-import platform
 import re
 import secrets
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sfumato.core.errors import InputError, SourceError
+from sfumato.core.temporary import hold_folder, remove_unheld
 
 #: The file by which a folder is known as a release, and may be replaced by another one.
 MARK = "public/certificate.json"
@@ -39,27 +38,45 @@ def appearing_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]
     target = Path(os.path.abspath(folder))
     check_place(target, overwrite=overwrite)
     _sweep(target)
-    hidden = target.parent / f".{target.name}.partial-{_machine()}-{os.getpid()}-{secrets.token_hex(4)}"
+    hidden, held = _hidden_name(target), None
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        hidden.mkdir(mode=0o700)
+        make_parents(target)
+        held = hold_folder(lambda: _hidden_name(target))
+        hidden = held.path
         yield hidden
         hidden.chmod(0o755)
         _flush(hidden)
         _put_in_place(hidden, target, overwrite)
     except OSError as error:
-        raise _cannot_write(target, error) from error
+        raise _cannot_write(target, error) from None
     except SourceError as error:  # it names the place that was asked for, not the hidden one
         raise SourceError(str(error).replace(str(hidden), str(target))) from None
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
+        if held is not None:
+            held.let_go()
 
 
 def write_bytes(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Write a new file; it must not exist."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(file.fileno(), mode)
         file.write(content)
+
+
+def make_parents(path: Path) -> None:
+    """Make the folders above a place, readable by all and writable by their owner, whatever the umask."""
+    if not path.parent.exists():
+        make_parents(path.parent)
+        with suppress(FileExistsError):  # somebody made it at the same time
+            make_folder(path.parent, 0o755)
+
+
+def make_folder(path: Path, mode: int) -> None:
+    """Make a folder with this mode, whatever the umask."""
+    path.mkdir(mode=0o700)
+    path.chmod(mode)
 
 
 def check_place(target: Path, *, overwrite: bool = False) -> None:
@@ -108,32 +125,21 @@ def _exchange(new: Path, old: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
+def _hidden_name(target: Path) -> Path:
+    return target.parent / f".{target.name}.partial-{secrets.token_hex(8)}"
+
+
 def _sweep(target: Path) -> None:
-    """Remove what a killed process left behind: hidden siblings whose process is gone."""
-    pattern = re.compile(re.escape(f".{target.name}.partial-{_machine()}-") + r"(\d+)-[0-9a-f]{8}(\.old)?")
+    """Remove what a killed process left behind: hidden siblings that no process holds."""
+    pattern = re.compile(re.escape(f".{target.name}.partial-") + r"[0-9a-f]{16}(\.old)?")
     try:
         names = os.listdir(target.parent)
     except OSError:
         return
     for name in names:
         matched = pattern.fullmatch(name)
-        if matched and not _is_running(int(matched[1])):
-            shutil.rmtree(target.parent / name, ignore_errors=True)
-
-
-def _machine() -> str:
-    """A short name of this machine: process numbers of another one on the same disk mean nothing here."""
-    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
+        if matched and (matched[1] is None or target.exists()):  # without its successor an old release is all there is
+            remove_unheld(target.parent / name)
 
 
 def _flush(folder: Path) -> None:

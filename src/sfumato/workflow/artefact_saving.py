@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.certificate import plain
 from sfumato.core.errors import ParameterError, VerificationFailed
 from sfumato.data.schema import Schema
-from sfumato.workflow.appearing import appearing_folder, write_bytes
+from sfumato.workflow.appearing import appearing_folder, make_folder, write_bytes
 from sfumato.workflow.artefact import Artefact, as_json, is_table
 from sfumato.workflow.folder_parts import RESULT
 from sfumato.workflow.public_card import CARD, public_card, stated_card
@@ -39,7 +39,7 @@ def save_artefact(artefact: Artefact, folder: Path, format: Format, *, overwrite
     key = signing_key(sign)
     with appearing_folder(folder, overwrite=overwrite) as hidden:
         public, owner = hidden / "public", hidden / "owner"
-        public.mkdir(mode=0o755)
+        make_folder(public, 0o755)
         files, notices = _write_result(artefact, public, format)
         files |= _write_tables(artefact, public, format)
         told = artefact.certificate
@@ -48,7 +48,7 @@ def save_artefact(artefact: Artefact, folder: Path, format: Format, *, overwrite
         write_bytes(public / CARD, page.encode())
         final = dataclasses.replace(certificate, card=_stated(artefact), files={**files, CARD: describe_file(public / CARD)})
         write_certificate(final, public, key)
-        owner.mkdir(mode=0o700)
+        make_folder(owner, 0o700)
         own = card_of(artefact, "owner", certificate=final, signature=signed_by(key))
         written = {
             "card.html": own.encode(),

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from sfumato.core.certificate import FIRST_FORMAT, FORMAT, FORMATS, Certificate
-from sfumato.core.errors import VerificationFailed
+from sfumato.core.errors import VerificationFailed, forgetting
 from sfumato.data.schema import Schema
 from sfumato.workflow.untrusted import is_plain_name, quoted
 
@@ -110,6 +110,7 @@ class CertificateForm(FirstForm):
 _FORMS: dict[str, type[FirstForm]] = {FIRST_FORMAT: FirstForm, FORMAT: CertificateForm}
 
 
+@forgetting()
 def read_certificate(content: Any) -> Certificate:
     """A certificate from parsed JSON; everything that is wrong with its form is reported at once, without its
     values.
@@ -130,6 +131,7 @@ def read_certificate(content: Any) -> Certificate:
     return Certificate.from_mapping(content)
 
 
+@forgetting()
 def read_schema(certificate: Certificate) -> Schema:
     """The schema in a certificate; a hierarchy in it may only be one of the certificate's own files."""
     columns = certificate.schema.get("columns", {})
@@ -156,12 +158,15 @@ def _harmless(hierarchy: Any, role: Any, certificate: Certificate) -> bool:
         return False
     if "file" in hierarchy:
         return not set(hierarchy) - {"file", "separator", "missing"} and str(hierarchy["file"]) in certificate.files
+    frequency = hierarchy.get("frequency", [])
     intervals = hierarchy.get("intervals", [])
     width = hierarchy.get("width", 1)
     alphabet = hierarchy.get("alphabet", 1)
     return (
         role == "quasi"
-        and not set(hierarchy) - {"intervals", "origin", "mask", "width", "alphabet", "dates"}
+        and not set(hierarchy) - {"intervals", "origin", "mask", "width", "alphabet", "dates", "frequency"}
+        and isinstance(frequency, list)
+        and len(frequency) <= _MOST_LEVELS
         and isinstance(intervals, list)
         and len(intervals) <= _MOST_LEVELS
         and isinstance(width, int)

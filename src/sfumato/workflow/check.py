@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.core.errors import InputError, ParameterError
+from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.params import parameters
 from sfumato.data.hierarchy import ROOT
@@ -143,6 +143,7 @@ class Check:
         }
 
 
+@forgetting()
 def check(
     table: Any,
     schema: Schema | str | Path | Mapping[str, Any] | None = None,

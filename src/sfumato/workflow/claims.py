@@ -47,12 +47,15 @@ class UnitCounts:
 
 @dataclass(frozen=True, eq=False)
 class References:
-    """The tables that some guarantees compare with, and how the certificate names them."""
+    """The tables that some guarantees compare with, and how the certificate names them; the owner may declare that everybody
+    can have the population.
+    """
 
     original: Microdata | None = field(default=None, repr=False)
     population: Microdata | None = field(default=None, repr=False)
     original_digest: str | None = None
     population_digest: str | None = None
+    population_public: bool = False
 
     def digest_for(self, guarantee: ClassGuarantee) -> str | None:
         """How the certificate names the second file that this guarantee needs."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.errors import InputError, ParameterError
+from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import Measure
@@ -127,12 +127,15 @@ class Comparison:
         return page(self)
 
     def map(self, path: str | Path) -> Path:
-        """Write the map: an HTML page, or with the ending `.svg` the figure alone. An earlier one is replaced."""
+        """Write the map: an HTML page, or with the ending `.svg` the figure alone. An earlier one is replaced.
+
+        It was computed from the original, so that its owner alone can read it.
+        """
         from sfumato.data.writers import atomic_path
 
         target = check_map(path)
         text = self.figure() if target.suffix.lower() == ".svg" else self.page()
-        with atomic_path(target) as temporary:
+        with atomic_path(target, mode=0o600) as temporary:
             temporary.write_text(text, encoding="utf-8")
         return target
 
@@ -148,6 +151,7 @@ class Comparison:
         )
 
 
+@forgetting()
 def compare(
     data: Any,
     methods: Iterable[Any] | None = None,

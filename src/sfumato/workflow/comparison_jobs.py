@@ -1,8 +1,8 @@
 """The work of a comparison: mask, measure, remember; on every core, and never twice.
 
 Each worker is a process of its own that reads jobs and writes scores as lines of JSON; nothing but scores comes back or is
-kept. What was measured is remembered under a keyed digest of data, method, measures and seed, so that a comparison that was
-stopped goes on where it was.
+kept. The rows reach the workers in a file without a name, which no killed process leaves behind. What was measured is
+remembered under a keyed digest of data, method, measures and seed, so that a comparison that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import queue
 import secrets
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,15 +27,16 @@ from typing import Any
 from sfumato.core.certificate import canonical, plain
 from sfumato.core.errors import GuaranteeNotMet, InputError, SfumatoError
 from sfumato.core.progress import Progress
+from sfumato.core.temporary import memory_file
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
+from sfumato.data.schema import Schema
 from sfumato.workflow import named
 from sfumato.workflow.comparison_grid import Method, fitted, method_of
 
 #: Fewer jobs than this are done in this process: starting others would take longer.
 _FEW_JOBS = 3
-_DATA, _SPEC = "data.arrow", "spec.json"
 #: What is remembered of a method.
 _FIELDS = {"risk", "loss", "scores", "parts", "risk_measure", "left", "rows", "seconds"}
 _KEY_BYTES = 32
@@ -160,7 +160,8 @@ class Memory:
         path = self.folder / f"{name}.json"
         try:
             hidden = path.with_suffix(f".{os.getpid()}.part")
-            hidden.write_bytes(canonical(plain(dict(result))))
+            with open(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(canonical(plain(dict(result))))
             hidden.replace(path)
         except OSError:
             return
@@ -200,7 +201,7 @@ def _in_processes(
     ended: queue.SimpleQueue[tuple[Job, dict[str, Any]] | None] = queue.SimpleQueue()
     for job in jobs:
         waiting.put(job)
-    with _shared_folder(people, told) as folder, _workers(folder, count) as processes:
+    with _shared_rows(people) as rows, _workers(rows, people.schema, told, count) as processes:
         threads = [threading.Thread(target=_serve, args=(process, waiting, ended), daemon=True) for process in processes]
         for thread in threads:
             thread.start()
@@ -239,42 +240,58 @@ def _serve(
 
 
 def _asked(process: subprocess.Popen[str], line: str) -> str:
-    if process.stdin is None or process.stdout is None:
+    _send(process, line)
+    if process.stdout is None:
         raise OSError("the worker has no pipes")
-    process.stdin.write(line + "\n")
-    process.stdin.flush()
     return process.stdout.readline()
 
 
+def _send(process: subprocess.Popen[str], line: str) -> None:
+    if process.stdin is None:
+        raise OSError("the worker has no pipes")
+    process.stdin.write(line + "\n")
+    process.stdin.flush()
+
+
 @contextmanager
-def _shared_folder(people: Microdata, told: Mapping[str, Any]) -> Iterator[Path]:
-    """A folder only its owner can open, with the rows and the measures for the workers."""
+def _shared_rows(people: Microdata) -> Iterator[int]:
+    """The descriptor of a file without a name that holds the rows for the workers."""
     import pyarrow as pa
 
-    with tempfile.TemporaryDirectory(prefix="sfumato-") as name:
-        folder = Path(name)
+    descriptor = memory_file()
+    try:
         table = people.table()
-        with pa.OSFile(str(folder / _DATA), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        with open(descriptor, "wb", closefd=False) as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
-        schema = {**people.schema.model_dump(mode="json"), "folder": people.schema.folder}
-        (folder / _SPEC).write_text(json.dumps({"schema": schema, "measures": told}), encoding="utf-8")
-        yield folder
+        del table
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
-def _workers(folder: Path, count: int) -> Iterator[list[subprocess.Popen[str]]]:
+def _workers(rows: int, schema: Schema, told: Mapping[str, Any], count: int) -> Iterator[list[subprocess.Popen[str]]]:
     """Worker processes, which are gone afterwards whatever happened."""
     # one thread each: together they use all cores
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    command = [sys.executable, "-P", "-m", "sfumato.workflow.comparison_worker", str(folder)]
+    command = [sys.executable, "-P", "-m", "sfumato.workflow.comparison_worker", str(rows)]
+    description = json.dumps({"schema": {**schema.model_dump(mode="json"), "folder": schema.folder}, "measures": told})
     processes: list[subprocess.Popen[str]] = []
     try:
         for _ in range(count):
-            processes.append(
-                subprocess.Popen(  # noqa: S603  (our own module)
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
-                )
+            process = subprocess.Popen(  # noqa: S603  (our own module)
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                env=environment,
+                pass_fds=(rows,),
             )
+            processes.append(process)
+        for process in processes:
+            with suppress(OSError):  # a worker that died already is noticed when it is asked
+                _send(process, description)
         yield processes
     finally:
         for process in processes:
@@ -283,16 +300,17 @@ def _workers(folder: Path, count: int) -> Iterator[list[subprocess.Popen[str]]]:
             process.communicate()
 
 
-def open_shared(folder: Path) -> tuple[Microdata, Measures]:
-    """What a worker finds in the shared folder."""
+def open_shared(rows: int, description: str) -> tuple[Microdata, Measures]:
+    """What a worker is given: the rows behind a descriptor, and schema and measures as a line of JSON."""
+    import mmap
+
     import pyarrow as pa
 
-    from sfumato.data.schema import Schema
     from sfumato.engines.sources import read
 
-    spec = json.loads((folder / _SPEC).read_text(encoding="utf-8"))
-    with pa.memory_map(str(folder / _DATA)) as file:
-        table = pa.ipc.open_file(file).read_all()
+    spec = json.loads(description)
+    mapped = pa.py_buffer(mmap.mmap(rows, 0, access=mmap.ACCESS_READ))  # all workers share the pages
+    table = pa.ipc.open_file(pa.BufferReader(mapped)).read_all()
     return read(table, Schema.model_validate(spec["schema"])), Measures.of(spec["measures"])
 
 

@@ -1,6 +1,7 @@
 """A worker of a comparison: reads jobs, one line of JSON each, and answers each with a line of scores.
 
-Started by `comparison_jobs` with the folder that holds the rows; ends when its input ends.
+Started by `comparison_jobs` with the descriptor of the rows; the first line says what they are and what is measured. Ends when
+its input ends, and with the process that started it.
 """
 
 from __future__ import annotations
@@ -8,10 +9,10 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from pathlib import Path
 
 from sfumato.core.certificate import plain
 from sfumato.core.errors import SfumatoError
+from sfumato.core.stopping import end_with_parent
 from sfumato.workflow.comparison_grid import method_of
 from sfumato.workflow.comparison_jobs import Job, evaluate, open_shared
 
@@ -19,7 +20,8 @@ from sfumato.workflow.comparison_jobs import Job, evaluate, open_shared
 def main() -> None:
     """Serve until there is no more to read."""
     warnings.simplefilter("ignore")
-    people, measures = open_shared(Path(sys.argv[1]))
+    end_with_parent()
+    people, measures = open_shared(int(sys.argv[1]), sys.stdin.readline())
     answers = sys.stdout
     sys.stdout = sys.stderr  # nothing but answers may stand between the lines
     for line in sys.stdin:

@@ -48,7 +48,7 @@ def demo(folder: str | Path, *, rows: int = 50_000, progress: Progress = silent)
         write_sample(place, rows=rows)
         (place / "recipe.toml").write_text(RECIPE, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"the demonstration cannot be written to '{place}': {error.strerror or type(error).__name__}") from error
+        raise InputError(f"the demonstration cannot be written to '{place}': {error.strerror or type(error).__name__}") from None
     recipe = Recipe.load(place / "recipe.toml")
     release = recipe.run(progress)
     target = place / "release"

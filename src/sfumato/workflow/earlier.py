@@ -9,7 +9,6 @@ attacks and auxiliary information in data privacy", KDD 2008.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -49,7 +48,7 @@ def store_of(ledger: Ledger) -> Path | None:
     return Path(f"{place}.releases") if place.is_file() else None
 
 
-def keep_for_later(ledger: Ledger, published: Path, digest: str) -> None:
+def keep_for_later(ledger: Ledger, published: bytes, digest: str) -> None:
     """Keep the published file, readable by the owner alone; it appears whole under its digest."""
     store = store_of(ledger)
     if store is None or (store / f"{digest}.parquet").exists():
@@ -57,8 +56,8 @@ def keep_for_later(ledger: Ledger, published: Path, digest: str) -> None:
     store.mkdir(mode=0o700, exist_ok=True)
     hidden = store / f".{digest}.{os.getpid()}"
     try:
-        shutil.copyfile(published, hidden)
-        hidden.chmod(0o600)
+        with open(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(published)
         os.replace(hidden, store / f"{digest}.parquet")
     finally:
         hidden.unlink(missing_ok=True)

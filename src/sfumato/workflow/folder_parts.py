@@ -7,12 +7,12 @@ made again and compared byte by byte, hierarchies and plain data are read and wr
 from __future__ import annotations
 
 import re
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.errors import SfumatoError, VerificationFailed
+from sfumato.core.temporary import temporary_folder
 from sfumato.data.schema import Schema
 from sfumato.workflow.public_card import CARD, CARD_FORMAT, is_artefact, public_card
 from sfumato.workflow.untrusted import quoted
@@ -71,7 +71,7 @@ def refuse_other_hierarchies(schema: Schema, private: Path) -> None:
     ):
         try:
             tree = hierarchy_builders.load(private / name, separator=";")
-            with tempfile.TemporaryDirectory(prefix="sfumato-") as place:
+            with temporary_folder("verify") as place:
                 hierarchy_builders.save(tree, Path(place) / name)
                 same = (Path(place) / name).read_bytes() == (private / name).read_bytes()
         except SfumatoError:

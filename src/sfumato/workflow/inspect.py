@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.errors import InputError
+from sfumato.core.errors import InputError, forgetting
 from sfumato.data.microdata import Microdata
 from sfumato.data.profile import Profile, profile_table
 
 
+@forgetting()
 def inspect(
     source: Any,
     *,
@@ -48,12 +49,12 @@ def suggested(source: Any, table: str | None = None) -> Microdata:
 
 
 def write_schema(profile: Profile, target: Path, dataset: str) -> None:
-    """Write the starting schema, all of it or nothing."""
+    """Write the starting schema, all of it or nothing, for its owner alone: domains and bounds are values of the data."""
     from sfumato.data.suggested_schema import starting_schema
     from sfumato.data.writers import atomic_path
 
     text = _HEADING + starting_schema(profile, dataset).to_toml()
-    with atomic_path(target) as temporary:
+    with atomic_path(target, mode=0o600) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 

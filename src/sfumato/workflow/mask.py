@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.core import randomness as sources_of_randomness
 from sfumato.core.certificate import plain
-from sfumato.core.errors import Unsupported
+from sfumato.core.errors import Unsupported, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress, silent
@@ -33,7 +33,7 @@ from sfumato.workflow.claims import References
 from sfumato.workflow.columns import ColumnPlan, check_size, plan_columns, released_schema
 from sfumato.workflow.earlier import opened
 from sfumato.workflow.owner_key import fingerprint, owner_key_of, replace_names
-from sfumato.workflow.protect import Kept, microdata_of, notices_about, population_of, units_behind
+from sfumato.workflow.protect import Kept, about_population, microdata_of, notices_about, population_of, units_behind
 from sfumato.workflow.publish import Draft, Published, publish
 from sfumato.workflow.release import OwnerSide, Release
 from sfumato.workflow.scoring import Attacked, Checks, Measured, plain_result, told_apart
@@ -47,6 +47,7 @@ _ROW = "source row of sfumato"
 _PLAIN = (int, float, str, bool)
 
 
+@forgetting()
 def mask(
     data: Any,
     method: Mask,
@@ -54,6 +55,7 @@ def mask(
     *,
     schema: Schema | str | Path | None = None,
     population: Any = None,
+    population_public: bool = False,
     ledger: Ledger | str | Path | None = None,
     utility: Measured | Iterable[Measured] | None = None,
     risk: Measured | Iterable[Measured] | None = None,
@@ -72,7 +74,7 @@ def mask(
     """
     people = microdata_of(data, schema)
     asked = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees)
-    register = None if population is None else population_of(population, people.schema)
+    register = population_of(population, people.schema, public=population_public)
     plan = plan_columns(people, asked, population=register is not None, masked=True)
     check_size(len(people), asked)
     randomness = sources_of_randomness.default(seed)
@@ -101,9 +103,12 @@ def mask(
         owner_schema=_described(plan.schema, table),
         guarantees=wanted,
         method=dict(outcome.method),
-        references=References(people, register, fingerprint(people, owner_key), fingerprint(register, owner_key)),
+        references=References(
+            people, register, fingerprint(people, owner_key), fingerprint(register, owner_key), population_public
+        ),
         randomness=randomness,
-        transparency=_transparency(masked, plan, people.schema),
+        transparency=_transparency(masked, plan, people.schema)
+        | about_population(_described(plan.schema, table), register, population_public),
         units=units,
         notices=(*_left_as_they_are(masked, plan), *notices_about(table, plan)),
         records=len(people),

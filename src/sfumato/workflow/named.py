@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.errors import ParameterError, RecipeError, SfumatoError, all_at_once
+from sfumato.core.errors import ParameterError, RecipeError, SfumatoError, all_at_once, as_name, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee, Knowledge
 from sfumato.core.params import build
 from sfumato.core.registry import from_mapping
@@ -45,6 +45,7 @@ def guarantee(given: Mapping[str, Any]) -> ClassGuarantee:
     return made
 
 
+@forgetting()
 def guarantees(given: Iterable[Mapping[str, Any]], heading: str) -> tuple[ClassGuarantee, ...]:
     """Several guarantees; all faults are reported at once."""
     made, faults = [], []
@@ -68,10 +69,11 @@ def method(given: Mapping[str, Any]) -> Any:
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(sorted(known))}."
-        raise RecipeError(f"unknown method '{name[:60]}'. {hint}")
+        raise RecipeError(f"unknown method {as_name(name)}. {hint}")
     return build(getattr(sfumato, name), {key: value for key, value in given.items() if key != "name"})
 
 
+@forgetting()
 def inline(text: str) -> dict[str, Any]:
     """`Mdav, k=5` or `Mdav(k=5)` as a mapping; the parameters are TOML."""
     called = _CALL.fullmatch(text)
@@ -80,7 +82,7 @@ def inline(text: str) -> dict[str, Any]:
         found = tomllib.loads(f"given = {{ {rest} }}")["given"]
     except tomllib.TOMLDecodeError:
         raise ParameterError(
-            f"cannot read '{name.strip()[:40]}, …': write the name, then parameters as in TOML, "
+            f"cannot read {as_name(name.strip())}: write the name, then parameters as in TOML, "
             "for instance 'Lattice, suppression=0.05' or 'Mdav(k=5)'"
         ) from None
     return {"name": name.strip(), **found}
@@ -102,7 +104,7 @@ def attack(given: str | Mapping[str, Any]) -> Attack:
     if not isinstance(name, str) or name not in known:
         near = difflib.get_close_matches(str(name), known, n=1)
         hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(sorted(known))}."
-        raise RecipeError(f"unknown attack '{str(name)[:60]}'. {hint}")
+        raise RecipeError(f"unknown attack {as_name(name)}. {hint}")
     made: Attack = build(known[name], arguments)
     return made
 
@@ -146,7 +148,7 @@ def algorithm_class(name: object) -> type[Algorithm]:
     if not isinstance(name, str) or name not in known:
         near = difflib.get_close_matches(str(name), known, n=1)
         hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(sorted(known))}."
-        raise RecipeError(f"unknown algorithm '{str(name)[:60]}'. {hint}")
+        raise RecipeError(f"unknown algorithm {as_name(name)}. {hint}")
     return known[name]
 
 

@@ -13,9 +13,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core import randomness as sources_of_randomness
-from sfumato.core.errors import Infeasible
+from sfumato.core.errors import Infeasible, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.outcome import Outcome
+from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import View
 from sfumato.data.microdata import Microdata
@@ -53,6 +54,7 @@ class Kept:
     answers: Mapping[str, Answer]
 
 
+@forgetting()
 def protect(
     data: Any,
     guarantees: ClassGuarantee | Iterable[ClassGuarantee],
@@ -60,6 +62,7 @@ def protect(
     *,
     schema: Schema | str | Path | None = None,
     population: Any = None,
+    population_public: bool = False,
     ledger: Ledger | str | Path | None = None,
     utility: Measured | Iterable[Measured] = ("loss",),
     risk: Measured | Iterable[Measured] = (),
@@ -74,7 +77,8 @@ def protect(
 
     `data` is microdata, or anything `read` takes together with `schema`. `method` is a table search (the
     default is local recoding) or a mask, which needs no guarantee. `population` is the table that k-map and
-    δ-presence compare with. `ledger` enters the release in a ledger (a file, a URL or an open one) and compares
+    δ-presence compare with; `population_public` declares that everybody can have it, so that what is learnt from it may be
+    published. `ledger` enters the release in a ledger (a file, a URL or an open one) and compares
     it with earlier releases of the same dataset. `utility` and `risk` are measures and `attacks` adversaries to
     run against the result: by name, by a mapping with `name` and parameters, or as values. `answers` answers the
     questions of the checklist that no program can (`sfumato.report.checklist.QUESTIONS`), with True, False or a
@@ -92,6 +96,7 @@ def protect(
             guarantees,
             schema=schema,
             population=population,
+            population_public=population_public,
             ledger=ledger,
             utility=None if utility in ("loss", ("loss",)) else utility,
             risk=risk or None,
@@ -104,7 +109,7 @@ def protect(
         )
     people = microdata_of(data, schema)
     wanted = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees)
-    register = None if population is None else population_of(population, people.schema)
+    register = population_of(population, people.schema, public=population_public)
     plan = plan_columns(people, wanted, population=register is not None)
     check_size(len(people), wanted)
     search = _default_method() if method is None else method
@@ -126,9 +131,11 @@ def protect(
         owner_schema=plan.schema,
         guarantees=wanted,
         method=dict(outcome.method),
-        references=References(people, register, fingerprint(people, owner_key), fingerprint(register, owner_key)),
+        references=References(
+            people, register, fingerprint(people, owner_key), fingerprint(register, owner_key), population_public
+        ),
         randomness=randomness,
-        transparency=_transparency(outcome, plan, people.schema),
+        transparency=_transparency(outcome, plan, people.schema) | about_population(people.schema, register, population_public),
         units=units,
         notices=notices_about(table, plan),
         hierarchies=_trees(codes),
@@ -239,12 +246,22 @@ def _transparency(outcome: Outcome[Recoding], plan: ColumnPlan, schema: Schema) 
     return told
 
 
+def about_population(schema: Schema, population: Microdata | None, public: bool) -> dict[str, Any]:
+    """Whether the population is declared public, and which hierarchies were learnt from it."""
+    if population is None:
+        return {}
+    specs = {name: schema.columns[name].hierarchy for name in schema.quasi}
+    learnt = [name for name, spec in specs.items() if spec is not None and spec.frequency is not None]
+    told: dict[str, Any] = {"population": "declared public by the owner" if public else "not published"}
+    return told | ({"learnt_from_population": learnt} if learnt else {})
+
+
 def notices_about(table: pa.Table, plan: ColumnPlan) -> tuple[str, ...]:
     """What the owner should think about although no guarantee forbids it."""
     from sfumato.anonymity.pseudonyms import WARNING
 
     telling = []
-    for name in plan.keep:
+    for name in table.column_names:
         if name in plan.quasi or name in plan.pseudonymised or table.num_rows < _FEW_RECORDS:
             continue
         different = len(table.column(name).unique())
@@ -275,10 +292,13 @@ def microdata_of(data: Any, schema: Schema | str | Path | None) -> Microdata:
     return read(data, schema)
 
 
-def population_of(population: Any, schema: Schema) -> Microdata:
+def population_of(population: Any, schema: Schema, *, public: bool) -> Microdata | None:
     """The population: its quasi-identifiers are all that is needed, as its own schema describes them or else as
     that of the people does.
     """
+    if population is None:
+        require(not public, "population_public says that everybody can have the population; pass population= as well")
+        return None
     if isinstance(population, Microdata) and set(schema.quasi) <= set(population.schema.columns):
         return population
     needed = schema.replace(columns={name: schema.columns[name] for name in schema.quasi})

@@ -10,7 +10,6 @@ import dataclasses
 import datetime
 import hashlib
 import platform
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import Certificate, Claim, canonical, plain
-from sfumato.core.errors import SourceError, VerificationFailed
+from sfumato.core.errors import VerificationFailed
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import View
@@ -75,26 +74,27 @@ def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = 
     """Turn a draft into rows with a certificate; raises `VerificationFailed` and leaves nothing when they do
     not keep it.
     """
+    from sfumato.data.readers import read_parquet_bytes
+    from sfumato.data.writers import parquet_bytes
     from sfumato.workflow.earlier import compare_with_earlier, keep_for_later
 
-    with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
-        path = Path(folder) / "data.parquet"
-        progress("writing", 0, 1)
-        entry = _write_draft(draft.table, path)
-        progress("verifying", 0, 1)
-        table = read_back(path, draft.schema, draft.table)
-        claims = claims_of(table, draft.owner_schema, draft.guarantees, draft.references, units=draft.units)
-        progress("verifying", 1, 1)
-        certificate = _certificate(draft, claims, entry)
-        if ledger is None:
-            return Published(table, certificate)
-        progress("entering in the ledger", 0, 1)
-        payload = _ledger_payload(certificate, entry)
-        # The same release entered twice (a repeated run) is one entry: its token is the digest of what is
-        # entered.
-        token = f"release-{hashlib.sha256(canonical(payload)).hexdigest()}"
-        entered = ledger.enter_release(draft.schema.dataset, payload, token=token)
-        keep_for_later(ledger, path, str(entry["sha256"]))
+    progress("writing", 0, 1)
+    content = parquet_bytes(draft.table)  # never on the disk: nobody has verified it yet
+    entry = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content), "rows": int(draft.table.num_rows)}
+    progress("verifying", 0, 1)
+    table = _as_written(read_parquet_bytes(content, draft.schema).table, draft.table)
+    claims = claims_of(table, draft.owner_schema, draft.guarantees, draft.references, units=draft.units)
+    progress("verifying", 1, 1)
+    certificate = _certificate(draft, claims, entry)
+    if ledger is None:
+        return Published(table, certificate)
+    progress("entering in the ledger", 0, 1)
+    payload = _ledger_payload(certificate, entry)
+    # The same release entered twice (a repeated run) is one entry: its token is the digest of what is
+    # entered.
+    token = f"release-{hashlib.sha256(canonical(payload)).hexdigest()}"
+    entered = ledger.enter_release(draft.schema.dataset, payload, token=token)
+    keep_for_later(ledger, content, str(entry["sha256"]))
     view = View(draft.as_released(table), draft.schema, certificate.to_mapping(), "this release")
     # The certificate is public: it says what an outsider finds who holds the releases and not the original.
     found = compare_with_earlier(ledger, view, entered, str(entry["sha256"]))
@@ -113,14 +113,6 @@ def write_and_describe(table: pa.Table, path: Path) -> dict[str, Any]:
     return {**describe_file(path), "rows": int(table.num_rows)}
 
 
-def _write_draft(table: pa.Table, path: Path) -> dict[str, Any]:
-    """Write into a temporary folder; a full disk is named by where temporary folders are."""
-    try:
-        return write_and_describe(table, path)
-    except SourceError as error:
-        raise SourceError(str(error).replace(str(path), str(path.parent.parent))) from None
-
-
 def describe_file(path: Path) -> dict[str, Any]:
     """Length and digest of a file."""
     digest = hashlib.sha256()
@@ -137,7 +129,10 @@ def read_back(path: Path, schema: Schema, written: pa.Table) -> pa.Table:
     from sfumato.data.readers import read_file
 
     separator, encoding = (",", "utf-8") if path.suffix == ".csv" else (None, None)
-    table = read_file(path, schema, separator=separator, encoding=encoding).table
+    return _as_written(read_file(path, schema, separator=separator, encoding=encoding).table, written)
+
+
+def _as_written(table: pa.Table, written: pa.Table) -> pa.Table:
     if table.num_rows != written.num_rows or table.column_names != written.column_names:
         raise VerificationFailed(
             f"the written file has {table.num_rows:,} rows and {table.num_columns} columns, "

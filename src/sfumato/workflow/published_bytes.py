@@ -7,11 +7,11 @@ Parquet where it was written with the same version of its library, and part by p
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import SfumatoError, VerificationFailed
+from sfumato.core.temporary import temporary_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +54,7 @@ def compare_bytes(path: Path, table: pa.Table, *, ordered: bool, made_with: str)
 def _compare_csv(path: Path, table: pa.Table, ordered: bool) -> str:
     from sfumato.workflow.canonical import canonical
 
-    with tempfile.TemporaryDirectory(prefix="sfumato-") as place:
+    with temporary_folder("verify") as place:
         again = _written(canonical(table) if ordered else table, Path(place) / path.name)
         line = _first_difference(path, again)
     if line is not None:
@@ -76,7 +76,7 @@ def _compare_parquet(path: Path, ordered: bool, made_with: str) -> str:
     if ordered:
         _refuse_other_types(rows.schema)
     wanted = canonical(rows) if ordered else rows
-    with tempfile.TemporaryDirectory(prefix="sfumato-") as place:
+    with temporary_folder("verify") as place:
         again = _written(wanted, Path(place) / path.name)
         if _first_difference(path, again) is None:
             return SAME_BYTES

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sfumato.core.errors import RecipeError, SfumatoError, all_at_once
+from sfumato.core.errors import RecipeError, SfumatoError, all_at_once, forgetting
 from sfumato.core.owner_files import load_toml, readable
 from sfumato.core.progress import Progress, silent
 
@@ -54,8 +54,8 @@ class Recipe(_Frozen):
     `ledger = false` leaves the release out of any ledger; otherwise it is entered in the file named (by
     default one beside the recipe) or the database behind a URL. `seed` makes the run repeatable and the
     release a demonstration. `sign` names the file of a signing key, `key` that of the owner's key for
-    fingerprints and pseudonyms. `write` puts the rows into a database too, `answers` answers the questions of
-    the checklist that no program can.
+    fingerprints and pseudonyms. `population_public` declares that everybody can have the population. `write` puts
+    the rows into a database too, `answers` answers the questions of the checklist that no program can.
     """
 
     data: str = Field(min_length=1)
@@ -65,6 +65,7 @@ class Recipe(_Frozen):
     checks: Checks = Checks()
     table: str | None = None
     population: str | None = None
+    population_public: bool = False
     output: str | None = None
     write: Write | None = None
     format: Literal["parquet", "csv"] = "parquet"
@@ -77,6 +78,7 @@ class Recipe(_Frozen):
     folder: str | None = Field(default=None, exclude=True)
 
     @classmethod
+    @forgetting()
     def load(cls, path: str | Path) -> Recipe:
         """Read a recipe from a TOML file."""
         file = Path(path)
@@ -84,6 +86,7 @@ class Recipe(_Frozen):
         return cls.parse(content, folder=file.resolve().parent, name=str(file))
 
     @classmethod
+    @forgetting()
     def parse(cls, content: Mapping[str, Any], *, folder: Path | None = None, name: str = "recipe") -> Recipe:
         """Validate a mapping: its form, then every name and parameter in it; all faults at once."""
         try:
@@ -133,6 +136,7 @@ class Recipe(_Frozen):
             self.guarantees(),
             self.search(),
             population=None if self.population is None else self.place(self.population),
+            population_public=self.population_public,
             ledger=self.ledger_place(),
             utility=self.checks.utility,
             risk=self.checks.risk,

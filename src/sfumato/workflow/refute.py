@@ -15,18 +15,18 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.errors import InputError, ParameterError
+from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.exact import Number, exact, shown
 from sfumato.core.params import require
 from sfumato.core.plain_files import read_plain
 from sfumato.core.progress import Progress, silent
+from sfumato.core.temporary import temporary_folder
 from sfumato.dp.refute.tester import Observed, Refutation
 
 MEMORY_MIB = 4096
@@ -78,6 +78,7 @@ def refute_target(
     return child.run(config)
 
 
+@forgetting()
 def _neighbours(given: str | None) -> dict[str, Any]:
     """The pair as plain data, or where the child finds it."""
     if given is None:
@@ -109,7 +110,7 @@ class _Child:
 
     def run(self, config: dict[str, Any]) -> Refutation:
         token = secrets.token_hex(16)
-        with tempfile.TemporaryDirectory(prefix="sfumato-refute-") as folder, _pipe() as (reading, writing):
+        with temporary_folder("refute") as folder, _pipe() as (reading, writing):
             process = None
             try:
                 process = subprocess.Popen(  # noqa: S603  (our own interpreter and our own program)
@@ -132,8 +133,8 @@ class _Child:
         try:
             process.stdin.write(json.dumps(config).encode())
             process.stdin.close()
-        except BrokenPipeError as error:
-            raise InputError("the child process could not be started") from error
+        except BrokenPipeError:
+            raise InputError("the child process could not be started") from None
 
     def _receive(self, process: subprocess.Popen[bytes], reading: int) -> Refutation:
         until = time.monotonic() + self.limit
@@ -221,8 +222,8 @@ def _finding(message: dict[str, Any]) -> Refutation:
             float(found["seconds"]),
             tuple(str(note)[:300] for note in found["notes"][:10]),
         )
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError("the function wrote into the pipe that reports its result; it was stopped") from error
+    except (KeyError, TypeError, ValueError):
+        raise InputError("the function wrote into the pipe that reports its result; it was stopped") from None
 
 
 def _exited(process: subprocess.Popen[bytes]) -> bool:

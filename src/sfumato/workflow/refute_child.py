@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from sfumato.core.errors import InputError, ParameterError, SfumatoError
+from sfumato.core.stopping import end_with_parent
 
 _FILE_BYTES = 16 << 20
 _MORE_PROCESSES = 200
@@ -25,7 +26,7 @@ _EVERY = 0.2
 def main(config: Mapping[str, Any]) -> None:
     """Answer one request and leave; nothing that the function registered for the end of the process runs."""
     os.set_inheritable(config["pipe"], False)
-    _die_with_parent()
+    end_with_parent()
     _limit(config["memory"], config["cpu"])
     pid = os.getpid()
     try:
@@ -152,11 +153,3 @@ def _threads_of_user() -> int:
             if entry.stat().st_uid == os.getuid():
                 total += len(os.listdir(entry))
     return total
-
-
-def _die_with_parent() -> None:
-    """Ask the system to end this process when its parent does (Linux)."""
-    with contextlib.suppress(Exception):
-        import ctypes
-
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import Certificate
 from sfumato.core.errors import ParameterError, VerificationFailed
-from sfumato.workflow.appearing import appearing_folder, write_bytes
+from sfumato.workflow.appearing import appearing_folder, make_folder, write_bytes
 from sfumato.workflow.claims import claims_of
 from sfumato.workflow.columns import without_hierarchies
 from sfumato.workflow.public_hierarchies import schema_with_hierarchies
@@ -40,9 +40,9 @@ def save_release(release: Release, folder: Path, format: Format, *, overwrite: b
     key = signing_key(sign)
     with appearing_folder(folder, overwrite=overwrite) as hidden:
         public, owner = hidden / "public", hidden / "owner"
-        public.mkdir(mode=0o755)
+        make_folder(public, 0o755)
         certificate = _write_public(release, public, format, key)
-        owner.mkdir(mode=0o700)
+        make_folder(owner, 0o700)
         _write_owner(release, owner, certificate, key)
     propose_signing(key)
     return folder
@@ -75,7 +75,7 @@ def _write_public(release: Release, public: Path, format: Format, key: SigningKe
     told = without_hierarchies(release.schema)
     table = read_back(public / name, told, release.data)
     claims = claims_of(table, owner.schema, release.guarantees, owner.references, units=owner.units)
-    schema = schema_with_hierarchies(told, owner.schema, table, release.guarantees, owner.hierarchies, public)
+    schema = schema_with_hierarchies(told, owner.schema, table, release.guarantees, owner.hierarchies, owner.references, public)
     notices = [] if format == "parquet" else spreadsheet_notices(release.data)
     refuse_other_bytes(public / name, table, ordered=True)
     write_bytes(public / "schema.toml", schema.to_toml().encode())

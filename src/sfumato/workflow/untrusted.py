@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sfumato.core.errors import VerificationFailed
+from sfumato.core.errors import VerificationFailed, forgetting
 
 MAX_FILES = 200
 MAX_JSON_BYTES = 16_000_000
@@ -147,6 +147,7 @@ def is_plain_name(name: object) -> bool:
     return isinstance(name, str) and _PLAIN_NAME.fullmatch(name) is not None
 
 
+@forgetting()
 def parse_json(content: bytes, what: str) -> Any:
     """JSON of a stranger: no repeated keys, no NaN, bounded depth."""
     try:

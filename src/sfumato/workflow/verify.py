@@ -7,7 +7,6 @@ for them. A hostile folder gets a verdict, never a crash, and nothing outside it
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import Certificate
-from sfumato.core.errors import SourceError, VerificationFailed
+from sfumato.core.errors import SourceError, VerificationFailed, forgetting
+from sfumato.core.temporary import temporary_folder
 from sfumato.data.schema import Schema
 from sfumato.report.wording import counted
 from sfumato.workflow import folder_parts as parts
@@ -38,6 +38,7 @@ SIGNATURE = "signature.json"
 UNSIGNED = "the release is not signed: digests without a signature prove nothing about who made it"
 
 
+@forgetting()
 def verify(
     folder: str | Path,
     *,
@@ -62,7 +63,7 @@ def verify(
     findings: list[Finding] = []
     certificate: Certificate | None = None
     try:
-        with _public_folder(place) as public, tempfile.TemporaryDirectory(prefix="sfumato-") as private:
+        with _public_folder(place) as public, temporary_folder("verify") as private:
             raw = public.read(CERTIFICATE)
             content = untrusted.parse_json(raw, "the certificate")
             certificate = read_certificate(content)
@@ -103,7 +104,7 @@ def open_release(folder: str | Path) -> Iterator[OpenRelease]:
     place = Path(folder)
     if not place.is_dir():
         raise SourceError(f"there is no release folder '{place}'")
-    with _public_folder(place) as public, tempfile.TemporaryDirectory(prefix="sfumato-") as private:
+    with _public_folder(place) as public, temporary_folder("verify") as private:
         certificate = read_certificate(untrusted.parse_json(public.read(CERTIFICATE), "the certificate"))
         schema = read_schema(certificate)
         _check_files(public, certificate, Path(private))

@@ -1,0 +1,141 @@
+"""Temporary places that nothing raw survives, however the process ends.
+
+Rows that another process needs go into a memory file, which has no name and vanishes with the last process that has it open.
+Where a name is needed there is a folder that its process holds by a lock. The system drops the lock when the process dies, so
+a folder that nobody holds is left over, whatever process numbers, machines or containers say; the next start removes it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+#: How the names of held folders start; nothing else in the temporary folder is ever looked at.
+PREFIX = "sfumato-held-"
+_ATTEMPTS = 100
+
+
+@contextmanager
+def temporary_folder(purpose: str) -> Iterator[str]:
+    """A folder of this user alone, which is gone afterwards, or at the next start when the process was killed."""
+    folder = hold_temporary(purpose)
+    try:
+        yield str(folder.path)
+    finally:
+        folder.remove()
+
+
+def hold_temporary(purpose: str) -> HeldFolder:
+    """A temporary folder of this user alone, held until it is removed; what killed processes left is removed first."""
+    sweep()
+    return hold_folder(lambda: Path(tempfile.gettempdir()) / f"{PREFIX}{purpose}-{secrets.token_hex(8)}")
+
+
+class HeldFolder:
+    """A folder that exists and is held by this process until it is let go or the process ends."""
+
+    def __init__(self, path: Path, lock: int | None) -> None:
+        self.path = path
+        self._lock = lock
+        self._process = os.getpid()
+
+    def remove(self) -> None:
+        """Remove the folder and let it go; in a process that was forked from its holder this does nothing."""
+        if self._process == os.getpid():
+            shutil.rmtree(self.path, ignore_errors=True)
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Hold it no longer."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def hold_folder(name: Callable[[], Path]) -> HeldFolder:
+    """Make a folder under a fresh name, for this user alone, and hold it."""
+    for _ in range(_ATTEMPTS):
+        path = name()
+        path.mkdir(mode=0o700)
+        path.chmod(0o700)  # a umask may have taken away what its owner needs
+        held = _held(path)
+        if held is not None:
+            return held
+    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+
+def remove_unheld(path: Path) -> None:
+    """Remove a folder of this user that no process holds; where that cannot be told it stays."""
+    lock = None
+    try:
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        if os.fstat(lock).st_uid == os.geteuid() and _locked(lock):
+            shutil.rmtree(path, ignore_errors=True)
+    except OSError:
+        return
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def sweep() -> None:
+    """Remove the temporary folders of processes that were killed."""
+    place = tempfile.gettempdir()
+    with suppress(OSError):
+        for name in os.listdir(place):
+            if name.startswith(PREFIX):
+                remove_unheld(Path(place) / name)
+
+
+def memory_file() -> int:
+    """The descriptor of a file without a name: in memory where the system can, else a file that is unlinked once opened."""
+    if hasattr(os, "memfd_create"):
+        with suppress(OSError):
+            return os.memfd_create("sfumato", os.MFD_CLOEXEC)
+    with tempfile.TemporaryFile(prefix=PREFIX) as file:
+        return os.dup(file.fileno())
+
+
+def _held(path: Path) -> HeldFolder | None:
+    """The folder with its lock; None where somebody who swept was faster, which can only happen before the lock is there."""
+    try:
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        if not _locked(lock):
+            os.close(lock)
+            return None
+    except OSError:  # a file system without locks: nobody can tell, so nobody removes it
+        os.close(lock)
+        return HeldFolder(path, None)
+    if not _is_same(path, lock):
+        os.close(lock)
+        return None
+    return HeldFolder(path, lock)
+
+
+def _locked(descriptor: int) -> bool:
+    """Whether this process now holds the lock; False where another one does."""
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_same(path: Path, descriptor: int) -> bool:
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and os.path.samestat(found, os.fstat(descriptor))
