@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sfumato.attacks.classes import Classes, Ids, encoded, grouped, released_table
 from sfumato.attacks.joint import Joint, membership
+from sfumato.core.errors import Unsupported
 from sfumato.core.view import View
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: Combinations whose histograms are compared at once.
 BATCH = 200_000
@@ -41,11 +45,28 @@ class Remaining:
 
 
 def link_columns(views: Sequence[View]) -> tuple[str, ...]:
-    """The columns that every release shows and none generalises: sensitive, plain, units, pseudonyms."""
+    """The columns that every release shows and none generalises: sensitive, plain, units, pseudonyms.
+
+    Pseudonyms that no two releases have in common were made with different keys, or nobody is in two of them: they tie no
+    records together.
+    """
     tables = [released_table(view).table for view in views]
     shared = [name for name in tables[0].column_names if all(name in table.column_names for table in tables)]
     generalised = {name for view in views for name in view.schema.quasi}
-    return tuple(name for name in shared if name not in generalised)
+    pseudonyms = {name for view in views for name in view.certificate.get("transparency", {}).get("pseudonymised_columns", ())}
+    return tuple(name for name in shared if name not in generalised and (name not in pseudonyms or _tie(tables, name)))
+
+
+def _tie(tables: Sequence[pa.Table], name: str) -> bool:
+    """Whether the releases have pseudonyms in common: each pair of them, or none."""
+    values = [set(encoded(table, name).values) - {None} for table in tables]
+    found = {bool(one & other) for place, one in enumerate(values) for other in values[place + 1 :]}
+    if len(found) > 1:
+        raise Unsupported(
+            f"the pseudonyms in column '{name}' are the same in some of the releases and not in others, so that the releases "
+            "cannot be laid over each other: assume that everything they tell adds up."
+        )
+    return found == {True}
 
 
 def linked(releases: Sequence[Classes], names: Sequence[str]) -> Linked:

@@ -75,7 +75,8 @@ def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = 
     """Turn a draft into rows with a certificate; raises `VerificationFailed` and leaves nothing when they do
     not keep it.
     """
-    from sfumato.workflow.earlier import compare_with_earlier, keep_for_later
+    from sfumato.workflow.earlier import Newest, compare_with_earlier, keep_for_later, store_of
+    from sfumato.workflow.readings import Reading
 
     with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
         path = Path(folder) / "data.parquet"
@@ -94,13 +95,15 @@ def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = 
         # entered.
         token = f"release-{hashlib.sha256(canonical(payload)).hexdigest()}"
         entered = ledger.enter_release(draft.schema.dataset, payload, token=token)
-        keep_for_later(ledger, path, str(entry["sha256"]))
+        reading = Reading.of(draft, store_of(ledger))
+        keep_for_later(ledger, path, str(entry["sha256"]), entered.hash, reading)
     view = View(draft.as_released(table), draft.schema, certificate.to_mapping(), "this release")
+    new = Newest(view, entered, str(entry["sha256"]), reading, certificate.fingerprint)
     # The certificate is public: it says what an outsider finds who holds the releases and not the original.
-    found = compare_with_earlier(ledger, view, entered, str(entry["sha256"]))
+    found = compare_with_earlier(ledger, new, draft.references.original)
     exact: dict[str, Any] = {}
-    if found["earlier_releases"]:
-        exact = compare_with_earlier(ledger, view, entered, str(entry["sha256"]), draft.references.original)
+    if found.get("compared"):
+        exact = compare_with_earlier(ledger, new, draft.references.original, counted=True)
     progress("entering in the ledger", 1, 1)
     return Published(table, dataclasses.replace(certificate, ledger=entered.hash, composition=found), exact)
 

@@ -59,7 +59,7 @@ def summary_lines(release: Release, folder: str | Path | None = None) -> list[st
         lines.append(f"risk      {_listed(release, risks)}")
     if "not measured" in details:
         lines.append(f"notice    {details['not measured']}")
-    if certificate.composition.get("earlier_releases"):
+    if certificate.composition.get("earlier_releases") or certificate.composition.get("made_with_noise"):
         lines.append(f"earlier   {certificate.composition['finding']}")
     lines += [f"notice    {notice}" for notice in certificate.notices]
     return [*lines, *_places(release, folder)]
