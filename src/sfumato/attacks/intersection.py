@@ -68,8 +68,9 @@ class Intersection(Attack):
         releases = _releases(views)
         names = _shared_sensitive(views, self.attribute)
         joint = joint_by_people(releases, others.original) if others.original is not None else joint_by_overlap(releases)
-        left = remaining(joint, [linked(releases, link_columns(views))])[0]
-        by_attribute = dict(zip(names, remaining(joint, [linked(releases, (name,)) for name in names]), strict=True))
+        attributes = [linked(releases, (name,)) for name in names]
+        left, *each_left = remaining(joint, linked(releases, link_columns(views)), attributes)
+        by_attribute = dict(zip(names, each_left, strict=True))
         return _result(views, releases, joint, left, by_attribute, differences(releases, joint))
 
 

@@ -28,9 +28,11 @@ BATCH = 200_000
 @dataclass(frozen=True, eq=False)
 class Linked:
     """Per release a sparse matrix classes × values of the shared columns, with one numbering of values for
-    all."""
+    all; the value of each row of all releases, and the first row of each value."""
 
     rows: tuple[Any, ...] = field(repr=False)
+    of_row: Ids = field(repr=False)
+    first: Ids = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,30 +96,39 @@ def linked(releases: Sequence[Classes], names: Sequence[str]) -> Linked:
         matrix = csr_matrix((counts, (classes.of_row, of_row)), shape=(classes.sizes.size, width))
         matrix.sum_duplicates()
         rows.append(matrix)
-    return Linked(tuple(rows))
+    return Linked(tuple(rows), value, first)
 
 
-def remaining(joint: Joint, wanted: Sequence[Linked]) -> list[Remaining]:
-    """Lay the classes of each combination over each other."""
-    return [_one(joint, one) for one in wanted]
-
-
-def _one(joint: Joint, one: Linked) -> Remaining:
-    grouped_rows = [membership(g, rows.shape[0]) @ rows for g, rows in zip(joint.groups, one.rows, strict=True)]
+def remaining(joint: Joint, whole: Linked, attributes: Sequence[Linked]) -> list[Remaining]:
+    """Lay the classes of each combination over each other: the records by all shared columns, and among those records the
+    values of each attribute."""
+    grouped_rows = [membership(g, rows.shape[0]) @ rows for g, rows in zip(joint.groups, whole.rows, strict=True)]
     count = joint.people.size
     records = np.zeros(count, dtype=np.int64)
-    values = np.zeros(count, dtype=np.int64)
-    only = np.full(count, -1, dtype=np.int64)
+    found = [Remaining(records, np.zeros(count, dtype=np.int64), np.full(count, -1, dtype=np.int64), one) for one in attributes]
+    parts = [_part(whole, one) for one in attributes]
     for start in range(0, count, BATCH):
         batch = slice(start, min(start + BATCH, count))
         common = grouped_rows[0][joint.groups_of[0][batch]]
         for rows, of_combination in zip(grouped_rows[1:], joint.groups_of[1:], strict=True):
             common = common.minimum(rows[of_combination[batch]])
         common = common.tocsr()
-        common.eliminate_zeros()
         records[batch] = np.asarray(common.sum(axis=1)).reshape(-1)
-        distinct = np.diff(common.indptr)
-        values[batch] = distinct
-        single = np.flatnonzero(distinct == 1)
-        only[start + single] = common.indices[common.indptr[single]]
-    return Remaining(records, values, only, one)
+        for part, left in zip(parts, found, strict=True):
+            values = (common @ part).tocsr()
+            values.eliminate_zeros()
+            distinct = np.diff(values.indptr)
+            left.values[batch] = distinct
+            single = np.flatnonzero(distinct == 1)
+            left.only[start + single] = values.indices[values.indptr[single]]
+    return [Remaining(records, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), whole), *found]
+
+
+def _part(whole: Linked, attribute: Linked) -> Any:
+    """Values of all shared columns × values of one of them: 1 where the first has the second."""
+    from scipy.sparse import csr_matrix
+
+    size = whole.first.size
+    codes = attribute.of_row[whole.first]
+    shape = (max(size, 1), max(attribute.first.size, 1))
+    return csr_matrix((np.ones(size, dtype=np.int64), (np.arange(size), codes)), shape=shape)
