@@ -42,7 +42,9 @@ class Differences:
     def sentence(self) -> str:
         """What was found, for the end of a finding."""
         if not self.searched:
-            return "Differences between the releases were not searched: the classes of none lie within those of another."
+            return (
+                "Differences between the releases were not searched: no class of one is known to consist of classes of another."
+            )
         if not self.groups:
             return "Subtracting one release from another, no group smaller than a class was found."
         groups = f"{self.groups:,} groups" if self.groups > 1 else "a group"

@@ -53,7 +53,11 @@ def summary_lines(release: Release, folder: str | Path | None = None) -> list[st
         lines.append(f"attacked  {result['attack']}: {result['finding']}")
     risks = release.owner.risks
     others = _listed(release, [name for name in release.scores if name != "loss" and name not in risks])
-    useful = [f"granularity {1 - release.scores['loss']:.4f} (1 keeps every detail)"] if "loss" in release.scores else []
+    useful = (
+        [f"granularity {1 - release.scores['loss']:.4f} (1 keeps every detail of the quasi-identifiers)"]
+        if "loss" in release.scores
+        else []
+    )
     lines.append(f"useful    {'; '.join([*useful, *([others] if others else [])])}")
     if risks:
         lines.append(f"risk      {_listed(release, risks)}")
