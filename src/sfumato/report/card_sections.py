@@ -104,8 +104,8 @@ def making(content: CardContent, audience: Audience) -> Html:
         "How it was made",
         element(
             "p",
-            f"Method: {certificate.method.get('name', 'not named')}. Its name and parameters are no secret; keys and random draws "
-            "are.",
+            f"Method: {certificate.method.get('name', 'not named')}. Its name and parameters are no secret; keys and random "
+            "draws are.",
         ),
         definitions([*rows, ("randomness", certificate.randomness)]),
         _mapping_table("Generalisation of each attribute", ("Attribute", "Level"), levels),
