@@ -83,6 +83,7 @@ class _Earlier:
     same_rows: bool = False
     gone: bool = False
     changed_table: bool = False
+    mask: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what a masked release tells about itself
 
 
 def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None, *, counted: bool = False) -> dict[str, Any]:
@@ -109,7 +110,13 @@ def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None
         told["not_compared"] = uncompared
     if noisy:
         told["made_with_noise"] = len(noisy)
-    return {**told, **found, "finding": _in_words(others, noisy, found, repeated=len(tables) > len(others))}
+    finding = _in_words(others, noisy, found, repeated=len(tables) > len(others))
+    masks = _repeated(new, others)
+    if masks:
+        told["repeated_masks"] = masks
+        told_apart = "; ".join(masks.values())
+        finding += f". Whoever can tell which records belong together learns more than from one release alone: {told_apart}"
+    return {**told, **found, "finding": finding}
 
 
 def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | None) -> _Earlier:
@@ -127,7 +134,8 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
     if digest == new.digest and reading == new.reading:
         return _Earlier(entry.hash, same_rows=True)
     if reading.masked or new.reading.masked or named.is_mask(payload.get("method")):
-        return _Earlier(entry.hash, why_not="values that a mask changed are nobody's own, and have no classes to lay over others")
+        why = "values that a mask changed are nobody's own, and have no classes to lay over others"
+        return _Earlier(entry.hash, why_not=why, mask=reading.transparency if reading.masked else {})
     same = new.fingerprint is not None and payload.get("fingerprint") == new.fingerprint
     today = Today(new.reading, new.view.result.hierarchies, original, same)
     try:
@@ -170,6 +178,14 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
         "details": dict(result.details),
         "finding": f"{result.finding}{changed}",
     }
+
+
+def _repeated(new: Newest, others: Sequence[_Earlier]) -> dict[str, str]:
+    """What the masks of several releases of a column give away together, in words, by column."""
+    from sfumato.attacks.repeated_masks import repeated_masks
+
+    told = [new.reading.transparency, *(each.mask for each in others if each.mask)] if new.reading.masked else []
+    return {each.column: each.sentence() for each in repeated_masks(told)}
 
 
 def _read_by_all(view: View, quasi: Sequence[str]) -> View:
