@@ -196,11 +196,12 @@ def check_sequence(seed: int, folder: Path, *, masks: bool = True) -> Counter[st
     return outcomes
 
 
+@pytest.mark.slow
 def test_nothing_that_is_said_about_several_releases_is_false(tmp_path: Path) -> None:
     outcomes: Counter[str] = Counter()
-    for seed in range(60):
+    for seed in range(48):
         outcomes += check_sequence(seed, tmp_path, masks=seed % 4 == 0)
-    assert outcomes["compared"] >= 30 and outcomes["not compared"] >= 15, outcomes
+    assert outcomes["compared"] >= 20 and outcomes["not compared"] >= 15, outcomes
 
 
 @pytest.mark.stress
@@ -209,6 +210,7 @@ def test_nothing_that_is_said_about_many_more_releases_is_false(tmp_path: Path) 
         check_sequence(seed, tmp_path, masks=seed % 4 == 0)
 
 
+@pytest.mark.slow
 def test_masked_releases_are_said_not_to_be_compared(tmp_path: Path) -> None:
     """Three masks of one table, and a search after them: everybody is in all of them."""
     write_sample(tmp_path, rows=3_000)

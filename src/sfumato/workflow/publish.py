@@ -90,12 +90,12 @@ def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = 
         if ledger is None:
             return Published(table, certificate)
         progress("entering in the ledger", 0, 1)
+        reading = Reading.of(draft, store_of(ledger))
         payload = _ledger_payload(certificate, entry)
         # The same release entered twice (a repeated run) is one entry: its token is the digest of what is
         # entered.
         token = f"release-{hashlib.sha256(canonical(payload)).hexdigest()}"
         entered = ledger.enter_release(draft.schema.dataset, payload, token=token)
-        reading = Reading.of(draft, store_of(ledger))
         keep_for_later(ledger, path, str(entry["sha256"]), entered.hash, reading)
     view = View(draft.as_released(table), draft.schema, certificate.to_mapping(), "this release")
     new = Newest(view, entered, str(entry["sha256"]), reading, certificate.fingerprint)

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from sfumato.attacks.meaning import TO
 from sfumato.core.certificate import plain
-from sfumato.core.errors import SfumatoError, Unsupported
+from sfumato.core.errors import HierarchyError, SfumatoError, Unsupported
 from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
@@ -180,7 +180,10 @@ def _kept_spec(spec: HierarchySpec | None, folder: str | None, store: Path | Non
         return None
     told: dict[str, Any] = plain(spec.model_dump(mode="json", exclude_none=True, exclude_defaults=True))
     if spec.file is not None:
-        content = (Path(folder or ".") / spec.file).read_bytes()
+        try:
+            content = (Path(folder or ".") / spec.file).read_bytes()
+        except OSError as error:
+            raise HierarchyError(f"cannot read hierarchy file '{Path(spec.file).name}' again: {type(error).__name__}") from None
         told["file"] = f"{hashlib.sha256(content).hexdigest()}.csv"
         if store is not None and not (store / told["file"]).exists():
             keep(store, told["file"], content)
