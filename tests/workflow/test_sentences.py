@@ -103,3 +103,20 @@ def test_what_is_kept_beside_the_ledger_holds_no_suppressed_value(tmp_path: Path
     for path in (tmp_path / "l.db.releases").glob("*.json"):
         text = path.read_text(encoding="utf-8")
         assert "98765" not in text and "4711" not in text and "person 0" not in text
+
+
+def test_releases_that_cannot_be_compared_are_not_passed_over_in_silence(tmp_path: Path) -> None:
+    from sfumato.core.errors import Unsupported
+    from sfumato.workflow.attacking import attack_folder
+
+    release().save(tmp_path / "search")
+    sf.protect(people(), [], sf.AdditiveNoise(0.5, columns=("age",))).save(tmp_path / "mask")
+    for one, other in (("search", "mask"), ("mask", "search")):
+        with pytest.raises(Unsupported, match="assume that everything the releases tell adds up"):
+            attack_folder(tmp_path / one, earlier=[tmp_path / other])
+
+
+def test_several_records_of_one_person_are_pointed_at() -> None:
+    schema = Schema(dataset="d", columns={"x": Column(role="quasi"), "p": Column(role="unit", pseudonym=True)})
+    view = View(pa.table({"x": ["a"] * 4, "p": ["1", "1", "2", "2"]}), schema)
+    assert "One person may stand behind several records." in attacks.Intersection().run(view, view).finding
