@@ -167,7 +167,7 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
         return {"why": f"they could not be laid over each other ({type(error).__name__})"}
     if not result.details["combinations"]:
         return {"why": "as they are written the releases have nothing in common, which proves nothing about people"}
-    changed = " The table was another one then: who changed since is not in these numbers." * any(
+    changed = " The table, or the owner's key, was another one then: who changed since is not in these numbers." * any(
         each.changed_table for each in earlier
     )
     return {

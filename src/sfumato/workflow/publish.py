@@ -102,7 +102,7 @@ def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = 
     # The certificate is public: it says what an outsider finds who holds the releases and not the original.
     found = compare_with_earlier(ledger, new, draft.references.original)
     exact: dict[str, Any] = {}
-    if found.get("compared"):
+    if found["earlier_releases"]:
         exact = compare_with_earlier(ledger, new, draft.references.original, counted=True)
     progress("entering in the ledger", 1, 1)
     return Published(table, dataclasses.replace(certificate, ledger=entered.hash, composition=found), exact)
