@@ -48,7 +48,7 @@ def test_a_session_shows_the_stored_answer_and_averaging_gains_nothing() -> None
         found = Averaging(tolerance=2).run(View(asked, None), known)
         assert found.success == found.baseline
         assert found.details["always_the_same_answer"] == 1
-    assert "tells nothing" in found.finding
+    assert "told nothing more" in found.finding
 
 
 def test_what_cannot_be_attacked_is_said() -> None:

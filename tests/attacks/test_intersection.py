@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 
 from sfumato import attacks
 from sfumato.attacks.intersection import sensitive_candidates
-from sfumato.core.errors import InputError, MissingColumn
+from sfumato.core.errors import InputError, MissingColumn, Unsupported
 from sfumato.core.view import View
+from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Schema
@@ -209,3 +211,57 @@ def test_nested_releases_show_outsiders_the_differences_that_the_owner_counts(
     inside = attacks.Intersection().run(views[0], attacks.OtherReleases((views[1],), original(rows))).details
     for name in ("differencing_groups", "differencing_people", "smallest_difference"):
         assert outside[name] == inside[name]
+
+
+def test_masked_and_noisy_releases_are_refused() -> None:
+    view = four_anonymous()
+    for certificate in ({"transparency": {"masked_columns": ["age"]}}, {"claims": [{"evidence": "process"}]}):
+        for views in ((view, replace(view, certificate=certificate)), (replace(view, certificate=certificate), view)):
+            with pytest.raises(Unsupported, match="assume that everything"):
+                attacks.Intersection().run(views[0], views[1])
+
+
+def test_a_release_without_rows_has_nothing_in_common_with_others() -> None:
+    full = bare({"x": ["a", "b"], "s": ["u", "v"]}, quasi=["x"], sensitive=["s"])
+    empty = View(full.result.slice(0, 0), full.schema)
+    third = bare({"x": ["b"], "s": ["v"]}, quasi=["x"], sensitive=["s"])
+    for views in ([full, empty], [empty, full], [full, empty, third], [full, third, empty], [empty, empty]):
+        found = attacks.Intersection().run(views[0], views[1:])
+        assert found.targets == 0 and "does not show that nobody is in all of them" in found.finding
+
+
+def test_ordered_ranges_stand_for_the_values_between_their_ends() -> None:
+    tree = hierarchy_builders.from_values(["low", "mid", "high"], order=("low", "mid", "high"))
+    schema = Schema.of(quasi=["x"], sensitive=["s"])
+    views = [
+        View(ReleasedTable(pa.table({"x": [label] * 2, "s": ["u", "v"]}), schema, {"x": tree}, 2), schema)
+        for label in ("low … mid", "mid … high", "high")
+    ]
+    assert attacks.Intersection().run(views[0], views[1]).details["worst_remaining_group"] == 2
+    assert attacks.Intersection().run(views[0], views[2]).targets == 0
+
+
+def test_a_column_that_is_plain_elsewhere_is_looked_up_too() -> None:
+    """Whoever knows x finds the record in the second release, which shows x as it is."""
+    first = bare({"x": ["*"] * 4, "s": ["u", "v", "u", "w"]}, quasi=["x"], sensitive=["s"])
+    second = bare({"x": ["1", "2", "3", "4"], "s": ["u", "v", "u", "w"]}, quasi=[], sensitive=["s"])
+    assert attacks.Intersection().run(first, second).details["worst_remaining_group"] == 1
+
+
+def test_pseudonyms_of_some_releases_alone_are_not_laid_over() -> None:
+    told = {"transparency": {"pseudonymised_columns": ["id"]}}
+    views = [
+        replace(bare({"x": ["*"] * 2, "id": ids}, quasi=["x"], sensitive=[]), certificate=told)
+        for ids in (["p", "q"], ["q", "r"], ["y", "z"])
+    ]
+    assert attacks.Intersection().run(views[0], views[1]).details["worst_remaining_group"] == 1
+    assert attacks.Intersection().run(views[0], views[2]).details["worst_remaining_group"] == 2
+    with pytest.raises(Unsupported, match="the same in some of the releases"):
+        attacks.Intersection().run(views[0], views[1:])
+
+
+def test_a_value_is_looked_for_among_records_that_all_columns_tie_together() -> None:
+    """By s alone both values are possible; with the visit only one record is."""
+    first = bare({"x": ["a"] * 2, "s": ["u", "v"], "visit": ["1", "2"]}, quasi=["x"], sensitive=["s"])
+    second = bare({"x": ["a"] * 2, "s": ["u", "v"], "visit": ["1", "3"]}, quasi=["x"], sensitive=["s"])
+    assert attacks.Intersection().run(first, second).success == 1.0

@@ -318,6 +318,8 @@ def test_entered_as_a_release_it_is_listed_and_not_intersected(book: str) -> Non
         assert again.certificate.ledger == entry.hash, "the same release is entered once"
         table = sf.protect(people(), [sf.KAnonymity(5)], sf.Lattice(suppression=0.05), ledger=ledger)
         assert table.certificate.composition["earlier_releases"] == 0
+        assert table.certificate.composition["made_with_noise"] == 1
+        assert "1 earlier result of this dataset made with noise" in table.certificate.composition["finding"]
 
 
 def made_details(made: Artefact) -> dict[str, Any]:

@@ -5,7 +5,12 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
+import pyarrow as pa
+import pytest
+
 import sfumato as sf
+from sfumato.core.errors import HierarchyError
+from sfumato.data.schema import Column, HierarchySpec, Schema
 from tests.workflow.people import people, release, schema, table
 
 SEARCH = sf.Lattice(suppression=0.05)
@@ -21,9 +26,8 @@ def test_a_release_is_entered_and_its_published_rows_are_kept(tmp_path: Path) ->
         entries = book.releases("clinic")
         assert book.verify(made.certificate.ledger).ok
     assert [entry.hash for entry in entries] == [made.certificate.ledger]
-    kept = list((tmp_path / "ledger.db.releases").iterdir())
-    assert [path.stem for path in kept] == [entries[0].payload["sha256"]]
-    assert stat.S_IMODE(kept[0].stat().st_mode) == 0o600
+    kept = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "ledger.db.releases").iterdir()}
+    assert kept == {f"{entries[0].payload['sha256']}.parquet": 0o600, f"{entries[0].hash}.json": 0o600}
 
 
 def test_the_ledger_holds_no_record_value(tmp_path: Path) -> None:
@@ -51,8 +55,6 @@ def test_an_earlier_release_is_laid_over_the_new_one(tmp_path: Path) -> None:
 
 def test_two_safe_releases_can_single_people_out_together(tmp_path: Path) -> None:
     """Two tables that are each 2-diverse, and whose intersection gives everybody's disease away."""
-    import pyarrow as pa
-
     rows = pa.table({"a": ["1", "1", "2", "2"] * 2, "b": ["1", "2", "1", "2"] * 2, "disease": ["w", "x", "y", "z"] * 2})
     by_a = sf.Schema.of("pairs", quasi=["a"], sensitive=["disease"], unlisted="drop")
     by_b = sf.Schema.of("pairs", quasi=["b"], sensitive=["disease"], unlisted="drop")
@@ -86,3 +88,46 @@ def test_an_open_ledger_stays_open(tmp_path: Path) -> None:
     with sf.Ledger.open(tmp_path / "ledger.db") as book:
         release(ledger=book)
         assert len(book.releases("clinic")) == 1
+
+
+def test_a_release_of_an_earlier_version_is_not_compared(tmp_path: Path) -> None:
+    """Its ledger has the rows and not how they are read; a file that was tampered with says as little."""
+    release(ledger=tmp_path / "ledger.db")
+    [reading] = (tmp_path / "ledger.db.releases").glob("*.json")
+    for content in (None, b"", b"[]", b'{"format": "sfumato-reading-1"}', b'{"format": "sfumato-reading-1", "columns": 5}'):
+        reading.unlink(missing_ok=True)
+        if content is not None:
+            reading.write_bytes(content)
+        found = sf.protect(people(), sf.KAnonymity(4), SEARCH, ledger=tmp_path / "ledger.db").certificate.composition
+        assert found["compared"] == 0 and len(found["not_compared"]) == 1
+        assert "how its texts are to be read was not kept; assume that everything" in found["finding"]
+
+
+def test_a_hierarchy_file_that_changed_is_read_as_it_was(tmp_path: Path) -> None:
+    """Ages were even or odd, and are now young or old: people of one group are in both groups of the other release."""
+    ages = [str(age) for age in range(8)] * 2
+    rows = pa.table({"age": ages, "s": ["u", "v"] * 8})
+    column = Column(role="quasi", type="string", hierarchy=HierarchySpec(file="age.csv"))
+    described = Schema(dataset="d", columns={"age": column, "s": Column(role="sensitive", type="string")}, folder=str(tmp_path))
+    for name in ("first", "second"):
+        groups = {"first": lambda n: f"g{n % 2}", "second": lambda n: f"g{n // 4}"}[name]
+        (tmp_path / "age.csv").write_text("".join(f"{n};{groups(n)};*\n" for n in range(8)), encoding="utf-8")
+        made = sf.protect(sf.read(rows, described), sf.KAnonymity(3), sf.Lattice(), ledger=tmp_path / "l.db")
+        assert set(made.data.column("age").to_pylist()) == {"g0", "g1"}
+    # one person in two shares both groups, and with them one value of s: 0, 2, … have u, the others v
+    assert made.certificate.composition["details"]["combinations"] == 4
+
+
+def test_a_hierarchy_file_that_is_gone_leaves_nothing_in_the_ledger(tmp_path: Path) -> None:
+    (tmp_path / "age.csv").write_text("".join(f"{n};*\n" for n in range(4)), encoding="utf-8")
+    column = Column(role="quasi", type="string", hierarchy=HierarchySpec(file="age.csv"))
+    data = sf.read(pa.table({"age": ["0", "1"] * 4}), Schema(dataset="d", columns={"age": column}, folder=str(tmp_path)))
+
+    def gone(step: str, done: int, of: int) -> None:
+        if step == "verifying":
+            (tmp_path / "age.csv").unlink(missing_ok=True)
+
+    with pytest.raises(HierarchyError, match="cannot read hierarchy file 'age.csv' again"):
+        sf.protect(data, sf.KAnonymity(2), sf.Lattice(), ledger=tmp_path / "l.db", progress=gone)
+    with sf.Ledger.open(tmp_path / "l.db") as book:
+        assert book.releases("d") == []

@@ -60,7 +60,7 @@ class Averaging(Attack):
         fresh = np.array([np.unique(row).size for row in answers])
         success, blind = self._scored(answers, known) if known.truth is not None else self._expected(fresh, known)
         repeated = int((fresh == 1).sum()) if times > 1 else 0
-        stored = f" For {repeated:,} of them every answer is the same number: asking again tells nothing." if repeated else ""
+        stored = f" For {repeated:,} of them every answer is the same number: asking again told nothing more." if repeated else ""
         return AttackResult(
             attack="Averaging",
             success=success,

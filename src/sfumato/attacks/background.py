@@ -63,8 +63,8 @@ class BackgroundKnowledge(Attack):
         classes = classes_of(view)
         names = sensitive_attributes(view, self.attribute)
         if knowledge is None:
-            return worst(self._everybody(name, classes) for name in names)
-        return worst(_one_person(name, classes, posterior(view, knowledge, name)) for name in names)
+            return worst((self._everybody(name, classes) for name in names), view)
+        return worst((_one_person(name, classes, posterior(view, knowledge, name)) for name in names), view)
 
     def _everybody(self, name: str, classes: Classes) -> AttackResult:
         histogram = classes.histogram(name)

@@ -42,15 +42,17 @@ class Differences:
     def sentence(self) -> str:
         """What was found, for the end of a finding."""
         if not self.searched:
-            return "Differences between the releases were not searched: the classes of none lie within those of another."
+            return (
+                "Differences between the releases were not searched: no class of one is known to consist of classes of another."
+            )
         if not self.groups:
-            return "Subtracting one release from another singles out no group smaller than a class."
+            return "Subtracting one release from another, no group smaller than a class was found."
         groups = f"{self.groups:,} groups" if self.groups > 1 else "a group"
         people = "1 person" if self.people == 1 else f"{self.people:,} people"
         least = f", the smallest of {self.smallest:,}" if self.groups > 1 else ""
         return (
-            f"Subtracting one release from another singles out {groups} smaller than any class, {people} in all{least}: "
-            "suppressed in one release, present in another."
+            f"If the releases were made from the same records, subtracting one from another singles out {groups} smaller than "
+            f"any class, {people} in all{least}: missing from one release, present in another."
         )
 
 

@@ -32,9 +32,8 @@ class Homogeneity(Attack):
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Attack the released table; needs no further knowledge."""
         classes = classes_of(view)
-        return worst(
-            self._attack(name, classes.histogram(name), classes.sizes) for name in sensitive_attributes(view, self.attribute)
-        )
+        names = sensitive_attributes(view, self.attribute)
+        return worst((self._attack(name, classes.histogram(name), classes.sizes) for name in names), view)
 
     def _attack(self, name: str, histogram: Histogram, sizes: Ids) -> AttackResult:
         uniform = np.flatnonzero(histogram.distinct == 1)

@@ -39,7 +39,7 @@ class ProbabilisticInference(Attack):
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Attack the released table; needs no further knowledge."""
         classes = classes_of(view)
-        return worst(self._attack(name, classes) for name in sensitive_attributes(view, self.attribute))
+        return worst((self._attack(name, classes) for name in sensitive_attributes(view, self.attribute)), view)
 
     def _attack(self, name: str, classes: Classes) -> AttackResult:
         histogram = classes.histogram(name)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.attacks.candidates import target_classes
-from sfumato.attacks.classes import Classes, classes_of
+from sfumato.attacks.classes import Classes, classes_of, released_table
 from sfumato.attacks.differencing import Differences, differences
 from sfumato.attacks.joint import Joint, joint_by_overlap, joint_by_people
 from sfumato.attacks.remaining import Linked, Remaining, link_columns, linked, remaining
 from sfumato.attacks.success import percent, share, wilson
-from sfumato.core.errors import InputError
+from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.view import Attack, AttackResult, View
 
 if TYPE_CHECKING:
@@ -43,12 +43,16 @@ class Intersection(Attack):
     those of real people; without it all combinations whose texts may stand for the same raw values, people
     being spread over them evenly.
 
+    What is a quasi-identifier in one release is taken for one in all: who knows it finds it wherever it is
+    shown. Masked and synthetic releases are refused (`Unsupported`): their values are not those of people.
+    Where the texts of the releases have nothing in common that is said, and proves nothing about people.
+
     Success: the share of people for whom one value of some sensitive attribute is left. Blind guessing: those
     of them who have the most frequent value of this release. Details: `worst_remaining_group`, the fewest
     records that can still be the target's (records can be the same one when they agree in every column that
     all releases show as it is), `worst_group_alone`, the smallest class before, and, with the original,
     `worst_joint_group`, the fewest people who share all their classes: what remains if the records of the
-    releases could be told to belong together. People suppressed in one release and present in another are
+    releases could be told to belong together. People missing from one release and present in another are
     looked for by subtraction: `differencing_groups` groups smaller than any class, `differencing_people` in
     them, `smallest_difference` in the smallest (`attacks.differencing`).
     """
@@ -59,11 +63,14 @@ class Intersection(Attack):
         """Lay the releases over each other."""
         others = _others(knowledge)
         views = (view, *others.views)
-        releases = [classes_of(each) for each in views]
+        for each in views:
+            refuse_changed_values(each)
+        releases = _releases(views)
         names = _shared_sensitive(views, self.attribute)
         joint = joint_by_people(releases, others.original) if others.original is not None else joint_by_overlap(releases)
-        left = remaining(joint, [linked(releases, link_columns(views))])[0]
-        by_attribute = dict(zip(names, remaining(joint, [linked(releases, (name,)) for name in names]), strict=True))
+        attributes = [linked(releases, (name,)) for name in names]
+        left, *each_left = remaining(joint, linked(releases, link_columns(views)), attributes)
+        by_attribute = dict(zip(names, each_left, strict=True))
         return _result(views, releases, joint, left, by_attribute, differences(releases, joint))
 
 
@@ -103,7 +110,7 @@ def _result(
         blind |= certain & (found.only == _most_frequent(found.linked))
     exposed = float(joint.people[singled].sum())
     worst = int(left.records[possible].min()) if possible.any() else 0
-    alone = min((int(classes.units.min()) for classes in releases if classes.units.size), default=0)
+    alone = min((int(classes.sizes.min()) for classes in releases if classes.sizes.size), default=0)
     targets = round(people)
     details: dict[str, Any] = {
         "releases": len(views),
@@ -127,19 +134,35 @@ def _result(
         baseline=share(float(joint.people[blind].sum()), people),
         interval=wilson(share(exposed, people) * targets, targets),
         targets=targets,
-        finding=f"{_finding(len(views), worst, alone, share(exposed, people), bool(by_attribute))} {apart.sentence()}",
+        finding=_finding(views, joint, worst, alone, share(exposed, people) if by_attribute else None, apart),
         details=details,
     )
 
 
-def _finding(releases: int, worst: int, alone: int, rate: float, sensitive: bool) -> str:
+def _finding(views: Sequence[View], joint: Joint, worst: int, alone: int, rate: float | None, apart: Differences) -> str:
+    releases = len(views)
     if not worst:
-        return f"No person can be in all {releases} releases: their classes have nothing in common."
+        return (
+            f"As they are written, the {releases} releases have nothing in common. This does not show that nobody is in all of "
+            "them: values may have changed, or be written differently."
+        )
     change = "as before" if worst >= alone else f"instead of {alone:,} in the weakest release alone"
-    told = f" For {percent(rate)} of them a sensitive value becomes certain." if sensitive else ""
     records = "1 record" if worst == 1 else f"{worst:,} records"
-    left = f"the {releases} releases leave a target among at least {records}, {change}."
-    return f"Laid over each other, for people who are in every release, {left}{told}"
+    left = f"leave a target among {records} at the worst" if joint.exact else f"may leave a target among as few as {records}"
+    parts = [f"Laid over each other, for people who are in every release, the {releases} releases {left}, {change}."]
+    if any(view.schema.unit is not None for view in views):
+        parts.append("One person may stand behind several records.")
+    if rate is not None:
+        estimated = "" if joint.exact else "an estimated "
+        parts.append(f"For {estimated}{percent(rate)} of them one sensitive value is left.")
+    return " ".join([*parts, apart.sentence()])
+
+
+def _releases(views: Sequence[View]) -> list[Classes]:
+    """The classes of each release by whatever is a quasi-identifier in one of them."""
+    known = dict.fromkeys(name for view in views for name in view.schema.quasi)
+    columns = [released_table(view).table.column_names for view in views]
+    return [classes_of(view, [name for name in known if name in held]) for view, held in zip(views, columns, strict=True)]
 
 
 def _alone(joint: Joint, by_attribute: Mapping[str, Remaining]) -> Any:
@@ -164,6 +187,17 @@ def _shared_sensitive(views: Sequence[View], attribute: str | None) -> tuple[str
             raise InputError(f"not every release shows the column '{attribute}' as it is, so it cannot be compared")
         return (attribute,)
     return tuple(name for name in views[0].schema.sensitive if name in shared)
+
+
+def refuse_changed_values(view: View) -> None:
+    """Only classes can be laid over each other: what a mask changed, or noise made, is nobody's own value."""
+    told = view.certificate.get("transparency", {})
+    evidence = [claim.get("evidence") for claim in view.certificate.get("claims", ()) if isinstance(claim, Mapping)]
+    if "masked_columns" in told or "steps" in told or (evidence and set(evidence) == {"process"}):
+        raise Unsupported(
+            f"the values of {view.name} were changed, so that its classes cannot be laid over those of other releases: "
+            "assume that everything the releases tell adds up."
+        )
 
 
 def _others(knowledge: Any) -> OtherReleases:

@@ -154,7 +154,8 @@ def _pairs_meeting(
             total += batch[0].size
             _refuse_too_many(total)
             found.append(batch)
-        pairs = np.concatenate([b[0] for b in found]), np.concatenate([b[1] for b in found])
+        nothing = np.zeros(0, dtype=np.int64)  # no combination is left, or a release has no rows
+        pairs = np.concatenate([nothing, *(b[0] for b in found)]), np.concatenate([nothing, *(b[1] for b in found)])
         if first is None:
             first = pairs
         else:

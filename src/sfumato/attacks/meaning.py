@@ -19,6 +19,10 @@ from sfumato.data.released import ShownValue
 #: could be slow.
 _MOST_RUNS = 2
 _RANGE = re.compile(r"([\[(])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\])])")
+#: Between the ends of a range of ordered values that are no numbers.
+TO = " … "
+#: Beyond this, neighbouring whole numbers are the same floating-point number.
+_EXACT = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,9 @@ def read(label: str | None, shown: ShownValue | None = None, tree: Hierarchy | N
 
 
 def _range(label: str, tree: Hierarchy | None) -> Meaning | None:
+    ends = label.split(TO)
+    if tree is not None and len(ends) == 2 and ends[0] in tree.index and ends[1] in tree.index:
+        return Meaning(leaves=frozenset(tree.leaves[tree.index[ends[0]] : tree.index[ends[1]] + 1]))
     match = _RANGE.fullmatch(label.strip())
     if match is None:
         return None
@@ -87,7 +94,7 @@ def _range(label: str, tree: Hierarchy | None) -> Meaning | None:
         first, last = float(low), float(high)
     except ValueError:
         return None
-    return Meaning(bounds=(first, math.nextafter(last, math.inf) if closing == "]" else last))
+    return Meaning(bounds=(first, math.nextafter(last, math.inf) if closing == "]" or abs(last) >= _EXACT else last))
 
 
 def _ends(mask: str) -> tuple[str, str]:

@@ -73,7 +73,7 @@ class Minimality(Attack):
                     f"merge people; it protects '{protected[:60]}'"
                 )
             attribute = protected
-        return worst(self._attacked(view, knowledge, name) for name in sensitive_attributes(view, attribute))
+        return worst((self._attacked(view, knowledge, name) for name in sensitive_attributes(view, attribute)), view)
 
     def beliefs(self, view: View, knowledge: KnownAlgorithm, attribute: str) -> list[Belief]:
         """What the adversary believes about every group of people."""

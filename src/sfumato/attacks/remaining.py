@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sfumato.attacks.classes import Classes, Ids, encoded, grouped, released_table
 from sfumato.attacks.joint import Joint, membership
+from sfumato.core.errors import Unsupported
 from sfumato.core.view import View
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: Combinations whose histograms are compared at once.
 BATCH = 200_000
@@ -24,9 +28,11 @@ BATCH = 200_000
 @dataclass(frozen=True, eq=False)
 class Linked:
     """Per release a sparse matrix classes × values of the shared columns, with one numbering of values for
-    all."""
+    all; the value of each row of all releases, and the first row of each value."""
 
     rows: tuple[Any, ...] = field(repr=False)
+    of_row: Ids = field(repr=False)
+    first: Ids = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +47,28 @@ class Remaining:
 
 
 def link_columns(views: Sequence[View]) -> tuple[str, ...]:
-    """The columns that every release shows and none generalises: sensitive, plain, units, pseudonyms."""
+    """The columns that every release shows and none generalises: sensitive, plain, units, pseudonyms.
+
+    Pseudonyms that no two releases have in common were made with different keys, or nobody is in two of them: they tie no
+    records together.
+    """
     tables = [released_table(view).table for view in views]
     shared = [name for name in tables[0].column_names if all(name in table.column_names for table in tables)]
     generalised = {name for view in views for name in view.schema.quasi}
-    return tuple(name for name in shared if name not in generalised)
+    pseudonyms = {name for view in views for name in view.certificate.get("transparency", {}).get("pseudonymised_columns", ())}
+    return tuple(name for name in shared if name not in generalised and (name not in pseudonyms or _tie(tables, name)))
+
+
+def _tie(tables: Sequence[pa.Table], name: str) -> bool:
+    """Whether the releases have pseudonyms in common: each pair of them, or none."""
+    values = [set(encoded(table, name).values) - {None} for table in tables]
+    found = {bool(one & other) for place, one in enumerate(values) for other in values[place + 1 :]}
+    if len(found) > 1:
+        raise Unsupported(
+            f"the pseudonyms in column '{name}' are the same in some of the releases and not in others, so that the releases "
+            "cannot be laid over each other: assume that everything they tell adds up."
+        )
+    return found == {True}
 
 
 def linked(releases: Sequence[Classes], names: Sequence[str]) -> Linked:
@@ -73,30 +96,39 @@ def linked(releases: Sequence[Classes], names: Sequence[str]) -> Linked:
         matrix = csr_matrix((counts, (classes.of_row, of_row)), shape=(classes.sizes.size, width))
         matrix.sum_duplicates()
         rows.append(matrix)
-    return Linked(tuple(rows))
+    return Linked(tuple(rows), value, first)
 
 
-def remaining(joint: Joint, wanted: Sequence[Linked]) -> list[Remaining]:
-    """Lay the classes of each combination over each other."""
-    return [_one(joint, one) for one in wanted]
-
-
-def _one(joint: Joint, one: Linked) -> Remaining:
-    grouped_rows = [membership(g, rows.shape[0]) @ rows for g, rows in zip(joint.groups, one.rows, strict=True)]
+def remaining(joint: Joint, whole: Linked, attributes: Sequence[Linked]) -> list[Remaining]:
+    """Lay the classes of each combination over each other: the records by all shared columns, and among those records the
+    values of each attribute."""
+    grouped_rows = [membership(g, rows.shape[0]) @ rows for g, rows in zip(joint.groups, whole.rows, strict=True)]
     count = joint.people.size
     records = np.zeros(count, dtype=np.int64)
-    values = np.zeros(count, dtype=np.int64)
-    only = np.full(count, -1, dtype=np.int64)
+    found = [Remaining(records, np.zeros(count, dtype=np.int64), np.full(count, -1, dtype=np.int64), one) for one in attributes]
+    parts = [_part(whole, one) for one in attributes]
     for start in range(0, count, BATCH):
         batch = slice(start, min(start + BATCH, count))
         common = grouped_rows[0][joint.groups_of[0][batch]]
         for rows, of_combination in zip(grouped_rows[1:], joint.groups_of[1:], strict=True):
             common = common.minimum(rows[of_combination[batch]])
         common = common.tocsr()
-        common.eliminate_zeros()
         records[batch] = np.asarray(common.sum(axis=1)).reshape(-1)
-        distinct = np.diff(common.indptr)
-        values[batch] = distinct
-        single = np.flatnonzero(distinct == 1)
-        only[start + single] = common.indices[common.indptr[single]]
-    return Remaining(records, values, only, one)
+        for part, left in zip(parts, found, strict=True):
+            values = (common @ part).tocsr()
+            values.eliminate_zeros()
+            distinct = np.diff(values.indptr)
+            left.values[batch] = distinct
+            single = np.flatnonzero(distinct == 1)
+            left.only[start + single] = values.indices[values.indptr[single]]
+    return [Remaining(records, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), whole), *found]
+
+
+def _part(whole: Linked, attribute: Linked) -> Any:
+    """Values of all shared columns × values of one of them: 1 where the first has the second."""
+    from scipy.sparse import csr_matrix
+
+    size = whole.first.size
+    codes = attribute.of_row[whole.first]
+    shape = (max(size, 1), max(attribute.first.size, 1))
+    return csr_matrix((np.ones(size, dtype=np.int64), (np.arange(size), codes)), shape=shape)

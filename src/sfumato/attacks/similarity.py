@@ -46,7 +46,7 @@ class Similarity(Attack):
     def run(self, view: View, knowledge: Mapping[str | None, str] | None = None) -> AttackResult:
         """Attack the released table."""
         classes = classes_of(view)
-        return worst(self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute))
+        return worst((self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute)), view)
 
     def _attack(self, name: str, classes: Classes, given: Mapping[Any, str] | None) -> AttackResult:
         histogram = classes.histogram(name)

@@ -35,7 +35,7 @@ class Skewness(Attack):
     def run(self, view: View, knowledge: Mapping[str | None, float] | None = None) -> AttackResult:
         """Attack the released table."""
         classes = classes_of(view)
-        return worst(self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute))
+        return worst((self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute)), view)
 
     def _attack(self, name: str, classes: Classes, given: Mapping[Any, float] | None) -> AttackResult:
         histogram = classes.histogram(name)

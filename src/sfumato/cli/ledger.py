@@ -87,7 +87,7 @@ def show(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False) -
     from sfumato.workflow.ledger_overview import entry_mapping
 
     told = [entry_mapping(entry) for entry in entries]
-    answer({"ledger": ledger_name(ledger), "entries": told}, _entry_lines(entries), json)
+    answer({"ledger": ledger_name(ledger), "entries": told}, _entry_lines(entries, dataset), json)
 
 
 def spends(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False) -> None:
@@ -125,7 +125,7 @@ def spends(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False)
         for each in found
     ]
     lines = table_lines(("time", "dataset", "analyst", "loss", "unit", "state", "question", "entry"), rows)
-    answer({"ledger": ledger_name(ledger), "spends": told}, lines if rows else ["nothing was spent yet"], json)
+    answer({"ledger": ledger_name(ledger), "spends": told}, lines if rows else [f"nothing was spent yet{_on(dataset)}"], json)
 
 
 def releases(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False) -> None:
@@ -141,7 +141,7 @@ def releases(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = Fals
         for entry, payload in zip(entries, payloads, strict=True)
     ]
     told = [{**each, **_named(payload)} for each, payload in zip(told, payloads, strict=True)]
-    answer({"ledger": ledger_name(ledger), "releases": told}, lines or ["the ledger has no releases"], json)
+    answer({"ledger": ledger_name(ledger), "releases": told}, lines or [f"the ledger has no releases{_on(dataset)}"], json)
 
 
 def verify(
@@ -224,7 +224,7 @@ def ledger_name(place: str) -> str:
     return without_secrets(place)
 
 
-def _entry_lines(entries: list[Entry]) -> list[str]:
+def _entry_lines(entries: list[Entry], dataset: str | None = None) -> list[str]:
     from sfumato.workflow.ledger_overview import entry_protected
 
     rows = [
@@ -232,7 +232,12 @@ def _entry_lines(entries: list[Entry]) -> list[str]:
         for e in entries
     ]
     heads = ("entry", "time", "kind", "dataset", "analyst", "unit", "hash")
-    return table_lines(heads, rows) if rows else ["the ledger has no entries"]
+    return table_lines(heads, rows) if rows else [f"the ledger has no entries{_on(dataset)}"]
+
+
+def _on(dataset: str | None) -> str:
+    """What a list was narrowed to."""
+    return "" if dataset is None else f" of '{dataset}'"
 
 
 def _unit_shown(protected: Protected | None) -> str:

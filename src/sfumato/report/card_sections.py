@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sfumato.core.certificate import Claim
+from sfumato.core.certificate import Certificate, Claim
 from sfumato.core.view import AttackResult, Score
 from sfumato.report.checklist import Item
 from sfumato.report.content import PUBLIC_FIGURES, Audience, CardContent
@@ -104,7 +104,8 @@ def making(content: CardContent, audience: Audience) -> Html:
         "How it was made",
         element(
             "p",
-            f"Method: {certificate.method.get('name', 'not named')}. Nothing about it is secret but keys and random draws.",
+            f"Method: {certificate.method.get('name', 'not named')}. Its name and parameters are no secret; keys and random "
+            "draws are.",
         ),
         definitions([*rows, ("randomness", certificate.randomness)]),
         _mapping_table("Generalisation of each attribute", ("Attribute", "Level"), levels),
@@ -219,11 +220,22 @@ def evidence(content: CardContent) -> Html:
         ),
         element(
             "p",
-            "The fingerprint is keyed: it proves to the owner which input was used and tells nobody else. "
+            _about_the_fingerprint(certificate),
             "Check the files and the measured numbers again with ",
             element("code", "sfumato verify DIR --ledger LEDGER" if _only_losses(content) else "sfumato verify DIR"),
             ".",
         ),
+    )
+
+
+def _about_the_fingerprint(certificate: Certificate) -> str:
+    if certificate.fingerprint is None:
+        return ""
+    if not certificate.private:
+        return "The key of the fingerprint comes from the seed: whoever knows the seed can test guesses about the input with it. "
+    return (
+        "The fingerprint is keyed: with the key the owner shows which input was used, and without it no guess about the input "
+        "can be tested. Releases with the same fingerprint were made from the same input. "
     )
 
 

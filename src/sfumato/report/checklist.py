@@ -57,13 +57,14 @@ def _prevent(content: CardContent, certificate: Certificate) -> Item:
     if not certificate.claims:
         worries.append("nothing is promised")
     if faults:
-        worries.append(f"measured and not kept: {', '.join(faults)}")
+        worries.append(f"not kept: {', '.join(faults)}")
     if _rests_on_process(certificate):
-        fine = "the noise was calibrated before the data was looked at; an attack cannot do better than the promise"
+        fine = "the promise rests on the noise and its argument, and not on which attacks were tried"
         return _item("1. Prevent, do not repair", worries, fine)
     if not attacks:
         worries.append("no attack was run against the release")
-    fine = f"{len(certificate.claims)} guarantees measured on the written files, {attacks} attacks run"
+    measured = sum(claim.evidence != "process" for claim in certificate.claims)
+    fine = f"{measured} guarantees measured on the written files, {attacks} attacks run"
     return _item("1. Prevent, do not repair", worries, fine)
 
 
@@ -88,12 +89,14 @@ def _default(certificate: Certificate) -> Item:
     if learnt:
         worries.append(f"bounds or domains were read from the data: {', '.join(learnt)}")
     if _rests_on_process(certificate):
-        return _item("2. Private by default", worries, "nothing leaves that was computed without noise")
+        return _item("2. Private by default", worries, "what leaves carries the noise that the promise rests on")
     if not roles:
         worries.append("the columns and their roles are not described")
     elif "quasi" not in roles.values():
         worries.append("no column is a quasi-identifier")
-    followed = sorted(str(n) for n, entry in columns.items() if isinstance(entry, dict) and entry.get("pseudonym"))
+    marked = [n for n, entry in columns.items() if isinstance(entry, dict) and entry.get("pseudonym")]
+    told = certificate.transparency.get("pseudonymised_columns")
+    followed = sorted({str(n) for n in (*marked, *(told if isinstance(told, (list, tuple)) else ()))})
     if followed:
         worries.append(f"pseudonyms are published and can be followed: {', '.join(followed)}")
     return _item("2. Private by default", worries, "the schema leaves out identifiers and undescribed columns")
@@ -117,7 +120,7 @@ def _both(content: CardContent) -> Item:
     return _item(
         "4. Full use, not a trade of one for the other",
         worries,
-        "safety and usefulness are both measured and shown",
+        "usefulness was measured, and safety measured or promised",
     )
 
 
@@ -143,7 +146,7 @@ def _open(certificate: Certificate) -> Item:
         worries.append("versions are not named")
     if any(claim.evidence == "output+reference" and not claim.reference for claim in certificate.claims):
         worries.append("a guarantee refers to a second file that is not named by its digest")
-    fine = "method, parameters, versions and evidence are printed; only keys and random draws are secret"
+    fine = "method, parameters, versions and evidence are printed; keys and random draws stay secret"
     return _item("6. Visible and open", worries, fine)
 
 

@@ -12,7 +12,8 @@ from sfumato.core.certificate import Certificate, Claim
 EVIDENCE = {
     "output": "Anybody can measure it again on the released files.",
     "output+reference": "Anybody who also has a second file can measure it again.",
-    "process": "The files cannot show it; it follows from how they were made. The ledger shows what it was charged.",
+    "process": "The files cannot show it; it follows from how they were made. A ledger shows what it was charged, if it was "
+    "charged to one.",
 }
 
 _KNOWS = "Adversary: knows the quasi-identifiers of a person and that the person is in the table."

@@ -82,7 +82,8 @@ def attack_folder(
         try:
             result = _run(given, view, people, truth, earlier)
         except Unsupported:
-            if only:
+            # that releases could not be compared must not read as if nothing had been found
+            if only or given.get("name") == "Intersection":
                 raise
             continue  # an attack that does not fit this release
         results.append({**plain_result(result), "details": dict(result.details)})
@@ -119,8 +120,22 @@ def _run(
             raise InputError("Intersection needs at least one other release about the same people: pass it with --earlier")
         from sfumato.attacks import OtherReleases
 
-        return attack.run(view, OtherReleases(tuple(view_of(other, people) for other in earlier), people))
+        others = tuple(view_of(other, people) for other in earlier)
+        for each in (view, *others):
+            _refuse_unread_dates(each)
+        return attack.run(view, OtherReleases(others, people))
     return attack.run(view)
+
+
+def _refuse_unread_dates(view: View) -> None:
+    """Parts of dates are read over known dates; without these two releases would seem to have none in common."""
+    for name in view.schema.quasi:
+        spec = view.schema.columns[name].hierarchy
+        if spec is not None and spec.dates is not None and name not in view.result.hierarchies:
+            raise Unsupported(
+                f"the dates of column '{name}' can only be compared with known dates at hand: pass a register with --with. "
+                "Until then assume that everything the releases tell adds up."
+            )
 
 
 def _supposed(given: Mapping[str, Any]) -> dict[str, Any]:

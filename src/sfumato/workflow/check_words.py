@@ -12,7 +12,9 @@ def measured_lines(found: TableMeasures) -> list[str]:
     """One line per number: its name, its value, and what it says about the worst class."""
     lines = [
         _line(
-            "k-anonymity", found.k, "everybody shares the quasi-identifiers with at least this many records, their own included"
+            "k-anonymity",
+            found.k,
+            "every record that was measured shares its quasi-identifiers with at least so many, itself included",
         ),
         _line(
             "unique records",
@@ -28,9 +30,9 @@ def measured_lines(found: TableMeasures) -> list[str]:
     if found.k_map is not None and found.presence is not None:
         low, high = found.presence
         lines += [
-            _line("k-map", found.k_map, "at least this many of the population fit what the table shows of somebody"),
+            _line("k-map", found.k_map, "at least so many of the population given fit what the table shows of somebody"),
             _line("δ-presence, smallest", low, "the least share of the population behind a class that is in the table"),
-            _line("δ-presence, largest", high, "the largest: how sure an attacker can be that somebody is in the table"),
+            _line("δ-presence, largest", high, "the largest: how sure the table alone makes an attacker that somebody is in it"),
         ]
     for name, attribute in found.attributes.items():
         lines += ["", f"About '{name}' ({attribute.values} different values), in the worst class:", *_attribute(attribute)]
@@ -44,10 +46,10 @@ def _attribute(found: AttributeMeasures) -> Iterator[str]:
     yield _line("  entropy l", found.entropy_l, "as uncertain as this many equally likely values")
     for l, c in found.recursive_c.items():  # noqa: E741
         yield _line(f"  recursive c, l={l}", c, f"(c,{l})-diversity holds for every c above this")
-    yield _line("  α", found.alpha, "share of the most frequent value: how sure an attacker can be")
+    yield _line("  α", found.alpha, "share of the most frequent value: how sure the class alone makes an attacker")
     where = "the original" if found.reference == "input" else "the whole table"
     for distance, t in found.t.items():
-        yield _line(f"  t, {distance}", t, f"distance from the distribution in {where}; 0 means the class tells nothing new")
+        yield _line(f"  t, {distance}", t, f"distance from the distribution in {where}; 0 means that the class has the same one")
     yield _line("  β", found.beta, f"by how many times its share in {where} a value's share grows")
     yield _line(
         "  β, enhanced",

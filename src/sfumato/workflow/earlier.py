@@ -1,26 +1,28 @@
 """Earlier releases of the same dataset: k-anonymity does not compose, so each new release is intersected with
 the old ones.
 
-The published rows of every release are kept beside the ledger, readable by the owner alone; the comparison
-sees what an outsider who collected all releases would see. Ganta, Kasiviswanathan, Smith, "Composition
-attacks and auxiliary information in data privacy", KDD 2008.
+The published rows of every release are kept beside the ledger, readable by the owner alone, with how their texts are to be
+read; the comparison sees what an outsider who collected all releases would see. What cannot be compared for certain is said
+not to be compared, and counts as if everything added up. Ganta, Kasiviswanathan, Smith, "Composition attacks and auxiliary
+information in data privacy", KDD 2008.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sfumato.core.errors import SfumatoError
+from sfumato.core.errors import SfumatoError, Unsupported
 from sfumato.core.view import View
-from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Schema
+from sfumato.workflow import named
+from sfumato.workflow.readings import Reading, Today, as_it_reads, as_they_are, keep
 
 if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata
@@ -48,94 +50,170 @@ def store_of(ledger: Ledger) -> Path | None:
     return Path(f"{place}.releases") if place.is_file() else None
 
 
-def keep_for_later(ledger: Ledger, published: bytes, digest: str) -> None:
-    """Keep the published file, readable by the owner alone; it appears whole under its digest."""
+def keep_for_later(ledger: Ledger, published: bytes, digest: str, entered: str, reading: Reading) -> None:
+    """Keep the published file under its digest, and how it is read under the hash of its entry; for the owner alone."""
     store = store_of(ledger)
-    if store is None or (store / f"{digest}.parquet").exists():
+    if store is None:
         return
-    store.mkdir(mode=0o700, exist_ok=True)
-    hidden = store / f".{digest}.{os.getpid()}"
-    try:
-        with open(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(published)
-        os.replace(hidden, store / f"{digest}.parquet")
-    finally:
-        hidden.unlink(missing_ok=True)
+    if not (store / f"{digest}.parquet").exists():
+        keep(store, f"{digest}.parquet", published)
+    if not (store / f"{entered}.json").exists():
+        keep(store, f"{entered}.json", reading.to_json())
 
 
-def compare_with_earlier(
-    ledger: Ledger, view: View, entered: Entry, digest: str, original: Microdata | None = None
-) -> dict[str, Any]:
-    """What somebody learns who holds this release and the earlier ones of the same dataset.
+@dataclass(frozen=True, eq=False)
+class Newest:
+    """The release that is compared: what is published, its entry in the ledger, the digest of its file, how it is read, and
+    the fingerprint of the table behind it."""
 
-    With the original at hand, the people in the combinations of classes are counted and not estimated.
+    view: View = field(repr=False)
+    entry: Entry = field(repr=False)
+    digest: str
+    reading: Reading = field(repr=False)
+    fingerprint: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Earlier:
+    """A release in the ledger that can be read (`view`), or why not."""
+
+    name: str
+    view: View | None = field(default=None, repr=False)
+    why_not: str = ""
+    same_rows: bool = False
+    gone: bool = False
+    changed_table: bool = False
+    mask: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what a masked release tells about itself
+
+
+def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None, *, counted: bool = False) -> dict[str, Any]:
+    """What somebody learns who holds this release and the other ones of the same dataset.
+
+    `counted`: the people in the combinations of classes are counted in the original, and not estimated. Otherwise the original
+    only says which values a text may stand for.
     """
-    payloads = [
-        (entry.hash, entry.payload)
-        for entry in ledger.releases(view.schema.dataset)
-        if entry.hash != entered.hash and entry.sequence < entered.sequence
-    ]
+    entries = [entry for entry in ledger.releases(new.view.schema.dataset) if entry.hash != new.entry.hash]
     # What was made with noise has no classes to intersect: its loss is in the accounts of the same ledger.
-    others = {str(payload.get("sha256")): (name, payload) for name, payload in payloads if payload.get("evidence") != "process"}
-    others.pop(digest, None)  # the same rows again tell nothing new
-    if not others:
-        return {"earlier_releases": 0, "finding": "no earlier release of this dataset is in the ledger"}
-    views, absent = [], []
-    for sha256, (name, payload) in others.items():
-        earlier = _view(ledger, view, sha256, payload, name)
-        if earlier is None:
-            absent.append(name)
-        else:
-            views.append(earlier)
-    found = _intersect(view, views, original) if views else {}
-    return {"earlier_releases": len(others), "compared": len(views), "not_available": absent, **found} | {
-        "finding": _in_words(len(others), len(absent), found)
-    }
+    noisy = [entry for entry in entries if entry.payload.get("evidence") == "process"]
+    tables = [_earlier(ledger, new, entry, original) for entry in entries if entry.payload.get("evidence") != "process"]
+    others = [each for each in tables if not each.same_rows]  # the same rows again tell nothing new
+    views = [each for each in others if each.view is not None]
+    found = _intersect(new, views, original, counted) if views else {}
+    if views and "attack" not in found:  # all or nothing: what could not be laid over each other was not compared
+        others = [replace(each, view=None, why_not=str(found["why"])) if each.view is not None else each for each in others]
+        views, found = [], {}
+    uncompared = {each.name: each.why_not for each in others if each.view is None and not each.gone}
+    told: dict[str, Any] = {"earlier_releases": len(others)}
+    if others:
+        told |= {"compared": len(views), "not_available": [each.name for each in others if each.gone]}
+    if uncompared:
+        told["not_compared"] = uncompared
+    if noisy:
+        told["made_with_noise"] = len(noisy)
+    finding = _in_words(others, noisy, found, repeated=len(tables) > len(others))
+    masks = _repeated(new, others)
+    if masks:
+        told["repeated_masks"] = masks
+        told_apart = "; ".join(masks.values())
+        finding += f". Whoever can tell which records belong together learns more than from one release alone: {told_apart}"
+    return {**told, **found, "finding": finding}
 
 
-def _view(ledger: Ledger, now: View, digest: str, payload: Mapping[str, Any], name: str) -> View | None:
+def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | None) -> _Earlier:
+    """The rows of then with what their texts stand for, or why they cannot be read."""
     from sfumato.data.readers import read_file
 
+    digest, payload = str(entry.payload.get("sha256")), entry.payload
     store = store_of(ledger)
     if store is None or not digest.isalnum() or not (store / f"{digest}.parquet").is_file():
-        return None
+        return _Earlier(entry.hash, gone=True)
+    try:
+        reading = Reading.from_json((store / f"{entry.hash}.json").read_bytes())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return _Earlier(entry.hash, why_not="how its texts are to be read was not kept")
+    if digest == new.digest and reading == new.reading:
+        return _Earlier(entry.hash, same_rows=True)
+    if reading.masked or new.reading.masked or named.is_mask(payload.get("method")):
+        why = "values that a mask changed are nobody's own, and have no classes to lay over others"
+        return _Earlier(entry.hash, why_not=why, mask=reading.transparency if reading.masked else {})
+    same = new.fingerprint is not None and payload.get("fingerprint") == new.fingerprint
+    today = Today(new.reading, new.view.result.hierarchies, original, same)
     try:
         schema = Schema.parse(payload["schema"])
         table = read_file(store / f"{digest}.parquet", schema).table
+        quasi = frozenset((*schema.quasi, *new.view.schema.quasi))
+        released = as_it_reads(table, schema, reading, quasi, today, store)
+    except Unsupported as error:
+        return _Earlier(entry.hash, why_not=str(error))
     except (SfumatoError, KeyError, OSError):
-        return None
-    # Hierarchies are public; those of today are taken to be those of then.
-    known = now.result if isinstance(now.result, ReleasedTable) else None
-    return View(table if known is None else replace(known, table=table, schema=schema), schema, {}, name)
+        return _Earlier(entry.hash, gone=True)
+    told = {"transparency": dict(reading.transparency)}
+    return _Earlier(entry.hash, View(released, schema, told, "an earlier release"), changed_table=not same)
 
 
-def _intersect(view: View, earlier: list[View], original: Microdata | None) -> dict[str, Any]:
+def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | None, counted: bool) -> dict[str, Any]:
     from sfumato.attacks import Intersection, OtherReleases
 
-    names = sorted({name for each in (view, *earlier) for name in each.schema.quasi})
+    views = [each.view for each in earlier if each.view is not None]
+    names = sorted({name for each in (new.view, *views) for name in each.schema.quasi})
     people = None
-    if original is not None and set(names) <= set(original.column_names):
+    if counted and original is not None and set(names) <= set(original.column_names):
         people = pa.Table.from_batches(list(original.relation.batches(names)))
     try:
-        result = Intersection().run(view, OtherReleases(tuple(earlier), people))
+        result = Intersection().run(_read_by_all(new.view, names), OtherReleases(tuple(views), people))
+    except Unsupported as error:
+        return {"why": str(error)}
     except SfumatoError as error:
-        return {"finding": f"they could not be laid over each other ({type(error).__name__})"}
+        return {"why": f"they could not be laid over each other ({type(error).__name__})"}
+    if not result.details["combinations"]:
+        return {"why": "as they are written the releases have nothing in common, which proves nothing about people"}
+    changed = " The table, or the owner's key, was another one then: who changed since is not in these numbers." * any(
+        each.changed_table for each in earlier
+    )
     return {
         "attack": result.attack,
         "success": result.success,
         "baseline": result.baseline,
-        "people": result.targets,
+        "people" if people is not None else "people_estimated": result.targets,
         "details": dict(result.details),
-        "finding": result.finding,
+        "finding": f"{result.finding}{changed}",
     }
 
 
-def _in_words(releases: int, absent: int, found: Mapping[str, Any]) -> str:
-    told = f"{releases} earlier release{'s' if releases > 1 else ''} of this dataset"
-    parts = [f"{told}: {found['finding']}" if found else told]
-    if absent:
-        parts.append(
-            f"{absent} of them could not be compared because their published rows are not kept here; what they reveal "
-            "together with this release is unknown"
-        )
-    return ". ".join(parts)
+def _repeated(new: Newest, others: Sequence[_Earlier]) -> dict[str, str]:
+    """What the masks of several releases of a column give away together, in words, by column."""
+    from sfumato.attacks.repeated_masks import repeated_masks
+
+    told = [new.reading.transparency, *(each.mask for each in others if each.mask)] if new.reading.masked else []
+    return {each.column: each.sentence() for each in repeated_masks(told)}
+
+
+def _read_by_all(view: View, quasi: Sequence[str]) -> View:
+    """The new release, where columns that it shows as they are may be quasi-identifiers of another."""
+    table = view.result.table
+    plain = [name for name in quasi if name in table.column_names and name not in view.schema.quasi]
+    trees = {**view.result.hierarchies, **{name: as_they_are(table, name) for name in plain}}
+    return replace(view, result=replace(view.result, hierarchies=trees))
+
+
+def _in_words(others: Sequence[_Earlier], noisy: Sequence[Entry], found: Mapping[str, Any], *, repeated: bool) -> str:
+    parts = []
+    if others:
+        told = f"{len(others)} earlier release{'s' * (len(others) > 1)} of this dataset"
+        parts.append(f"{told}: {found['finding'].rstrip('.')}" if found else told)
+    elif repeated:
+        parts.append("the same rows were released before")
+    elif not noisy:
+        return "no earlier release of this dataset is in the ledger"
+    reasons = Counter(each.why_not for each in others if each.view is None and not each.gone)
+    if gone := sum(each.gone for each in others):
+        reasons["the published rows are not kept here, so what they reveal together with this release is unknown"] = gone
+    for why, times in reasons.items():
+        what = "it" if len(others) == 1 else f"{times} of them"
+        parts.append(f"{what} could not be compared: {why.rstrip('.')}; assume that everything the releases tell adds up")
+    if noisy:
+        free = sum(entry.payload.get("charged") is None or entry.payload.get("private") is not True for entry in noisy)
+        told = f"{len(noisy)} earlier result{'s' * (len(noisy) > 1)} of this dataset made with noise: what was charged adds up in"
+        rest = f"; {free} of them were not charged or not private, so assume that everything they tell adds up" if free else ""
+        parts.append(f"{told} the accounts of the ledger{rest}")
+    return ". ".join(part[:1].upper() + part[1:] if place else part for place, part in enumerate(parts))

@@ -163,7 +163,7 @@ def _certified(
     results = attack_all(View(released, draft.schema, published.certificate.to_mapping()), checks.attacks, progress)
     certificate = dataclasses.replace(published.certificate, attacks=tuple(plain_result(result) for result in results))
     details = {name: value for name, value in outcome.details.items() if name not in _NOT_KEPT}
-    if published.composition:
+    if "people" in published.composition:
         details["composition"] = {"people counted in the original": published.composition["finding"]}
     return Release(
         data=published.table,

@@ -76,7 +76,8 @@ def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = 
     """
     from sfumato.data.readers import read_parquet_bytes
     from sfumato.data.writers import parquet_bytes
-    from sfumato.workflow.earlier import compare_with_earlier, keep_for_later
+    from sfumato.workflow.earlier import Newest, compare_with_earlier, keep_for_later, store_of
+    from sfumato.workflow.readings import Reading
 
     progress("writing", 0, 1)
     content = parquet_bytes(draft.table)  # never on the disk: nobody has verified it yet
@@ -89,18 +90,20 @@ def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = 
     if ledger is None:
         return Published(table, certificate)
     progress("entering in the ledger", 0, 1)
+    reading = Reading.of(draft, store_of(ledger))
     payload = _ledger_payload(certificate, entry)
     # The same release entered twice (a repeated run) is one entry: its token is the digest of what is
     # entered.
     token = f"release-{hashlib.sha256(canonical(payload)).hexdigest()}"
     entered = ledger.enter_release(draft.schema.dataset, payload, token=token)
-    keep_for_later(ledger, content, str(entry["sha256"]))
+    keep_for_later(ledger, content, str(entry["sha256"]), entered.hash, reading)
     view = View(draft.as_released(table), draft.schema, certificate.to_mapping(), "this release")
+    new = Newest(view, entered, str(entry["sha256"]), reading, certificate.fingerprint)
     # The certificate is public: it says what an outsider finds who holds the releases and not the original.
-    found = compare_with_earlier(ledger, view, entered, str(entry["sha256"]))
+    found = compare_with_earlier(ledger, new, draft.references.original)
     exact: dict[str, Any] = {}
     if found["earlier_releases"]:
-        exact = compare_with_earlier(ledger, view, entered, str(entry["sha256"]), draft.references.original)
+        exact = compare_with_earlier(ledger, new, draft.references.original, counted=True)
     progress("entering in the ledger", 1, 1)
     return Published(table, dataclasses.replace(certificate, ledger=entered.hash, composition=found), exact)
 

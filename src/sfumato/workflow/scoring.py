@@ -208,11 +208,14 @@ def _key(measure: Measure) -> str:
 
 
 def _bounds(label: str) -> tuple[float, float] | None:
-    """The half-open numeric extent of a range: `[28, 36)` ends before 36, `[1.5, 2.5]` just after 2.5."""
     from sfumato.measures.guarantees.cover import interval_of
 
     span = interval_of(label)
-    if span is None:
-        return None
+    return None if span is None else bounds_of(span)
+
+
+def bounds_of(span: tuple[float, float, bool, bool]) -> tuple[float, float]:
+    """The half-open numeric extent of a range: `[28, 36)` ends before 36, `[1.5, 2.5]` just after 2.5."""
     low, high, _, with_high = span
-    return low, math.nextafter(high, math.inf) if with_high else high
+    # beyond 2**53 neighbouring whole numbers are the same floating-point number
+    return low, math.nextafter(high, math.inf) if with_high or abs(high) >= 2.0**53 else high

@@ -53,13 +53,17 @@ def summary_lines(release: Release, folder: str | Path | None = None) -> list[st
         lines.append(f"attacked  {result['attack']}: {result['finding']}")
     risks = release.owner.risks
     others = _listed(release, [name for name in release.scores if name != "loss" and name not in risks])
-    useful = [f"granularity {1 - release.scores['loss']:.4f} (1 keeps every detail)"] if "loss" in release.scores else []
+    useful = (
+        [f"granularity {1 - release.scores['loss']:.4f} (1 keeps every detail of the quasi-identifiers)"]
+        if "loss" in release.scores
+        else []
+    )
     lines.append(f"useful    {'; '.join([*useful, *([others] if others else [])])}")
     if risks:
         lines.append(f"risk      {_listed(release, risks)}")
     if "not measured" in details:
         lines.append(f"notice    {details['not measured']}")
-    if certificate.composition.get("earlier_releases"):
+    if certificate.composition.get("earlier_releases") or certificate.composition.get("made_with_noise"):
         lines.append(f"earlier   {certificate.composition['finding']}")
     lines += [f"notice    {notice}" for notice in certificate.notices]
     return [*lines, *_places(release, folder)]

@@ -7,6 +7,7 @@ Ding, Wang, Wang, Zhang, Kifer, "Detecting violations of differential privacy", 
 
 from __future__ import annotations
 
+import decimal
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -79,12 +80,13 @@ class Refutation:
         """The finding in plain words."""
         claim = f"ε = {self.claimed_epsilon:.6g}" + (f", δ = {self.claimed_delta:.3g}" if self.claimed_delta else "")
         if self.refuted:
-            told = f"Refuted: the claim {claim} is false, ε is at least {self.epsilon:.4g} for these neighbours"
+            told = f"Refuted: the claim {claim} is false, ε is at least {_rounded_down(self.epsilon)} for these neighbours"
             told += f" (confidence {_percent(self.confidence)}, {self.samples:,} draws on each).\nWitness: {self.witness}."
         else:
             told = f"Not refuted: no event contradicts {claim} in {self.samples:,} draws on each neighbour"
             told += (
-                f" (largest ε shown: {max(self.epsilon, 0):.4g}). That is no proof: another pair of neighbours or more draws may."
+                f" (largest ε shown: {_rounded_down(max(self.epsilon, 0.0))}). "
+                "That is no proof: another pair of neighbours or more draws may."
             )
         return "\n".join([told, *(f"note: {note}" for note in self.notes)])
 
@@ -300,6 +302,14 @@ def _tested(
         source.seconds,
         () if refuted else notes,
     )
+
+
+def _rounded_down(epsilon: float) -> str:
+    """Four digits, never more than the number: it stands behind "at least"."""
+    if not math.isfinite(epsilon):
+        return str(epsilon)
+    context = decimal.Context(prec=4, rounding=decimal.ROUND_FLOOR)
+    return f"{float(context.create_decimal_from_float(epsilon)):.4g}"
 
 
 def _percent(confidence: float) -> str:

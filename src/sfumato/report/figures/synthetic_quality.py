@@ -37,7 +37,7 @@ def synthetic_quality(report: Mapping[str, Any]) -> str:
             panel.set_title(shorten(name, 30), loc="left", fontsize=13, color=INK, fontweight="bold")
         _legend(drawn)
         said = "; ".join(
-            f"{_NUMBERS.get(size, size)}: {entry['mean'] * 100:.1f} % on average, {entry['largest'] * 100:.1f} % at most"
+            f"{_NUMBERS.get(size, size)}: {entry['mean'] * 100:.1f} % on average, {entry['largest'] * 100:.1f} % in the worst one"
             for size, entry in report["distance"].items()
             if entry["marginals"]
         )

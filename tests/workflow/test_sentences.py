@@ -1,0 +1,124 @@
+"""Sentences about data that are true of adversarial tables too."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato import attacks
+from sfumato.cli.main import run
+from sfumato.core.view import View
+from sfumato.data.schema import Column, Schema
+from sfumato.dp.refute.tester import Refutation
+from sfumato.report.checklist import checklist
+from sfumato.report.content import CardContent
+from tests.report.sample import certificate
+from tests.workflow.people import people, release, table
+
+SEARCH = sf.Lattice(suppression=0.2)
+
+
+def test_a_list_of_another_dataset_does_not_call_the_ledger_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = str(tmp_path / "ledger.db")
+    release(ledger=ledger)
+    for command, what in (("releases", "releases"), ("show", "entries")):
+        assert run(["ledger", command, "--ledger", ledger, "--dataset", "another"]) == 0
+        assert capsys.readouterr().out == f"the ledger has no {what} of 'another'\n"
+
+
+def test_a_release_that_is_made_again_knows_what_came_between(tmp_path: Path) -> None:
+    """The first release entered once more is the same entry, but no longer the only one."""
+    release(ledger=tmp_path / "l.db")
+    sf.protect(people(), sf.KAnonymity(4), SEARCH, ledger=tmp_path / "l.db")
+    assert release(ledger=tmp_path / "l.db").certificate.composition["earlier_releases"] == 1
+
+
+def test_the_same_rows_again_are_not_called_the_first_release(tmp_path: Path) -> None:
+    release(ledger=tmp_path / "l.db")
+    second = sf.protect(people(), [sf.KAnonymity(5)], sf.Lattice(suppression=0.06), ledger=tmp_path / "l.db")
+    assert second.data.equals(release().data)
+    assert second.certificate.composition["finding"] == "the same rows were released before"
+
+
+def test_certain_about_a_masked_column_is_about_what_is_shown(tmp_path: Path) -> None:
+    """Everybody's published illness is one value of a channel that changes it, so nothing is certain about people."""
+    rows = pa.table({"q": ["a"] * 8, "illness": ["flu", "cold"] * 4})
+    data = sf.read(rows, Schema.of("d", quasi=["q"], sensitive=["illness"]))
+    made = sf.protect(data, [], sf.Pram(0.6, columns=("illness",)), attacks=["Homogeneity"])
+    assert "A mask changed this column" in made.certificate.attacks[0]["finding"]
+    plain = View(rows, data.schema)
+    assert "A mask" not in attacks.Homogeneity().run(plain).finding
+
+
+def test_pseudonyms_that_are_published_are_pointed_at() -> None:
+    made = sf.protect(people(name=Column(role="identifier", pseudonym=True)), [sf.KAnonymity(5)], SEARCH)
+    points = {point.principle: point for point in checklist(CardContent(made.certificate))}
+    assert "pseudonyms are published and can be followed: name" in points["2. Private by default"].because
+    assert "leaves out identifiers" not in points["2. Private by default"].because
+
+
+def test_a_seeded_fingerprint_is_not_said_to_keep_its_input_secret() -> None:
+    from sfumato.report.card import release_card
+
+    kept = release_card(CardContent(certificate()), audience="public")
+    assert "without it no guess about the input" in kept
+    seeded = release_card(CardContent(dataclasses.replace(certificate(), private=False)), audience="public")
+    assert "without it no guess" not in seeded and "comes from the seed" in seeded
+    none = release_card(CardContent(dataclasses.replace(certificate(), fingerprint=None)), audience="public")
+    assert "The fingerprint is keyed" not in none
+
+
+@pytest.mark.parametrize("epsilon", [1.23456, 0.99996, 1234.56, 2.0, 1e-9])
+def test_a_lower_bound_is_never_rounded_up(epsilon: float) -> None:
+    told = Refutation(True, 0.5, 0.0, epsilon, 0.0, None, 10, 20, 0.99, 0.1).explain()
+    assert 0.999 * epsilon <= float(told.split("at least ")[1].split(" ")[0]) <= epsilon
+
+
+@pytest.mark.parametrize("bound", [1_234_564, 333_333.25, 7])
+def test_an_upper_bound_is_never_rounded_down(bound: float) -> None:
+    from sfumato.dp.sql.explanation import _rounded_up
+
+    assert bound <= float(_rounded_up(bound).replace(",", "")) <= bound * 1.00001
+
+
+def test_pseudonyms_made_with_other_keys_do_not_make_releases_disjoint(tmp_path: Path) -> None:
+    described = people(name=Column(role="identifier", pseudonym=True))
+    for key in ("one", "two"):
+        made = sf.protect(described, [sf.KAnonymity(5)], SEARCH, ledger=tmp_path / "l.db", key=tmp_path / key)
+    found = made.certificate.composition
+    assert found["compared"] == 1 and found["details"]["worst_remaining_group"] >= 1
+    assert (
+        "The table, or the owner's key, was another one then" in found["finding"]
+    )  # nobody can tell another key from another table
+
+
+def test_what_is_kept_beside_the_ledger_holds_no_suppressed_value(tmp_path: Path) -> None:
+    """What is kept beside the ledger describes texts; values of records that were suppressed are in no file."""
+    rows = table()
+    rows = rows.set_column(2, "zip", pa.array(["98765", *rows.column("zip").to_pylist()[1:]]))
+    rows = rows.set_column(1, "age", pa.array([4711, *rows.column("age").to_pylist()[1:]]))
+    sf.protect(sf.read(rows, people().schema), sf.KAnonymity(5), SEARCH, ledger=tmp_path / "l.db")
+    for path in (tmp_path / "l.db.releases").glob("*.json"):
+        text = path.read_text(encoding="utf-8")
+        assert "98765" not in text and "4711" not in text and "person 0" not in text
+
+
+def test_releases_that_cannot_be_compared_are_not_passed_over_in_silence(tmp_path: Path) -> None:
+    from sfumato.core.errors import Unsupported
+    from sfumato.workflow.attacking import attack_folder
+
+    release().save(tmp_path / "search")
+    sf.protect(people(), [], sf.AdditiveNoise(0.5, columns=("age",))).save(tmp_path / "mask")
+    for one, other in (("search", "mask"), ("mask", "search")):
+        with pytest.raises(Unsupported, match="assume that everything the releases tell adds up"):
+            attack_folder(tmp_path / one, earlier=[tmp_path / other])
+
+
+def test_several_records_of_one_person_are_pointed_at() -> None:
+    schema = Schema(dataset="d", columns={"x": Column(role="quasi"), "p": Column(role="unit", pseudonym=True)})
+    view = View(pa.table({"x": ["a"] * 4, "p": ["1", "1", "2", "2"]}), schema)
+    assert "One person may stand behind several records." in attacks.Intersection().run(view, view).finding
