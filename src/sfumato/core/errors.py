@@ -25,6 +25,7 @@ that the data owner is editing, whose messages are marked by `owner_only`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NoReturn
 
 
 class SfumatoError(Exception):
@@ -107,6 +108,16 @@ class Cancelled(SfumatoError):
     """Stopped by the user before anything was written."""
 
     exit_code = 130
+
+
+def raise_alone(error: SfumatoError) -> NoReturn:
+    """Raise an error without what led to it: `from None` hides the error of a library and keeps it, record values included,
+    as `__context__`.
+    """
+    try:
+        raise error
+    finally:
+        error.__cause__ = error.__context__ = None
 
 
 def all_at_once(error: type[SfumatoError], heading: str, faults: Iterable[str]) -> None:

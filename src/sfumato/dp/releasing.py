@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from sfumato.core.errors import Cancelled, ParameterError, SourceError
+from sfumato.core.errors import Cancelled, ParameterError, SourceError, raise_alone
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress
@@ -74,10 +74,12 @@ def constant_failure() -> Iterator[None]:
     except Cancelled:
         raise
     except Exception:
-        raise SourceError(
-            "the engine could not answer; the question stays charged, because giving it back could tell something about the "
-            "data. Ask the owner to run the same question on a copy of the table"
-        ) from None
+        raise_alone(
+            SourceError(
+                "the engine could not answer; the question stays charged, because giving it back could tell something about the "
+                "data. Ask the owner to run the same question on a copy of the table"
+            )
+        )
 
 
 def _about(rehearsed: Outcome[Any], algorithm: Algorithm, unit: str | None) -> LossGuarantee:

@@ -53,6 +53,8 @@ class References:
     population: Microdata | None = field(default=None, repr=False)
     original_digest: str | None = None
     population_digest: str | None = None
+    #: The population's quasi-identifiers as they were read first: it may be another one when the release is saved.
+    _people: dict[tuple[str, ...], pa.Table] = field(default_factory=dict, init=False, repr=False)
 
     def digest_for(self, guarantee: ClassGuarantee) -> str | None:
         """How the certificate names the second file that this guarantee needs."""
@@ -78,7 +80,9 @@ class References:
 
         if self.population is None or not any(guarantee.needs_population for guarantee in guarantees):
             return None
-        return pa.Table.from_batches(list(self.population.relation.batches(list(schema.quasi))))
+        if schema.quasi not in self._people:
+            self._people[schema.quasi] = pa.Table.from_batches(list(self.population.relation.batches(list(schema.quasi))))
+        return self._people[schema.quasi]
 
 
 def measure_all(
