@@ -139,7 +139,7 @@ def test_a_large_recoding_hashes_instead_of_comparing_every_pair(postgres_url: s
 
 @pytest.mark.postgres
 def test_without_the_right_to_temporary_tables_the_cells_are_written_into_the_query(postgres_url: str) -> None:
-    table = pa.table({"a": ["x", 'y\\"{NULL}\'', None], "b": [1, 2, 3]})
+    table = pa.table({"a": ["x", "y\\\"{NULL}'", None], "b": [1, 2, 3]})
     write_table(table, postgres_url, table_name="guarded", overwrite=True)
     execute(
         postgres_url,

@@ -67,7 +67,7 @@ def original_rows(original: Microdata, masked: Masked) -> pa.Table:
         return masked.source[1]
     if masked.rows is not None and original.relation.engine not in ORDERED:
         raise InputError(
-            f"records on {original.relation.engine} have no order of their own, so that nobody can say which of them became which "
+            f"records on {original.relation.engine} have no order of their own, so nobody can say which of them became which "
             "masked row. Read the table with engine='memory' before it is masked."
         )
     return original.table()

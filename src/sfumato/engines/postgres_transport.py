@@ -132,7 +132,9 @@ def written_out(table: pa.Table) -> PhysicalTable:
 
     columns = {column: f"u{i}" for i, column in enumerate(table.column_names)}
     arrays, shown = [], []
-    for name, field, values in zip(columns.values(), class_queries.table_fields(table), decoded_table(table).columns, strict=True):
+    for name, field, values in zip(
+        columns.values(), class_queries.table_fields(table), decoded_table(table).columns, strict=True
+    ):
         kind = exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[sql_type(field.kind, "postgres")], nested=True)
         arrays.append(exp.cast(text_literal(_array_text(values)), kind))
         shown.append(exp.alias_(as_kind(exp.column(name), field.kind, "postgres"), name))

@@ -125,6 +125,7 @@ def _write_duckdb(table: pa.Table, path: Path, name: str, overwrite: bool, confi
 
     existing = _is_there(path)
     target = path if existing else path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+
     def unwritten(error: Exception) -> SourceError:
         return SourceError(
             f"'{path}' could not be written ({type(error).__name__}). Nothing was changed; check the disk, "
