@@ -80,6 +80,17 @@ def test_a_right_that_is_missing_costs_nothing(reader: str) -> None:
 
 
 @pytest.mark.postgres
+def test_a_right_that_is_missing_costs_no_artefact(reader: str) -> None:
+    session = sf.Session({"visits": sf.read(reader, SCHEMA, table="hidden")}, budget=sf.PureDP(1.0), seed=3)
+    with pytest.raises(SourceError, match="42501"):
+        session.release(sf.dp.PrivateHistogram(("city",), epsilon=0.5))
+    assert spent(session) == 0
+    readable = sf.Session({"visits": sf.read(reader, SCHEMA, table="visits")}, budget=sf.PureDP(1.0), seed=3)
+    assert readable.release(sf.dp.PrivateHistogram(("city",), epsilon=0.5)).result is not None
+    assert spent(readable) == 0.5
+
+
+@pytest.mark.postgres
 def test_a_table_that_is_gone_costs_nothing(postgres_url: str) -> None:
     write_table(ROWS, postgres_url, table_name="passing", overwrite=True)
     session = sf.Session({"visits": sf.read(postgres_url, SCHEMA, table="passing")}, budget=sf.PureDP(1.0), seed=3)
