@@ -199,6 +199,8 @@ def test_frames_that_draw_are_refused(spark: Any) -> None:
         "view": spark.table("drawing"),
         "subquery": spark.sql("SELECT id, (SELECT max(r) FROM drawing) AS m FROM range(3)"),
     }
+    spark.udf.register("drawing_too", udf(lambda value: value, "int").asNondeterministic())
+    drawn["registered"] = spark.sql("SELECT drawing_too(id) AS n, id FROM range(3)")
     for what, each in drawn.items():
         with pytest.raises(Unsupported, match="localCheckpoint"):
             sf.read(each)
@@ -206,3 +208,5 @@ def test_frames_that_draw_are_refused(spark: Any) -> None:
     with pytest.raises(Unsupported, match="localCheckpoint"):
         sf.read("drawing", engine="spark", session=spark)
     assert len(sf.read(drawn["rand"].localCheckpoint())) == 10
+    steady = frame.groupBy((frame.id % 3).alias("g")).agg(f.sum("id"), f.count("*")).filter("g > 0")
+    assert len(sf.read(steady.select("g", "sum(id)"))) == 2

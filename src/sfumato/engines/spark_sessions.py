@@ -25,6 +25,10 @@ _DRAWN = (
     "|randstr|reflect|shuffle|spark_partition_id|try_reflect|uniform|uuid"
 )
 _DRAWING = re.compile(rf"\b(?:{_DRAWN})\(", re.IGNORECASE)
+#: In an analysed plan a function of the user's own has a number behind its parentheses; so has a column that is named after
+#: one, but such a name is given somewhere (`AS sum(x)#12`).
+_NUMBERED = re.compile(r"\)#(\d+)")
+_NAMED = re.compile(r" AS .*?#(\d+)")
 #: Python's side of Spark logs the message of an error too.
 _PYTHON_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
@@ -54,14 +58,14 @@ def check_deterministic(frame: Any) -> None:
     if is_connect(frame):
         told = frame._explain_string(extended=True)
         analysed = told.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
-        drawn = _DRAWING.search(analysed) is not None
+        own = set(_NUMBERED.findall(analysed)) - set(_NAMED.findall(analysed))
+        drawn = bool(own) or _DRAWING.search(analysed) is not None
     else:
         drawn = not frame._jdf.queryExecution().analyzed().deterministic()
     if drawn:
         raise Unsupported(
-            "the Spark frame uses functions that give other values each time it is computed (rand, uuid, "
-            "monotonically_increasing_id or a non-deterministic function), so no two questions would be about the same rows. "
-            "Write it to a table first, or pass frame.localCheckpoint()."
+            "this Spark frame may have other rows each time it is computed: it uses rand, uuid, monotonically_increasing_id or a "
+            "function that is not known to be deterministic. Write it to a table first, or pass frame.localCheckpoint()."
         )
 
 
