@@ -120,7 +120,7 @@ def _check_rights(relation: Any, columns: Iterable[str]) -> None:
     """Let the engine refuse, before the charge, what does not depend on any record."""
     read = tuple(relation.fields[name] for name in columns if name in relation.fields) if hasattr(relation, "rehearse") else ()
     if read:
-        relation.rehearse(Scan(ROWS, read))
+        relation.rehearse([Scan(ROWS, read)])
 
 
 class _WithoutRows(MemoryRelation):

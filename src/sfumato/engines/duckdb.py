@@ -182,7 +182,7 @@ class DuckDBRelation(SqlRelation):
         held._state = state_of(self._path)
         yield held
 
-    def rehearse(self, plan: Plan, beside: Mapping[str, Relation] | None = None) -> None:
+    def rehearse(self, plans: Sequence[Plan], beside: Mapping[str, Relation] | None = None) -> None:
         """Refuse, without looking at a row, files that are gone or cannot be opened."""
         tables, connections = self._together(beside or {})
         with connections.one() as connection:

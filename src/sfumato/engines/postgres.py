@@ -160,11 +160,11 @@ class PostgresRelation(SqlRelation):
                 # A failure of the run is no failure of this connection, which would report it in its own words.
                 stack.pop_all().close()
 
-    def rehearse(self, plan: Plan, beside: Mapping[str, Relation] | None = None) -> None:
+    def rehearse(self, plans: Sequence[Plan], beside: Mapping[str, Relation] | None = None) -> None:
         """Refuse, without looking at a row, what this user may not read or this server has no more."""
         relations: dict[str, Relation] = {ROWS: self, **(beside or {})}
         with self._transaction() as connection:
-            for scan in scans(plan):
+            for scan in (scan for plan in plans for scan in scans(plan)):
                 relation = relations.get(scan.table)
                 if isinstance(relation, PostgresRelation):
                     may_read(connection, relation._found[1], [field.name for field in scan.columns])

@@ -66,16 +66,12 @@ def check_plans(question: Question, price: Price) -> None:
     """Refuse, before anything is charged, what no engine could carry out."""
     flat, trees = split(question, price)
     plans: list[p.Plan] = [flat_plan(question, price, flat, "unsalted")] if flat else []
-    for plan in (*plans, *(tree_plan(question, price, tree, "unsalted") for tree in trees)):
+    plans += [tree_plan(question, price, tree, "unsalted") for tree in trees]
+    for plan in plans:
         p.validate(plan)
-        _rehearse(question, plan)
-
-
-def _rehearse(question: Question, plan: p.Plan) -> None:
-    """Let the engine refuse what does not depend on any record: a right that is missing, a table that is gone."""
     data = question.tables[question.primary].data
     if data is not None and hasattr(data.relation, "rehearse"):
-        data.relation.rehearse(plan, _beside(question))
+        data.relation.rehearse(plans, _beside(question))
 
 
 def split(question: Question, price: Price) -> tuple[list[Measurement], list[Measurement]]:
