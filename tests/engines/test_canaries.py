@@ -208,8 +208,9 @@ def _duckdb_gone(folder: Path) -> DuckDBRelation:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("fault", [_duckdb_cast, _duckdb_view, _duckdb_gone])
-def test_duckdb(tmp_path: Path, fault: Any, operation: str) -> None:
+def test_duckdb(tmp_path: Path, fault: Any, operation: str, caplog: Any, capfd: Any) -> None:
     failing(operation, fault(tmp_path))
+    assert CANARY not in caplog.text + "".join(capfd.readouterr())
 
 
 def test_duckdb_rejecting_what_it_wrote(tmp_path: Path) -> None:
@@ -267,8 +268,9 @@ def faulty(postgres_url: str) -> Iterator[Callable[[str], PostgresRelation]]:
 @pytest.mark.postgres
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("fault", _FAULTS)
-def test_postgres(faulty: Callable[[str], PostgresRelation], fault: str, operation: str) -> None:
+def test_postgres(faulty: Callable[[str], PostgresRelation], fault: str, operation: str, caplog: Any, capfd: Any) -> None:
     failing(operation, faulty(fault))
+    assert CANARY not in caplog.text + "".join(capfd.readouterr())
 
 
 @pytest.mark.postgres

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from sfumato.core.errors import SourceError, Unsupported
@@ -112,6 +112,11 @@ def _turned_off(session: Any) -> Iterator[tuple[Any, Any]]:
         logger = PySparkLogger.getLogger(name)
         yield (lambda off, logger=logger: setattr(logger, "disabled", off)), logger.disabled
         logger.disabled = True
+    with suppress(Exception):  # another backend than Spark's own: its owner knows what it writes
+        yield from _turned_off_in_java(session)
+
+
+def _turned_off_in_java(session: Any) -> Iterator[tuple[Any, Any]]:
     context = getattr(session, "_sc", None)
     if context is None or context._jvm is None:
         return
