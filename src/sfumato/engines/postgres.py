@@ -164,6 +164,7 @@ class PostgresRelation(SqlRelation):
         """Refuse, without looking at a row, what this user may not read or this server has no more."""
         relations: dict[str, Relation] = {ROWS: self, **(beside or {})}
         with self._transaction() as connection:
+            connection.execute("SET TRANSACTION READ ONLY")
             for scan in (scan for plan in plans for scan in scans(plan)):
                 relation = relations.get(scan.table)
                 if isinstance(relation, PostgresRelation):
