@@ -14,7 +14,7 @@ REST      := (slow or spark or postgres or e2e or oracle) and not stress
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo services test gates check bench bench-peers stress docs wheel lock clean
+.PHONY: help setup demo services test gates check bench bench-peers stress spark-versions docs wheel lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -51,6 +51,9 @@ bench-peers: $(VENV)/.stamp-test  ## measure the peers, each in its own environm
 stress: $(VENV)/.stamp-test services  ## long runs: many rows, faults, killed processes
 	@$(BIN)/python -m pytest -m stress || [ $$? -eq 5 ]
 
+spark-versions: services  ## the tests with Spark on every version that is read from, classic and Connect
+	@PY=$(PY) .ci/spark-versions
+
 docs: $(VENV)/.stamp-docs  ## the documentation as a site in site/
 	$(BIN)/zensical build -f mkdocs.yml
 
@@ -68,7 +71,7 @@ lock:  ## resolve every dependency afresh into constraints.txt and requirements.
 	rm -rf .venv-lock
 
 clean:  ## everything that was built; keeps releases and ledgers
-	rm -rf $(VENV) .venv-lock benchmarks/.peers site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-lock .venv-spark benchmarks/.peers site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(BIN)/activate:

@@ -62,7 +62,8 @@ def postgres() -> Iterator[str]:
 
 @contextmanager
 def spark_session() -> Iterator[Any]:
-    """One local Spark session on two threads, bound to loopback, without its web page."""
+    """One local Spark session on two threads, bound to loopback, without its web page; with SFUMATO_SPARK=connect it is a
+    client of a Connect server that this process starts."""
     java = java_version()
     if java is None or java < JAVA_AT_LEAST:
         found = "none was found" if java is None else f"version {java} was found"
@@ -76,9 +77,10 @@ def spark_session() -> Iterator[Any]:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     folder = Path(tempfile.mkdtemp(prefix="sfspark"))
     try:
+        connect = os.environ.get("SFUMATO_SPARK") == "connect"
+        builder = SparkSession.builder.remote("local[2]") if connect else SparkSession.builder.master("local[2]")
         session = (
-            SparkSession.builder.master("local[2]")
-            .appName("sfumato-tests")
+            builder.appName("sfumato-tests")
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.driver.bindAddress", "127.0.0.1")
             .config("spark.driver.memory", "1g")
@@ -90,7 +92,8 @@ def spark_session() -> Iterator[Any]:
             .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
             .getOrCreate()
         )
-        session.sparkContext.setLogLevel("ERROR")
+        if not connect:
+            session.sparkContext.setLogLevel("ERROR")
         try:
             yield session
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import traceback
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 
 from sfumato.core.errors import SourceError
 from sfumato.engines.address import redacted
+from sfumato.engines.canonical import canonical
+from sfumato.engines.class_queries import table_fields
 from sfumato.engines.memory import MemoryRelation
+from sfumato.engines.plan import Scan
 from sfumato.engines.postgres import PostgresRelation
 from sfumato.engines.sources import read
-from sfumato.engines.sql_relation import SqlRelation
 from sfumato.engines.write import write_table
 from tests.engines.tables import recoding_of, rows
 
@@ -139,8 +142,8 @@ def test_a_large_recoding_hashes_instead_of_comparing_every_pair(postgres_url: s
 
 
 @pytest.mark.postgres
-def test_without_the_right_to_temporary_tables_the_rows_are_joined_here(postgres_url: str) -> None:
-    table = pa.table({"a": ["x", "y", None], "b": [1, 2, 3]})
+def test_without_the_right_to_temporary_tables_the_cells_are_written_into_the_query(postgres_url: str) -> None:
+    table = pa.table({"a": ["x", "y\\\"{NULL}'", None], "b": [1, 2, 3]})
     write_table(table, postgres_url, table_name="guarded", overwrite=True)
     execute(
         postgres_url,
@@ -152,14 +155,44 @@ def test_without_the_right_to_temporary_tables_the_rows_are_joined_here(postgres
         relation = PostgresRelation(postgres_url.replace("postgres:@", "reader:@"), "guarded")
         grouped = relation.group(["a"])
         recoding = recoding_of(grouped, ["a"], ["a"], [0] * 3)
-        with pytest.raises(SourceError, match="42501"):
-            SqlRelation.recode(relation, recoding, ["a", "b"])
         assert rows(relation.recode(recoding, ["a", "b"])) == rows(MemoryRelation(table).recode(recoding, ["a", "b"]))
     finally:
         execute(
             postgres_url,
             "DO $$ BEGIN EXECUTE 'GRANT TEMPORARY ON DATABASE ' || current_database() || ' TO PUBLIC'; END $$",
         )
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("rows_given", [0, 3])
+def test_what_is_written_into_a_query_is_what_is_uploaded(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, rows_given: int
+) -> None:
+    moment = datetime.datetime(2024, 2, 29, 12, 0, 0, 250_000)
+    given = canonical(
+        pa.table(
+            {
+                "s": ["", "a \"b\" {c,NULL} \\ 'd' \n é 🙂", None],
+                "t": ["NULL", "\\x00", "{}"],
+                "i": [-(2**63), 2**63 - 1, None],
+                "f": [0.1, 1e300, float("inf")],
+                "b": [True, False, None],
+                "d": [datetime.date(1, 1, 1), datetime.date(9999, 12, 31), None],
+                "m": [moment, None, datetime.datetime(1969, 12, 31)],
+                "z": pa.array([moment, None, moment], pa.timestamp("us", "UTC")),
+                "h": [datetime.time(23, 59, 59, 999_999), None, datetime.time(0)],
+                "y": [b"\x00\xff\\", b"", None],
+            }
+        ).slice(0, rows_given)
+    )
+    write_table(pa.table({"a": [1]}), postgres_url, table_name="one", overwrite=True)
+    relation = PostgresRelation(postgres_url, "one")
+    plan = Scan("given", tuple(table_fields(given)))
+    uploaded = relation.run(plan, {"given": given})
+    monkeypatch.setattr("sfumato.engines.postgres.may_create_temporary_tables", lambda connection: False)
+    written = relation.run(plan, {"given": given})
+    assert written.schema == uploaded.schema
+    assert rows(written) == rows(uploaded) == rows(given)
 
 
 @pytest.mark.postgres

@@ -92,22 +92,22 @@ class Recoded:
     ) -> Outcome[Masked]:
         """Search, recode, and read every cell as a value; with a `seed` the same data give the same values."""
         require(randomness is None or seed is None, "pass randomness or a seed, not both")
-        source = randomness if randomness is not None else sources.default(seed)
+        drawn = randomness if randomness is not None else sources.default(seed)
         if data.schema.set_valued:
             raise Unsupported(
                 f"Recoded: a generalised set cannot be read as one value ({', '.join(data.schema.set_valued)}); "
                 "protect the table and look at the measures of its release"
             )
-        table = data.table()
+        table = original = data.table()
         numbered = _numbered(data, table)
-        outcome = self.search.run(numbered, self.asked, progress=progress, randomness=source)
+        outcome = self.search.run(numbered, self.asked, progress=progress, randomness=drawn)
         recoding = outcome.result
         if recoding.suppressed == recoding.records:
             raise Infeasible("the guarantees can only be kept by suppressing every record")
         quasi = tuple(outcome.details["table"].quasi)
         shown = numbered.relation.recode(outcome.details["table"].decode(recoding), [*quasi, _ROW])
         rows: Int = shown.column(_ROW).to_numpy().astype(np.int64)
-        draws = Draws(source)
+        draws = Draws(drawn)
         for name in quasi:
             place = table.column_names.index(name)
             is_number = kind_of(table.schema.field(name).type, data.schema.columns[name]) == "number"
@@ -116,7 +116,8 @@ class Recoded:
         classes = np.full(table.num_rows, NOT_PUBLISHED, dtype=np.int64)
         classes[rows] = _classes([_codes(shown.column(name)) for name in quasi], rows.size)
         every_row = np.arange(table.num_rows, dtype=np.int64)
-        read = Masked(table, data.schema, quasi, every_row, MappingProxyType({}), classes)
+        source = None if data.relation.engine == "memory" else (data.relation, original)
+        read = Masked(table, data.schema, quasi, every_row, MappingProxyType({}), classes, source)
         told = {name: outcome.details[name] for name in ("loss", "suppressed", "classes") if name in outcome.details}
         return Outcome(read, outcome.claimed, self.described(), MappingProxyType(told))
 

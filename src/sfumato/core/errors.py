@@ -29,6 +29,7 @@ import re
 from collections.abc import Iterable
 from contextlib import ContextDecorator
 from types import TracebackType
+from typing import NoReturn
 
 #: An address that carries more than machine and database: a user, a password, parameters.
 _TELLING_URL = re.compile(r"([A-Za-z][\w+.-]*://)(?:[^\n]*@[^\s'\"]*|[^\s'\"]*(?:\?|:(?=\D))[^\s'\"]*)")
@@ -140,6 +141,16 @@ class Cancelled(SfumatoError):
     """Stopped by the user before anything was written."""
 
     exit_code = 130
+
+
+def raise_alone(error: SfumatoError) -> NoReturn:
+    """Raise an error without what led to it: `from None` hides the error of a library and keeps it, record values included,
+    as `__context__`.
+    """
+    try:
+        raise error
+    finally:
+        error.__cause__ = error.__context__ = None
 
 
 def all_at_once(error: type[SfumatoError], heading: str, faults: Iterable[str]) -> None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InputError, ParameterError
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records, paired
+from sfumato.data.relation import ORDERED, Relation
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Schema
 
@@ -25,7 +26,8 @@ from sfumato.data.schema import Schema
 class Masked:
     """A masked table, the columns that were masked, the source row behind each of its rows (None: no record stands behind
     them), what may be published about how it was made, and for a recoded table which rows show the same (-1: a row that is
-    not shown)."""
+    not shown). `source` is what was masked: the relation, and the records as they were read from it, to which `rows` refers;
+    None where the relation hands over its records in one order."""
 
     table: pa.Table = field(repr=False)
     schema: Schema = field(repr=False)
@@ -33,6 +35,7 @@ class Masked:
     rows: NDArray[np.int64] | None = field(repr=False)
     transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     classes: NDArray[np.int64] | None = field(default=None, repr=False)
+    source: tuple[Relation, pa.Table] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -53,9 +56,21 @@ def as_masked(released: Any, original: Microdata) -> Masked:
     else:
         raise InputError("a masked table is a Masked, Microdata or an Arrow table")
     schema = original.schema
-    same = table.num_rows == len(original)
+    same = table.num_rows == len(original) and original.relation.engine in ORDERED
     rows = np.arange(table.num_rows, dtype=np.int64) if same else None
     return Masked(table, schema, tuple(n for n in compared_columns(original, None) if n in table.column_names), rows)
+
+
+def original_rows(original: Microdata, masked: Masked) -> pa.Table:
+    """The original's records in the order to which `masked.rows` refers: as the mask read them, where it masked this table."""
+    if masked.source is not None and masked.source[0] is original.relation:
+        return masked.source[1]
+    if masked.rows is not None and original.relation.engine not in ORDERED:
+        raise InputError(
+            f"records on {original.relation.engine} have no order of their own, so nobody can say which of them became which "
+            "masked row. Read the table with engine='memory' before it is masked."
+        )
+    return original.table()
 
 
 def compared_columns(original: Microdata, masked: Masked | None, columns: tuple[str, ...] | None = None) -> tuple[str, ...]:
@@ -78,7 +93,7 @@ def compared_columns(original: Microdata, masked: Masked | None, columns: tuple[
 def sides(original: Microdata, masked: Masked, columns: tuple[str, ...] | None = None) -> tuple[Records, Records]:
     """Original and masked records over the same columns, with the same labels; rows need not correspond."""
     names = compared_columns(original, masked, columns)
-    left = Records.of(original.table(), original.schema, names)
+    left = Records.of(original_rows(original, masked), original.schema, names)
     right = Records.of(masked.table, original.schema, names)
     return paired(left, right)
 

@@ -19,6 +19,10 @@ COUNT = "\x00count"
 UNITS = "\x00units"
 WEIGHT = "\x00weight"
 
+#: Engines that hand over the rows of an unchanged table in the same order every time; elsewhere another user's scan, or the
+#: schedule of a cluster, decides it.
+ORDERED = frozenset({"memory", "duckdb"})
+
 
 class Relation(Protocol):
     """Rows held by an engine."""

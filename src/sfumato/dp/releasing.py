@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sfumato.core.errors import Cancelled, ParameterError, SourceError
+from sfumato.core.errors import Cancelled, ParameterError, SourceError, raise_alone
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress
@@ -18,7 +18,14 @@ from sfumato.data.schema import Column, Role
 from sfumato.dp.algorithms.base import Algorithm
 from sfumato.dp.book import Book
 from sfumato.dp.sql.catalogue import KnownTable
+from sfumato.engines.class_queries import ROWS
+from sfumato.engines.memory import MemoryRelation
+from sfumato.engines.plan import Scan
+from sfumato.engines.snapshots import held_still
 from sfumato.ledger.amounts import LossAmount
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def charged_run(
@@ -47,7 +54,9 @@ def charged_run(
     data = replace(_with_unit(table.data, table.unit), inferred=table.data.inferred | untyped)
     _check_order(algorithm, data)
     # A run on no rows meets every refusal that depends on schema and parameters, before anything is charged.
-    rehearsed = algorithm.run(_without_rows(data), randomness=default("refusals first"))
+    rehearsal = _WithoutRows(data.relation.schema())
+    rehearsed = algorithm.run(replace(data, relation=rehearsal), randomness=default("refusals first"))
+    _check_rights(data.relation, rehearsal.read)
     about = _about(rehearsed, algorithm, table.unit)
     asked = {"method": {"name": algorithm.name, **algorithm.parameters()}, "run": secrets.token_hex(16)}
     reservation = book.reserve(
@@ -59,8 +68,8 @@ def charged_run(
         neighbours=about.neighbours,
     )
     book.draw(reservation)
-    with constant_failure():
-        outcome = algorithm.run(data, randomness=randomness, progress=progress)
+    with constant_failure(), held_still(data.relation) as relation:
+        outcome = algorithm.run(replace(data, relation=relation), randomness=randomness, progress=progress)
     stored = book.commit(reservation, {"artefact": asked["method"], "sha256": result_digest(outcome.result)})
     details = {**outcome.details, "ledger_entry": stored.entry or None, "dataset": dataset}
     return replace(outcome, details=details if for_owner else {**details, "owner": {}})
@@ -74,10 +83,12 @@ def constant_failure() -> Iterator[None]:
     except Cancelled:
         raise
     except Exception:
-        raise SourceError(
-            "the engine could not answer; the question stays charged, because giving it back could tell something about the "
-            "data. Ask the owner to run the same question on a copy of the table"
-        ) from None
+        raise_alone(
+            SourceError(
+                "the engine could not answer; the question stays charged, because giving it back could tell something about the "
+                "data. Ask the owner to run the same question on a copy of the table"
+            )
+        )
 
 
 def _about(rehearsed: Outcome[Any], algorithm: Algorithm, unit: str | None) -> LossGuarantee:
@@ -105,7 +116,21 @@ def _with_unit(data: Microdata, unit: str | None) -> Microdata:
     return data.with_schema(data.schema.replace(columns=columns))
 
 
-def _without_rows(data: Microdata) -> Microdata:
-    from sfumato.engines.memory import MemoryRelation
+def _check_rights(relation: Any, columns: Iterable[str]) -> None:
+    """Let the engine refuse, before the charge, what does not depend on any record."""
+    read = tuple(relation.fields[name] for name in columns if name in relation.fields) if hasattr(relation, "rehearse") else ()
+    if read:
+        relation.rehearse([Scan(ROWS, read)])
 
-    return replace(data, relation=MemoryRelation(data.relation.schema().empty_table()))
+
+class _WithoutRows(MemoryRelation):
+    """A table of no rows that notes which columns are read."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        super().__init__(schema.empty_table())
+        self.read: dict[str, None] = {}
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """No rows."""
+        self.read.update(dict.fromkeys(self.schema().names if columns is None else columns))
+        yield from super().batches(columns)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core.errors import SourceError
+from sfumato.core.errors import SourceError, raise_alone
 from sfumato.data.values import valid_texts
 from sfumato.engines.expressions import Kind
 
@@ -163,9 +163,9 @@ def _cast(column: pa.ChunkedArray, target: pa.DataType, name: str) -> pa.Chunked
     except pa.ArrowInvalid:
         if pa.types.is_timestamp(target) or pa.types.is_time(target):
             return column  # finer than microseconds: kept as it is rather than cut
-        raise SourceError(
-            f"column '{name}' holds whole numbers beyond 64 bits. Store it as text or as a floating-point number."
-        ) from None
+        raise_alone(
+            SourceError(f"column '{name}' holds whole numbers beyond 64 bits. Store it as text or as a floating-point number.")
+        )
 
 
 def _plain_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -31,7 +31,7 @@ class PhysicalTable:
     """Where a scanned table is: its quoted path or, with `function`, a table function over a file.
 
     `columns` translates names where the engine calls a column differently. `clean` says that the values are
-    already in their one form (uploaded by us), so that no conversion is needed.
+    already in their one form (uploaded by us), so that no conversion is needed. `rows` are the rows themselves, as a query.
     """
 
     path: tuple[str, ...]
@@ -39,9 +39,12 @@ class PhysicalTable:
     options: tuple[tuple[str, str | bool], ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     clean: bool = False
+    rows: exp.Subquery | None = field(default=None, repr=False)
 
     def expression(self) -> exp.Expression:
         """The table as it stands after FROM."""
+        if self.rows is not None:
+            return self.rows.copy()
         if self.function is None:
             *outer, name = (identifier(part) for part in self.path)
             parts = dict(zip(("db", "catalog"), reversed(outer), strict=False))

@@ -7,15 +7,15 @@ in this process from the few columns they need.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from sfumato.core.errors import SourceError
+from sfumato.core.errors import SourceError, raise_alone
 from sfumato.data.relation import Relation
 from sfumato.data.schema import Type
 from sfumato.engines.canonical import canonical, canonical_table
@@ -80,6 +80,7 @@ class DuckDBRelation(SqlRelation):
         self._memory_limit = memory_limit
         self._separator = separator
         self._joined: dict[tuple[Any, ...], Connections] = {}
+        self._state: tuple[object, ...] | None = None
         if not self._path.is_file():
             raise SourceError(f"there is no file '{path}'")
 
@@ -124,7 +125,7 @@ class DuckDBRelation(SqlRelation):
         try:
             names = pq.read_schema(path).names
         except (pa.ArrowException, OSError):
-            raise SourceError(f"'{self._path}' is not a readable Parquet file") from None
+            raise_alone(SourceError(f"'{self._path}' is not a readable Parquet file"))
         with self._connected() as connection:
             described = _described(connection, PhysicalTable((path,), "read_parquet"))
         return {own: theirs for own, (theirs, _) in zip(names, described, strict=True) if own != theirs}
@@ -170,7 +171,30 @@ class DuckDBRelation(SqlRelation):
         tables, connections = self._together(beside or {})
         clean = {name: canonical(table) for name, table in (uploads or {}).items()}
         with connections.one() as connection:
-            return asked_again(connection, plan, tables, lambda where: _answer(connection, plan, where, clean))
+            answer = asked_again(connection, plan, tables, lambda where: _answer(connection, plan, where, clean))
+        self._check_unchanged()
+        return answer
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Self]:
+        """The same rows, refused once the file is another than it is now."""
+        held = self._with_fields(self.fields)
+        held._state = state_of(self._path)
+        yield held
+
+    def rehearse(self, plans: Sequence[Plan], beside: Mapping[str, Relation] | None = None) -> None:
+        """Refuse, without looking at a row, files that are gone or cannot be opened."""
+        tables, connections = self._together(beside or {})
+        with connections.one() as connection:
+            for source in tables.values():
+                _described(connection, source)
+
+    def _check_unchanged(self) -> None:
+        if self._state is not None and state_of(self._path) != self._state:
+            raise SourceError(
+                f"'{self._path}' was changed while it was read, so that its answers would be about different rows. "
+                "Run it again when nobody writes to the file, or on a copy."
+            )
 
     def stream(self, plan: Plan) -> Iterator[pa.RecordBatch]:
         """The answer to a plan over `rows`, a batch at a time."""
@@ -187,6 +211,7 @@ class DuckDBRelation(SqlRelation):
                 yield from asked_again(connection, plan, tables, lambda where: list(batches(where)))
             else:
                 yield from batches(tables)
+        self._check_unchanged()
 
     def _together(self, beside: Mapping[str, Relation]) -> tuple[dict[str, PhysicalTable], Connections]:
         """Where every table is, and connections that see them all."""
@@ -270,6 +295,19 @@ def exact_kind_of(given: str) -> Kind | None:
         digits, scale = given.removeprefix("DECIMAL(").removesuffix(")").split(",")
         return exact_kind(int(digits), int(scale))
     return "string" if given in _READ_AS_TEXT else None
+
+
+def state_of(path: Path) -> tuple[object, ...]:
+    """What changes when a file, or the log beside a database file, is written or replaced."""
+    state: list[object] = []
+    for each in (path, path.with_name(path.name + ".wal")):
+        try:
+            found = each.stat()
+        except FileNotFoundError:
+            state.append(None)
+            continue
+        state += [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+    return tuple(state)
 
 
 def is_database(path: Path) -> bool:

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import SourceError
-from sfumato.core.stopping import stops_come_through, told_of_stops
+from sfumato.core.stopping import told_of_stops
 from sfumato.core.temporary import HeldFolder, hold_temporary
+from sfumato.engines.failures import told_plainly
 
 if TYPE_CHECKING:
     import duckdb
@@ -137,16 +138,14 @@ def catalogue_name(path: Path, taken: Sequence[str] = ()) -> str:
 
 
 def _attach(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> None:
-    import duckdb
-
-    try:
-        with stops_come_through():
-            connection.execute(f"ATTACH {_text(str(path.resolve()))} AS {_identifier(name)} (READ_ONLY)")
-    except duckdb.Error as error:
-        raise SourceError(
+    def unopened(error: Exception) -> SourceError:
+        return SourceError(
             f"'{path}' cannot be opened as a DuckDB database ({type(error).__name__}). "
             "Another process may have it open for writing, or it is no DuckDB file."
-        ) from None
+        )
+
+    with told_plainly(unopened):
+        connection.execute(f"ATTACH {_text(str(path.resolve()))} AS {_identifier(name)} (READ_ONLY)")
 
 
 def _text(value: str) -> str:
@@ -165,14 +164,13 @@ def _close_all(idle: list[_Open]) -> None:
 @contextmanager
 def plain_errors(where: str) -> Iterator[None]:
     """DuckDB quotes values in its messages; ours name the source and the class of the error alone."""
-    import duckdb
+    with told_plainly(lambda error: _unreadable(where, error)):
+        yield
 
-    try:
-        with stops_come_through():
-            yield
-    except duckdb.Error as error:
-        reason = {
-            "ConversionException": "a value is not of the declared type, or a whole number beyond 64 bits",
-            "OutOfMemoryException": "the memory limit is too low",
-        }.get(type(error).__name__, "the file may be damaged or may have changed")
-        raise SourceError(f"{where} could not be read by DuckDB ({type(error).__name__}): {reason}") from None
+
+def _unreadable(where: str, error: Exception) -> SourceError:
+    reason = {
+        "ConversionException": "a value is not of the declared type, or a whole number beyond 64 bits",
+        "OutOfMemoryException": "the memory limit is too low",
+    }.get(type(error).__name__, "the file may be damaged or may have changed")
+    return SourceError(f"{where} could not be read by DuckDB ({type(error).__name__}): {reason}")

@@ -1,21 +1,21 @@
 """Rows in PostgreSQL: questions run in read-only transactions, answers are copied out as text and parsed by
 Arrow.
 
-The table of cells that a recoding needs is uploaded as a temporary table. Numbers of type `numeric` arrive
-as float64, except in a unit column; dates and times without a finite value (`infinity`) arrive as missing.
+Tables that a question brings along are uploaded as temporary ones, or written into the query where the server allows none.
+Numbers of type `numeric` arrive as float64, except in a unit column; dates and times without a finite value (`infinity`)
+arrive as missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
 from sfumato.core.errors import SourceError
-from sfumato.data.recoding import RecodingTable
 from sfumato.data.relation import Relation
 from sfumato.data.schema import Type
 from sfumato.engines.address import redacted
@@ -23,14 +23,8 @@ from sfumato.engines.canonical import ARROW_TYPES, canonical
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.expressions import Kind
 from sfumato.engines.plan import Field, Plan, Scan, scans
-from sfumato.engines.postgres_transport import (
-    Refused,
-    connect,
-    copied_out,
-    plain_errors,
-    received,
-    upload,
-)
+from sfumato.engines.postgres_runs import Run, begin_run, may_create_temporary_tables, may_read
+from sfumato.engines.postgres_transport import connect, copied_out, plain_errors, received, upload, written_out
 from sfumato.engines.queryable import not_together
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
 from sfumato.engines.told_apart import exact_kind
@@ -52,9 +46,6 @@ _KINDS: Mapping[str, Kind] = {
     "timestamptz": "instant",
     "time": "time",
 }
-
-#: A read-only server (a standby), or a user without the right to create temporary tables.
-_NO_TEMPORARY_TABLES = ("25006", "42501")
 
 _FIND_TABLE = """
 SELECT c.oid, n.nspname, c.relname
@@ -123,6 +114,7 @@ class PostgresRelation(SqlRelation):
         self._table = table
         self._types = types
         self._missing = missing
+        self._run: Run | None = None
 
     @property
     def address(self) -> str:
@@ -153,18 +145,30 @@ class PostgresRelation(SqlRelation):
             stored, exact = _stored(connection, table)
         return declared_fields(stored, self._types, self._missing, exact)
 
-    def recode(self, recoding: RecodingTable, keep: Sequence[str]) -> pa.Table:
-        """The released rows; a server that refuses temporary tables is read and joined here instead."""
-        try:
-            return super().recode(recoding, keep)
-        except Refused as error:
-            if error.sqlstate not in _NO_TEMPORARY_TABLES:
-                raise
-        from sfumato.engines.memory import MemoryRelation
+    @contextmanager
+    def snapshot(self) -> Iterator[Self]:
+        """The same rows, answered from one transaction that lasts until the end."""
+        with ExitStack() as stack:
+            connection = stack.enter_context(connect(self._url))
+            begin_run(connection, self.address)
+            held = self._with_fields(self.fields)
+            held._run = Run(connection)
+            try:
+                yield held
+            finally:
+                held._run.close()
+                # A failure of the run is no failure of this connection, which would report it in its own words.
+                stack.pop_all().close()
 
-        needed = list(dict.fromkeys([*recoding.keys.column_names, *keep]))
-        rows = pa.Table.from_batches(self.batches(needed), schema=pa.schema([self.schema().field(n) for n in needed]))
-        return MemoryRelation(rows).recode(recoding, keep)
+    def rehearse(self, plans: Sequence[Plan], beside: Mapping[str, Relation] | None = None) -> None:
+        """Refuse, without looking at a row, what this user may not read or this server has no more."""
+        relations: dict[str, Relation] = {ROWS: self, **(beside or {})}
+        with self._transaction() as connection:
+            connection.execute("SET TRANSACTION READ ONLY")
+            for scan in (scan for plan in plans for scan in scans(plan)):
+                relation = relations.get(scan.table)
+                if isinstance(relation, PostgresRelation):
+                    may_read(connection, relation._found[1], [field.name for field in scan.columns])
 
     def run(
         self,
@@ -192,21 +196,35 @@ class PostgresRelation(SqlRelation):
         from sfumato.engines.compile import PhysicalTable, compile_plan
 
         needed = {scan.table for scan in scans(plan)}
-        with self._connected() as connection:
+        brought = {name: table for name, table in uploads.items() if name in needed}
+        with self._transaction() as connection:
             tables = {name: PhysicalTable(path) for name, path in stored.items()}
-            for number, (name, table) in enumerate(uploads.items()):
-                if name in needed:
-                    tables[name] = upload(connection, f"sfumato_upload_{number}", canonical(table))
-            connection.execute("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            temporary = bool(brought) and may_create_temporary_tables(connection)
+            for number, (name, table) in enumerate(brought.items()):
+                clean = canonical(table)
+                tables[name] = upload(connection, f"sfumato_upload_{number}", clean) if temporary else written_out(clean)
+            connection.execute("SET TRANSACTION READ ONLY")
             query = compile_plan(plan, "postgres", tables)
             types = [pa.field(n, ARROW_TYPES[kind]) for n, kind in query.columns.items()]
             yield pa.schema(types).empty_table()
             for batch in copied_out(connection, query):
                 if batch.num_rows:
                     yield from received(batch, query).combine_chunks().to_batches()
-            connection.execute("COMMIT")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[psycopg.Connection[Any]]:
+        """A transaction for one question, or the run's; whatever was uploaded is gone afterwards."""
+        with plain_errors(self.address):
+            if self._run is not None and self._run.is_open:
+                with self._run.question() as connection:
+                    yield connection
+                return
+            with connect(self._url) as connection:
+                connection.execute("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                yield connection
+                connection.execute("ROLLBACK")
 
     @contextmanager
     def _connected(self) -> Iterator[psycopg.Connection[Any]]:
-        with connect(self._url) as connection, plain_errors(self.address):
+        with plain_errors(self.address), connect(self._url) as connection:
             yield connection

@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from sfumato.core.errors import SourceError
+from sfumato.core.errors import SourceError, raise_alone
 from sfumato.engines import class_queries
 from sfumato.engines.address import redacted
 from sfumato.engines.canonical import ARROW_TYPES, canonical_table, decoded_table
 from sfumato.engines.expressions import Kind
+from sfumato.engines.failures import told_plainly
 from sfumato.engines.plan import Field
 
 if TYPE_CHECKING:
@@ -68,10 +69,12 @@ def connect(url: str) -> Iterator[psycopg.Connection[Any]]:
             client_encoding="utf8",
         )
     except (psycopg.Error, UnicodeError, ValueError) as error:
-        raise SourceError(
-            f"cannot connect to {redacted(url)} ({type(error).__name__}). "
-            "Check host, database, user and password, and that the server accepts connections from here."
-        ) from None
+        raise_alone(
+            SourceError(
+                f"cannot connect to {redacted(url)} ({type(error).__name__}). "
+                "Check host, database, user and password, and that the server accepts connections from here."
+            )
+        )
     with connection, plain_errors(redacted(url)):
         connection.execute("SET DateStyle = 'ISO, YMD'")
         connection.execute("SET TimeZone = 'UTC'")
@@ -89,13 +92,20 @@ def connect(url: str) -> Iterator[psycopg.Connection[Any]]:
 def plain_errors(where: str) -> Iterator[None]:
     """PostgreSQL quotes values and addresses in its messages; ours name the class of the error and its code
     alone."""
+    with told_plainly(lambda error: _refused(where, error)):
+        yield
+
+
+def _refused(where: str, error: Exception) -> SourceError:
     import psycopg
 
-    try:
-        yield
-    except psycopg.Error as error:
-        code = f", SQLSTATE {error.sqlstate}" if error.sqlstate else ""
-        raise Refused(f"{where}: PostgreSQL refused the question ({type(error).__name__}{code})", error.sqlstate) from None
+    if not isinstance(error, psycopg.Error):
+        return SourceError(
+            f"{where}: the answer of PostgreSQL could not be read ({type(error).__name__}); a value may be beyond what its "
+            "column's type holds here"
+        )
+    code = f", SQLSTATE {error.sqlstate}" if error.sqlstate else ""
+    return Refused(f"{where}: PostgreSQL refused the question ({type(error).__name__}{code})", error.sqlstate)
 
 
 def upload(connection: psycopg.Connection[Any], name: str, table: pa.Table) -> PhysicalTable:
@@ -111,6 +121,36 @@ def upload(connection: psycopg.Connection[Any], name: str, table: pa.Table) -> P
     analyse = exp.Analyze(kind=None, this=PhysicalTable(path).expression()).sql(dialect="postgres")
     connection.execute(analyse.encode())
     return PhysicalTable(path, columns=columns, clean=True)
+
+
+def written_out(table: pa.Table) -> PhysicalTable:
+    """A canonical table as constants of the query: one array per column."""
+    from sqlglot import exp
+
+    from sfumato.engines.compile import PhysicalTable
+    from sfumato.engines.sql_values import as_kind, sql_type, text_literal
+
+    columns = {column: f"u{i}" for i, column in enumerate(table.column_names)}
+    arrays, shown = [], []
+    for name, field, values in zip(
+        columns.values(), class_queries.table_fields(table), decoded_table(table).columns, strict=True
+    ):
+        kind = exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[sql_type(field.kind, "postgres")], nested=True)
+        arrays.append(exp.cast(text_literal(_array_text(values)), kind))
+        shown.append(exp.alias_(as_kind(exp.column(name), field.kind, "postgres"), name))
+    alias = exp.TableAlias(this=exp.to_identifier("given"), columns=[exp.to_identifier(name) for name in columns.values()])
+    rows = exp.select(*shown).from_(exp.Unnest(expressions=arrays, alias=alias)).subquery()
+    return PhysicalTable((), columns=columns, clean=True, rows=rows)
+
+
+def _array_text(column: pa.ChunkedArray) -> str:
+    """A column as PostgreSQL writes an array: every value quoted, so that none is taken for a missing one."""
+    if pa.types.is_binary(column.type):
+        texts = [None if value is None else "\\x" + value.hex() for value in column.to_pylist()]
+    else:
+        texts = column.cast(pa.string()).to_pylist()
+    quoted = ("NULL" if text is None else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts)
+    return "{" + ",".join(quoted) + "}"
 
 
 def create_table(

@@ -17,6 +17,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.relation import Relation
 from sfumato.data.schema import Column, Schema, Type
 from sfumato.engines.address import is_postgres_url, redacted
+from sfumato.engines.failures import told_plainly
 
 Engine = Literal["memory", "duckdb", "postgres", "spark"]
 SchemaLike = Schema | str | Path | Mapping[str, Any]
@@ -50,9 +51,10 @@ def read(
     if engine not in (None, "memory", "duckdb", "postgres", "spark"):
         raise ParameterError(f"there is no engine '{engine}'; choose memory, duckdb, postgres or spark")
     declared = _schema(schema)
-    opened = _open(source, declared, table, engine, options)
-    if engine == "memory" and opened.relation.engine != "memory":
-        opened = _in_memory(opened, declared)
+    with told_plainly(lambda error: SourceError(f"the table could not be read ({type(error).__name__}); it may be damaged")):
+        opened = _open(source, declared, table, engine, options)
+        if engine == "memory" and opened.relation.engine != "memory":
+            opened = _in_memory(opened, declared)
     if declared is not None:
         return opened.with_schema(declared)
     return opened

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -23,6 +23,7 @@ from sfumato.engines.class_queries import ROWS, table_fields
 from sfumato.engines.expressions import Kind
 from sfumato.engines.plan import Field, Plan, scans
 from sfumato.engines.queryable import not_together
+from sfumato.engines.spark_sessions import asked_of, check_deterministic, check_version
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
 from sfumato.engines.told_apart import exact_kind
 
@@ -60,11 +61,14 @@ class SparkRelation(SqlRelation):
         types: Mapping[str, Type] | None = None,
         missing: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        self._frame = self._open(source, session) if isinstance(source, str) else source
-        self._session = self._frame.sparkSession
         self._types = types
         self._missing = missing
-        names = self._frame.columns
+        self._session = self._running(session) if isinstance(source, str) else source.sparkSession
+        check_version(self._session)
+        with asked_of(self._session):
+            self._frame = self._open(source) if isinstance(source, str) else source
+            check_deterministic(self._frame)
+            names = self._frame.columns
         twice = sorted({name for name in names if names.count(name) > 1})
         all_at_once(SchemaError, "DataFrame", (f"the column name '{name}' occurs more than once" for name in twice))
 
@@ -72,20 +76,33 @@ class SparkRelation(SqlRelation):
         return f"SparkRelation({len(self._frame.columns)} columns)"
 
     @staticmethod
-    def _open(table: str, session: Any) -> Any:
+    def _running(session: Any) -> Any:
         chosen = session or active_session()
         if chosen is None:
             raise SourceError("there is no running Spark session; create one first or pass session=")
-        if not chosen.catalog.tableExists(table):
+        return chosen
+
+    def _open(self, table: str) -> Any:
+        if not self._session.catalog.tableExists(table):
             raise SourceError(f"Spark has no table or view '{table}'")
-        return chosen.table(table)
+        return self._session.table(table)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Self]:
+        """The same rows, computed once and kept by the executors; Spark fails rather than compute what it lost again."""
+        held = self._with_fields(self.fields)
+        with asked_of(self._session):
+            held._frame = self._frame.localCheckpoint(eager=True)
+        yield held
 
     @cached_property
     def fields(self) -> dict[str, Field]:
         """The columns by name, in order."""
         stored: dict[str, Kind] = {}
         exact: dict[str, Kind] = {}
-        for entry in self._frame.schema.fields:
+        with asked_of(self._session):
+            entries = self._frame.schema.fields
+        for entry in entries:
             given = entry.dataType.simpleString()
             stored[entry.name] = "number" if given.startswith("decimal") else _KINDS.get(given, "string")
             if given.startswith("decimal"):
@@ -107,7 +124,7 @@ class SparkRelation(SqlRelation):
                 raise not_together(self, name, other)
             relations[name] = other
         needed = {scan.table for scan in scans(plan)}
-        with ExitStack() as stack, _plain_errors():
+        with asked_of(self._session), ExitStack() as stack:
             frames = {name: relation._frame for name, relation in relations.items()}
             tables = {name: stack.enter_context(self._view(frame, list(frame.columns))) for name, frame in frames.items()}
             for name, table in (uploads or {}).items():
@@ -161,15 +178,3 @@ def spark_schema(table: pa.Table) -> str:
 
 def _canonical(answer: pa.Table, query: CompiledQuery) -> pa.Table:
     return canonical_table(answer, list(query.columns), list(query.columns.values()))
-
-
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    """Spark quotes values in its messages; ours name the class of the error alone."""
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except PySparkException as error:
-        condition = error.getCondition() or type(error).__name__
-        raise SourceError(f"Spark could not answer the question ({condition})") from None

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.core.errors import SourceError, Unsupported, all_at_once
-from sfumato.core.stopping import stops_come_through
 from sfumato.engines.address import is_postgres_url, redacted
 from sfumato.engines.canonical import canonical_column, decoded_table
+from sfumato.engines.failures import told_plainly
 
 if TYPE_CHECKING:
     import duckdb
@@ -74,11 +74,11 @@ def check_destination(destination: str | Path, *, table_name: str | None = None,
         raise SourceError(f"there is no folder '{path.parent}' to write '{path.name}' into")
     if not _is_there(path):
         return
-    try:
-        with stops_come_through(), duckdb.connect(str(path), read_only=True) as opened:
-            _refuse_known(opened, str(path), name, overwrite)
-    except duckdb.Error as error:
-        raise SourceError(f"'{path}' cannot be opened ({type(error).__name__}); does another process have it open?") from None
+    closed = told_plainly(
+        lambda error: SourceError(f"'{path}' cannot be opened ({type(error).__name__}); does another process have it open?")
+    )
+    with closed, duckdb.connect(str(path), read_only=True) as opened:
+        _refuse_known(opened, str(path), name, overwrite)
 
 
 def _refuse_other_addresses(destination: str | Path) -> None:
@@ -125,17 +125,20 @@ def _write_duckdb(table: pa.Table, path: Path, name: str, overwrite: bool, confi
 
     existing = _is_there(path)
     target = path if existing else path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        with stops_come_through(), duckdb.connect(str(target)) as connection:
-            _fill_duckdb(connection, table, name, overwrite, str(path), confirm)
-        if not existing:
-            target.chmod(0o600)  # a database is its owner's, whatever the umask
-            os.replace(target, path)
-    except (duckdb.Error, OSError) as error:
-        raise SourceError(
+
+    def unwritten(error: Exception) -> SourceError:
+        return SourceError(
             f"'{path}' could not be written ({type(error).__name__}). Nothing was changed; check the disk, "
             "the folder's permissions, and whether another process or this one has the file open."
-        ) from None
+        )
+
+    try:
+        with told_plainly(unwritten):
+            with duckdb.connect(str(target)) as connection:
+                _fill_duckdb(connection, table, name, overwrite, str(path), confirm)
+            if not existing:
+                target.chmod(0o600)  # a database is its owner's, whatever the umask
+                os.replace(target, path)
     finally:
         if not existing:
             for leftover in (target, target.with_name(target.name + ".wal")):

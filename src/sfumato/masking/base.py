@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
@@ -25,6 +25,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
+from sfumato.engines.snapshots import read_once
 from sfumato.kernels.draws import Draws
 from sfumato.masking.columns import check_columns, check_strata, chosen_columns, microdata, strata_of
 
@@ -91,7 +92,8 @@ class Mask(ABC):
     ) -> Outcome[Masked]:
         """Mask the data; with a `seed` the same data give the same result on every run."""
         require(randomness is None or seed is None, "pass randomness or a seed, not both")
-        people = microdata(data)
+        given = microdata(data)
+        people = read_once(given)
         table = people.table()
         records, groups, parts = self.checked(people, table)
         draws = Draws(randomness if randomness is not None else sources.default(seed))
@@ -100,7 +102,10 @@ class Mask(ABC):
             progress("masking", position, len(groups))
             changes.append(self.change(part, draws, Context(people, table, rows, progress)))
         progress("masking", len(groups), len(groups))
-        return self._outcome(people, table, records, groups, changes)
+        outcome = self._outcome(people, table, records, groups, changes)
+        if people is given:
+            return outcome
+        return replace(outcome, result=replace(outcome.result, source=(given.relation, table)))
 
     def checked(self, people: Microdata, table: pa.Table) -> tuple[Records, list[Int], list[Records]]:
         """The columns to mask as arrays, the rows of each stratum and its records; refused where the method cannot mask

@@ -16,6 +16,7 @@ from sfumato.core.errors import InputError, MissingColumn, Unsupported, Verifica
 from sfumato.core.params import build
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import AttackResult, View
+from sfumato.data.relation import ORDERED
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Column
 from sfumato.data.values import texts
@@ -70,7 +71,7 @@ def attack_folder(
     the release (`aligned`, which needs the owner's folder) or both have the column `key`. Results are counts and rates,
     never values.
     """
-    people = None if register is None else _table(register)
+    people = None if register is None else _table(register, aligned)
     view = view_of(folder, people)
     truth = None if people is None else _truth(Path(folder), view, people, aligned, key)
     chosen = [named.inline(given) if isinstance(given, str) else dict(given) for given in only or _usual(view, people, truth)]
@@ -255,7 +256,13 @@ def _known_values(name: str, column: Column, table: pa.Table, people: pa.Table |
     return [] if column.hierarchy.file is not None else None
 
 
-def _table(source: Any) -> pa.Table:
+def _table(source: Any, aligned: bool) -> pa.Table:
     from sfumato.engines.sources import read
 
-    return read(source).table()
+    opened = read(source)
+    if aligned and opened.relation.engine not in ORDERED:
+        raise InputError(
+            f"--aligned counts on the order of the records, and records on {opened.relation.engine} have none of their own; "
+            "name a column that tells people apart with --key"
+        )
+    return opened.table()

@@ -56,6 +56,8 @@ class References:
     original_digest: str | None = None
     population_digest: str | None = None
     population_public: bool = False
+    #: The population's quasi-identifiers as they were read first: it may be another one when the release is saved.
+    _people: dict[tuple[str, ...], pa.Table] = field(default_factory=dict, init=False, repr=False)
 
     def digest_for(self, guarantee: ClassGuarantee) -> str | None:
         """How the certificate names the second file that this guarantee needs."""
@@ -81,7 +83,9 @@ class References:
 
         if self.population is None or not any(guarantee.needs_population for guarantee in guarantees):
             return None
-        return pa.Table.from_batches(list(self.population.relation.batches(list(schema.quasi))))
+        if schema.quasi not in self._people:
+            self._people[schema.quasi] = pa.Table.from_batches(list(self.population.relation.batches(list(schema.quasi))))
+        return self._people[schema.quasi]
 
 
 def measure_all(

@@ -178,13 +178,14 @@ def compare(
     user's cache; False: nowhere), so that a comparison that was stopped goes on where it was. Nothing is published:
     a comparison and its scores are the owner's.
     """
+    from sfumato.engines.snapshots import read_once
     from sfumato.workflow.protect import microdata_of
 
     require(isinstance(runs, int) and 1 <= runs <= 1000, "compare: runs is a whole number from 1 to 1000")
     require(workers is None or workers >= 1, "compare: workers is at least 1")
     for limit, what in ((most_risk, "most_risk"), (most_loss, "most_loss")):
         require(limit is None or 0 <= limit <= 1, f"compare: {what} is a share between 0 and 1")
-    people = microdata_of(data, schema)
+    people = read_once(microdata_of(data, schema))
     if not people.schema.quasi:
         raise InputError(
             'compare: no column has the role "quasi". Say which columns an outsider could know about a person '

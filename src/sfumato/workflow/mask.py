@@ -25,8 +25,10 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.view import Attack, AttackResult, Measure, Score, View
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
+from sfumato.data.relation import ORDERED
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Schema
+from sfumato.engines.snapshots import read_once
 from sfumato.workflow.answers import answers_of
 from sfumato.workflow.canonical import canonical
 from sfumato.workflow.claims import References
@@ -72,9 +74,11 @@ def mask(
     loss are measured record by record against the original (by default `disclosure_risk` and `information_loss`, for
     synthetic data `nearest_record`); those numbers are the owner's. The other parameters are those of `protect`.
     """
-    people = microdata_of(data, schema)
+    given = microdata_of(data, schema)
+    people = read_once(given)
     asked = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees)
-    register = population_of(population, people.schema, public=population_public)
+    described = population_of(population, people.schema, public=population_public)
+    register = None if described is None else read_once(described)
     plan = plan_columns(people, asked, population=register is not None, masked=True)
     check_size(len(people), asked)
     randomness = sources_of_randomness.default(seed)
@@ -125,7 +129,9 @@ def mask(
     results = _attacked(draft, people, rows, checks.attacks, progress)
     with opened(ledger) as book:
         published = publish(draft, book, progress=progress)
-    return _release(draft, published, outcome, rows, scored, results, Kept(recipe or {}, answered))
+    # the numbers of rows mean something to whoever can read the table in the same order again
+    kept_rows = rows if given.relation.engine in ORDERED else None
+    return _release(draft, published, outcome, kept_rows, scored, results, Kept(recipe or {}, answered))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,6 +21,7 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.view import View
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
+from sfumato.engines.snapshots import one_state, one_state_or_none, remember
 from sfumato.workflow.answers import answers_of
 from sfumato.workflow.canonical import canonical
 from sfumato.workflow.claims import References, UnitCounts, counts_units, measure_all, refuse_violations
@@ -34,6 +35,7 @@ from sfumato.workflow.scoring import Attacked, Checks, Measured, attack_all, pla
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sfumato.core.randomness import Randomness
     from sfumato.data.class_table import ClassTable
     from sfumato.data.hierarchy import Hierarchy
     from sfumato.data.recoding import Recoding
@@ -107,16 +109,45 @@ def protect(
             recipe=recipe,
             progress=progress,
         )
-    people = microdata_of(data, schema)
     wanted = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees)
+    people = microdata_of(data, schema)
     register = population_of(population, people.schema, public=population_public)
+    with one_state(people) as held, one_state_or_none(register) as compared:
+        return _protected(
+            held,
+            compared,
+            wanted,
+            _default_method() if method is None else method,
+            (utility, risk, attacks),
+            Kept(recipe or {}, answers_of(answers or {})),
+            population_public=population_public,
+            ledger=ledger,
+            randomness=sources_of_randomness.default(seed),
+            key=key,
+            progress=progress,
+        )
+
+
+def _protected(
+    people: Microdata,
+    register: Microdata | None,
+    wanted: tuple[ClassGuarantee, ...],
+    search: Any,
+    asked: tuple[Any, Any, Any],
+    kept: Kept,
+    *,
+    population_public: bool,
+    ledger: Ledger | str | Path | None,
+    randomness: Randomness,
+    key: Any,
+    progress: Progress,
+) -> Release:
+    """Protect one state of a table; `asked` are the measures of utility, those of risk, and the attacks."""
     plan = plan_columns(people, wanted, population=register is not None)
     check_size(len(people), wanted)
-    search = _default_method() if method is None else method
-    randomness = sources_of_randomness.default(seed)
     owner_key = owner_key_of(key, randomness)
-    checks = Checks.of(utility, risk, attacks, published=plan.schema, population=register)
-    answered = answers_of(answers or {})
+    checks = Checks.of(*asked, published=plan.schema, population=register)
+    remember(people, (*people.schema.quasi, *people.schema.sensitive))
 
     outcome = search.run(people, wanted, population=register, progress=progress, randomness=randomness)
     _refuse_empty(outcome)
@@ -142,7 +173,7 @@ def protect(
         ranges=shown_ranges(codes, outcome.result),
         records=codes.records,
     )
-    return _certified(draft, outcome, ledger, checks, Kept(recipe or {}, answered), progress)
+    return _certified(draft, outcome, ledger, checks, kept, progress)
 
 
 def _certified(

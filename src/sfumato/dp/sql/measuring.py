@@ -66,8 +66,12 @@ def check_plans(question: Question, price: Price) -> None:
     """Refuse, before anything is charged, what no engine could carry out."""
     flat, trees = split(question, price)
     plans: list[p.Plan] = [flat_plan(question, price, flat, "unsalted")] if flat else []
-    for plan in (*plans, *(tree_plan(question, price, tree, "unsalted") for tree in trees)):
+    plans += [tree_plan(question, price, tree, "unsalted") for tree in trees]
+    for plan in plans:
         p.validate(plan)
+    data = question.tables[question.primary].data
+    if data is not None and hasattr(data.relation, "rehearse"):
+        data.relation.rehearse(plans, _beside(question))
 
 
 def split(question: Question, price: Price) -> tuple[list[Measurement], list[Measurement]]:
@@ -157,13 +161,18 @@ def run(question: Question, plan: p.Plan) -> pa.Table:
     relation: Any = primary.data.relation
     uploads = {scanned_as(name): table.rows for name, table in question.tables.items() if table.rows is not None}
     uploads |= {key_table(key): _values(key) for key in question.keys if coded(key)}
-    beside = {
+    beside = _beside(question)
+    table: pa.Table = relation.run(plan, uploads, beside) if beside else relation.run(plan, uploads)
+    return table
+
+
+def _beside(question: Question) -> dict[str, Any]:
+    """The private tables besides the primary one, as plans call them."""
+    return {
         scanned_as(name): table.data.relation
         for name, table in question.tables.items()
         if table.data is not None and name != question.primary
     }
-    table: pa.Table = relation.run(plan, uploads, beside) if beside else relation.run(plan, uploads)
-    return table
 
 
 def _grouped(question: Question, answer: pa.Table, numbers: int) -> dict[Group, list[int]]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import Unsupported
 from sfumato.core.params import require
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import Masked, aligned, as_masked
+from sfumato.data.masked import Masked, aligned, as_masked, original_rows
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.measures.risk.aggregations import Named
@@ -120,7 +120,7 @@ def _transparent(original: Microdata, masked: Masked, names: tuple[str, ...]) ->
     everybody = np.arange(rows.size, dtype=np.int64)
     strata = {name for told in steps_told(masked.transparency) for name in told.get("method", {}).get("strata") or ()}
     known = {name: name for name in original.column_names if name in names or name in strata}
-    sides = Sides(original.table().take(pa.array(rows)), masked.table, original.schema, everybody, known, rows)
+    sides = Sides(original_rows(original, masked).take(pa.array(rows)), masked.table, original.schema, everybody, known, rows)
     left_alone = [name for name in names if name in original.schema.quasi and name not in masked.columns]
     rates: dict[str, float] = {}
     for told in steps_told(masked.transparency):

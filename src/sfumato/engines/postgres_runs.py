@@ -1,0 +1,68 @@
+"""One transaction for several questions to PostgreSQL, and what the user may do there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.errors import SourceError
+from sfumato.engines.postgres_transport import plain_errors
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+class Run:
+    """A transaction that sees one state of the database; each question is a savepoint in it, so that its uploads and its
+    failure leave the others alone."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+        self._asked = threading.Lock()
+        self.is_open = True
+
+    @contextmanager
+    def question(self) -> Iterator[psycopg.Connection[Any]]:
+        """The connection for one question; read-only is undone with the savepoint."""
+        if not self._asked.acquire(blocking=False):
+            raise SourceError("a table is still being read in this run; finish reading it before the next question")
+        try:
+            self._connection.execute("SAVEPOINT question")
+            try:
+                yield self._connection
+            finally:
+                self._connection.execute("ROLLBACK TO SAVEPOINT question")
+                self._connection.execute("RELEASE SAVEPOINT question")
+        finally:
+            self._asked.release()
+
+    def close(self) -> None:
+        """Whoever asks from now on gets the state of that moment."""
+        self.is_open = False
+
+
+def begin_run(connection: psycopg.Connection[Any], where: str) -> None:
+    """Fix what the run will see; a search may take its time between two questions."""
+    with plain_errors(where):
+        connection.execute("SET idle_in_transaction_session_timeout = 0")
+        connection.execute("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        connection.execute("SELECT 1")
+
+
+def may_create_temporary_tables(connection: psycopg.Connection[Any]) -> bool:
+    """False on a standby, in read-only transactions, and for a user without the right."""
+    found = connection.execute(
+        "SELECT pg_catalog.has_database_privilege(pg_catalog.current_database(), 'TEMP') "
+        "AND pg_catalog.current_setting('transaction_read_only') = 'off' AND NOT pg_catalog.pg_is_in_recovery()"
+    ).fetchone()
+    return found is not None and bool(found[0])
+
+
+def may_read(connection: psycopg.Connection[Any], path: Sequence[str], columns: Sequence[str]) -> None:
+    """Ask for these columns and for no row: PostgreSQL refuses what is not there or not allowed."""
+    from psycopg import sql
+
+    listed = sql.SQL(", ").join(sql.Identifier(name) for name in columns)
+    connection.execute(sql.SQL("SELECT {} FROM {} LIMIT 0").format(listed, sql.Identifier(*path)))

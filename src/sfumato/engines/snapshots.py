@@ -1,0 +1,134 @@
+"""One state of the data for a whole run: grouped, recoded and fingerprinted must be the same rows.
+
+PostgreSQL answers a run from one transaction, Spark from a materialised frame, DuckDB refuses a file that changes meanwhile.
+Whatever pairs records by their position reads them once into this process: a table on an engine has no order of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.errors import SfumatoError, SourceError
+from sfumato.data.microdata import Microdata
+from sfumato.data.recoding import RecodingTable
+from sfumato.data.relation import Relation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@contextmanager
+def held_still(relation: Any) -> Iterator[Any]:
+    """The same rows, all of whose answers are about one state of the data until the end."""
+    if not hasattr(relation, "snapshot"):
+        yield relation
+        return
+    with ExitStack() as stack:
+        held = stack.enter_context(relation.snapshot())
+        try:
+            yield held
+        finally:
+            with suppress(SfumatoError):  # whatever was answered was answered
+                stack.close()
+
+
+class Snapshot:
+    """A relation held still. When the run is over it still knows how often each value of a column occurred where that was
+    asked, and refuses everything else: it would be about other rows."""
+
+    def __init__(self, relation: Relation) -> None:
+        self._relation: Relation | None = relation
+        self._engine = relation.engine
+        self._schema = relation.schema()
+        self._count = relation.count()
+        self._counted: dict[str, pa.Table] = {}
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self._engine}, {self._count:,} rows)"
+
+    @property
+    def engine(self) -> str:
+        """The engine that holds the rows."""
+        return self._engine
+
+    def schema(self) -> pa.Schema:
+        """Column names and canonical types."""
+        return self._schema
+
+    def count(self) -> int:
+        """The number of rows."""
+        return self._count
+
+    def group(self, columns: Sequence[str], *, unit: str | None = None, weight: str | None = None) -> pa.Table:
+        """See `Relation.group`."""
+        alone = len(columns) == 1 and unit is None and weight is None
+        if alone and columns[0] in self._counted:
+            return self._counted[columns[0]]
+        answer = self._open().group(columns, unit=unit, weight=weight)
+        if alone:
+            self._counted[columns[0]] = answer
+        return answer
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """See `Relation.batches`."""
+        yield from self._open().batches(columns)
+
+    def recode(self, recoding: RecodingTable, keep: Sequence[str]) -> pa.Table:
+        """See `Relation.recode`."""
+        return self._open().recode(recoding, keep)
+
+    def close(self) -> None:
+        """Let the engine go."""
+        self._relation = None
+
+    def _open(self) -> Relation:
+        if self._relation is None:
+            raise SourceError("the run that read this table is over, and the table may have changed since; read it again")
+        return self._relation
+
+
+@contextmanager
+def one_state(data: Microdata) -> Iterator[Microdata]:
+    """The same people for one run, all of it about one state of their table."""
+    if not hasattr(data.relation, "snapshot"):
+        yield data
+        return
+    with held_still(data.relation) as relation:
+        held = Snapshot(relation)
+        try:
+            yield replace(data, relation=held)
+        finally:
+            held.close()
+
+
+@contextmanager
+def one_state_or_none(data: Microdata | None) -> Iterator[Microdata | None]:
+    """As `one_state`, where there may be no table."""
+    if data is None:
+        yield None
+        return
+    with one_state(data) as held:
+        yield held
+
+
+def remember(data: Microdata, columns: Iterable[str]) -> None:
+    """Count the values of these columns while the run lasts: whoever saves its release asks for them later."""
+    if isinstance(data.relation, Snapshot):
+        for name in columns:
+            if name in data.column_names:
+                data.relation.group([name])
+
+
+def read_once(data: Microdata) -> Microdata:
+    """The same people in this process, read in one scan: from here on the order of their records stays as it is."""
+    if data.relation.engine == "memory":
+        return data
+    from sfumato.engines.memory import MemoryRelation
+    from sfumato.engines.told_apart import rounded, told_apart
+
+    relation = told_apart(data.relation, data.schema.unit)
+    table = replace(data, relation=relation).table()
+    return replace(data, relation=MemoryRelation(table, rounded(relation)))

@@ -1,0 +1,129 @@
+"""What is asked of a Spark session before and around its questions: a known version, plans that give the same rows every
+time, and silence about values.
+
+Spark writes the record at which a task failed to its log. While one of our questions runs, the loggers of the driver are off;
+the logs of executors and of a Connect server are on other machines and stay the cluster's business.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from sfumato.core.errors import SourceError, Unsupported
+from sfumato.engines.failures import told_plainly
+
+#: The versions that the tests run with, classic and Connect.
+VERSIONS = ((4, 0), (4, 1))
+
+#: Functions that give another value when a task runs again; a Connect server tells no more than their names.
+_DRAWN = (
+    "input_file_block_length|input_file_block_start|input_file_name|java_method|monotonically_increasing_id|rand|randn|random"
+    "|randstr|reflect|shuffle|spark_partition_id|try_reflect|uniform|uuid"
+)
+_DRAWING = re.compile(rf"\b(?:{_DRAWN})\(", re.IGNORECASE)
+#: In an analysed plan a function of the user's own has a number behind its parentheses; so has a column that is named after
+#: one, but such a name is given somewhere (`AS sum(x)#12`).
+_NUMBERED = re.compile(r"\)#(\d+)")
+_NAMED = re.compile(r" AS .*?#(\d+)")
+#: Python's side of Spark logs the message of an error too.
+_PYTHON_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+
+def check_version(session: Any) -> None:
+    """Refuse a Spark that these questions were not tried on, before it fails in some other way."""
+    import pyspark
+
+    listed = " and ".join(f"{major}.{minor}" for major, minor in VERSIONS)
+    for what, version in (("the package pyspark", pyspark.__version__), ("the Spark session", session.version)):
+        if _numbers(version) not in VERSIONS:
+            known = ".".join(map(str, _numbers(version)))
+            raise Unsupported(f"{what} is version {known}; sfumato reads from Spark {listed}. Use one of these.")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", str(version))[:2])
+
+
+def is_connect(frame: Any) -> bool:
+    """Whether the frame lives behind a Connect server, whose plans are out of reach."""
+    return type(frame).__module__.startswith("pyspark.sql.connect")
+
+
+def check_deterministic(frame: Any) -> None:
+    """Refuse a frame whose rows may be others when they are computed again, which Spark does for every question."""
+    if is_connect(frame):
+        told = frame._explain_string(extended=True)
+        analysed = told.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
+        own = set(_NUMBERED.findall(analysed)) - set(_NAMED.findall(analysed))
+        drawn = bool(own) or _DRAWING.search(analysed) is not None
+    else:
+        drawn = not frame._jdf.queryExecution().analyzed().deterministic()
+    if drawn:
+        raise Unsupported(
+            "this Spark frame may have other rows each time it is computed: it uses rand, uuid, monotonically_increasing_id or a "
+            "function that is not known to be deterministic. Write it to a table first, or pass frame.localCheckpoint()."
+        )
+
+
+@contextmanager
+def asked_of(session: Any) -> Iterator[None]:
+    """Spark quotes values in its errors and in its log; ours name the class of the error alone."""
+    with told_plainly(_unanswered), _silent(session):
+        yield
+
+
+def _unanswered(error: Exception) -> SourceError:
+    condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
+    return SourceError(f"Spark could not answer the question ({condition})")
+
+
+_lock = threading.Lock()
+_asking = 0
+_before: list[tuple[Any, Any]] = []
+
+
+@contextmanager
+def _silent(session: Any) -> Iterator[None]:
+    """Turn the loggers off while some question runs, and back to what they were after the last one."""
+    global _asking
+    with _lock:
+        _asking += 1
+        if _asking == 1:
+            _before.extend(_turned_off(session))
+    try:
+        yield
+    finally:
+        with _lock:
+            _asking -= 1
+            if _asking == 0:
+                while _before:
+                    turn, level = _before.pop()
+                    turn(level)
+
+
+def _turned_off(session: Any) -> Iterator[tuple[Any, Any]]:
+    from pyspark.logger import PySparkLogger
+
+    for name in _PYTHON_LOGGERS:
+        logger = PySparkLogger.getLogger(name)
+        yield (lambda off, logger=logger: setattr(logger, "disabled", off)), logger.disabled
+        logger.disabled = True
+    with suppress(Exception):  # another backend than Spark's own: its owner knows what it writes
+        yield from _turned_off_in_java(session)
+
+
+def _turned_off_in_java(session: Any) -> Iterator[tuple[Any, Any]]:
+    context = getattr(session, "_sc", None)
+    if context is None or context._jvm is None:
+        return
+    logging = context._jvm.org.apache.logging.log4j
+    configurator, off = logging.core.config.Configurator, logging.Level.OFF
+    held = logging.LogManager.getContext(False).getConfiguration().getLoggers()
+    explicit = {str(name): held[name].getExplicitLevel() for name in held if str(name).startswith("org.apache.spark")}
+    for name, level in {"org.apache.spark": None, **explicit}.items():
+        yield (lambda level, name=name: configurator.setLevel(name, level)), level
+        configurator.setLevel(name, off)
