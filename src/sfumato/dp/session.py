@@ -53,7 +53,8 @@ class Session:
 
     `data` is a table (a query may call it as it likes), or several by name; `public` are tables that need no protection.
     `unit` names the column whose
-    values are the people (or other units) to protect; without one each record is a unit. A budget is about one unit: what
+    values are the people (or other units) to protect, or is "record" where each record is a unit; without it the schema says
+    so, and one that has names of people and says neither is refused. A budget is about one unit: what
     would protect another than the ledger's is refused. One unit contributes at most
     `max_rows` rows to each of at most `max_groups` groups of a question, chosen by `bounding`: at random ("sample") or
     the first in `order` ("truncate"). `budget` may lower what the ledger grants, and becomes the first grant where
@@ -101,11 +102,6 @@ class Session:
                 "or open a session for each"
             )
         units = {table.unit or RECORD for table in known.values()}
-        if any(table.unit == RECORD for table in known.values()):
-            raise ParameterError(
-                f"the unit column is called '{RECORD}', which stands for each row by itself; a ledger could not tell them apart. "
-                "Give the column another name"
-            )
         for name, given in (public or {}).items():
             if name in known:
                 raise ParameterError(f"the name '{name}' is given to a private and a public table")
