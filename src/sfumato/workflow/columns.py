@@ -97,7 +97,7 @@ def released_schema(schema: Schema, table: pa.Table) -> Schema:
             label=told.label,
             items=told.items,
         )
-    return Schema(dataset=schema.dataset, unit=schema.declared_unit, columns=columns)
+    return Schema(dataset=schema.dataset, columns=columns)
 
 
 def with_sensitive_hierarchies(public: Schema, owner: Schema) -> Schema:
