@@ -37,6 +37,7 @@ def register(app: typer.Typer) -> None:
     group.command()(verify)
     group.command()(grant)
     group.command()(cap)
+    group.command()(unit)
     app.add_typer(group, name="ledger")
 
 
@@ -202,6 +203,45 @@ def cap(
     told = {"dataset": dataset, "cap": loss.to_mapping(), "hash": entry.hash, **_stated(entry)}
     lines = [f"everybody together may spend {loss} on {dataset}; entry {entry.sequence}, {entry.hash[:16]}…"]
     answer(told, lines + _about(dataset, entry), json)
+
+
+def unit(
+    dataset: Annotated[str, typer.Argument(help="The dataset id.")],
+    named: Annotated[
+        str, typer.Option("--unit", help="Whom its budgets protect from now on: the unit column, or record for each row.")
+    ],
+    neighbours: Annotated[
+        str, typer.Option("--neighbours", help="add_remove (one unit more or less) or replace.")
+    ] = "add_remove",
+    rows_per_unit: Annotated[
+        int | None,
+        typer.Option("--rows-per-unit", min=1, help="The most rows one unit has: what was spent counts as the loss of so many."),
+    ] = None,
+    ledger: Place = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Change whom the budgets on a dataset protect; what was spent is carried over."""
+    from sfumato.ledger.ledger import Ledger
+
+    with Ledger.open(ledger) as book:
+        entry = book.change_unit(dataset, named, neighbours=neighbours, rows_per_unit=rows_per_unit)  # type: ignore[arg-type]
+        accounts, missing = book.accounts(dataset), book.not_covered(dataset)
+    told = {
+        "dataset": dataset,
+        "hash": entry.hash,
+        **_stated(entry),
+        "rows_per_unit": rows_per_unit,
+        "accounts": [
+            {"analyst": each.analyst, "spent": each.spent.to_mapping(), "left": each.remaining.to_mapping()} for each in accounts
+        ],
+        "not_covered": [str(each) for each in missing],
+    }
+    lines = [*_about(dataset, entry), f"entry {entry.sequence}, {entry.hash[:16]}…"]
+    for each in accounts:
+        who = "everybody" if each.is_cap else each.analyst
+        left = str(each.remaining) if each.spent.within(each.granted) else "nothing"
+        lines.append(f"{who}: {each.spent} of {each.granted} spent, {left} left")
+    answer(told, lines + [f"notice    {each}" for each in missing], json)
 
 
 def given_loss(epsilon: str | None, delta: str | None, rho: str | None, verb: str) -> LossAmount:

@@ -153,6 +153,8 @@ def _answered(
     lines = answer_lines(got.table, margins)
     lines += ["", f"margins   ± at {confidence:.0%} confidence; {got.loss.claim()}"]
     lines += cost_lines(got.loss, got.entry, got.repeated, left)
+    told["not_covered"] = got.outcome.details.get("not_covered", [])
+    lines += [f"notice    {each}" for each in told["not_covered"]]
     if not told["private"]:
         lines.append("notice    a demonstration: the noise was seeded, so nobody is protected")
     output, format, sign, overwrite = target

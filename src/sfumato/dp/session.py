@@ -195,7 +195,7 @@ class Session:
             return reaches(question, priced(amount), confidence, rows, within, rank_within)
 
         sizes = SIZES if rows is None else tuple(sorted({*SIZES, rows}))
-        return explain(question, priced(least_loss(reached)), confidence, sizes)
+        return self._with_earlier(explain(question, priced(least_loss(reached)), confidence, sizes))
 
     def batch(self, queries: Sequence[str], *, confidence: float = 0.95, **loss: Any) -> BatchCost:
         """What several questions cost together, before any is asked: each at the given loss."""
@@ -234,9 +234,10 @@ class Session:
         """
         known = self._catalogue.table(table or next(iter(self._tables)))
         source = default(self._seed)
-        return charged_run(
+        made = charged_run(
             algorithm, known, self._book, self.dataset, self.analyst, randomness=source, progress=progress, for_owner=for_owner
         )
+        return replace(made, details={**made.details, "not_covered": self._not_covered()})
 
     def ask(
         self, select: exp.Select, request: Request, bounds: Bounds, keys: Mapping[str, Sequence[Any]] | None = None
@@ -251,7 +252,7 @@ class Session:
         question = self._question(select, keys)
         priced = price(question, request, bounds)
         check_plans(question, priced)
-        explanation = explain(question, priced, 0.95)
+        explanation = self._with_earlier(explain(question, priced, 0.95))
         reservation = self._book.reserve(
             self.dataset,
             self.analyst,
@@ -279,6 +280,7 @@ class Session:
             ledger_entry=stored.entry or None,
             errors=answer.error_table(),
             explanation=explanation.to_mapping(),
+            not_covered=self._not_covered(),
         )
         return QueryAnswer(explanation, outcome, stored.entry or None, repeated, answer=answer)
 
@@ -294,7 +296,14 @@ class Session:
         from sfumato.dp.sql.noise import price
 
         question = self._question(select, keys)
-        return explain(question, price(question, request, bounds), confidence)
+        return self._with_earlier(explain(question, price(question, request, bounds), confidence))
+
+    def _with_earlier(self, explanation: Explanation) -> Explanation:
+        return replace(explanation, notes=(*explanation.notes, *self._not_covered()))
+
+    def _not_covered(self) -> list[str]:
+        """What was charged about another unit and not carried over: it depends on the ledger alone."""
+        return [] if self.ledger is None else [str(each) for each in self.ledger.not_covered(self.dataset)]
 
     def _parsed(self, query: str) -> exp.Select:
         from sfumato.dp.sql.parse import parse

@@ -18,6 +18,8 @@ _TABLE: dict[str, str] = {
     "Protected": "sfumato.ledger.protected",
     "Reservation": "sfumato.ledger.accounts",
     "Spending": "sfumato.ledger.accounts",
+    "Uncovered": "sfumato.ledger.unit_changes",
+    "UnitChange": "sfumato.ledger.unit_changes",
     "VerifyReport": "sfumato.ledger.verification",
 }
 
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from sfumato.ledger.chain import Head as Head
     from sfumato.ledger.ledger import Ledger as Ledger
     from sfumato.ledger.protected import Protected as Protected
+    from sfumato.ledger.unit_changes import Uncovered as Uncovered
+    from sfumato.ledger.unit_changes import UnitChange as UnitChange
     from sfumato.ledger.verification import VerifyReport as VerifyReport
 
 __all__ = sorted(_TABLE)

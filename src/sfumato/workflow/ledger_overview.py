@@ -89,9 +89,9 @@ def entry_mapping(entry: Entry) -> dict[str, Any]:
 
 
 def entry_protected(entry: Entry) -> Protected | None:
-    """What a grant or a spend is about, as far as its entry says so."""
+    """What a grant, a spend or a change of unit is about, as far as its entry says so."""
     # The payloads of the other kinds are stored answers and what callers noted; none of those is read here.
-    return Protected.from_mapping(entry.payload) if entry.kind in ("grant", "reserve") else None
+    return Protected.from_mapping(entry.payload) if entry.kind in ("grant", "reserve", "unit") else None
 
 
 def overview(ledger: Ledger, dataset: str | None = None) -> Overview:
