@@ -38,6 +38,7 @@ def register(app: typer.Typer) -> None:
     group.command()(grant)
     group.command()(cap)
     group.command()(unit)
+    group.command()(versions)
     app.add_typer(group, name="ledger")
 
 
@@ -242,6 +243,26 @@ def unit(
         left = str(each.remaining) if each.spent.within(each.granted) else "nothing"
         lines.append(f"{who}: {each.spent} of {each.granted} spent, {left} left")
     answer(told, lines + [f"notice    {each}" for each in missing], json)
+
+
+def versions(
+    dataset: Annotated[str, typer.Argument(help="The dataset id.")], ledger: Place = DEFAULT, json: Json = False
+) -> None:
+    """List which data the sessions on a dataset were opened on, and whether they changed: for the owner's eyes."""
+    from sfumato.report.escape import shorten
+
+    with _opened(ledger) as book:
+        found = book.versions(dataset)
+    rows = [(each.time[:19], shorten(each.version or "-", 60), shorten(each.table, 60), each.state, each.how) for each in found]
+    lines = table_lines(("time", "version", "table", "data", "digest of"), rows) if rows else ["no session was opened on it yet"]
+    changed = sorted({each.version for each in found if each.worrying})
+    for version in changed:
+        lines.append(
+            f"notice    the data changed under version '{shorten(version, 60)}': questions answered before still show the old "
+            "numbers. Declare a new version when opening (version=…, --data-version); the budget stays the same"
+        )
+    told = [{**each.__dict__, "declare_a_new_version": each.worrying} for each in found]
+    answer({"ledger": ledger_name(ledger), "dataset": dataset, "versions": told}, lines, json)
 
 
 def given_loss(epsilon: str | None, delta: str | None, rho: str | None, verb: str) -> LossAmount:

@@ -11,6 +11,7 @@ from sfumato.cli.ledger import DEFAULT, Place, ledger_name
 from sfumato.cli.output import Json, Quiet, answer, shown_progress
 from sfumato.cli.query import (
     Analyst,
+    Digest,
     Format,
     Overwrite,
     Seed,
@@ -41,6 +42,7 @@ def publish(
     analyst: Analyst = "analyst",
     unit: Unit = None,
     version: Version = "",
+    digest: Digest = True,
     output: Annotated[str, typer.Option("--output", "-o", help="The folder of the release.")] = "out",
     format: Format = "csv",
     sign: Sign = None,
@@ -62,7 +64,7 @@ def publish(
     algorithm = named.algorithm({"name": method, **_settings(parameters or ())})
     check_output(output, format, sign, overwrite)
     people = read(data, schema=schema, table=table)
-    session = open_session(people, ledger=ledger, analyst=analyst, unit=unit, version=version, seed=seed)
+    session = open_session(people, ledger=ledger, analyst=analyst, unit=unit, version=version, digest=digest, seed=seed)
     with shown_progress(json, quiet) as progress:
         outcome = session.release(algorithm, for_owner=True, progress=progress)
     made = publish_outcome(session, outcome, output, format, sign, overwrite)

@@ -24,6 +24,10 @@ Unit = Annotated[
     typer.Option("--unit", help="The column that names the unit, or record for each row, if the schema says neither."),
 ]
 Version = Annotated[str, typer.Option("--data-version", help="Which version of the data this is: a new one when they changed.")]
+Digest = Annotated[
+    bool,
+    typer.Option("--digest/--no-digest", help="Let the ledger notice, for the owner, that the data changed; reads them once."),
+]
 #: The budget of a session that only explains.
 _NOTHING = PureDP(0)
 Format = Annotated[str, typer.Option("--format", help="parquet or csv, for a table.")]
@@ -63,6 +67,7 @@ def query(
     public: Annotated[list[str] | None, typer.Option("--public", help="A public table, as NAME=PLACE; may be repeated.")] = None,
     keys: Annotated[list[str] | None, typer.Option("--keys", help="Values of a grouping key, as NAME=VALUE,VALUE.")] = None,
     version: Version = "",
+    digest: Digest = True,
     output: Annotated[str | None, typer.Option("--output", "-o", help="Publish the answer into this folder as well.")] = None,
     format: Format = "csv",
     sign: Sign = None,
@@ -93,6 +98,7 @@ def query(
         bounding=bounding,
         order=tuple(order or ()),
         version=version,
+        digest=digest,
         seed=seed,
     )
     declared = key_values(keys or ())

@@ -59,7 +59,9 @@ class Session:
     `max_rows` rows to each of at most `max_groups` groups of a question, chosen by `bounding`: at random ("sample") or
     the first in `order` ("truncate"). `budget` may lower what the ledger grants, and becomes the first grant where
     nobody was granted anything on the dataset yet. `version` tells versions of the data apart: a stored answer is
-    shown again for the same version only. With a `seed` the noise is a demonstration and is certified as such.
+    shown again for the same version only. A keyed digest of the tables, taken here, tells the owner in the ledger
+    (`ledger.versions`) when the data changed under the same version; `digest=False` leaves it out.
+    With a `seed` the noise is a demonstration and is certified as such.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
@@ -83,6 +85,7 @@ class Session:
         bounding: Literal["sample", "truncate"] = "sample",
         order: str | Sequence[str] = (),
         version: str = "",
+        digest: bool = True,
         seed: int | str | None = None,
     ) -> None:
         from sfumato.dp.sql.catalogue import Catalogue, private_table, public_table
@@ -109,6 +112,10 @@ class Session:
         self._catalogue = Catalogue(known, alone=isinstance(data, Microdata) and not public)
         self._tables = tables
         self._book, self.ledger = open_book(ledger, self.dataset, analyst, budget, units=units)
+        if self.ledger is not None and self._source.private:
+            from sfumato.dp.data_digest import note_data
+
+            note_data(self.ledger, version, tables, digest=digest)
 
     def __repr__(self) -> str:
         return f"Session({self.dataset!r}, tables {', '.join(self._catalogue.tables)}, analyst {self.analyst!r})"

@@ -11,6 +11,7 @@ from sfumato.core.lazy import from_table
 _TABLE: dict[str, str] = {
     "Account": "sfumato.ledger.accounts",
     "Answer": "sfumato.ledger.accounts",
+    "DataVersion": "sfumato.ledger.versions",
     "Entry": "sfumato.ledger.chain",
     "Head": "sfumato.ledger.chain",
     "Ledger": "sfumato.ledger.ledger",
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from sfumato.ledger.unit_changes import Uncovered as Uncovered
     from sfumato.ledger.unit_changes import UnitChange as UnitChange
     from sfumato.ledger.verification import VerifyReport as VerifyReport
+    from sfumato.ledger.versions import DataVersion as DataVersion
 
 __all__ = sorted(_TABLE)
 

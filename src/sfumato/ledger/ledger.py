@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
@@ -22,6 +22,7 @@ from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Entry, EntryKind, Head, checked_name
 from sfumato.ledger.protected import RECORD, Protected, agreed, restated
 from sfumato.ledger.unit_changes import Uncovered, carried, changed, uncovered
+from sfumato.ledger.versions import DataVersion, Seen, history, seen_in
 
 if TYPE_CHECKING:
     from sfumato.core.guarantees.loss import Neighbours
@@ -98,6 +99,20 @@ class Ledger:
     def note(self, dataset: str, payload: Mapping[str, Any], *, token: str) -> Entry:
         """Enter a remark about a dataset: a correction, an erasure, a destroyed key."""
         return self._enter_once("note", dataset, payload, token)
+
+    def enter_data(self, dataset: str, seen: Sequence[Seen]) -> None:
+        """Enter which data a session was opened on, as far as that differs from the time before."""
+        checked_name(dataset, "dataset")
+        with self._store.writing() as tables:
+            tables.count_opening(dataset)  # so that finding nothing new writes to the disk as well
+            known = {each.alike: each for each in seen_in(tables.entries(dataset, "version"))}
+            for each in seen:
+                if known.get(each.alike) != each:
+                    self._append(tables, "version", dataset, each.to_mapping())
+
+    def versions(self, dataset: str) -> list[DataVersion]:
+        """Which data the sessions on a dataset were opened on, oldest first: for its owner, never for an analyst."""
+        return history(self.entries(dataset, "version"))
 
     def releases(self, dataset: str) -> list[Entry]:
         """All releases of a dataset, oldest first."""

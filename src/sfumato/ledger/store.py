@@ -60,6 +60,8 @@ _SPENT = (
 _UNIT = "unit:"
 #: And the one that says what it protected before.
 _CHANGES = "changes:"
+#: And how often a session was opened on it.
+_OPENED = "opened:"
 _ACCOUNTS = (
     "SELECT a.dataset, a.analyst, a.granted, a.spent, m.value"  # noqa: S608
     f" FROM {{t}}accounts a LEFT JOIN {{t}}meta m ON m.name = '{_UNIT}' || a.dataset"
@@ -204,6 +206,12 @@ class Tables:
     def set_unit_changes(self, dataset: str, changes: Sequence[UnitChange]) -> None:
         """Keep the changes; inside the transaction that entered the last one."""
         self._set(f"{_CHANGES}{dataset}", json.dumps([change.to_mapping() for change in changes], sort_keys=True))
+
+    def count_opening(self, dataset: str) -> None:
+        """One more session was opened on a dataset."""
+        rows = self._run("SELECT value FROM {t}meta WHERE name = ?", (f"{_OPENED}{dataset}",))
+        before = str(rows[0][0]) if rows else "0"
+        self._set(f"{_OPENED}{dataset}", str(int(before) + 1 if before.isdecimal() else 1))
 
     def first_reserve(self, dataset: str) -> Entry | None:
         """The first charge on a dataset."""

@@ -17,6 +17,7 @@ from sfumato.ledger.chain import KINDS, Entry, Head, genesis, is_hash
 from sfumato.ledger.protected import Protected, agreed, restated
 from sfumato.ledger.store import Tables
 from sfumato.ledger.unit_changes import UnitChange, carried, changed
+from sfumato.ledger.versions import Seen
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,8 @@ class _Replay:
             self.spends[spend.token] = replace(spend, state="rolled back", closed_by=entry.sequence)
         elif entry.kind == "unit":
             self._change(entry, payload)
+        elif entry.kind == "version":
+            Seen(**payload)
 
     def balances(self) -> dict[tuple[str, str], Account]:
         """The accounts with what they protect."""
