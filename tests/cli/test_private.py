@@ -236,7 +236,7 @@ def test_the_ledger_alone_shows_who_spent_what_and_what_is_left(place: Path, cap
     capsys.readouterr()
     assert run(["ledger", "--dataset", "people"]) == 0
     shown = capsys.readouterr().out
-    assert "everybody" in shown and "it stays spent" in shown and "0 releases, 5 entries" in shown
+    assert "everybody" in shown and "it stays spent" in shown and "0 releases, 6 entries" in shown
     assert run(query("SELECT SUM(age) AS s FROM people", "--epsilon", "0.8")) == 3
     assert "cap for everybody together does not suffice" in capsys.readouterr().err
 
@@ -318,7 +318,11 @@ def test_a_question_about_another_unit_is_refused_with_3_and_costs_nothing(
     asked = ["query", COUNT, "--data", "people.csv", "--schema", "records.toml", "--analyst", "ann", "--epsilon", "0.5"]
     for refused in (asked, [*artefact, "--schema", "records.toml"], [*asked, "--unit", "age"]):
         told = as_json(refused, capsys, 3)
-        assert "protects one user" in told["error"] and "unit='user'" in told["error"] and "sfumato ledger unit people" in told["error"]
+        assert (
+            "protects one user" in told["error"]
+            and "unit='user'" in told["error"]
+            and "sfumato ledger unit people" in told["error"]
+        )
     assert len(as_json(["ledger", "spends"], capsys)["spends"]) == 1 and not (place / "out").exists()
     assert run([*asked, "--unit", "user"]) == 0, "the schema may leave the unit to the question"
     assert run([*artefact, "--schema", "people.toml"]) == 0

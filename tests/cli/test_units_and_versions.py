@@ -97,14 +97,17 @@ def test_a_grown_table_is_shown_to_the_owner_and_not_to_the_analyst(place: Path,
     assert run(["ledger", "versions", "visits"]) == 0
     shown = capsys.readouterr().out
     assert "first seen" in shown and "every row" in shown and "the data changed under version" in shown
+    assert as_json(["ledger", "versions", "visits"], capsys)["outdated"] == [""]
+    assert run(["ledger"]) == 0
+    assert "the data of visits changed under their version" in capsys.readouterr().out
     assert run([*COUNT, "--unit", "record", "--data-version", "2"]) == 0
     assert run([*HISTOGRAM, "--unit", "record", "--data-version", "3", "--no-digest", "-o", "out"]) == 0
     capsys.readouterr()
-    told = as_json(["ledger", "versions", "visits"], capsys)["versions"]
-    assert [(each["version"], each["state"]) for each in told] == [
+    told = as_json(["ledger", "versions", "visits"], capsys)
+    assert told["outdated"] == [] == as_json(["ledger"], capsys)["outdated"], "a new version was declared"
+    assert [(each["version"], each["state"]) for each in told["versions"]] == [
         ("", "first seen"),
         ("", "changed"),
         ("2", "first seen"),
         ("3", "not taken"),
     ]
-    assert [each["declare_a_new_version"] for each in told] == [False, True, False, False]

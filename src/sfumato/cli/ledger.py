@@ -74,6 +74,10 @@ def _alone(
     lines = table_lines(heads, rows) if rows else ["no budget was granted yet; grant one with: sfumato ledger grant"]
     if any(line.open for line in found.lines):
         lines.append("open: reserved and not answered (a process stopped in between, or is at work); it stays spent")
+    lines += [
+        f"notice    the data of {name} changed under their version; see: sfumato ledger versions {name}"
+        for name in found.outdated
+    ]
     lines += ["", f"{counted(found.releases, 'release')}, {found.entries:,} entries; the last:"]
     lines += _entry_lines(list(found.last))
     if figure is not None:
@@ -249,20 +253,21 @@ def versions(
     dataset: Annotated[str, typer.Argument(help="The dataset id.")], ledger: Place = DEFAULT, json: Json = False
 ) -> None:
     """List which data the sessions on a dataset were opened on, and whether they changed: for the owner's eyes."""
+    from sfumato.ledger.versions import outdated
     from sfumato.report.escape import shorten
 
     with _opened(ledger) as book:
         found = book.versions(dataset)
     rows = [(each.time[:19], shorten(each.version or "-", 60), shorten(each.table, 60), each.state, each.how) for each in found]
     lines = table_lines(("time", "version", "table", "data", "digest of"), rows) if rows else ["no session was opened on it yet"]
-    changed = sorted({each.version for each in found if each.worrying})
-    for version in changed:
+    old = outdated(found)
+    for version in old:
         lines.append(
             f"notice    the data changed under version '{shorten(version, 60)}': questions answered before still show the old "
             "numbers. Declare a new version when opening (version=…, --data-version); the budget stays the same"
         )
-    told = [{**each.__dict__, "declare_a_new_version": each.worrying} for each in found]
-    answer({"ledger": ledger_name(ledger), "dataset": dataset, "versions": told}, lines, json)
+    told = [dict(each.__dict__) for each in found]
+    answer({"ledger": ledger_name(ledger), "dataset": dataset, "versions": told, "outdated": old}, lines, json)
 
 
 def given_loss(epsilon: str | None, delta: str | None, rho: str | None, verb: str) -> LossAmount:

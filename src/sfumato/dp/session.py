@@ -241,10 +241,11 @@ class Session:
         """
         known = self._catalogue.table(table or next(iter(self._tables)))
         source = default(self._seed)
+        not_covered = self._not_covered()
         made = charged_run(
             algorithm, known, self._book, self.dataset, self.analyst, randomness=source, progress=progress, for_owner=for_owner
         )
-        return replace(made, details={**made.details, "not_covered": self._not_covered()})
+        return replace(made, details={**made.details, "not_covered": not_covered})
 
     def ask(
         self, select: exp.Select, request: Request, bounds: Bounds, keys: Mapping[str, Sequence[Any]] | None = None
@@ -259,7 +260,9 @@ class Session:
         question = self._question(select, keys)
         priced = price(question, request, bounds)
         check_plans(question, priced)
-        explanation = self._with_earlier(explain(question, priced, 0.95))
+        not_covered = self._not_covered()
+        explanation = explain(question, priced, 0.95)
+        explanation = replace(explanation, notes=(*explanation.notes, *not_covered))
         reservation = self._book.reserve(
             self.dataset,
             self.analyst,
@@ -287,7 +290,7 @@ class Session:
             ledger_entry=stored.entry or None,
             errors=answer.error_table(),
             explanation=explanation.to_mapping(),
-            not_covered=self._not_covered(),
+            not_covered=not_covered,
         )
         return QueryAnswer(explanation, outcome, stored.entry or None, repeated, answer=answer)
 

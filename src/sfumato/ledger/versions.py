@@ -54,13 +54,19 @@ class DataVersion:
 
     @property
     def worrying(self) -> bool:
-        """True where the owner should declare a new version."""
+        """True where a new version should have been declared."""
         return self.state in ("changed", "other columns")
 
 
 def seen_in(entries: Iterable[Entry]) -> list[Seen]:
     """What the entries say was seen, oldest first."""
     return [Seen(**entry.payload) for entry in entries]
+
+
+def outdated(lines: Iterable[DataVersion]) -> list[str]:
+    """Versions under which a table was seen last and had changed: the owner should declare a new one."""
+    last = {line.table: line for line in lines}
+    return sorted({line.version for line in last.values() if line.worrying})
 
 
 def history(entries: Iterable[Entry]) -> list[DataVersion]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.ledger.accounts import EVERYBODY
 from sfumato.ledger.protected import Protected
+from sfumato.ledger.versions import outdated
 
 if TYPE_CHECKING:
     from sfumato.ledger.accounts import Account, Spending
@@ -51,6 +52,7 @@ class Overview:
     entries: int
     last: tuple[Entry, ...] = field(repr=False)
     spends: tuple[Spending, ...] = field(repr=False)
+    outdated: tuple[str, ...] = ()  # datasets whose data changed under the version they were last opened with
 
     def figure(self) -> str:
         """The budget spent per analyst and dataset as SVG."""
@@ -79,6 +81,7 @@ class Overview:
             "releases": self.releases,
             "entries": self.entries,
             "last": [entry_mapping(entry) for entry in self.last],
+            "outdated": list(self.outdated),
         }
 
 
@@ -103,7 +106,9 @@ def overview(ledger: Ledger, dataset: str | None = None) -> Overview:
         for account in ledger.accounts(dataset)
     )
     last = tuple(ledger.latest(LAST_ENTRIES, dataset))
-    return Overview(lines, ledger.count(dataset, "release"), ledger.count(dataset), last, spends)
+    names = dict.fromkeys(entry.dataset for entry in ledger.entries(dataset, "version"))
+    old = tuple(name for name in names if outdated(ledger.versions(name)))
+    return Overview(lines, ledger.count(dataset, "release"), ledger.count(dataset), last, spends, old)
 
 
 def _compared(part: LossAmount, whole: LossAmount) -> str:
