@@ -34,6 +34,12 @@ def start(stack: ExitStack, service: AbstractContextManager[Any]) -> Any:
         unavailable(str(missing))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_key_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Sessions make an owner's key on first use; tests never touch the user's."""
+    os.environ.setdefault("SFUMATO_KEY", str(tmp_path_factory.mktemp("keys") / "owner.key"))
+
+
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """URL of a PostgreSQL server that belongs to this process alone and is thrown away afterwards."""

@@ -232,11 +232,11 @@ def test_the_ledger_alone_shows_who_spent_what_and_what_is_left(place: Path, cap
     assert (everybody["analyst"], everybody["left"]["epsilon"]) == ("*", "3/4")
     assert (ann["granted"]["epsilon"], ann["spent"]["epsilon"], ann["left"]["epsilon"]) == ("2/1", "3/4", "5/4")
     assert (ann["answered"], ann["reserved_without_answer"]) == (1, 1) == (everybody["answered"], 1)
-    assert told["entries"] == 5 and len(told["last"]) == 5 and told["releases"] == 0
+    assert told["entries"] == 6 and len(told["last"]) == 6 and told["releases"] == 0
     capsys.readouterr()
     assert run(["ledger", "--dataset", "people"]) == 0
     shown = capsys.readouterr().out
-    assert "everybody" in shown and "it stays spent" in shown and "0 releases, 5 entries" in shown
+    assert "everybody" in shown and "it stays spent" in shown and "0 releases, 6 entries" in shown
     assert run(query("SELECT SUM(age) AS s FROM people", "--epsilon", "0.8")) == 3
     assert "cap for everybody together does not suffice" in capsys.readouterr().err
 
@@ -291,7 +291,7 @@ def test_a_grant_says_its_unit_and_every_view_shows_it(place: Path, capsys: pyte
     [spend] = as_json(["ledger", "spends"], capsys)["spends"]
     assert (spend["unit"], spend["neighbours"]) == ("user", "add_remove")
     units = {entry["kind"]: entry["unit"] for entry in as_json(["ledger", "show"], capsys)["entries"]}
-    assert units == {"grant": "user", "reserve": "user", "commit": None}
+    assert units == {"grant": "user", "version": None, "reserve": "user", "commit": None}
     for command in ([], ["show"], ["spends"]):
         assert run(["ledger", *command]) == 0
         shown = capsys.readouterr().out.splitlines()
@@ -318,7 +318,11 @@ def test_a_question_about_another_unit_is_refused_with_3_and_costs_nothing(
     asked = ["query", COUNT, "--data", "people.csv", "--schema", "records.toml", "--analyst", "ann", "--epsilon", "0.5"]
     for refused in (asked, [*artefact, "--schema", "records.toml"], [*asked, "--unit", "age"]):
         told = as_json(refused, capsys, 3)
-        assert "protects one user" in told["error"] and "unit='user'" in told["error"] and "dataset id" in told["error"]
+        assert (
+            "protects one user" in told["error"]
+            and "unit='user'" in told["error"]
+            and "sfumato ledger unit people" in told["error"]
+        )
     assert len(as_json(["ledger", "spends"], capsys)["spends"]) == 1 and not (place / "out").exists()
     assert run([*asked, "--unit", "user"]) == 0, "the schema may leave the unit to the question"
     assert run([*artefact, "--schema", "people.toml"]) == 0

@@ -36,7 +36,7 @@ def test_the_first_spend_fixes_the_unit_for_everybody_on_the_dataset(place: Plac
             with pytest.raises(BudgetRefused, match="protects one patient, and this would protect one") as caught:
                 ledger.reserve("d", "bob", TENTH, "q2", unit=wrong)
             assert caught.value.exit_code == 3 and f"one {wrong}:" in str(caught.value)
-            assert "unit='patient'" in str(caught.value) and "another dataset id" in str(caught.value)
+            assert "unit='patient'" in str(caught.value) and "sfumato ledger unit d --unit" in str(caught.value)
         ledger.reserve("d", "bob", TENTH, "q2", unit="patient")
         ledger.reserve("e", "bob", TENTH, "q2")
         assert ledger.remaining("d") == LossAmount.pure("0.8") and units(ledger, "e") == {Protected("record")}
@@ -65,7 +65,7 @@ def test_a_refused_amount_does_not_fix_the_unit(ledger: Ledger) -> None:
 
 def test_a_budget_about_records_says_how_to_ask(ledger: Ledger) -> None:
     ledger.grant("d", "ann", ONE, unit="record")
-    with pytest.raises(BudgetRefused, match="protects one record, and this would protect one patient.*without a unit column"):
+    with pytest.raises(BudgetRefused, match="protects one record, and this would protect one patient.*--unit record"):
         ledger.reserve("d", "ann", TENTH, "q", unit="patient")
 
 

@@ -41,7 +41,8 @@ def schema(**changes: Column) -> Schema:
         "disease": Column(role="sensitive", type="string"),
         **changes,
     }
-    return Schema(dataset="clinic", columns=columns)
+    alone = all(column.role != "unit" for column in columns.values())  # one row per person
+    return Schema(dataset="clinic", unit="record" if alone else None, columns=columns)
 
 
 def people(rows: int = 600, seed: int = 1, **changes: Column) -> Microdata:

@@ -37,6 +37,8 @@ def register(app: typer.Typer) -> None:
     group.command()(verify)
     group.command()(grant)
     group.command()(cap)
+    group.command()(unit)
+    group.command()(versions)
     app.add_typer(group, name="ledger")
 
 
@@ -72,6 +74,10 @@ def _alone(
     lines = table_lines(heads, rows) if rows else ["no budget was granted yet; grant one with: sfumato ledger grant"]
     if any(line.open for line in found.lines):
         lines.append("open: reserved and not answered (a process stopped in between, or is at work); it stays spent")
+    lines += [
+        f"notice    the data of {name} changed under their version; see: sfumato ledger versions {name}"
+        for name in found.outdated
+    ]
     lines += ["", f"{counted(found.releases, 'release')}, {found.entries:,} entries; the last:"]
     lines += _entry_lines(list(found.last))
     if figure is not None:
@@ -202,6 +208,66 @@ def cap(
     told = {"dataset": dataset, "cap": loss.to_mapping(), "hash": entry.hash, **_stated(entry)}
     lines = [f"everybody together may spend {loss} on {dataset}; entry {entry.sequence}, {entry.hash[:16]}…"]
     answer(told, lines + _about(dataset, entry), json)
+
+
+def unit(
+    dataset: Annotated[str, typer.Argument(help="The dataset id.")],
+    named: Annotated[
+        str, typer.Option("--unit", help="Whom its budgets protect from now on: the unit column, or record for each row.")
+    ],
+    neighbours: Annotated[
+        str, typer.Option("--neighbours", help="add_remove (one unit more or less) or replace.")
+    ] = "add_remove",
+    rows_per_unit: Annotated[
+        int | None,
+        typer.Option("--rows-per-unit", min=1, help="The most rows one unit has: what was spent counts as the loss of so many."),
+    ] = None,
+    ledger: Place = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Change whom the budgets on a dataset protect; what was spent is carried over."""
+    from sfumato.ledger.ledger import Ledger
+
+    with Ledger.open(ledger) as book:
+        entry = book.change_unit(dataset, named, neighbours=neighbours, rows_per_unit=rows_per_unit)  # type: ignore[arg-type]
+        accounts, missing = book.accounts(dataset), book.not_covered(dataset)
+    told = {
+        "dataset": dataset,
+        "hash": entry.hash,
+        **_stated(entry),
+        "rows_per_unit": rows_per_unit,
+        "accounts": [
+            {"analyst": each.analyst, "spent": each.spent.to_mapping(), "left": each.remaining.to_mapping()} for each in accounts
+        ],
+        "not_covered": [str(each) for each in missing],
+    }
+    lines = [*_about(dataset, entry), f"entry {entry.sequence}, {entry.hash[:16]}…"]
+    for each in accounts:
+        who = "everybody" if each.is_cap else each.analyst
+        left = str(each.remaining) if each.spent.within(each.granted) else "nothing"
+        lines.append(f"{who}: {each.spent} of {each.granted} spent, {left} left")
+    answer(told, lines + [f"notice    {each}" for each in missing], json)
+
+
+def versions(
+    dataset: Annotated[str, typer.Argument(help="The dataset id.")], ledger: Place = DEFAULT, json: Json = False
+) -> None:
+    """List which data the sessions on a dataset were opened on, and whether they changed: for the owner's eyes."""
+    from sfumato.ledger.versions import outdated
+    from sfumato.report.escape import shorten
+
+    with _opened(ledger) as book:
+        found = book.versions(dataset)
+    rows = [(each.time[:19], shorten(each.version or "-", 60), shorten(each.table, 60), each.state, each.how) for each in found]
+    lines = table_lines(("time", "version", "table", "data", "digest of"), rows) if rows else ["no session was opened on it yet"]
+    old = outdated(found)
+    for version in old:
+        lines.append(
+            f"notice    the data changed under version '{shorten(version, 60)}': questions answered before still show the old "
+            "numbers. Declare a new version when opening (version=…, --data-version); the budget stays the same"
+        )
+    told = [dict(each.__dict__) for each in found]
+    answer({"ledger": ledger_name(ledger), "dataset": dataset, "versions": told, "outdated": old}, lines, json)
 
 
 def given_loss(epsilon: str | None, delta: str | None, rho: str | None, verb: str) -> LossAmount:

@@ -10,7 +10,19 @@ import typer
 from sfumato.cli.keys import propose
 from sfumato.cli.ledger import DEFAULT, Place, ledger_name
 from sfumato.cli.output import Json, Quiet, answer, shown_progress
-from sfumato.cli.query import Analyst, Format, Overwrite, Seed, Sign, check_output, open_session, publish_outcome
+from sfumato.cli.query import (
+    Analyst,
+    Digest,
+    Format,
+    Overwrite,
+    Seed,
+    Sign,
+    Unit,
+    Version,
+    check_output,
+    open_session,
+    publish_outcome,
+)
 from sfumato.core.errors import ParameterError
 
 
@@ -29,6 +41,9 @@ def publish(
     ] = None,
     ledger: Place = DEFAULT,
     analyst: Analyst = "analyst",
+    unit: Unit = None,
+    version: Version = "",
+    digest: Digest = True,
     output: Annotated[str, typer.Option("--output", "-o", help="The folder of the release.")] = "out",
     format: Format = "csv",
     sign: Sign = None,
@@ -49,7 +64,8 @@ def publish(
 
     algorithm = named.algorithm({"name": method, **_settings(parameters or ())})
     check_output(output, format, sign, overwrite)
-    session = open_session(read(data, schema=schema, table=table), ledger=ledger, analyst=analyst, seed=seed)
+    people = read(data, schema=schema, table=table)
+    session = open_session(people, ledger=ledger, analyst=analyst, unit=unit, version=version, digest=digest, seed=seed)
     with shown_progress(json, quiet) as progress:
         outcome = session.release(algorithm, for_owner=True, progress=progress)
     made = publish_outcome(session, outcome, output, format, sign, overwrite)

@@ -20,6 +20,15 @@ Analyst = Annotated[str, typer.Option("--analyst", help="Who asks; the owner gra
 Seed = Annotated[str | None, typer.Option("--seed", help="Make a repeatable demonstration.")]
 Sign = Annotated[str | None, typer.Option("--sign", help="Sign with the key in this file.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release.")]
+Unit = Annotated[
+    str | None,
+    typer.Option("--unit", help="The column that names the unit, or record for each row, if the schema says neither."),
+]
+Version = Annotated[str, typer.Option("--data-version", help="Which version of the data this is: a new one when they changed.")]
+Digest = Annotated[
+    bool,
+    typer.Option("--digest/--no-digest", help="Let the ledger notice, for the owner, that the data changed; reads them once."),
+]
 #: The budget of a session that only explains.
 _NOTHING = PureDP(0)
 Format = Annotated[str, typer.Option("--format", help="parquet or csv, for a table.")]
@@ -55,10 +64,11 @@ def query(
     max_groups: Annotated[int, typer.Option("--max-groups", min=1, help="A unit counts in at most so many groups.")] = 1,
     bounding: Annotated[str, typer.Option("--bounding", help="Which rows count: sample or truncate.")] = "sample",
     order: Annotated[list[str] | None, typer.Option("--order", help="With truncate: the first rows by this column.")] = None,
-    unit: Annotated[str | None, typer.Option("--unit", help="The column that names the unit, if the schema does not.")] = None,
+    unit: Unit = None,
     public: Annotated[list[str] | None, typer.Option("--public", help="A public table, as NAME=PLACE; may be repeated.")] = None,
     keys: Annotated[list[str] | None, typer.Option("--keys", help="Values of a grouping key, as NAME=VALUE,VALUE.")] = None,
-    version: Annotated[str, typer.Option("--data-version", help="Tells versions of the data apart.")] = "",
+    version: Version = "",
+    digest: Digest = True,
     output: Annotated[str | None, typer.Option("--output", "-o", help="Publish the answer into this folder as well.")] = None,
     format: Format = "csv",
     sign: Sign = None,
@@ -89,6 +99,7 @@ def query(
         bounding=bounding,
         order=tuple(order or ()),
         version=version,
+        digest=digest,
         seed=seed,
     )
     declared = key_values(keys or ())
@@ -149,6 +160,8 @@ def _answered(
     lines = answer_lines(got.table, margins)
     lines += ["", f"margins   ± at {confidence:.0%} confidence; {got.loss.claim()}"]
     lines += cost_lines(got.loss, got.entry, got.repeated, left)
+    told["not_covered"] = got.outcome.details.get("not_covered", [])
+    lines += [f"notice    {each}" for each in told["not_covered"]]
     if not told["private"]:
         lines.append("notice    a demonstration: the noise was seeded, so nobody is protected")
     output, format, sign, overwrite = target

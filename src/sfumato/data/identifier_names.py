@@ -60,12 +60,29 @@ _WORDS: dict[Role, str] = {
         coordinates|admission|discharge|visit date|date|datum|datetime|timestamp|year|month
         hospital|school
     """,
+    "unit": """
+        patient|patients|person|user|customer|client|member|student|employee|participant|respondent
+        kunde|kundin|mitglied|benutzer|utilisateur|cliente|paciente|paziente
+    """,
 }  # fmt: skip
 
 _PHRASES: dict[Role, frozenset[str]] = {
     role: frozenset(entry.strip() for entry in listed.replace("\n", "|").split("|") if entry.strip())
     for role, listed in _WORDS.items()
 }
+#: Identifiers that different people may have in common: that a value repeats does not mean that a person does.
+SHARED = frozenset(
+    """
+    name names firstname lastname surname forename fullname vorname nachname familienname nom prenom nombre apellido apellidos
+    nome cognome sobrenome naam voornaam achternaam navn fornavn etternavn efternamn ad soyad soyadi phone telephone tel mobile
+    cell fax telefon telefono telefone handy movil portable address adresse direccion indirizzo endereco adres street strasse rue
+    calle via rua straat gate hausnummer ip mac url signature photo fingerprint biometric plate vin
+    """.split()
+) | {"house number", "ip address"}  # fmt: skip
+#: Identifiers that number people and nothing else, so that even a few that repeat often are people with many rows.
+PERSON_NUMBERS = frozenset(
+    f"{who}{gap}id" for who in "patient person customer client member student employee user".split() for gap in (" ", "")
+) | {"mrn", "medical record", "ssn", "social security", "national id"}
 _LONGEST_PHRASE = 3
 #: Words that turn an identifying word into something harmless or coarser (`name length`, `id type`).
 _HARMLESS = frozenset({"count", "length", "type", "kind", "number of", "flag", "has"})

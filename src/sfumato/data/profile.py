@@ -23,6 +23,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.native_types import normalise, type_name
 from sfumato.data.roles import Suggestion, suggest
 from sfumato.data.schema import Role, Type
+from sfumato.data.suggested_unit import SuggestedUnit, suggest_unit
 from sfumato.data.values import texts
 from sfumato.kernels.grouping import group_columns
 
@@ -43,7 +44,7 @@ _MOST_LISTED = 1_000
 @dataclass(frozen=True)
 class ColumnProfile:
     """One column. `unique_share` is the share of records whose value no other record has; `entropy` is in
-    nats.
+    nats; `mean_rows` and `most_rows` say how many records have the same value, on average and at most.
 
     Smallest and largest value and the distinct values themselves are the owner's alone and never printed by
     `repr`.
@@ -61,6 +62,8 @@ class ColumnProfile:
     smallest: float | str | None = field(default=None, repr=False)
     largest: float | str | None = field(default=None, repr=False)
     domain: tuple[str, ...] | None = field(default=None, repr=False)
+    mean_rows: float = 0.0
+    most_rows: int = 0
 
     def to_mapping(self) -> dict[str, Any]:
         """For JSON; the distinct values are left out."""
@@ -85,7 +88,8 @@ class Profile:
 
     `combinations` are sorted by the share of records they single out. `contributions` says, per suggested
     quasi-identifier, how many records would no longer be unique without it. `k` is the smallest class over
-    all suggested quasi-identifiers.
+    all suggested quasi-identifiers. `unit` is the column that seems to name whom a row is about, "record" where every row
+    seems to be about somebody else, None where the data do not tell; `unit_reason` says why.
     """
 
     rows: int
@@ -97,6 +101,8 @@ class Profile:
     contributions: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     description: str = "table"
+    unit: str | None = None
+    unit_reason: str = ""
 
     @property
     def unique_share(self) -> float:
@@ -123,6 +129,8 @@ class Profile:
             "combinations": [{**vars(found), "columns": list(found.columns)} for found in self.combinations],
             "contributions": dict(self.contributions),
             "notes": list(self.notes),
+            "unit": self.unit,
+            "unit_reason": self.unit_reason,
         }
 
 
@@ -140,6 +148,9 @@ def profile_table(data: Microdata | pa.Table) -> Profile:
         described, coded = _describe(name, column, table.num_rows, given.get(name))
         columns.append(described)
         codes[name] = coded
+    unit, columns = suggest_unit(columns, given)
+    if isinstance(data, Microdata) and data.schema.each_record_is_a_unit:
+        unit = SuggestedUnit("record", "given by the schema")
     quasi = tuple(column.name for column in columns if column.role == "quasi")
     found = _Uniqueness(table.num_rows, {name: codes[name] for name in quasi})
     whole = found.of(quasi) if quasi and table.num_rows else None
@@ -153,6 +164,8 @@ def profile_table(data: Microdata | pa.Table) -> Profile:
         contributions=_contributions(found, quasi, whole.uniques) if whole else {},
         notes=notes,
         description=description,
+        unit=unit.unit,
+        unit_reason=unit.reason,
     )
 
 
@@ -212,6 +225,8 @@ def _describe(name: str, column: pa.ChunkedArray, rows: int, given: Role | None)
         smallest=smallest,
         largest=largest,
         domain=tuple(sorted(coded.texts)) if listed else None,
+        mean_rows=float(values.sum()) / distinct if distinct else 0.0,
+        most_rows=int(values.max(initial=0)),
     )
     return described, (coded.codes, int(coded.counts.size))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sfumato.data.identifier_names import PERSON_NUMBERS
 from sfumato.data.identifier_patterns import PATTERNS
 from sfumato.data.schema import Role, Type
 
@@ -62,6 +63,9 @@ def _by_name(named: tuple[Role, str], kind: Type, distinct: int, rows: int) -> S
     role, word = named
     if role == "weight" and kind not in ("integer", "number"):
         return Suggestion("quasi", f"the name says '{word}', but the values are no numbers")
-    if role == "identifier" and distinct <= max(2, rows // 100) and rows >= _FEWEST_ROWS:
+    if role == "unit" and kind not in ("string", "integer"):
+        return Suggestion("quasi", f"the name says '{word}', but the values name nobody")
+    few = 2 if word in PERSON_NUMBERS else max(2, rows // 100)
+    if role in ("identifier", "unit") and distinct <= few and rows >= _FEWEST_ROWS:
         return Suggestion("quasi", f"the name says '{word}', but {distinct} values repeat often")
     return Suggestion(role, f"the name says '{word}'")

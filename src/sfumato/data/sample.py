@@ -96,6 +96,7 @@ def sample_schema() -> Schema:
     """The schema of `sample_table`, with every kind of hierarchy a table about people usually needs."""
     return Schema(
         dataset="sample-people",
+        unit="record",  # every person is made up once; that two have the same name is chance
         columns={
             "name": Column(role="identifier", type="string"),
             "sex": Column(role="quasi", type="string", domain=made_up.SEXES, hierarchy=HierarchySpec(flat=True)),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from sfumato.core.errors import MissingColumn, SchemaError, all_at_once, forgetting
 from sfumato.core.owner_files import load_toml, readable
@@ -23,7 +23,7 @@ _WIDEST = 1e300
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, serialize_by_alias=True)
 
 
 class HierarchySpec(_Frozen):
@@ -122,13 +122,25 @@ class Schema(_Frozen):
     """The columns of a dataset, by name, and the dataset id that releases and budgets belong to.
 
     `unlisted` says what `protect` does with columns of the data that are not described here: `refuse` (the default,
-    because an undescribed column may identify people), `drop`, or publish as `plain`.
+    because an undescribed column may identify people), `drop`, or publish as `plain`. `unit="record"` is the owner's word
+    that no person has more than one row; where people may have several, a column with the role `unit` names them.
+
+    >>> Schema(dataset="staff", unit="record", columns={"name": Column(role="identifier")}).each_record_is_a_unit
+    True
     """
 
     dataset: str = Field(default="unnamed", min_length=1, max_length=200)
+    declared_unit: Literal["record"] | None = Field(default=None, alias="unit")
     columns: dict[str, Column] = Field(default_factory=dict)
     unlisted: Literal["refuse", "drop", "plain"] = "refuse"
     folder: str | None = Field(default=None, exclude=True)  # where hierarchy files are looked up
+
+    @field_validator("declared_unit", mode="before")
+    @classmethod
+    def _record_or_nothing(cls, given: Any) -> Any:
+        if given not in (None, "record"):
+            raise ValueError('only "record" stands here; the column that names the unit is declared by role = "unit"')
+        return given
 
     @classmethod
     @forgetting()
@@ -145,7 +157,8 @@ class Schema(_Frozen):
         try:
             return cls.model_validate({**content, "folder": str(folder) if folder else None})
         except ValidationError as error:
-            known = {*cls.model_fields, *Column.model_fields, *HierarchySpec.model_fields} - {"folder"}
+            fields = {field.alias or name for name, field in cls.model_fields.items()}
+            known = {*fields, *Column.model_fields, *HierarchySpec.model_fields} - {"folder"}
             all_at_once(SchemaError, name, readable(error.errors(), "schema", known))
             raise
 
@@ -159,11 +172,12 @@ class Schema(_Frozen):
         identifier: Iterable[str] = (),
         plain: Iterable[str] = (),
         unlisted: Literal["refuse", "drop", "plain"] = "refuse",
+        unit: Literal["record"] | None = None,
     ) -> Schema:
         """A schema from lists of names, every hierarchy flat (the value or `*`)."""
         groups: dict[Role, Iterable[str]] = {"quasi": quasi, "sensitive": sensitive, "identifier": identifier, "plain": plain}
         columns = {name: Column(role=role) for role, names in groups.items() for name in names}
-        return cls(dataset=dataset, columns=columns, unlisted=unlisted)
+        return cls(dataset=dataset, columns=columns, unlisted=unlisted, unit=unit)
 
     def with_role(self, role: Role) -> tuple[str, ...]:
         """The names of the columns that play this role, in schema order."""
@@ -191,6 +205,11 @@ class Schema(_Frozen):
         return units[0] if units else None
 
     @property
+    def each_record_is_a_unit(self) -> bool:
+        """True where the owner declared it: `unit = "record"`."""
+        return self.declared_unit is not None
+
+    @property
     def weight(self) -> str | None:
         """The survey weight, if there is one."""
         weights = self.with_role("weight")
@@ -201,6 +220,11 @@ class Schema(_Frozen):
         for role in ("unit", "weight"):
             if sum(column.role == role for column in self.columns.values()) > 1:
                 raise ValueError(f"at most one column may have the role '{role}'")
+        if self.declared_unit is not None and self.unit is not None:
+            raise ValueError(
+                f"unit = \"record\" says that no person has several rows, and column '{self.unit}' has the role unit, which says "
+                "that they may. Keep one of the two"
+            )
         return self
 
     def require_columns(self, present: Iterable[str], where: str = "the data") -> None:
@@ -218,6 +242,8 @@ class Schema(_Frozen):
 
     def replace(self, **changes: Any) -> Schema:
         """A copy with some fields changed."""
+        if "unit" in changes:
+            changes["declared_unit"] = changes.pop("unit")
         return self.model_copy(update=changes)
 
     def to_toml(self) -> str:
@@ -226,6 +252,8 @@ class Schema(_Frozen):
 
         document = tomlkit.document()
         document["dataset"] = self.dataset
+        if self.declared_unit is not None:
+            document["unit"] = self.declared_unit
         if self.unlisted != "refuse":
             document["unlisted"] = self.unlisted
         columns = tomlkit.table(is_super_table=True)

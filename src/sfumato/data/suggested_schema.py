@@ -17,7 +17,9 @@ _FEW_NUMBERS = 10
 
 def starting_schema(profile: Profile, dataset: str) -> Schema:
     """Suggested roles, what the data show, and a hierarchy for every quasi-identifier."""
-    return Schema(dataset=dataset, columns={column.name: _column(column) for column in profile.columns})
+    columns = {column.name: _column(column) for column in profile.columns}
+    alone = profile.unit == "record" and all(column.role != "unit" for column in columns.values())
+    return Schema(dataset=dataset, unit="record" if alone else None, columns=columns)
 
 
 def nested_widths(extent: float, whole: bool) -> tuple[float, ...]:
@@ -40,12 +42,12 @@ def _column(column: ColumnProfile) -> Column:
     numeric = column.type in ("integer", "number")
     bounds = None
     if numeric and isinstance(column.smallest, (int, float)) and isinstance(column.largest, (int, float)):
-        bounds = (float(column.smallest), float(column.largest))
+        bounds = (float(column.smallest), float(column.largest)) if column.role not in ("identifier", "unit") else None
     domain = column.domain if column.role in ("quasi", "sensitive") and not numeric else None
     return Column(
         role=column.role,
         type=column.type,
-        bounds=bounds if column.role not in ("identifier", "unit") else None,
+        bounds=bounds,
         domain=domain,
         source="data" if bounds is not None or domain is not None else "declared",
         hierarchy=_hierarchy(column) if column.role == "quasi" else None,

@@ -14,9 +14,9 @@ from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
-from sfumato.data.schema import Column, Role
 from sfumato.dp.algorithms.base import Algorithm
 from sfumato.dp.book import Book
+from sfumato.dp.protected_unit import as_decided
 from sfumato.dp.sql.catalogue import KnownTable
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.memory import MemoryRelation
@@ -106,14 +106,7 @@ def _check_order(algorithm: Algorithm, data: Microdata) -> None:
 
 def _with_unit(data: Microdata, unit: str | None) -> Microdata:
     """The data under a schema whose unit is the session's."""
-    if unit == data.schema.unit or unit is None:
-        return data
-    changed: dict[str, Role] = dict.fromkeys(data.schema.with_role("unit"), "plain")
-    changed[unit] = "unit"
-    columns = dict(data.schema.columns)
-    for name, role in changed.items():
-        columns[name] = columns.get(name, Column()).model_copy(update={"role": role})
-    return data.with_schema(data.schema.replace(columns=columns))
+    return replace(data, schema=as_decided(data.schema, unit))
 
 
 def _check_rights(relation: Any, columns: Iterable[str]) -> None:

@@ -53,12 +53,15 @@ class Session:
 
     `data` is a table (a query may call it as it likes), or several by name; `public` are tables that need no protection.
     `unit` names the column whose
-    values are the people (or other units) to protect; without one each record is a unit. A budget is about one unit: what
+    values are the people (or other units) to protect, or is "record" where each record is a unit; without it the schema says
+    so, and one that has names of people and says neither is refused. A budget is about one unit: what
     would protect another than the ledger's is refused. One unit contributes at most
     `max_rows` rows to each of at most `max_groups` groups of a question, chosen by `bounding`: at random ("sample") or
     the first in `order` ("truncate"). `budget` may lower what the ledger grants, and becomes the first grant where
     nobody was granted anything on the dataset yet. `version` tells versions of the data apart: a stored answer is
-    shown again for the same version only. With a `seed` the noise is a demonstration and is certified as such.
+    shown again for the same version only. A keyed digest of the tables, taken here, tells the owner in the ledger
+    (`ledger.versions`) when the data changed under the same version; `digest=False` leaves it out.
+    With a `seed` the noise is a demonstration and is certified as such.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
@@ -82,6 +85,7 @@ class Session:
         bounding: Literal["sample", "truncate"] = "sample",
         order: str | Sequence[str] = (),
         version: str = "",
+        digest: bool = True,
         seed: int | str | None = None,
     ) -> None:
         from sfumato.dp.sql.catalogue import Catalogue, private_table, public_table
@@ -101,11 +105,6 @@ class Session:
                 "or open a session for each"
             )
         units = {table.unit or RECORD for table in known.values()}
-        if any(table.unit == RECORD for table in known.values()):
-            raise ParameterError(
-                f"the unit column is called '{RECORD}', which stands for each row by itself; a ledger could not tell them apart. "
-                "Give the column another name"
-            )
         for name, given in (public or {}).items():
             if name in known:
                 raise ParameterError(f"the name '{name}' is given to a private and a public table")
@@ -113,6 +112,10 @@ class Session:
         self._catalogue = Catalogue(known, alone=isinstance(data, Microdata) and not public)
         self._tables = tables
         self._book, self.ledger = open_book(ledger, self.dataset, analyst, budget, units=units)
+        if self.ledger is not None and self._source.private:
+            from sfumato.dp.data_digest import note_data
+
+            note_data(self.ledger, version, tables, digest=digest)
 
     def __repr__(self) -> str:
         return f"Session({self.dataset!r}, tables {', '.join(self._catalogue.tables)}, analyst {self.analyst!r})"
@@ -199,7 +202,7 @@ class Session:
             return reaches(question, priced(amount), confidence, rows, within, rank_within)
 
         sizes = SIZES if rows is None else tuple(sorted({*SIZES, rows}))
-        return explain(question, priced(least_loss(reached)), confidence, sizes)
+        return self._with_earlier(explain(question, priced(least_loss(reached)), confidence, sizes))
 
     def batch(self, queries: Sequence[str], *, confidence: float = 0.95, **loss: Any) -> BatchCost:
         """What several questions cost together, before any is asked: each at the given loss."""
@@ -238,9 +241,11 @@ class Session:
         """
         known = self._catalogue.table(table or next(iter(self._tables)))
         source = default(self._seed)
-        return charged_run(
+        not_covered = self._not_covered()
+        made = charged_run(
             algorithm, known, self._book, self.dataset, self.analyst, randomness=source, progress=progress, for_owner=for_owner
         )
+        return replace(made, details={**made.details, "not_covered": not_covered})
 
     def ask(
         self, select: exp.Select, request: Request, bounds: Bounds, keys: Mapping[str, Sequence[Any]] | None = None
@@ -255,7 +260,9 @@ class Session:
         question = self._question(select, keys)
         priced = price(question, request, bounds)
         check_plans(question, priced)
+        not_covered = self._not_covered()
         explanation = explain(question, priced, 0.95)
+        explanation = replace(explanation, notes=(*explanation.notes, *not_covered))
         reservation = self._book.reserve(
             self.dataset,
             self.analyst,
@@ -283,6 +290,7 @@ class Session:
             ledger_entry=stored.entry or None,
             errors=answer.error_table(),
             explanation=explanation.to_mapping(),
+            not_covered=not_covered,
         )
         return QueryAnswer(explanation, outcome, stored.entry or None, repeated, answer=answer)
 
@@ -298,7 +306,14 @@ class Session:
         from sfumato.dp.sql.noise import price
 
         question = self._question(select, keys)
-        return explain(question, price(question, request, bounds), confidence)
+        return self._with_earlier(explain(question, price(question, request, bounds), confidence))
+
+    def _with_earlier(self, explanation: Explanation) -> Explanation:
+        return replace(explanation, notes=(*explanation.notes, *self._not_covered()))
+
+    def _not_covered(self) -> list[str]:
+        """What was charged about another unit and not carried over: it depends on the ledger alone."""
+        return [] if self.ledger is None else [str(each) for each in self.ledger.not_covered(self.dataset)]
 
     def _parsed(self, query: str) -> exp.Select:
         from sfumato.dp.sql.parse import parse

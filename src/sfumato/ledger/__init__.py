@@ -11,6 +11,7 @@ from sfumato.core.lazy import from_table
 _TABLE: dict[str, str] = {
     "Account": "sfumato.ledger.accounts",
     "Answer": "sfumato.ledger.accounts",
+    "DataVersion": "sfumato.ledger.versions",
     "Entry": "sfumato.ledger.chain",
     "Head": "sfumato.ledger.chain",
     "Ledger": "sfumato.ledger.ledger",
@@ -18,6 +19,8 @@ _TABLE: dict[str, str] = {
     "Protected": "sfumato.ledger.protected",
     "Reservation": "sfumato.ledger.accounts",
     "Spending": "sfumato.ledger.accounts",
+    "Uncovered": "sfumato.ledger.unit_changes",
+    "UnitChange": "sfumato.ledger.unit_changes",
     "VerifyReport": "sfumato.ledger.verification",
 }
 
@@ -31,7 +34,10 @@ if TYPE_CHECKING:
     from sfumato.ledger.chain import Head as Head
     from sfumato.ledger.ledger import Ledger as Ledger
     from sfumato.ledger.protected import Protected as Protected
+    from sfumato.ledger.unit_changes import Uncovered as Uncovered
+    from sfumato.ledger.unit_changes import UnitChange as UnitChange
     from sfumato.ledger.verification import VerifyReport as VerifyReport
+    from sfumato.ledger.versions import DataVersion as DataVersion
 
 __all__ = sorted(_TABLE)
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from sfumato.core.errors import BudgetRefused
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.protected import Protected
+from sfumato.ledger.unit_changes import Changes, carried
 
 State = Literal["reserved", "committed", "rolled back"]
 
@@ -47,7 +48,9 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Spend:
-    """A reservation and what became of it; `closed_by` is the sequence number of the entry that closed it."""
+    """A reservation and what became of it; `closed_by` is the sequence number of the entry that closed it, `sequence` that of
+    the entry that made it, and `protected` what that says it is about.
+    """
 
     token: str
     dataset: str
@@ -56,6 +59,8 @@ class Spend:
     loss: LossAmount
     state: State = "reserved"
     closed_by: int | None = None
+    sequence: int = 0
+    protected: Protected | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,12 @@ class Account:
             raise BudgetRefused(f"the cap for everybody together: {refused}" if self.is_cap else str(refused)) from None
         if not spent.within(self.granted):
             short, of = ("cap for everybody together", "cap") if self.is_cap else ("budget", "grant")
+            if not self.spent.within(self.granted):
+                raise BudgetRefused(
+                    f"nothing is left of the {short}: what was spent amounts to {self.spent} about {self.protected}, more than "
+                    f"the {of} of {self.granted}. Reuse an answer given before (it costs nothing), or ask the owner for a "
+                    f"larger {of}."
+                )
             raise BudgetRefused(
                 f"the {short} does not suffice: the question costs {loss.converted(self.granted.kind)}, "
                 f"and {self.remaining} is left of a {of} of {self.granted}. "
@@ -121,10 +132,10 @@ class Account:
         return replace(self, spent=self.spent.minus(loss))
 
 
-def opened(dataset: str, analyst: str, granted: LossAmount, earlier: Iterable[Spend]) -> Account:
-    """The account under a grant; spends made under an earlier one count, restated in the kind of this."""
+def opened(dataset: str, analyst: str, granted: LossAmount, earlier: Iterable[Spend], changes: Changes = ()) -> Account:
+    """The account under a grant; earlier spends count, restated in the kind of this and for the unit of now."""
     spent = LossAmount.nothing(granted.kind)
     for spend in earlier:
         if spend.state != "rolled back":
-            spent = spent.plus(spend.loss)
+            spent = spent.plus(carried(spend, changes))
     return Account(dataset, analyst, granted, spent)

@@ -22,7 +22,7 @@ from sfumato.core.errors import InputError
 
 FORMAT = "sfumato-ledger-1"
 
-EntryKind = Literal["grant", "reserve", "commit", "rollback", "release", "note"]
+EntryKind = Literal["grant", "reserve", "commit", "rollback", "release", "note", "unit", "version"]
 KINDS: tuple[str, ...] = get_args(EntryKind)
 
 _HASH = re.compile(r"[0-9a-f]{64}")

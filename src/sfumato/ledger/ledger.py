@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
@@ -21,6 +21,8 @@ from sfumato.ledger.accounts import EVERYBODY, Account, Answer, Reservation, Spe
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Entry, EntryKind, Head, checked_name
 from sfumato.ledger.protected import RECORD, Protected, agreed, restated
+from sfumato.ledger.unit_changes import Uncovered, carried, changed, uncovered
+from sfumato.ledger.versions import DataVersion, Seen, history, seen_in
 
 if TYPE_CHECKING:
     from sfumato.core.guarantees.loss import Neighbours
@@ -98,6 +100,20 @@ class Ledger:
         """Enter a remark about a dataset: a correction, an erasure, a destroyed key."""
         return self._enter_once("note", dataset, payload, token)
 
+    def enter_data(self, dataset: str, seen: Sequence[Seen]) -> None:
+        """Enter which data a session was opened on, as far as that differs from the time before."""
+        checked_name(dataset, "dataset")
+        with self._store.writing() as tables:
+            tables.count_opening(dataset)  # so that finding nothing new writes to the disk as well
+            known = {each.alike: each for each in seen_in(tables.entries(dataset, "version"))}
+            for each in seen:
+                if known.get(each.alike) != each:
+                    self._append(tables, "version", dataset, each.to_mapping())
+
+    def versions(self, dataset: str) -> list[DataVersion]:
+        """Which data the sessions on a dataset were opened on, oldest first: for its owner, never for an analyst."""
+        return history(self.entries(dataset, "version"))
+
     def releases(self, dataset: str) -> list[Entry]:
         """All releases of a dataset, oldest first."""
         return self.entries(dataset, "release")
@@ -152,7 +168,8 @@ class Ledger:
             if tables.accounts(dataset):
                 return False
             self._append(tables, "grant", dataset, {"loss": loss.to_mapping()}, analyst=analyst)
-            tables.replace_account(None, opened(dataset, analyst, loss, tables.spends(dataset, analyst)))
+            earlier = tables.spends(dataset, analyst)
+            tables.replace_account(None, opened(dataset, analyst, loss, earlier, tables.unit_changes(dataset)))
             return True
 
     def cap(self, dataset: str, loss: LossAmount, *, unit: str | None = None, neighbours: Neighbours | None = None) -> Entry:
@@ -162,6 +179,42 @@ class Ledger:
         """
         checked_name(dataset, "dataset")
         return self._open_account(dataset, EVERYBODY, loss, _stated(unit, neighbours))
+
+    def change_unit(
+        self, dataset: str, unit: str, *, neighbours: Neighbours = "add_remove", rows_per_unit: int | None = None
+    ) -> Entry:
+        """Make all budgets on a dataset be about another unit; what was spent is carried over and never forgotten.
+
+        `rows_per_unit` is the most rows that one unit has (or, where the budget was about another unit column, the most of
+        those units whose rows one has): the owner's word, for whatever data the earlier answers were about. Charges then
+        count as the loss of so many together. Without it they count as they were entered, and `not_covered` names them.
+        Stated again with another number, the last change is corrected.
+        """
+        checked_name(dataset, "dataset")
+        stated = Protected(unit, neighbours)
+        with self._store.writing() as tables:
+            accounts = tables.accounts(dataset)
+            if not accounts:
+                raise InputError(f"nobody was granted anything on dataset '{dataset}' yet; the first grant states the unit")
+            before, sequence = tables.protected(dataset), _head(tables).sequence + 1
+            changes = changed(tables.unit_changes(dataset), before, stated, rows_per_unit, sequence, dataset)
+            entry = self._append(tables, "unit", dataset, {**stated.to_mapping(), "rows_per_unit": rows_per_unit})
+            tables.protect(dataset, stated)
+            tables.set_unit_changes(dataset, changes)
+            for each in accounts:
+                spends = tables.spends(dataset, each.analyst)
+                tables.replace_account(each, opened(dataset, each.analyst, each.granted, spends, changes))
+            return entry
+
+    def not_covered(self, dataset: str) -> tuple[Uncovered, ...]:
+        """Earlier charges that the budget as it is now does not speak of: how much, and about what."""
+        checked_name(dataset, "dataset")
+        with self._store.reading() as tables:
+            current, changes, first = tables.protected(dataset), tables.unit_changes(dataset), tables.first_reserve(dataset)
+            if current is None or first is None or (not changes and "unit" in first.payload):
+                return ()
+            stated = [entry.sequence for entry in tables.entries(dataset, "grant") if "unit" in entry.payload]
+            return uncovered(tables.spends(dataset, EVERYBODY), changes, current, max(stated, default=0))
 
     def reserve(
         self,
@@ -199,7 +252,7 @@ class Ledger:
                 tables.protect(dataset, asked)
             for before, after in charged:
                 tables.replace_account(before, after)
-            tables.add_spend(Spend(entry.token, dataset, analyst, question_digest, loss))
+            tables.add_spend(Spend(entry.token, dataset, analyst, question_digest, loss))  # what it is about is in the entry
         self._refundable.add(entry.token)
         return Reservation(entry.token, dataset, analyst, question_digest, loss)
 
@@ -243,9 +296,10 @@ class Ledger:
             if account is None or spend.state != "reserved":
                 raise LedgerError("this reservation is not open any more")
             entry = self._append(tables, "rollback", spend.dataset, {"reservation": spend.token}, analyst=spend.analyst)
+            refund = carried(spend, tables.unit_changes(spend.dataset))
             for each in (account, cap):
                 if each is not None:
-                    tables.replace_account(each, each.refunded(spend.loss))
+                    tables.replace_account(each, each.refunded(refund))
             tables.close_spend(spend.token, "rolled back", entry.sequence)
         self._refundable.discard(reservation.token)
 
@@ -314,7 +368,7 @@ class Ledger:
     def _open_account(self, dataset: str, analyst: str, loss: LossAmount, stated: Protected | None) -> Entry:
         with self._store.writing() as tables:
             before = tables.account(dataset, analyst)
-            after = opened(dataset, analyst, loss, tables.spends(dataset, analyst))
+            after = opened(dataset, analyst, loss, tables.spends(dataset, analyst), tables.unit_changes(dataset))
             payload: dict[str, Any] = {"loss": loss.to_mapping()}
             if stated is not None:
                 spent = any(spend.state != "rolled back" for spend in tables.spends(dataset, EVERYBODY))

@@ -2,11 +2,13 @@
 
 Losses add up only where they are about the same: ε for one record says nothing of a patient who has a hundred, and ε
 for replaced patients nothing of one patient more. A ledger knows units by their names and not how they lie inside each
-other, so that whatever is not the same is refused, finer or coarser.
+other, so that whatever is not the same is refused, finer or coarser. The owner may change what a budget is about; what was
+spent is carried over (`unit_changes`).
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -17,8 +19,6 @@ from sfumato.ledger.chain import NAME_LIMIT
 
 #: The unit where no column names one: each record by itself.
 RECORD = "record"
-
-_ELSEWHERE = "or have the owner keep a budget of its own under another dataset id."
 
 
 @dataclass(frozen=True)
@@ -75,16 +75,16 @@ def agreed(budget: Protected | None, asked: Protected, dataset: str) -> Protecte
     if budget.unit == asked.unit:
         raise BudgetRefused(
             f"the budget on dataset '{dataset}' is about {budget}, and this would be about {asked}: such losses do not add up. "
-            f"Ask with neighbours='{budget.neighbours}', {_ELSEWHERE}"
+            f"Ask with neighbours='{budget.neighbours}', or {_owner_changes(dataset, budget, asked)}"
         )
     advice = (
-        'Ask without a unit column: no unit=…, no --unit, no role = "unit" in the schema'
+        "Ask about each record: unit='record' or --unit record, and no role = \"unit\" in the schema"
         if budget.unit == RECORD
         else f"Name that unit: unit='{budget.unit}', --unit, or role = \"unit\" in the schema"
     )
     raise BudgetRefused(
         f"the budget on dataset '{dataset}' protects one {budget.unit}, and this would protect one {asked.unit}: losses about "
-        f"different units do not add up. {advice}, {_ELSEWHERE}"
+        f"different units do not add up. {advice}, or {_owner_changes(dataset, budget, asked)}"
     )
 
 
@@ -92,7 +92,22 @@ def restated(budget: Protected | None, stated: Protected, dataset: str, *, spent
     """What the budget is about once the owner says so: anything, as long as nothing was spent on something else."""
     if spent and budget is not None and budget != stated:
         raise BudgetRefused(
-            f"what was spent on dataset '{dataset}' is about {budget}, so that its budget cannot be about {stated} from now on. "
-            "Grant without a unit, or keep another budget under another dataset id."
+            f"what was spent on dataset '{dataset}' is about {budget}, so that a grant cannot make its budget be about {stated}. "
+            f"Grant without a unit, or carry over what was spent: {change_command(dataset, budget, stated)}"
         )
     return stated
+
+
+def change_command(dataset: str, before: Protected, after: Protected) -> str:
+    """What the owner types to make a budget be about something else."""
+    members = before.unit != after.unit and after.unit != RECORD
+    relation = "" if after.neighbours == "add_remove" else f" --neighbours {after.neighbours}"
+    most = " --rows-per-unit MOST" if members else ""
+    return f"sfumato ledger unit {shlex.quote(dataset)} --unit {shlex.quote(after.unit)}{relation}{most}"
+
+
+def _owner_changes(dataset: str, before: Protected, after: Protected) -> str:
+    return (
+        "have the owner change what the budget is about, which carries over what was spent: "
+        f"{change_command(dataset, before, after)}"
+    )

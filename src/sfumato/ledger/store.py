@@ -19,6 +19,7 @@ from sfumato.ledger.accounts import EVERYBODY, Account, Spend, Spending
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Entry
 from sfumato.ledger.protected import Protected
+from sfumato.ledger.unit_changes import UnitChange
 
 VERSION = 1
 PAGE = 500
@@ -51,8 +52,16 @@ LATER_INDICES = {_ANSWERS: f"CREATE {_BY_QUESTION}"}
 
 _ENTRY = "sequence, time, dataset, kind, analyst, token, payload, previous, hash"
 _SPEND = "token, dataset, analyst, question, loss, state, closed_by"
+_SPENT = (
+    f"SELECT {', '.join(f's.{name}' for name in _SPEND.split(', '))}, e.sequence, e.payload"  # noqa: S608
+    " FROM {t}spends s LEFT JOIN {t}entries e ON e.token = s.token"
+)
 #: Before the id of a dataset: the fact that says what its budget protects.
 _UNIT = "unit:"
+#: And the one that says what it protected before.
+_CHANGES = "changes:"
+#: And how often a session was opened on it.
+_OPENED = "opened:"
 _ACCOUNTS = (
     "SELECT a.dataset, a.analyst, a.granted, a.spent, m.value"  # noqa: S608
     f" FROM {{t}}accounts a LEFT JOIN {{t}}meta m ON m.name = '{_UNIT}' || a.dataset"
@@ -186,8 +195,35 @@ class Tables:
 
     def protect(self, dataset: str, protected: Protected) -> None:
         """Fix what the budget on a dataset protects; inside the transaction that decided it."""
+        self._set(f"{_UNIT}{dataset}", _dumped(protected.to_mapping()))
+
+    def _set(self, name: str, value: str) -> None:
         upsert = "INSERT INTO {t}meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-        self._run(upsert, (f"{_UNIT}{dataset}", _dumped(protected.to_mapping())))
+        self._run(upsert, (name, value))
+
+    def unit_changes(self, dataset: str) -> tuple[UnitChange, ...]:
+        """What the budget on a dataset was about before, oldest first."""
+        rows = self._run("SELECT value FROM {t}meta WHERE name = ?", (f"{_CHANGES}{dataset}",))
+        return _changes(rows[0][0]) if rows else ()
+
+    def all_unit_changes(self) -> dict[str, tuple[UnitChange, ...]]:
+        """Changes of units, by dataset."""
+        facts = self._run("SELECT name, value FROM {t}meta")
+        return {name.removeprefix(_CHANGES): _changes(value) for name, value in facts if name.startswith(_CHANGES)}
+
+    def set_unit_changes(self, dataset: str, changes: Sequence[UnitChange]) -> None:
+        """Keep the changes; inside the transaction that entered the last one."""
+        self._set(f"{_CHANGES}{dataset}", json.dumps([change.to_mapping() for change in changes], sort_keys=True))
+
+    def count_opening(self, dataset: str) -> None:
+        """One more session was opened on a dataset."""
+        rows = self._run("SELECT value FROM {t}meta WHERE name = ?", (f"{_OPENED}{dataset}",))
+        before = str(rows[0][0]) if rows else "0"
+        self._set(f"{_OPENED}{dataset}", str(int(before) + 1 if before.isdecimal() else 1))
+
+    def first_reserve(self, dataset: str) -> Entry | None:
+        """The first charge on a dataset."""
+        return self._entry("WHERE dataset = ? AND kind = 'reserve' ORDER BY sequence LIMIT 1", (dataset,))
 
     def replace_account(self, before: Account | None, after: Account) -> None:
         """The conditional update: takes effect only if the account still is what was decided upon."""
@@ -204,13 +240,13 @@ class Tables:
 
     def spend(self, token: str) -> Spend | None:
         """The reservation with that token, in whatever state."""
-        return next(self._spends("WHERE token = ?", (token,)), None)
+        return next(self._spends("WHERE s.token = ?", (token,)), None)
 
     def spends(self, dataset: str, analyst: str) -> Iterator[Spend]:
         """All reservations that an account is charged with; the cap's are those of everybody."""
         if analyst == EVERYBODY:
-            return self._spends("WHERE dataset = ?", (dataset,))
-        return self._spends("WHERE dataset = ? AND analyst = ?", (dataset, analyst))
+            return self._spends("WHERE s.dataset = ?", (dataset,))
+        return self._spends("WHERE s.dataset = ? AND s.analyst = ?", (dataset, analyst))
 
     def all_spends(self) -> Iterator[Spend]:
         """Every reservation."""
@@ -218,8 +254,8 @@ class Tables:
 
     def answered(self, dataset: str, question: str) -> Spend | None:
         """The first committed reservation of a question, whoever asked it."""
-        where = "WHERE dataset = ? AND question = ? AND state = 'committed'"
-        return next(self._spends(where, (dataset, question), "closed_by LIMIT 1"), None)
+        where = "WHERE s.dataset = ? AND s.question = ? AND s.state = 'committed'"
+        return next(self._spends(where, (dataset, question), "s.closed_by LIMIT 1"), None)
 
     def spendings(self, dataset: str | None = None, token: str | None = None) -> list[Spending]:
         """Spends with the time and the hashes of their entries, oldest first."""
@@ -261,9 +297,14 @@ class Tables:
         rows = self._run(f"SELECT {_ENTRY} FROM {{t}}entries {rest}", given)  # noqa: S608
         return Entry(*rows[0]) if rows else None
 
-    def _spends(self, where: str, given: Sequence[Any], order: str = "token") -> Iterator[Spend]:
-        rows = self._run(f"SELECT {_SPEND} FROM {{t}}spends {where} ORDER BY {order}", given)  # noqa: S608
-        return (Spend(row[0], row[1], row[2], row[3], _amount(row[4]), row[5], row[6]) for row in rows)
+    def _spends(self, where: str, given: Sequence[Any], order: str = "s.token") -> Iterator[Spend]:
+        rows = self._run(f"{_SPENT} {where} ORDER BY {order}", given)
+        return (_spend(row) for row in rows)
+
+
+def _spend(row: tuple[Any, ...]) -> Spend:
+    made = (0, None) if row[7] is None else (int(row[7]), _protected(row[8]))
+    return Spend(row[0], row[1], row[2], row[3], _amount(row[4]), row[5], row[6], *made)
 
 
 def _account(row: tuple[Any, ...]) -> Account:
@@ -283,6 +324,13 @@ def _amount(text: str) -> LossAmount:
         return LossAmount.from_mapping(json.loads(text))
     except Exception:
         raise LedgerError("an amount in the ledger cannot be read: the file was edited or damaged. Run verify.") from None
+
+
+def _changes(text: str) -> tuple[UnitChange, ...]:
+    try:
+        return tuple(UnitChange.from_mapping(each) for each in json.loads(text))
+    except Exception:
+        raise LedgerError("a change of unit cannot be read: the file was edited or damaged. Run verify.") from None
 
 
 def _protected(text: str) -> Protected | None:

@@ -16,6 +16,8 @@ from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import KINDS, Entry, Head, genesis, is_hash
 from sfumato.ledger.protected import Protected, agreed, restated
 from sfumato.ledger.store import Tables
+from sfumato.ledger.unit_changes import UnitChange, carried, changed
+from sfumato.ledger.versions import Seen
 
 
 @dataclass(frozen=True)
@@ -47,17 +49,21 @@ class _Replay:
         self.by_account: dict[tuple[str, str], list[str]] = {}
         self.answered: set[tuple[str, str, str]] = set()
         self.protected: dict[str, Protected] = {}
+        self.changes: dict[str, tuple[UnitChange, ...]] = {}
 
     def take(self, entry: Entry) -> None:
         """Apply one entry; anything a ledger would not have written raises."""
         payload, owner = entry.payload, (entry.dataset, entry.analyst)
         if entry.kind == "grant":
             earlier = [self.spends[token] for token in self.by_account.get(owner, ())]
-            self.accounts[owner] = opened(*owner, LossAmount.from_mapping(payload["loss"]), earlier)
+            granted, changes = LossAmount.from_mapping(payload["loss"]), self.changes.get(entry.dataset, ())
+            self.accounts[owner] = opened(*owner, granted, earlier, changes)
             self._state(entry.dataset, Protected.from_mapping(payload))
         elif entry.kind == "reserve":
-            spend = Spend(entry.token, *owner, payload["question"], LossAmount.from_mapping(payload["loss"]))
-            self._agree(entry.dataset, Protected.from_mapping(payload))
+            about = Protected.from_mapping(payload)
+            loss = LossAmount.from_mapping(payload["loss"])
+            spend = Spend(entry.token, *owner, payload["question"], loss, sequence=entry.sequence, protected=about)
+            self._agree(entry.dataset, about)
             for account in self._charged(owner):
                 self.accounts[account] = self.accounts[account].charged(spend.loss)
             self.spends[entry.token] = spend
@@ -72,13 +78,32 @@ class _Replay:
             self.spends[spend.token] = replace(spend, state="committed", closed_by=entry.sequence)
         elif entry.kind == "rollback":
             spend = self._open(payload, owner)
+            refund = carried(spend, self.changes.get(entry.dataset, ()))
             for account in self._charged(owner):
-                self.accounts[account] = self.accounts[account].refunded(spend.loss)
+                self.accounts[account] = self.accounts[account].refunded(refund)
             self.spends[spend.token] = replace(spend, state="rolled back", closed_by=entry.sequence)
+        elif entry.kind == "unit":
+            self._change(entry, payload)
+        elif entry.kind == "version":
+            Seen(**payload)
 
     def balances(self) -> dict[tuple[str, str], Account]:
         """The accounts with what they protect."""
         return {owner: replace(each, protected=self.protected.get(owner[0])) for owner, each in self.accounts.items()}
+
+    def _change(self, entry: Entry, payload: dict[str, Any]) -> None:
+        """Another unit: what was spent on the dataset counts anew, in every account."""
+        dataset, stated = entry.dataset, Protected.from_mapping(payload)
+        owners = [owner for owner in self.accounts if owner[0] == dataset]
+        if stated is None or not owners or entry.analyst:
+            raise ValueError("not a change of unit")
+        earlier = self.changes.get(dataset, ())
+        most = payload["rows_per_unit"]
+        self.changes[dataset] = changed(earlier, self.protected.get(dataset), stated, most, entry.sequence, dataset)
+        self.protected[dataset] = stated
+        for owner in owners:
+            spends = [self.spends[token] for token in self.by_account.get(owner, ())]
+            self.accounts[owner] = opened(*owner, self.accounts[owner].granted, spends, self.changes[dataset])
 
     def _state(self, dataset: str, stated: Protected | None) -> None:
         if stated is not None:
@@ -153,12 +178,12 @@ def _replayed(entry: Entry, replay: _Replay) -> None:
 def _compare(tables: Tables, replay: _Replay) -> None:
     """The derived tables carry no hashes; they differ when somebody edited them or cut off the chain."""
     try:
-        protected = tables.all_protected()
+        protected, changes = tables.all_protected(), tables.all_unit_changes()
         accounts = {(account.dataset, account.analyst): account for account in tables.accounts()}
         spends = {spend.token: spend for spend in tables.all_spends()}
     except SfumatoError:
         raise _Damage(None, "the stored balances cannot be read: they were edited or damaged") from None
-    if protected != replay.protected:
+    if protected != replay.protected or changes != replay.changes:
         raise _Damage(
             None,
             "the stored units of the budgets differ from the entries: they were edited, or the last entries were cut off",

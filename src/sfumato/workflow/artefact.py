@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 PROCESS = "process"
 
 #: What an outcome says about itself; everything else in its details was computed with noise, or not from the data.
-_ABOUT = frozenset({"argument", "randomness", "private", "dataset", "ledger_entry", "owner"})
+_ABOUT = frozenset({"argument", "randomness", "private", "dataset", "ledger_entry", "owner", "not_covered"})
 
 NOT_CHARGED = "not charged to a ledger: what else is spent on the same data is not counted"
 DEMONSTRATION = "made with a seed: a demonstration that anybody can repeat, not a private release"
@@ -122,10 +122,20 @@ def publish_artefact(
         randomness=str(details.get("randomness") or "not said"),
         private=private,
         ledger=entered,
-        notices=(*(() if private else (DEMONSTRATION,)), *(() if paid else (NOT_CHARGED,))),
+        notices=(
+            *(() if private else (DEMONSTRATION,)),
+            *(() if paid else (NOT_CHARGED,)),
+            *_not_covered(details, schema, ledger),
+        ),
     )
     shown = {name: value for name, value in details.items() if name not in _ABOUT}
     return Artefact(outcome.result, certificate, guarantees, shown, dict(details.get("owner") or {}))
+
+
+def _not_covered(details: Mapping[str, Any], schema: Schema, ledger: Ledger | None) -> tuple[str, ...]:
+    """Earlier charges on the data set that the claim does not cover, as they were when it was paid for and as they are now."""
+    now = [] if ledger is None else [str(each) for each in ledger.not_covered(schema.dataset)]
+    return tuple(dict.fromkeys([*(str(each) for each in details.get("not_covered") or ()), *now]))
 
 
 def is_table(result: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +54,17 @@ def write_schema(profile: Profile, target: Path, dataset: str) -> None:
     from sfumato.data.suggested_schema import starting_schema
     from sfumato.data.writers import atomic_path
 
-    text = _HEADING + starting_schema(profile, dataset).to_toml()
+    text = _HEADING + _about_the_unit(profile) + starting_schema(profile, dataset).to_toml()
     with atomic_path(target, mode=0o600) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def _about_the_unit(profile: Profile) -> str:
+    """Whom private questions protect, as a comment: names of columns and counts, no values."""
+    found = "not decided" if profile.unit is None else f"'{profile.unit}'"
+    words = f"Unit (whom an answer protects): {found}; {profile.unit_reason}."
+    words = "".join(character if character.isprintable() else " " for character in words)  # a column's name may be odd
+    return "".join(f"# {line}\n" for line in textwrap.wrap(" ".join(words.split()), 106)) + "\n"
 
 
 def dataset_id(source: Any, table: str | None = None) -> str:
@@ -75,6 +84,7 @@ _HEADING = """\
 #   identifier  names a person alone: dropped, or replaced by a pseudonym (pseudonym = true)
 #   quasi       an outsider could know it: generalised until nobody stands out
 #   sensitive   must not be learnt about a person        plain   published as it is
+#   unit        names whom a row is about, where one person may have several rows
 # Bounds and domains were learnt from the data (source = "data"). Where you know better, write what may occur
 # and set source = "declared".
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.ledger.accounts import EVERYBODY
 from sfumato.ledger.protected import Protected
+from sfumato.ledger.versions import outdated
 
 if TYPE_CHECKING:
     from sfumato.ledger.accounts import Account, Spending
@@ -51,6 +52,7 @@ class Overview:
     entries: int
     last: tuple[Entry, ...] = field(repr=False)
     spends: tuple[Spending, ...] = field(repr=False)
+    outdated: tuple[str, ...] = ()  # datasets whose data changed under the version they were last opened with
 
     def figure(self) -> str:
         """The budget spent per analyst and dataset as SVG."""
@@ -79,6 +81,7 @@ class Overview:
             "releases": self.releases,
             "entries": self.entries,
             "last": [entry_mapping(entry) for entry in self.last],
+            "outdated": list(self.outdated),
         }
 
 
@@ -89,9 +92,9 @@ def entry_mapping(entry: Entry) -> dict[str, Any]:
 
 
 def entry_protected(entry: Entry) -> Protected | None:
-    """What a grant or a spend is about, as far as its entry says so."""
+    """What a grant, a spend or a change of unit is about, as far as its entry says so."""
     # The payloads of the other kinds are stored answers and what callers noted; none of those is read here.
-    return Protected.from_mapping(entry.payload) if entry.kind in ("grant", "reserve") else None
+    return Protected.from_mapping(entry.payload) if entry.kind in ("grant", "reserve", "unit") else None
 
 
 def overview(ledger: Ledger, dataset: str | None = None) -> Overview:
@@ -103,7 +106,9 @@ def overview(ledger: Ledger, dataset: str | None = None) -> Overview:
         for account in ledger.accounts(dataset)
     )
     last = tuple(ledger.latest(LAST_ENTRIES, dataset))
-    return Overview(lines, ledger.count(dataset, "release"), ledger.count(dataset), last, spends)
+    names = dict.fromkeys(entry.dataset for entry in ledger.entries(dataset, "version"))
+    old = tuple(name for name in names if outdated(ledger.versions(name)))
+    return Overview(lines, ledger.count(dataset, "release"), ledger.count(dataset), last, spends, old)
 
 
 def _compared(part: LossAmount, whole: LossAmount) -> str:

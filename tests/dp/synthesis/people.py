@@ -12,6 +12,7 @@ from sfumato.data.microdata import Microdata
 
 SCHEMA: dict[str, Any] = {
     "dataset": "people",
+    "unit": "record",
     "columns": {
         "name": {"role": "identifier"},
         "city": {"role": "quasi", "type": "string", "domain": ["Ankara", "Bonn", "Córdoba", "Delft"]},

@@ -18,6 +18,7 @@ from sfumato.core.errors import SchemaError, Unsupported, all_at_once
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column
 from sfumato.data.values import texts, valid_texts
+from sfumato.dp.protected_unit import refuse_undecided
 from sfumato.engines.sql_relation import lenient
 from sfumato.engines.told_apart import told_apart
 
@@ -110,11 +111,14 @@ def check_unit(data: Microdata, rows: int, faults: list[str]) -> str | None:
     return unit
 
 
-def read(data: Microdata, names: Sequence[str | None]) -> pa.Table:
+def read(data: Microdata, names: Sequence[str | None], *, for_owner: bool = False) -> pa.Table:
     """Those columns of all rows, in one scan: an engine may give the rows in another order next time.
 
-    A cell that cannot be read as its declared type is missing, because an error would tell that somebody has one.
+    A cell that cannot be read as its declared type is missing, because an error would tell that somebody has one. Whom the
+    result protects must be decided (see `protected_unit`), unless it is its owner's alone.
     """
+    if not for_owner:
+        refuse_undecided(data.schema)
     wanted = list(dict.fromkeys(name for name in names if name is not None))
     refuse_untyped(data, wanted)
     relation = lenient(told_apart(data.relation, data.schema.unit if data.schema.unit in wanted else None))

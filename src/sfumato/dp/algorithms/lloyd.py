@@ -91,7 +91,7 @@ def _axes(data: Microdata, columns: Sequence[str]) -> list[Axis]:
 
 
 def _points(data: Microdata, axes: Sequence[Axis]) -> Points:
-    table = read(data, [axis.name for axis in axes])
+    table = read(data, [axis.name for axis in axes], for_owner=True)
     parts = [in_steps(table.column(axis.name), axis) for axis in axes]
     complete = np.logical_and.reduce([present for _, present in parts])
     return np.column_stack([steps for steps, _ in parts])[complete].astype(np.float64)

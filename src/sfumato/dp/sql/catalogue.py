@@ -16,6 +16,7 @@ from sfumato.core.errors import ParameterError, SchemaError, Unsupported
 from sfumato.core.exact import exact
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column
+from sfumato.dp.protected_unit import unit_column
 from sfumato.engines.canonical import canonical, kind_of_type
 from sfumato.engines.expressions import Kind, Value
 from sfumato.engines.plan import Field
@@ -90,7 +91,7 @@ class Catalogue:
 
 def private_table(name: str, data: Microdata, unit: str | None) -> KnownTable:
     """A private table as its schema describes it."""
-    unit = unit if unit is not None else data.schema.unit
+    unit = unit_column(data, unit)
     if unit is not None and not _untyped(data, unit):
         data = replace(data, relation=told_apart(data.relation, unit))
     fields = relation_fields(data)

@@ -41,7 +41,7 @@ def quality(
     from sfumato.dp.algorithms.declared_values import read
 
     return quality_of_codes(
-        domain.encode(read(original, domain.names)),
+        domain.encode(read(original, domain.names, for_owner=True)),
         domain.encode(synthetic),
         domain,
         degree=degree,

@@ -1,0 +1,95 @@
+"""Whose data a row is: a proposal from columns that look like identifiers, for the owner to check.
+
+A number that names a person and occurs in several rows says that people have several rows: it becomes the unit. Where every
+identifier occurs once, each record seems to be a unit. What different people may share, such as a name or an address, decides
+nothing. All of it is learnt from these rows: the next ones may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sfumato.data.identifier_names import PERSON_NUMBERS, SHARED, role_by_name
+
+if TYPE_CHECKING:
+    from sfumato.data.profile import ColumnProfile
+
+RECORD = "record"
+_NUMBERS = {"e-mail address", "UUID", "IBAN", "payment card", "national number"}
+_CHECK = "learnt from these rows, so please check it"
+
+
+@dataclass(frozen=True)
+class SuggestedUnit:
+    """The unit column, `record`, or None where the data do not tell, and why."""
+
+    unit: str | None
+    reason: str
+
+
+def suggest_unit(columns: Sequence[ColumnProfile], given: Collection[str] = ()) -> tuple[SuggestedUnit, list[ColumnProfile]]:
+    """The unit, and the columns with the roles that follow; columns whose role was `given` keep it."""
+    stated = next((column.name for column in columns if column.role == "unit" and column.name in given), None)
+    candidates = [column for column in columns if column.name not in given and column.most_rows > 1 and _numbers_people(column)]
+    if stated is not None:
+        return SuggestedUnit(stated, "given by the schema"), [_settled(column, given, None, "") for column in columns]
+    if candidates:
+        chosen = max(candidates, key=lambda column: (_says_person(column), column.distinct))
+        told = repeats(chosen)
+        others = [f"'{column.name}'" for column in candidates if column is not chosen]
+        also = f"; {', '.join(others)} repeat too: the unit is whom you want to protect" if others else ""
+        reason = f"it looks like an identifier and repeats: {told} ({_CHECK}{also})"
+        return SuggestedUnit(chosen.name, reason), [_settled(column, given, chosen.name, reason) for column in columns]
+    settled = [_settled(column, given, None, "") for column in columns]
+    return _without_column([column for column in settled if column.role == "identifier"]), settled
+
+
+def repeats(column: ColumnProfile) -> str:
+    """How often the values of a column occur."""
+    counted = round(column.distinct * column.mean_rows)
+    return (
+        f"{column.distinct:,} different values in {counted:,} rows, {column.mean_rows:.3g} rows each on average, "
+        f"at most {column.most_rows:,}"
+    )
+
+
+def _without_column(names: Sequence[ColumnProfile]) -> SuggestedUnit:
+    if not names:
+        return SuggestedUnit(None, "no column names people, so that answers protect one record")
+    listed = ", ".join(f"'{column.name}'" for column in names[:5]) + (" …" if len(names) > 5 else "")
+    if all(column.most_rows == 1 and not column.missing for column in names):
+        return SuggestedUnit(RECORD, f"every value of {listed} occurs once ({_CHECK}: no person may ever have two rows)")
+    return SuggestedUnit(
+        None,
+        f"there are names of people ({listed}), and the rows do not tell whether one person has several: give the column that "
+        'tells people apart role = "unit", or write unit = "record" if each row is a person of its own. Until then private '
+        "questions are refused",
+    )
+
+
+def _settled(column: ColumnProfile, given: Collection[str], unit: str | None, reason: str) -> ColumnProfile:
+    """A column that was only a candidate names people all the same."""
+    if column.name in given:
+        return column
+    if column.name == unit:
+        return replace(column, role="unit", reason=reason)
+    return replace(column, role="identifier") if column.role == "unit" else column
+
+
+def _numbers_people(column: ColumnProfile) -> bool:
+    """True for what belongs to one person or account, unlike names and addresses, which people share."""
+    if column.role == "unit":
+        return True
+    if column.role != "identifier":
+        return False
+    named = role_by_name(column.name)
+    if named is not None and named[0] in ("identifier", "unit"):
+        return named[1] not in SHARED
+    return bool(_NUMBERS & set(column.patterns))
+
+
+def _says_person(column: ColumnProfile) -> bool:
+    named = role_by_name(column.name)
+    return named is not None and (named[0] == "unit" or named[1] in PERSON_NUMBERS)

@@ -1,0 +1,145 @@
+"""Whose data a row is: what a schema may say, and what `inspect` proposes from the rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.core.errors import SchemaError
+from sfumato.data.schema import Column, Schema
+from sfumato.data.suggested_schema import starting_schema
+from sfumato.workflow.inspect import inspect
+
+
+def test_record_is_the_only_word_and_survives_being_written(tmp_path: Path) -> None:
+    schema = Schema(dataset="staff", unit="record", columns={"name": Column(role="identifier")})
+    (tmp_path / "staff.toml").write_text(schema.to_toml())
+    read_back = Schema.load(tmp_path / "staff.toml")
+    assert read_back.each_record_is_a_unit and read_back.unit is None and 'unit = "record"' in schema.to_toml()
+    assert (
+        read_back.model_dump(exclude={"folder"}) == schema.model_dump(exclude={"folder"})
+        and schema.model_dump()["unit"] == "record"
+    )
+    assert Schema.parse(schema.model_dump(mode="json", exclude_defaults=True)) == schema
+    assert "unit" not in Schema(dataset="staff").to_toml() and not Schema().each_record_is_a_unit
+    assert (
+        schema.replace(unit=None).declared_unit is None and Schema.of("d", identifier=["a"], unit="record").each_record_is_a_unit
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"unit": "patient"}, 'unit: only "record" stands here; the column that names the unit is declared by role = "unit"'),
+        ({"unit": 7}, 'only "record" stands here'),
+        ({"unit": "record", "columns": {"patient": {"role": "unit"}}}, "column 'patient' has the role unit"),
+        ({"declared_unit": "record"}, "declared_unit: unknown key"),
+        ({"units": "record"}, "did you mean 'unit'?"),
+    ],
+)
+def test_anything_else_is_a_fault_of_the_schema(content: dict[str, Any], said: str) -> None:
+    with pytest.raises(SchemaError) as fault:
+        Schema.parse(content)
+    assert said in str(fault.value)
+
+
+NAMES = [f"Ann {row // 2}" for row in range(60)]
+
+
+def visits(rows: int = 4000, patients: int = 500, **more: list[Any]) -> pa.Table:
+    return pa.table(
+        {
+            "patient_id": [f"P{row % patients:05d}" for row in range(rows)],
+            "age": [20 + row % 70 for row in range(rows)],
+            **more,
+        }
+    )
+
+
+def test_an_identifier_that_repeats_becomes_the_unit_with_its_numbers(tmp_path: Path) -> None:
+    profile = inspect(visits(), schema_out=tmp_path / "visits.toml")
+    column = profile.column("patient_id")
+    assert (profile.unit, column.role, column.most_rows) == ("patient_id", "unit", 8)
+    assert "500 different values in 4,000 rows, 8 rows each on average, at most 8" in column.reason
+    assert "check" in column.reason and profile.to_mapping()["unit"] == "patient_id"
+    written = (tmp_path / "visits.toml").read_text().replace("\n# ", " ")
+    assert Schema.load(tmp_path / "visits.toml").unit == "patient_id" and "500 different values" in written
+    assert "P00001" not in written
+    session = sf.Session(sf.read(visits(), schema=tmp_path / "visits.toml"), budget=sf.PureDP(1))
+    assert session.explain("SELECT COUNT(*) AS n FROM visits", epsilon=1).unit == "patient_id"
+
+
+def test_where_every_identifier_occurs_once_it_proposes_record_and_asks_to_check(tmp_path: Path) -> None:
+    table = pa.table({"ssn": [f"{row:09d}" for row in range(300)], "age": [row % 70 for row in range(300)]})
+    profile = inspect(table, schema_out=tmp_path / "people.toml")
+    assert profile.unit == "record" and profile.column("ssn").role == "identifier"
+    written = (tmp_path / "people.toml").read_text()
+    assert '\nunit = "record"\n' in written and "please check it" in written
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        (pa.table({"name": NAMES, "age": [30, 40, 50] * 20}), "two people may share a name"),
+        (pa.table({"id": list(range(60)), "name": NAMES}), "a number of rows beside names that repeat"),
+        (pa.table({"ssn": [None, *(f"{row:09d}" for row in range(59))]}), "who the row without a number is, nobody knows"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_the_rows_do_not_tell_is_left_to_the_owner(table: pa.Table, why: str, tmp_path: Path) -> None:
+    profile = inspect(table, schema_out=tmp_path / "people.toml")
+    schema = Schema.load(tmp_path / "people.toml")
+    assert profile.unit is None and schema.unit is None and not schema.each_record_is_a_unit, why
+    assert "Until then private questions are refused" in profile.unit_reason
+    assert "Ann" not in (tmp_path / "people.toml").read_text().partition("dataset")[0]
+    with pytest.raises(SchemaError, match="whom an answer would protect"):
+        sf.Session(sf.read(table, schema=schema), budget=sf.PureDP(1))
+
+
+@pytest.mark.parametrize(
+    ("columns", "unit"),
+    [
+        ({"patient": [f"x{row % 50}" for row in range(4000)]}, "patient"),
+        ({"person_id": [row % 9 for row in range(4000)]}, "person_id"),
+        ({"e": [f"ann{row % 99}@example.org" for row in range(4000)]}, "e"),
+        ({"account": [row % 600 for row in range(4000)], "customer_id": [row % 500 for row in range(4000)]}, "customer_id"),
+        ({"visit_id": list(range(4000)), "user": [f"u{row % 700}" for row in range(4000)]}, "user"),
+        ({"region_id": [row % 5 for row in range(4000)]}, None),
+        ({"member": [row % 2 == 0 for row in range(4000)]}, None),
+        ({"customer_age": [row % 70 for row in range(4000)]}, None),
+    ],
+)
+def test_which_column_names_the_unit(columns: dict[str, list[Any]], unit: str | None) -> None:
+    profile = sf.inspect(pa.table(columns))
+    schema = starting_schema(profile, "d")
+    assert (profile.unit, schema.unit) == (unit, unit)
+    assert [column.name for column in profile.columns if column.role == "unit"] == ([unit] if unit else [])
+
+
+def test_a_name_that_says_person_and_never_repeats_is_an_identifier() -> None:
+    profile = sf.inspect(pa.table({"patient": [f"x{row}" for row in range(100)]}))
+    assert (profile.column("patient").role, profile.unit) == ("identifier", "record")
+
+
+def test_what_the_schema_says_is_kept() -> None:
+    from sfumato.data.profile import profile_table
+
+    given = sf.read(visits(), schema={"dataset": "d", "columns": {"patient_id": {"role": "quasi"}}})
+    assert profile_table(given).column("patient_id").role == "quasi"
+    assert profile_table(sf.read(visits(), schema={"dataset": "d", "unit": "record"})).unit == "record"
+    named = sf.read(visits(user=list(range(4000))), schema={"dataset": "d", "columns": {"user": {"role": "unit"}}})
+    assert (profile_table(named).unit, profile_table(named).column("patient_id").role) == ("user", "identifier")
+
+
+def test_an_odd_column_name_does_not_break_the_written_schema(tmp_path: Path) -> None:
+    odd = "id\n[columns.x]\x00"
+    inspect(pa.table({odd: [row % 30 for row in range(60)]}), schema_out=tmp_path / "odd.toml")
+    assert list(Schema.load(tmp_path / "odd.toml").columns) == [odd]
+
+
+def test_the_sample_has_one_row_per_person() -> None:
+    assert sf.data.sample_schema().each_record_is_a_unit
