@@ -32,8 +32,8 @@ LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 #: Points times groups that are computed with at a time.
 _AT_ONCE = 2**18
 
-#: A margin at each of the levels; None where none can be told.
-Curve = tuple[float, ...] | None
+#: A margin at each of the levels, None at those where it may be anything; None where it is at all of them.
+Curve = tuple[float | None, ...] | None
 
 
 def margin_at(curve: Curve, confidence: float) -> float | None:
@@ -45,12 +45,13 @@ def margin_at(curve: Curve, confidence: float) -> float | None:
     if curve is None:
         return None
     places = [0.0, *(-math.log(1 - level) for level in LEVELS)]
-    margins = [0.0, *curve]
+    margins = [0.0, *(math.inf if margin is None else margin for margin in curve)]
     wanted = -math.log(1 - confidence)
-    if wanted <= places[-1]:
-        return round(float(np.interp(wanted, places, margins)), 15)
-    slope = (margins[-1] - margins[-2]) / (places[-1] - places[-2])
-    return margins[-1] + slope * (wanted - places[-1])
+    above = next((number for number, place in enumerate(places) if wanted <= place * (1 + 1e-12)), len(places) - 1)
+    if not math.isfinite(margins[above]):
+        return None
+    share = (wanted - places[above - 1]) / (places[above] - places[above - 1])
+    return margins[above - 1] + share * (margins[above] - margins[above - 1]) if share != 1.0 else margins[above]
 
 
 def standard_error(curve: Curve, law: str) -> float | None:
@@ -99,8 +100,8 @@ class Possible:
             for name, sizes in self._apart(made, places).items():
                 slack = slack + _change(made.node, columns, name, sizes)
             reaches = _reaches(values) + slack
-        missing = ~np.isfinite(reaches).all(axis=1) | ~np.isfinite(values[:, 0])
-        return [None if lost else tuple(row) for lost, row in zip(missing.tolist(), reaches.tolist(), strict=True)]
+        known = np.isfinite(reaches[:, 0]) & np.isfinite(values[:, 0])
+        return [_curve(row) if told else None for told, row in zip(known.tolist(), reaches.tolist(), strict=True)]
 
     def _columns(self, parts: set[str], places: NDArray[np.int64], count: int) -> dict[str, Floats]:
         statistics = {text: self.question.statistics[text] for text in self.question.statistics if text in parts}
@@ -121,7 +122,7 @@ class Possible:
         sizes = {name: np.full((len(places), len(LEVELS)), size) for name, size in made.roundings.items()}
         for text in noisy_parts(made.node) & self.quantiles.keys():
             curves = [self.quantiles[text].curves[place] for place in places]
-            sizes[PLACEHOLDER + text] = np.array([curve or (np.nan,) * len(LEVELS) for curve in curves])
+            sizes[PLACEHOLDER + text] = np.array([curve or (np.nan,) * len(LEVELS) for curve in curves], dtype=np.float64)
         return sizes
 
 
@@ -166,6 +167,10 @@ def _reaches(values: Floats) -> Floats:
     ends = [np.maximum(above[:, count - 1 - k], -below[:, k]) for k in left]
     reaches = np.stack(ends, axis=1).astype(np.float64)
     return np.maximum(reaches, 0.0)
+
+
+def _curve(reaches: Sequence[float]) -> Curve:
+    return tuple(reach if math.isfinite(reach) else None for reach in reaches)
 
 
 def _number(value: object) -> float:

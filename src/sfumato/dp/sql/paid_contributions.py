@@ -33,7 +33,7 @@ class PaidContributions:
 
 
 def contribution_query(table: str, unit: str, keys: Sequence[str] = ()) -> exp.Select:
-    """Numbers of units by how many rows they have, or in how many groups of a key they are; of several keys, at most in so many."""
+    """Numbers of units by how many rows they have, or in how many groups of a key; of several keys, at most in so many."""
     source = exp.Table(this=exp.to_identifier(table, quoted=True))
     person = exp.column(exp.to_identifier(unit, quoted=True))
     counted: exp.Expression = exp.Count(this=exp.Star())
