@@ -9,6 +9,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import SchemaError, Unsupported
+from sfumato.workflow.artefact import publish_artefact
 
 SCHEMA: dict[str, Any] = {
     "dataset": "visits",
@@ -71,7 +72,7 @@ def test_what_is_left_out_is_said_wherever_a_margin_is() -> None:
     assert answer.contribution.startswith(said) and said in str(answer.explanation) and said in repr(answer)
     assert answer.explanation.to_mapping()["contribution"].startswith(said)
     assert session(max_rows=4).sql("SELECT COUNT(*) AS n FROM visits", epsilon=10**6).table.to_pylist() == [{"n": 400}]
-    method = answer.outcome.certificate.to_mapping()["method"]
+    method = publish_artefact(answer.outcome).certificate.method
     assert method["bounds"]["rows"] == 1 and method["contribution"].startswith(said)
 
 

@@ -7,6 +7,7 @@ the choice is as private as any other answer.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -56,8 +57,9 @@ def contribution_query(table: str, unit: str, keys: Sequence[str] = ()) -> exp.S
 def bound_of(answer: QueryAnswer, share: float) -> int | None:
     """The least power of two up to which the share of the units lies; None where no bucket stands out from the noise."""
     require(0 < share <= 1, "share lies between 0 and 1")
-    margin = answer.explanation.columns[0].margin or 0.0
-    counts = {int(power): max(int(n), 0) if n > margin else 0 for power, n in answer.answer.rows if power is not None}
+    # Of all empty buckets together one in a hundred times one stands out.
+    threshold = answer.explanation.measurements[0].scale * math.log(100 * (LARGEST + 1))
+    counts = {int(power): int(n) if n >= threshold else 0 for power, n in answer.answer.rows if power is not None}
     total, below = sum(counts.values()), 0
     for power in sorted(counts):
         below += counts[power]
