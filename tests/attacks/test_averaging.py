@@ -42,7 +42,7 @@ def test_the_deviation_is_the_scale_times_the_root_of_two_over_the_number_of_ans
 
 def test_a_session_shows_the_stored_answer_and_averaging_gains_nothing() -> None:
     people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
-    session = sf.Session(people, budget=sf.PureDP(1), seed=1)
+    session = sf.Session(people, max_rows=1, max_groups=1, budget=sf.PureDP(1), seed=1)
     asked = [session.sql("SELECT COUNT(*) AS n FROM people", epsilon="0.1").table["n"][0].as_py() for _ in range(20)]
     for known in (NoiseKnown(10, [500]), NoiseKnown(10)):
         found = Averaging(tolerance=2).run(View(asked, None), known)

@@ -33,6 +33,7 @@ bounds = [0, 100000]
 """
 BY_SEX = "SELECT sex, COUNT(*) AS n, AVG(income) AS income FROM people GROUP BY sex ORDER BY sex"
 COUNT = "SELECT COUNT(*) AS n FROM people"
+BOUNDS = ["--max-rows", "1", "--max-groups", "1"]
 ON = ["--data", "people.csv", "--schema", "people.toml", "--analyst", "ann"]
 
 
@@ -58,7 +59,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def query(text: str, *more: str) -> list[str]:
-    return ["query", text, *ON, *more]
+    return ["query", text, *ON, *BOUNDS, *more]
 
 
 def test_a_question_is_answered_with_margins_and_charged_once(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,6 +67,7 @@ def test_a_question_is_answered_with_margins_and_charged_once(place: Path, capsy
     assert run(query(BY_SEX, "--epsilon", "1")) == 0
     first = capsys.readouterr().out.splitlines()
     assert first[0].split() == ["sex", "n", "income"] and " ± " in first[1] and first[1].startswith("f ")
+    assert any("At most 1 row of each user in each of at most 1 group is counted" in line for line in first)
     assert any(line.startswith("cost      ε = 1 (ledger entry ") for line in first) and "left      ε = 1" in first
     assert run(query(BY_SEX, "--epsilon", "1")) == 0
     again = capsys.readouterr().out.splitlines()
@@ -104,7 +106,7 @@ def test_explaining_costs_nothing_and_needs_no_ledger(place: Path, capsys: pytes
     [
         (query(COUNT, "--epsilon", "2.1"), 3),
         (query(COUNT, "--rho", "0.1"), 3),  # a grant of ε cannot pay ρ exactly
-        (["query", COUNT, *ON[:4], "--analyst", "eve", "--epsilon", "0.1"], 3),
+        (["query", COUNT, *ON[:4], *BOUNDS, "--analyst", "eve", "--epsilon", "0.1"], 3),
         (query("SELECT income FROM people", "--epsilon", "0.1"), 2),
         (query("SELECT AVG(height) FROM people", "--epsilon", "0.1"), 2),
         (query("DROP TABLE people", "--epsilon", "0.1"), 2),
@@ -174,7 +176,7 @@ def test_several_tables_public_tables_and_keys(place: Path, capsys: pytest.Captu
     (place / "names.csv").write_text("sex,word\nf,female\nm,male\n")
     joined = "SELECT word, COUNT(*) AS n FROM people JOIN names ON people.sex = names.sex GROUP BY word ORDER BY word"
     tables = ["--table", "people=people.csv:people.toml", "--public", "names=names.csv", "--analyst", "ann"]
-    told = as_json(["query", joined, *tables, "--epsilon", "0.5"], capsys)
+    told = as_json(["query", joined, *tables, *BOUNDS, "--epsilon", "0.5"], capsys)
     assert [row["word"] for row in told["rows"]] == ["female", "male"]
     ages = "SELECT age, COUNT(*) AS n FROM people GROUP BY age ORDER BY age"
     told = as_json(query(ages, "--keys", "age=20,30", "--epsilon", "0.5"), capsys)
@@ -183,7 +185,7 @@ def test_several_tables_public_tables_and_keys(place: Path, capsys: pytest.Captu
     (place / "coded.toml").write_text(
         'dataset = "people"\n[columns.user]\nrole = "unit"\ntype = "integer"\n[columns.code]\ntype = "string"\n'
     )
-    grouped = ["query", "SELECT code, COUNT(*) AS n FROM coded GROUP BY code", "--table", "coded=coded.csv:coded.toml"]
+    grouped = ["query", "SELECT code, COUNT(*) AS n FROM coded GROUP BY code", "--table", "coded=coded.csv:coded.toml", *BOUNDS]
     told = as_json([*grouped, "--analyst", "ann", "--keys", "code=8001,8002", "--epsilon", "0.5"], capsys)
     assert [row["code"] for row in told["rows"]] == ["8001", "8002"]
     assert run(query(ages, "--keys", "age", "--epsilon", "0.5")) == 2
@@ -315,7 +317,7 @@ def test_a_question_about_another_unit_is_refused_with_3_and_costs_nothing(
         "epsilon=1/2",
     ]
     (place / "records.toml").write_text(SCHEMA.replace('role = "unit"', 'role = "plain"'))
-    asked = ["query", COUNT, "--data", "people.csv", "--schema", "records.toml", "--analyst", "ann", "--epsilon", "0.5"]
+    asked = ["query", COUNT, "--data", "people.csv", "--schema", "records.toml", *BOUNDS, "--analyst", "ann", "--epsilon", "0.5"]
     for refused in (asked, [*artefact, "--schema", "records.toml"], [*asked, "--unit", "age"]):
         told = as_json(refused, capsys, 3)
         assert (

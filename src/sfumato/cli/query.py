@@ -59,9 +59,12 @@ def query(
     confidence: Annotated[float, typer.Option("--confidence", help="How sure the margins are.")] = 0.95,
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="With --within: rows you expect in a group.")] = None,
     max_rows: Annotated[
-        int, typer.Option("--max-rows-per-group", min=1, help="At most so many rows of a unit count in a group.")
-    ] = 1,
-    max_groups: Annotated[int, typer.Option("--max-groups", min=1, help="A unit counts in at most so many groups.")] = 1,
+        int | None,
+        typer.Option("--max-rows", "--max-rows-per-group", min=1, help="At most so many rows of a unit count in a group."),
+    ] = None,
+    max_groups: Annotated[
+        int | None, typer.Option("--max-groups", min=1, help="A unit counts in at most so many groups.")
+    ] = None,
     bounding: Annotated[str, typer.Option("--bounding", help="Which rows count: sample or truncate.")] = "sample",
     order: Annotated[list[str] | None, typer.Option("--order", help="With truncate: the first rows by this column.")] = None,
     unit: Unit = None,
@@ -150,6 +153,7 @@ def _answered(
         "standard_errors": rows_of(got.errors),
         "margins": rows_of(margins),
         "confidence": confidence,
+        "contribution": got.contribution,
         "loss": _mapping(amount(got.loss)),
         "entry": got.entry,
         "repeated": got.repeated,
@@ -157,8 +161,9 @@ def _answered(
         "ledger": ledger_name(ledger),
         "private": bool(got.outcome.details.get("private")),
     }
-    lines = answer_lines(got.table, margins)
+    lines = answer_lines(got.table, margins, {note.name for note in got.explanation.columns})
     lines += ["", f"margins   ± at {confidence:.0%} confidence; {got.loss.claim()}"]
+    lines.append(f"counted   {got.contribution}")
     lines += cost_lines(got.loss, got.entry, got.repeated, left)
     told["not_covered"] = got.outcome.details.get("not_covered", [])
     lines += [f"notice    {each}" for each in told["not_covered"]]

@@ -118,8 +118,10 @@ class Frame:
         epsilon: Number | None = None,
         delta: Number | None = None,
         rho: Number | None = None,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
         values: Mapping[str, Sequence[Any]] | None = None,
     ) -> Explanation:
         """What it would cost and how far it may be off."""
-        bounds = self.session._bounded(None, None)
+        bounds = self.session._bounded(max_rows, max_groups)
         return self.session._explained(self.select(), Request.of(epsilon, delta, rho), bounds, values)

@@ -40,8 +40,13 @@ class QueryAnswer:
         return self.answer.error_table()
 
     def margins(self, confidence: float = 0.95) -> pa.Table:
-        """How far each number may be off, at a confidence."""
+        """How far each number may be from what the counted rows say (see `contribution`), at a confidence."""
         return self.answer.margin_table(confidence)
+
+    @property
+    def contribution(self) -> str:
+        """What of each unit is counted: the margins are about that, and say nothing of rows beyond it."""
+        return self.explanation.contribution
 
     @property
     def loss(self) -> LossGuarantee:
@@ -53,7 +58,7 @@ class QueryAnswer:
         return self.table.to_pandas()
 
     def __repr__(self) -> str:
-        return f"QueryAnswer({len(self.answer.rows)} rows, columns {', '.join(self.answer.names)})"
+        return f"QueryAnswer({len(self.answer.rows)} rows, columns {', '.join(self.answer.names)}; {self.contribution})"
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from sfumato.dp.algorithms.base import Algorithm
     from sfumato.dp.frame import Frame
     from sfumato.dp.sql.explanation import Explanation
-    from sfumato.dp.sql.noise import Bounds, Price, Request
+    from sfumato.dp.sql.noise import DeclaredBounds, Price, Request
     from sfumato.dp.sql.paid_bounds import PaidBounds
+    from sfumato.dp.sql.paid_contributions import PaidContributions
     from sfumato.dp.sql.question import Question
     from sfumato.engines.expressions import Value
     from sfumato.ledger.ledger import Ledger
@@ -57,10 +58,11 @@ class Session:
     so, and one that has names of people and says neither is refused. A budget is about one unit: what
     would protect another than the ledger's is refused. One unit contributes at most
     `max_rows` rows to each of at most `max_groups` groups of a question, chosen by `bounding`: at random ("sample") or
-    the first in `order` ("truncate"). `budget` may lower what the ledger grants, and becomes the first grant where
-    nobody was granted anything on the dataset yet. `version` tells versions of the data apart: a stored answer is
-    shown again for the same version only. A keyed digest of the tables, taken here, tells the owner in the ledger
-    (`ledger.versions`) when the data changed under the same version; `digest=False` leaves it out.
+    the first in `order` ("truncate"); rows beyond that are left out, so that neither bound is assumed: a question that
+    needs one is refused until it is declared here or with the question. `budget` may lower what the ledger grants, and
+    becomes the first grant where nobody was granted anything on the dataset yet. `version` tells versions of the data
+    apart: a stored answer is shown again for the same version only. A keyed digest of the tables, taken here, tells the
+    owner in the ledger (`ledger.versions`) when the data changed under the same version; `digest=False` leaves it out.
     With a `seed` the noise is a demonstration and is certified as such.
 
     >>> import sfumato as sf
@@ -80,8 +82,8 @@ class Session:
         budget: LossGuarantee | None = None,
         analyst: str = "analyst",
         public: Mapping[str, Any] | None = None,
-        max_rows: int = 1,
-        max_groups: int = 1,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
         bounding: Literal["sample", "truncate"] = "sample",
         order: str | Sequence[str] = (),
         version: str = "",
@@ -89,12 +91,12 @@ class Session:
         seed: int | str | None = None,
     ) -> None:
         from sfumato.dp.sql.catalogue import Catalogue, private_table, public_table
-        from sfumato.dp.sql.noise import Bounds
+        from sfumato.dp.sql.noise import DeclaredBounds
 
         tables = {name: replace(table, relation=lenient(table.relation)) for name, table in _named(data).items()}
         self.dataset = _dataset(tables)
         self.analyst = analyst
-        self._bounds = Bounds(max_rows, max_groups, bounding, (order,) if isinstance(order, str) else tuple(order))
+        self._bounds = DeclaredBounds(max_rows, max_groups, bounding, (order,) if isinstance(order, str) else tuple(order))
         self._version = version
         self._seed = seed
         self._source: Randomness = default(seed)
@@ -214,18 +216,38 @@ class Session:
         return BatchCost(notes, sequential(*(note.loss for note in notes)))
 
     def bounds(
-        self, column: str, *, table: str | None = None, epsilon: Number, confidence: float = 0.99, max_rows: int | None = None
+        self, column: str, *, table: str | None = None, epsilon: Number, confidence: float = 0.99, max_rows: int = 1
     ) -> PaidBounds:
         """Bounds of a number that nobody declared, found privately: rough, and charged like any question.
 
-        Use them in the next question: `SUM(CLAMP(x, low, high))`.
+        Use them in the next question: `SUM(CLAMP(x, low, high))`. Of each unit `max_rows` rows in one bucket are looked at.
         """
         from sfumato.dp.sql.noise import Request
         from sfumato.dp.sql.paid_bounds import bounds_of, bucket_query
 
         name = self._catalogue.table(table or next(iter(self._tables))).name
-        answer = self.ask(bucket_query(column, name), Request.of(epsilon), self._bounded(max_rows, None))
+        answer = self.ask(bucket_query(column, name), Request.of(epsilon), self._bounded(max_rows, 1))
         return bounds_of(answer, answer.explanation.measurements[0].scale, confidence)
+
+    def contributions(
+        self, *, table: str | None = None, by: Sequence[str] = (), epsilon: Number, share: float = 0.95
+    ) -> PaidContributions:
+        """How much one unit contributes, found privately and charged like any question: a `max_rows`, a `max_groups`.
+
+        Each unit counts once, by how many rows it has. `max_rows` is the power of two that a `share` of the units do not
+        exceed; with grouping keys in `by`, half of ε finds `max_groups`, by in how many of their groups a unit is.
+        """
+        from sfumato.core.exact import exact
+        from sfumato.dp.sql.noise import Request
+        from sfumato.dp.sql.paid_contributions import bound_of, contribution_query, paid_contributions
+
+        known = self._catalogue.table(table or next(iter(self._tables)))
+        if known.unit is None:
+            raise ParameterError("each record is a unit of its own here, so that there are no contributions to bound")
+        queries = [contribution_query(known.name, known.unit, keys) for keys in ((), tuple(by))[: 2 if by else 1]]
+        request = Request.of(exact(epsilon, "epsilon") / len(queries))
+        answers = [self.ask(query, request, self._bounds) for query in queries]
+        return paid_contributions([bound_of(answer, share) for answer in answers], answers)
 
     def remaining(self) -> LossAmount | None:
         """What the analyst may still spend."""
@@ -248,7 +270,7 @@ class Session:
         return replace(made, details={**made.details, "not_covered": not_covered})
 
     def ask(
-        self, select: exp.Select, request: Request, bounds: Bounds, keys: Mapping[str, Sequence[Any]] | None = None
+        self, select: exp.Select, request: Request, bounds: DeclaredBounds, keys: Mapping[str, Sequence[Any]] | None = None
     ) -> QueryAnswer:
         """Answer a parsed question; `sql` and the builder of questions both come here."""
         from sfumato.dp.sql.answer import AnswerTable, put_together
@@ -283,7 +305,12 @@ class Session:
         outcome = private_outcome(
             answer.table(),
             priced.loss,
-            {"name": "Session.sql", "query": question.text, "bounds": plain(parameters(bounds))},
+            {
+                "name": "Session.sql",
+                "query": question.text,
+                "bounds": plain(parameters(priced.bounds)),
+                "contribution": explanation.contribution,
+            },
             argument=ARGUMENT,
             randomness=self._source,
             dataset=self.dataset,
@@ -298,7 +325,7 @@ class Session:
         self,
         select: exp.Select,
         request: Request,
-        bounds: Bounds,
+        bounds: DeclaredBounds,
         keys: Mapping[str, Sequence[Any]] | None,
         confidence: float = 0.95,
     ) -> Explanation:
@@ -335,7 +362,7 @@ class Session:
             raise Unsupported(f"keys={{…}} names '{unknown[0][:60]}', which is not a grouping key of the query")
         return question
 
-    def _bounded(self, max_rows: int | None, max_groups: int | None) -> Bounds:
+    def _bounded(self, max_rows: int | None, max_groups: int | None) -> DeclaredBounds:
         changes = {name: value for name, value in (("rows", max_rows), ("groups", max_groups)) if value is not None}
         return replace(self._bounds, **changes)  # type: ignore[arg-type]
 

@@ -5,7 +5,7 @@ The work is done by `dp.Session`; here its arguments are read from texts and its
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,14 +82,15 @@ def amount_asked(epsilon: str | None, delta: str | None, rho: str | None) -> dic
     return {name: value for name, value in given.items() if value is not None}
 
 
-def answer_lines(table: pa.Table, margins: pa.Table) -> list[str]:
-    """The answer with the margin of every noisy number."""
+def answer_lines(table: pa.Table, margins: pa.Table, noisy_columns: Collection[str] = ()) -> list[str]:
+    """The answer with the margin of every noisy number; a question mark where it may be anything."""
     noisy = {name: margins.column(name).to_pylist() for name in table.column_names if name in margins.column_names}
     columns = []
     for name in table.column_names:
         values = table.column(name).slice(0, MOST_LINES).to_pylist()
         around = noisy.get(name, [None] * table.num_rows)
-        columns.append([_cell(value, margin) for value, margin in zip(values, around, strict=False)])
+        unsure = name in noisy_columns
+        columns.append([_cell(value, margin, unsure) for value, margin in zip(values, around, strict=False)])
     widths = [max(len(text) for text in (name, *column)) for name, column in zip(table.column_names, columns, strict=True)]
     rows = [tuple(table.column_names), *zip(*columns, strict=True)]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
@@ -97,7 +98,7 @@ def answer_lines(table: pa.Table, margins: pa.Table) -> list[str]:
     return [*lines, f"… and {left:,} more rows (--json or --output has them all)"] if left > 0 else lines
 
 
-def _cell(value: Any, margin: Any) -> str:
+def _cell(value: Any, margin: Any, unsure: bool) -> str:
     from sfumato.report.escape import shorten
 
     if value is None:
@@ -106,7 +107,7 @@ def _cell(value: Any, margin: Any) -> str:
         return shorten(value, 60)
     shown = f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
     if margin is None or not isinstance(margin, (int, float)):
-        return shown
+        return f"{shown} ± ?" if unsure else shown
     return f"{shown} ± {_rounded(float(margin))}"
 
 

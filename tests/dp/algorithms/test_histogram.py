@@ -43,24 +43,29 @@ def test_counts_of_categories_bins_and_whole_numbers() -> None:
             (None, "mo", 1, 5.0),
         ]
     )
-    assert PrivateHistogram("day", epsilon=1).counts(data).tolist() == [
+    assert PrivateHistogram("day", epsilon=1, rows=1).counts(data).tolist() == [
         2,
         0,
         1,
     ]  # unknown, missing and unowned values are left out
-    assert PrivateHistogram("hour", epsilon=1).counts(data).tolist() == [1, 2, 0, 0, 0, 2]  # 99 is clamped to 5
-    assert PrivateHistogram("cost", epsilon=1, bins={"cost": 2}).counts(data).tolist() == [1, 4]  # half open, the last closed
-    assert PrivateHistogram("cost", epsilon=1, bins={"cost": [4, 5, 6]}).counts(data).tolist() == [
+    assert PrivateHistogram("hour", epsilon=1, rows=1).counts(data).tolist() == [1, 2, 0, 0, 0, 2]  # 99 is clamped to 5
+    assert PrivateHistogram("cost", epsilon=1, bins={"cost": 2}, rows=1).counts(data).tolist() == [
+        1,
+        4,
+    ]  # half open, the last closed
+    assert PrivateHistogram("cost", epsilon=1, bins={"cost": [4, 5, 6]}, rows=1).counts(data).tolist() == [
         1,
         4,
     ]  # stated edges, the rest clamped
-    both = PrivateHistogram(("day", "cost"), epsilon=1, bins={"cost": 2})
+    both = PrivateHistogram(("day", "cost"), epsilon=1, bins={"cost": 2}, rows=1)
     assert both.counts(data).tolist() == [1, 1, 0, 0, 0, 1]
 
 
 def test_the_release_names_every_cell() -> None:
     data = visits([("a", "mo", 0, 0.0), ("b", "we", 5, 9.99)])
-    released = PrivateHistogram(("day", "cost", "hour"), epsilon=1, bins={"cost": 2}).run(data, randomness=default(1)).result
+    released = (
+        PrivateHistogram(("day", "cost", "hour"), epsilon=1, bins={"cost": 2}, rows=1).run(data, randomness=default(1)).result
+    )
     assert released.column_names == ["day", "cost_from", "cost_to", "hour", "count"]
     assert released.num_rows == 3 * 2 * 6
     assert released.slice(0, 1).to_pylist()[0].items() >= {"day": "mo", "cost_from": 0.0, "cost_to": 5.0, "hour": 0}.items()
@@ -104,7 +109,7 @@ def test_the_sensitivity_of_a_bar_chart_of_visits() -> None:
     assert chart.sensitivity() == (100, 10_000)
     assert PrivateHistogram("day", epsilon=1, rows=100, neighbours="replace").sensitivity() == (200, 20_000)
     assert PrivateHistogram("day", epsilon=1, rows=100, count="units").sensitivity() == (100, 100)
-    assert PrivateHistogram("day", epsilon=1).sensitivity() == (1, 1)
+    assert PrivateHistogram("day", epsilon=1, rows=1).sensitivity() == (1, 1)
 
 
 @pytest.mark.parametrize(("paid", "loss"), [({"epsilon": "0.5"}, PureDP("0.5")), ({"rho": "0.1"}, ConcentratedDP("0.1"))])
@@ -125,14 +130,19 @@ def test_the_outcome_claims_the_unit_and_hides_nothing() -> None:
     assert outcome.details["private"] is False
     assert outcome.details["owner"] == {}
     assert outcome.method["name"] == "PrivateHistogram"
-    assert PrivateHistogram("day", epsilon=1).run(visits([]), randomness=None).details["private"] is True
+    assert PrivateHistogram("day", epsilon=1, rows=1).run(visits([]), randomness=None).details["private"] is True
 
 
 def test_negative_counts_are_raised_only_when_asked() -> None:
     data = microdata({"x": [0.5]}, {"x": {"type": "number", "bounds": [0, 1]}})
-    plain = PrivateHistogram("x", epsilon=1, bins={"x": 200}).run(data, randomness=default(2)).result.column("count").to_numpy()
+    plain = (
+        PrivateHistogram("x", epsilon=1, bins={"x": 200}, rows=1)
+        .run(data, randomness=default(2))
+        .result.column("count")
+        .to_numpy()
+    )
     raised = (
-        PrivateHistogram("x", epsilon=1, bins={"x": 200}, non_negative=True)
+        PrivateHistogram("x", epsilon=1, bins={"x": 200}, non_negative=True, rows=1)
         .run(data, randomness=default(2))
         .result.column("count")
         .to_numpy()
@@ -218,7 +228,7 @@ def test_wrong_parameters_are_refused(wrong: dict[str, object]) -> None:
 def test_too_many_cells_are_refused() -> None:
     data = microdata({"x": [0.5], "y": [0.5]}, {name: {"type": "number", "bounds": [0, 1]} for name in "xy"})
     with pytest.raises(SchemaError, match="too many"):
-        PrivateHistogram(("x", "y"), epsilon=1, bins={"x": 10_000, "y": 10_000}).run(data)
+        PrivateHistogram(("x", "y"), epsilon=1, bins={"x": 10_000, "y": 10_000}, rows=1).run(data)
 
 
 @pytest.mark.data
@@ -226,7 +236,7 @@ def test_check_ins_of_a_city_on_a_map(data_dir: Path) -> None:
     """10,991 check-ins in Paris on a 16 × 12 grid at ε = 1: total-variation distance to the true map below 3 %."""
     declared = {"lat": {"type": "number", "bounds": [48.82, 48.90]}, "lon": {"type": "number", "bounds": [2.24, 2.42]}}
     places = sf.read(data_dir / "gowalla" / "gowalla_paris_8x6km.csv", {"columns": declared})
-    grid = PrivateHistogram(("lon", "lat"), epsilon=1, bins={"lon": 16, "lat": 12}, non_negative=True)
+    grid = PrivateHistogram(("lon", "lat"), epsilon=1, bins={"lon": 16, "lat": 12}, non_negative=True, rows=1)
     truth = grid.counts(places)
     noisy = grid.run(places, randomness=default("paris")).result.column("count").to_numpy()
     assert truth.sum() == len(places)

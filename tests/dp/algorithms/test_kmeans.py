@@ -31,7 +31,7 @@ def test_scales_of_ten_iterations() -> None:
 
 def test_an_iteration_has_a_part_of_epsilon_not_its_inverse() -> None:
     """E-41: the budget of an iteration is ε/T, of its sizes ε/2T; T/ε and T/2ε would spend 10 and 100 times too much."""
-    algorithm = KMeans(("x",), 3, "0.5", iterations=5)
+    algorithm = KMeans(("x",), 3, "0.5", iterations=5, rows=1)
     assert algorithm.budget_per_iteration() == Fraction(1, 10)
     assert algorithm.budget_per_iteration() * algorithm.iterations == algorithm.loss().epsilon  # type: ignore[attr-defined]
     sizes = 1 / kmeans_scales("0.5", 5, [100]).size
@@ -117,9 +117,12 @@ def test_the_grid_is_far_closer_to_ordinary_k_means_than_noisy_iterations(column
         names = [f"x{place}" for place in range(columns)]
         baseline = kmeans_baseline(data, names, clusters, restarts=5).cost
         grid.append(
-            clustering_cost(data, GridKMeans(names, clusters, epsilon=1).run(data, randomness=default(seed)).result) / baseline
+            clustering_cost(data, GridKMeans(names, clusters, epsilon=1, rows=1).run(data, randomness=default(seed)).result)
+            / baseline
         )
-        lloyd.append(clustering_cost(data, KMeans(names, clusters, 1).run(data, randomness=default(seed)).result) / baseline)
+        lloyd.append(
+            clustering_cost(data, KMeans(names, clusters, 1, rows=1).run(data, randomness=default(seed)).result) / baseline
+        )
     assert np.mean(grid) < 1.1
     assert np.mean(lloyd) > 1.5
     assert min(grid) > 0.99
@@ -138,8 +141,8 @@ def test_the_baseline_is_ordinary_k_means() -> None:
 def test_with_almost_no_noise_the_centres_are_the_means() -> None:
     data = microdata({"x": [1.0, 2.0, 3.0, 90.0, 92.0] * 200}, {"x": {"type": "number", "bounds": [0, 100]}})
     for algorithm in (
-        KMeans(("x",), 2, 10_000, start=[[0], [100]]),
-        GridKMeans(("x",), 2, epsilon=10_000),
+        KMeans(("x",), 2, 10_000, start=[[0], [100]], rows=1),
+        GridKMeans(("x",), 2, epsilon=10_000, rows=1),
         GridKMeans(("x",), 2, rho=10**7),
     ):
         released = algorithm.run(data, randomness=default(1)).result.sort_by("x").to_pylist()
@@ -153,7 +156,7 @@ def test_units_are_bounded() -> None:
         {"who": ["whale"] * 10_000 + [f"p{i}" for i in range(1_000)], "x": [100.0] * 10_000 + [10.0] * 1_000},
         {"who": {"role": "unit", "type": "string"}, "x": {"type": "number", "bounds": [0, 100]}},
     )
-    released = KMeans(("x",), 1, 100, iterations=1).run(data, randomness=default(1)).result.to_pylist()[0]
+    released = KMeans(("x",), 1, 100, iterations=1, rows=1).run(data, randomness=default(1)).result.to_pylist()[0]
     assert released["x"] == pytest.approx(10.1, abs=0.5)
     assert released["size"] == pytest.approx(1_001, abs=5)
 
@@ -161,8 +164,8 @@ def test_units_are_bounded() -> None:
 @pytest.mark.parametrize(
     "algorithm",
     [
-        KMeans(("x0", "x1"), 3, 1),
-        GridKMeans(("x0", "x1"), 3, epsilon=1),
+        KMeans(("x0", "x1"), 3, 1, rows=1),
+        GridKMeans(("x0", "x1"), 3, epsilon=1, rows=1),
         GridKMeans(("x0", "x1"), 3, rho="0.1", expected_rows=500),
     ],
 )
@@ -177,10 +180,12 @@ def test_a_seed_reproduces_and_marks_the_outcome(algorithm: KMeans | GridKMeans)
 
 
 def test_losses() -> None:
-    assert KMeans(("x",), 2, "0.1").loss() == PureDP("0.1")
-    assert GridKMeans(("x",), 2, epsilon="0.1").loss() == PureDP("0.1")
-    assert GridKMeans(("x",), 2, rho="0.1").loss() == ConcentratedDP("0.1")
-    outcome = KMeans(("x",), 1, 1, order="t", bounding="truncate").run(places([("a", 1, 0.5, 1.0)]), randomness=default(1))
+    assert KMeans(("x",), 2, "0.1", rows=1).loss() == PureDP("0.1")
+    assert GridKMeans(("x",), 2, epsilon="0.1", rows=1).loss() == PureDP("0.1")
+    assert GridKMeans(("x",), 2, rho="0.1", rows=1).loss() == ConcentratedDP("0.1")
+    outcome = KMeans(("x",), 1, 1, order="t", bounding="truncate", rows=1).run(
+        places([("a", 1, 0.5, 1.0)]), randomness=default(1)
+    )
     assert outcome.claimed == (PureDP(1, unit="who"),)
 
 
@@ -207,7 +212,7 @@ def test_wrong_parameters_are_refused(wrong: dict[str, object]) -> None:
 
 def test_a_grid_of_too_many_columns_is_refused() -> None:
     with pytest.raises(ParameterError, match="KMeans"):
-        GridKMeans([f"x{i}" for i in range(17)], 2, epsilon=1)
+        GridKMeans([f"x{i}" for i in range(17)], 2, epsilon=1, rows=1)
 
 
 def test_undeclared_bounds_are_refused_together() -> None:

@@ -26,7 +26,7 @@ GREEDY = [*ROWS, *[("z", word, 1.0) for word in "bbcbb"]]
 CASES: dict[str, tuple[Algorithm, float, float, tuple[float, float] | None]] = {
     "histogram": (PrivateHistogram("word", epsilon=2, rows=2), 2, 0, (1, 0)),
     "histogram of units": (PrivateHistogram("word", epsilon=2, rows=2, count="units"), 2, 0, (1, 0)),
-    "quantiles": (PrivateQuantiles("x", (0.25, 0.5, 0.75), epsilon=2, leaves=4, branching=2), 2, 0, None),
+    "quantiles": (PrivateQuantiles("x", (0.25, 0.5, 0.75), epsilon=2, leaves=4, branching=2, rows=1), 2, 0, None),
     "top 1, peeling": (TopK("word", 1, epsilon=4, method="peeling"), 4, 0, (0.5, 0)),
     "top 2, permute and flip": (TopK("word", 2, epsilon=4, method="permute_and_flip"), 4, 0, (1, 0)),
     "top 2, one shot": (TopK("word", 2, epsilon=4), 4, 0, (1, 0)),

@@ -34,19 +34,19 @@ TABLES = {
 }
 
 ALGORITHMS: list[Algorithm] = [
-    PrivateHistogram("town", epsilon=1),
+    PrivateHistogram("town", epsilon=1, rows=1),
     PrivateHistogram(("town", "x"), rho="0.1", bins={"x": 3}, rows=2, count="units"),
     PrivateHistogram("n", epsilon=1, rows=3, bounding="truncate", order="x"),
-    PrivateQuantiles("x", (0, 0.5, 1), epsilon=1),
-    PrivateQuantiles("n", (0.5,), rho="0.1"),
+    PrivateQuantiles("x", (0, 0.5, 1), epsilon=1, rows=1),
+    PrivateQuantiles("n", (0.5,), rho="0.1", rows=1),
     TopK("town", 2, epsilon=1),
     TopK("town", 2, epsilon=1, method="peeling"),
     TopK("town", 6, epsilon=1, method="permute_and_flip", repeats=True, rows=3),
     SearchLog("town", 2, epsilon=1, delta="1e-6", split="value"),
     SearchLog("town", 2, epsilon=1, domain=TOWNS[:-1]),
-    KMeans(("x", "n"), 3, 1),
-    KMeans(("x",), 1, "0.001", iterations=2),
-    GridKMeans(("x", "n"), 3, epsilon=1),
+    KMeans(("x", "n"), 3, 1, rows=1),
+    KMeans(("x",), 1, "0.001", iterations=2, rows=1),
+    GridKMeans(("x", "n"), 3, epsilon=1, rows=1),
     GridKMeans(("x",), 4, rho="0.001", expected_rows=100),
 ]
 
@@ -89,13 +89,18 @@ def test_parameters_are_plain_and_rebuild_the_algorithm(algorithm: Algorithm) ->
 
 
 def test_texts_that_look_alike_are_told_apart() -> None:
-    counts = PrivateHistogram("town", epsilon=1).counts(table(TABLES["texts that look alike"]))
+    counts = PrivateHistogram("town", epsilon=1, rows=1).counts(table(TABLES["texts that look alike"]))
     assert dict(zip(TOWNS, counts.tolist(), strict=True))["e\u0301"] == 1
     assert dict(zip(TOWNS, counts.tolist(), strict=True))["é"] == 1
 
 
 def test_an_outcome_shows_no_value_in_its_representation() -> None:
     outcome = private_outcome(
-        [1], PrivateHistogram("town", epsilon=1).loss(), {"name": "x"}, argument="", randomness=default(1), owner={"secret": 5}
+        [1],
+        PrivateHistogram("town", epsilon=1, rows=1).loss(),
+        {"name": "x"},
+        argument="",
+        randomness=default(1),
+        owner={"secret": 5},
     )
     assert "secret" not in repr(outcome)

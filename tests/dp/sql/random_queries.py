@@ -64,7 +64,9 @@ def opened(customers: list[dict[str, Any]], orders: list[dict[str, Any]], **opti
         ),
         "orders": sf.read(pa.Table.from_pylist(orders, schema=ORDER_TYPES), schema=_described(ORDERS, ORDER_TYPES)),
     }
-    return sf.Session(tables, public={"regions": regions()}, budget=sf.ApproxDP(1, "0.5"), **options)
+    return sf.Session(
+        tables, public={"regions": regions()}, budget=sf.ApproxDP(1, "0.5"), **{"max_rows": 1, "max_groups": 1, **options}
+    )
 
 
 _CUSTOMER_NUMBERS = [

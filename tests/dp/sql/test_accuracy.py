@@ -40,7 +40,10 @@ def _people() -> tuple[sf.Session, dict[str, np.ndarray[Any, Any]]]:
         },
     }
     table = pa.table({"user": range(ROWS), "income": income, "age": age})
-    return sf.Session(sf.read(table, schema=schema), budget=sf.ApproxDP(1000, "0.5")), {"income": income, "age": age}
+    return sf.Session(sf.read(table, schema=schema), max_rows=1, max_groups=1, budget=sf.ApproxDP(1000, "0.5")), {
+        "income": income,
+        "age": age,
+    }
 
 
 QUERY = (
@@ -165,7 +168,9 @@ def _mechanism(query: str, request: Request, **bounds: Any) -> Callable[[Visits,
     def answers(rows: Visits, count: int) -> list[Any]:
         if rows not in prepared:
             table = pa.Table.from_pylist([dict(zip(_TYPES.names, row, strict=True)) for row in rows], schema=_TYPES)
-            asked = sf.Session(sf.read(table, schema=VISITS), budget=sf.ApproxDP(10**6, "0.9"), **bounds)
+            asked = sf.Session(
+                sf.read(table, schema=VISITS), budget=sf.ApproxDP(10**6, "0.9"), **{"max_rows": 1, "max_groups": 1, **bounds}
+            )
             prepared[rows] = _priced(asked, query, request)
         question, priced = prepared[rows]
         return [put_together(question, priced, measuring.measure(question, priced, source)).rows for _ in range(count)]

@@ -31,14 +31,14 @@ def ward(positive: bool) -> sf.Microdata:
 
 
 def test_asking_again_does_not_average_the_noise_away() -> None:
-    asked = sf.Session(ward(True), budget=sf.PureDP(1))
+    asked = sf.Session(ward(True), max_rows=1, max_groups=1, budget=sf.PureDP(1))
     answers = {asked.sql("SELECT COUNT(*) AS n FROM ward WHERE hiv", epsilon="0.1").table["n"][0].as_py() for _ in range(50)}
     assert len(answers) == 1 and asked.remaining() is not None
     assert str(asked.remaining()) == "ε = 0.9"
 
 
 def test_rephrasing_the_question_runs_out_of_budget_before_it_averages_the_noise_away() -> None:
-    asked = sf.Session(ward(True), budget=sf.PureDP(1))
+    asked = sf.Session(ward(True), max_rows=1, max_groups=1, budget=sf.PureDP(1))
     answers = []
     with pytest.raises(BudgetRefused):
         for number in range(100):
@@ -58,7 +58,7 @@ def test_two_questions_that_differ_in_one_person_do_not_tell_about_that_person()
     right = 0
     for run in range(400):
         positive = run % 2 == 0
-        asked = sf.Session(ward(positive), budget=sf.PureDP(1), seed=run)
+        asked = sf.Session(ward(positive), max_rows=1, max_groups=1, budget=sf.PureDP(1), seed=run)
         everybody = asked.sql("SELECT COUNT(*) AS n FROM ward WHERE hiv", epsilon="0.1").table["n"][0].as_py()
         others = asked.sql("SELECT COUNT(*) AS n FROM ward WHERE hiv AND patient <> 7", epsilon="0.1").table["n"][0].as_py()
         right += ((everybody - others) >= 1) == positive
@@ -80,7 +80,7 @@ HOSTILE = [
 def test_a_refusal_is_the_same_on_neighbouring_databases(query: str) -> None:
     told = []
     for data in (ward(True), ward(False), sf.read(ward(True).table().slice(0, 0), schema=SCHEMA)):
-        asked = sf.Session(data, budget=sf.PureDP(1))
+        asked = sf.Session(data, max_rows=1, max_groups=1, budget=sf.PureDP(1))
         with pytest.raises(SfumatoError) as refusal:
             asked.sql(query, epsilon=1)
         told.append((type(refusal.value), str(refusal.value), str(asked.remaining())))
@@ -90,7 +90,7 @@ def test_a_refusal_is_the_same_on_neighbouring_databases(query: str) -> None:
 def test_an_exhausted_budget_reads_the_same_on_neighbouring_databases() -> None:
     told = set()
     for positive in (True, False):
-        asked = sf.Session(ward(positive), budget=sf.PureDP("0.5"))
+        asked = sf.Session(ward(positive), max_rows=1, max_groups=1, budget=sf.PureDP("0.5"))
         asked.sql("SELECT COUNT(*) FROM ward", epsilon="0.5")
         with pytest.raises(BudgetRefused) as refusal:
             asked.sql("SELECT COUNT(*) FROM ward WHERE hiv", epsilon="0.1")
@@ -104,7 +104,7 @@ def test_a_refused_question_reads_no_row(monkeypatch: pytest.MonkeyPatch) -> Non
     def touched(*_: Any, **__: Any) -> None:
         raise AssertionError("a row was read")
 
-    asked = sf.Session(ward(True), budget=sf.PureDP(1))
+    asked = sf.Session(ward(True), max_rows=1, max_groups=1, budget=sf.PureDP(1))
     monkeypatch.setattr(MemoryRelation, "run", touched)
     for query in HOSTILE:
         with pytest.raises(SfumatoError):
@@ -152,14 +152,14 @@ TEXTS = [
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_hostile_text_gets_one_clear_refusal(text: str) -> None:
-    asked = sf.Session({"ward": ward(True)}, budget=sf.PureDP(1))
+    asked = sf.Session({"ward": ward(True)}, max_rows=1, max_groups=1, budget=sf.PureDP(1))
     with pytest.raises(SfumatoError) as refusal:
         asked.sql(text, epsilon=1)
     assert len(str(refusal.value)) < 1000 and str(asked.remaining()) == "ε = 1"
 
 
 def test_texts_in_a_query_are_values_and_nothing_else() -> None:
-    asked = sf.Session({"ward": ward(True)}, budget=sf.PureDP(10), seed=1)
+    asked = sf.Session({"ward": ward(True)}, max_rows=1, max_groups=1, budget=sf.PureDP(10), seed=1)
     for text in ("' OR 1=1 --", "x'); DROP TABLE ward; --", "\\' OR true", "${x}", "%s", "é\u202e"):
         written = text.replace("'", "''")
         answer = asked.sql(f"SELECT COUNT(*) AS n FROM ward WHERE note = '{written}'", epsilon=1).table["n"][0].as_py()
@@ -169,7 +169,7 @@ def test_texts_in_a_query_are_values_and_nothing_else() -> None:
 def test_no_value_of_a_record_is_in_an_error_or_a_text_form() -> None:
     canary = "canary-7f3a"
     rows = pa.table({"patient": [1, 2], "hiv": [True, False], "cost": [1.0, 2.0], "note": [canary, canary]})
-    asked = sf.Session(sf.read(rows, schema=SCHEMA), budget=sf.PureDP(1))
+    asked = sf.Session(sf.read(rows, schema=SCHEMA), max_rows=1, max_groups=1, budget=sf.PureDP(1))
     told = [repr(asked), str(asked.explain("SELECT COUNT(*) FROM ward", epsilon=1)), repr(asked._catalogue)]
     for query in HOSTILE:
         with pytest.raises(SfumatoError) as refusal:
@@ -184,7 +184,7 @@ def test_odd_values_are_defined() -> None:
     nan, infinity = float("nan"), float("inf")
     rows = {"patient": [1, 2, 3, 4, None], "hiv": [True] * 5, "cost": [nan, infinity, -infinity, None, 5.0], "note": ["x"] * 5}
     types = pa.schema([("patient", pa.int64()), ("hiv", pa.bool_()), ("cost", pa.float64()), ("note", pa.string())])
-    asked = sf.Session(sf.read(pa.table(rows, schema=types), schema=SCHEMA), budget=sf.PureDP("1e6"))
+    asked = sf.Session(sf.read(pa.table(rows, schema=types), schema=SCHEMA), max_rows=1, max_groups=1, budget=sf.PureDP("1e6"))
     answer = asked.sql("SELECT COUNT(*) AS n, COUNT(cost) AS c, SUM(cost) AS s FROM ward", epsilon=100000).table.to_pylist()[0]
     assert (answer["n"], answer["c"]) == (4, 2)
     assert answer["s"] == pytest.approx(1000, abs=1)
@@ -211,7 +211,13 @@ def test_both_sides_of_a_private_join_belong_to_one_unit() -> None:
 
 def test_a_record_is_not_multiplied_by_a_public_table() -> None:
     people = sf.read(pa.table({"city": ["Bern", "Bern"]}), schema={"dataset": "p", "columns": {"city": {"type": "string"}}})
-    asked = sf.Session({"p": people}, public={"r": regions(), "twice": pa.table({"city": ["Bern", "Bern"]})}, budget=sf.PureDP(1))
+    asked = sf.Session(
+        {"p": people},
+        max_rows=1,
+        max_groups=1,
+        public={"r": regions(), "twice": pa.table({"city": ["Bern", "Bern"]})},
+        budget=sf.PureDP(1),
+    )
     asked.sql("SELECT COUNT(*) FROM p JOIN r ON p.city = r.city", epsilon="0.1")
     with pytest.raises(Unsupported, match="several rows for one key"):
         asked.sql("SELECT COUNT(*) FROM p JOIN twice ON p.city = twice.city", epsilon="0.1")

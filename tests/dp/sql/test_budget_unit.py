@@ -23,7 +23,7 @@ SCHEMA = {
 }
 VISITS = [("p1", "h1", "a"), ("p1", "h1", "b"), ("p2", "h1", "a"), ("p3", "h2", "b")]
 COUNT = "SELECT COUNT(*) AS n FROM clinic"
-HISTOGRAM = sf.dp.PrivateHistogram(columns=("ward",), epsilon="0.1")
+HISTOGRAM = sf.dp.PrivateHistogram(columns=("ward",), epsilon="0.1", rows=1)
 
 
 def clinic(rows: list[tuple[str, str, str]] = VISITS, **changes: Any) -> sf.Microdata:
@@ -47,8 +47,8 @@ def test_a_session_about_another_unit_is_refused_and_charges_nothing(
     tmp_path: Path, spend: Callable[[sf.Session], None], first: str | None, second: str | None
 ) -> None:
     where = tmp_path / "ledger.db"
-    spend(sf.Session(clinic(), ledger=where, unit=first, budget=sf.PureDP(1)))
-    other = sf.Session(clinic(), ledger=where, unit=second, budget=sf.PureDP(1))
+    spend(sf.Session(clinic(), max_rows=1, max_groups=1, ledger=where, unit=first, budget=sf.PureDP(1)))
+    other = sf.Session(clinic(), max_rows=1, max_groups=1, ledger=where, unit=second, budget=sf.PureDP(1))
     for again in (question, artefact):
         with pytest.raises(BudgetRefused) as refusal:
             again(other)
@@ -62,17 +62,17 @@ def test_a_session_about_another_unit_is_refused_and_charges_nothing(
 @pytest.mark.parametrize("unit", [None, "patient"])
 def test_sessions_about_the_same_unit_share_the_budget(tmp_path: Path, unit: str | None) -> None:
     for spend in (question, artefact):
-        spend(sf.Session(clinic(), ledger=tmp_path / "ledger.db", unit=unit, budget=sf.PureDP(1)))
-    left = sf.Session(clinic(), ledger=tmp_path / "ledger.db", unit=unit).remaining()
+        spend(sf.Session(clinic(), max_rows=1, max_groups=1, ledger=tmp_path / "ledger.db", unit=unit, budget=sf.PureDP(1)))
+    left = sf.Session(clinic(), max_rows=1, max_groups=1, ledger=tmp_path / "ledger.db", unit=unit).remaining()
     assert left == LossAmount.pure("0.8")
 
 
 def test_a_unit_in_the_schema_and_one_named_by_the_session_are_the_same(tmp_path: Path) -> None:
     columns = {**SCHEMA["columns"], "patient": {"type": "string", "role": "unit"}}  # type: ignore[dict-item]
-    question(sf.Session(clinic(columns=columns), ledger=tmp_path / "ledger.db", budget=sf.PureDP(1)))
-    artefact(sf.Session(clinic(), ledger=tmp_path / "ledger.db", unit="patient"))
+    question(sf.Session(clinic(columns=columns), max_rows=1, max_groups=1, ledger=tmp_path / "ledger.db", budget=sf.PureDP(1)))
+    artefact(sf.Session(clinic(), max_rows=1, max_groups=1, ledger=tmp_path / "ledger.db", unit="patient"))
     with pytest.raises(BudgetRefused, match="protects one patient"):
-        question(sf.Session(clinic(), ledger=tmp_path / "ledger.db"))
+        question(sf.Session(clinic(), max_rows=1, max_groups=1, ledger=tmp_path / "ledger.db"))
 
 
 def test_the_unit_that_the_owner_granted_binds_the_first_session(tmp_path: Path) -> None:
@@ -81,14 +81,14 @@ def test_the_unit_that_the_owner_granted_binds_the_first_session(tmp_path: Path)
         for finer_or_coarser in (None, "household"):
             for spend in (question, artefact):
                 with pytest.raises(BudgetRefused, match="protects one patient"):
-                    spend(sf.Session(clinic(), ledger=ledger, unit=finer_or_coarser))
+                    spend(sf.Session(clinic(), max_rows=1, max_groups=1, ledger=ledger, unit=finer_or_coarser))
         assert ledger.spends() == []
-        question(sf.Session(clinic(), ledger=ledger, unit="patient"))
+        question(sf.Session(clinic(), max_rows=1, max_groups=1, ledger=ledger, unit="patient"))
 
 
 def test_explaining_is_free_whatever_the_unit(tmp_path: Path) -> None:
-    question(sf.Session(clinic(), ledger=tmp_path / "ledger.db", unit="patient", budget=sf.PureDP(1)))
-    other = sf.Session(clinic(), ledger=tmp_path / "ledger.db")
+    question(sf.Session(clinic(), max_rows=1, max_groups=1, ledger=tmp_path / "ledger.db", unit="patient", budget=sf.PureDP(1)))
+    other = sf.Session(clinic(), max_rows=1, max_groups=1, ledger=tmp_path / "ledger.db")
     assert other.explain(COUNT, epsilon=1).unit == "record" and other.remaining() == LossAmount.pure("0.9")
 
 
@@ -101,27 +101,27 @@ def test_the_refusal_is_the_same_on_neighbouring_databases(tmp_path: Path) -> No
             ledger.grant("clinic", "analyst", LossAmount.pure(1), unit="household")
         for spend in (question, artefact):
             with pytest.raises(BudgetRefused) as refusal:
-                spend(sf.Session(clinic(rows), ledger=where, unit="patient"))
+                spend(sf.Session(clinic(rows), max_rows=1, max_groups=1, ledger=where, unit="patient"))
             told.add(str(refusal.value))
     assert len(told) == 1
 
 
 def test_an_artefact_about_replaced_records_does_not_share_a_budget_about_one_more_or_less(tmp_path: Path) -> None:
-    replaced = sf.dp.PrivateHistogram(columns=("ward",), epsilon="0.1", neighbours="replace")
-    asked = sf.Session(clinic(), ledger=tmp_path / "ledger.db", budget=sf.PureDP(1))
+    replaced = sf.dp.PrivateHistogram(columns=("ward",), epsilon="0.1", neighbours="replace", rows=1)
+    asked = sf.Session(clinic(), max_rows=1, max_groups=1, ledger=tmp_path / "ledger.db", budget=sf.PureDP(1))
     question(asked)
     with pytest.raises(BudgetRefused, match="one record more or less, and this would be about one record replaced"):
         asked.release(replaced)
     assert asked.remaining() == LossAmount.pure("0.9")
-    alone = sf.Session(clinic(dataset="other"), ledger=tmp_path / "ledger.db", budget=sf.PureDP(1))
+    alone = sf.Session(clinic(dataset="other"), max_rows=1, max_groups=1, ledger=tmp_path / "ledger.db", budget=sf.PureDP(1))
     assert alone.release(replaced).claimed[0].neighbours == "replace"
 
 
 def test_a_session_without_a_ledger_keeps_to_one_unit_and_relation_too() -> None:
-    asked = sf.Session(clinic(), budget=sf.PureDP(1))
+    asked = sf.Session(clinic(), max_rows=1, max_groups=1, budget=sf.PureDP(1))
     question(asked)
     with pytest.raises(BudgetRefused, match="do not add up"):
-        asked.release(sf.dp.PrivateHistogram(columns=("ward",), epsilon="0.1", neighbours="replace"))
+        asked.release(sf.dp.PrivateHistogram(columns=("ward",), epsilon="0.1", neighbours="replace", rows=1))
     assert asked.remaining() == LossAmount.pure("0.9")
     tables = {
         name: sf.read(
@@ -129,7 +129,7 @@ def test_a_session_without_a_ledger_keeps_to_one_unit_and_relation_too() -> None
         )
         for name, unit in (("people", "person"), ("homes", "home"))
     }
-    mixed = sf.Session(tables, budget=sf.PureDP(1))
+    mixed = sf.Session(tables, max_rows=1, max_groups=1, budget=sf.PureDP(1))
     mixed.sql("SELECT COUNT(*) FROM people", epsilon="0.1")
     with pytest.raises(BudgetRefused, match="protects one person, and this would protect one home"):
         mixed.sql("SELECT COUNT(*) FROM homes", epsilon="0.1")
@@ -145,5 +145,7 @@ def test_a_column_called_record_is_no_name_for_a_unit() -> None:
 def test_a_budget_stated_for_another_unit_than_the_session_is_refused(tmp_path: Path) -> None:
     for ledger in (None, tmp_path / "ledger.db"):
         with pytest.raises(ParameterError, match="stated for one household, and the session protects one patient"):
-            sf.Session(clinic(), ledger=ledger, unit="patient", budget=sf.PureDP(1, unit="household"))
-        question(sf.Session(clinic(), ledger=ledger, unit="patient", budget=sf.PureDP(1, unit="patient")))
+            sf.Session(clinic(), max_rows=1, max_groups=1, ledger=ledger, unit="patient", budget=sf.PureDP(1, unit="household"))
+        question(
+            sf.Session(clinic(), max_rows=1, max_groups=1, ledger=ledger, unit="patient", budget=sf.PureDP(1, unit="patient"))
+        )

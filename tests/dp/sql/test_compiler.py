@@ -63,7 +63,9 @@ def both(
         tables[name] = sf.read(pa.Table.from_pylist(rows, schema=types), schema={**schema, "columns": described})
         copies[name] = plain.Table(_columns(schema, types), rows, unit)
     budget = sf.ApproxDP(10**15, "0.5")
-    return sf.Session(tables, public={"regions": regions()}, budget=budget, seed=1, **options), copies
+    return sf.Session(
+        tables, public={"regions": regions()}, budget=budget, seed=1, **{"max_rows": 1, "max_groups": 1, **options}
+    ), copies
 
 
 def _filled(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -398,7 +400,11 @@ def _coupons(units_per_coupon: dict[str, int], **options: Any) -> sf.Session:
     users = iter(range(10**6))
     rows = [{"user": next(users), "coupon": coupon} for coupon, units in units_per_coupon.items() for _ in range(units)]
     schema = {"dataset": "t", "columns": {"user": {"role": "unit", "type": "integer"}, "coupon": {"type": "string"}}}
-    return sf.Session(sf.read(pa.Table.from_pylist(rows), schema=schema), budget=sf.ApproxDP(10**9, "0.5"), **options)
+    return sf.Session(
+        sf.read(pa.Table.from_pylist(rows), schema=schema),
+        budget=sf.ApproxDP(10**9, "0.5"),
+        **{"max_rows": 1, "max_groups": 1, **options},
+    )
 
 
 def test_discovered_groups_of_many_units_are_shown_and_those_of_one_are_not() -> None:
@@ -501,7 +507,13 @@ def test_orders_public_contents_and_column_names_are_part_of_the_question() -> N
         table = pa.table({name: [1, 2] for name in (*columns, "o", "u")})
         how = {"bounding": "truncate", "order": order} if order else {}
         tables = {"t": sf.read(table, schema=schema)}
-        return sf.Session(tables, unit="u", public={"p": pa.table({"k": [1, 2], "w": public})}, budget=sf.PureDP(1), **how)
+        return sf.Session(
+            tables,
+            unit="u",
+            public={"p": pa.table({"k": [1, 2], "w": public})},
+            budget=sf.PureDP(1),
+            **{"max_rows": 1, "max_groups": 1, **how},
+        )
 
     query = "SELECT COUNT(*) AS n FROM t JOIN p ON t.{0} = p.k WHERE {0} > 1"
     asked = [

@@ -74,7 +74,9 @@ def in_memory() -> dict[str, sf.Microdata]:
 
 
 def before_noise(tables: dict[str, sf.Microdata], query: str, discover: bool, **bounds: Any) -> list[list[tuple[Any, ...]]]:
-    asked = sf.Session(tables, public={"regions": regions()}, budget=sf.ApproxDP(1, "0.1"), **bounds)
+    asked = sf.Session(
+        tables, public={"regions": regions()}, budget=sf.ApproxDP(1, "0.1"), **{"max_rows": 1, "max_groups": 1, **bounds}
+    )
     question = asked._question(asked._parsed(query), None)
     priced = price(question, Request.of(epsilon=1, delta="1e-6" if discover else None), asked._bounds)
     flat, trees = split(question, priced)
@@ -132,6 +134,6 @@ def test_many_declared_keys_are_found_by_number(shop: dict[str, sf.Microdata]) -
 
 
 def test_an_answer_with_noise_comes_back(shop: dict[str, sf.Microdata], tmp_path: Path) -> None:
-    asked = sf.Session(shop, ledger=tmp_path / "ledger.db", budget=sf.PureDP(10))
+    asked = sf.Session(shop, max_rows=1, max_groups=1, ledger=tmp_path / "ledger.db", budget=sf.PureDP(10))
     answer = asked.sql("SELECT city, COUNT(*) AS n, MEDIAN(age) AS age FROM customers GROUP BY city", epsilon=5)
     assert answer.table.num_rows == 4 and answer.entry

@@ -20,7 +20,7 @@ NO_NOISE = 10**9
 
 
 def ledgerless(data: sf.Microdata | dict[str, sf.Microdata], **options: Any) -> sf.Session:
-    return sf.Session(data, budget=sf.ApproxDP(10**12, "0.1"), **options)
+    return sf.Session(data, budget=sf.ApproxDP(10**12, "0.1"), **{"max_rows": 1, "max_groups": 1, **options})
 
 
 SCHEMA = {
@@ -64,7 +64,7 @@ def test_days_beyond_the_calendar_are_no_group(tmp_path: Path) -> None:
 
 
 def test_an_algorithm_reads_the_same_way(tmp_path: Path) -> None:
-    outcome = ledgerless(awkward(tmp_path)).release(sf.dp.PrivateHistogram(columns=("age",), bins={"age": 2}, epsilon=1))
+    outcome = ledgerless(awkward(tmp_path)).release(sf.dp.PrivateHistogram(columns=("age",), bins={"age": 2}, epsilon=1, rows=1))
     assert outcome.result.num_rows == 2
 
 
@@ -106,7 +106,7 @@ def test_a_type_that_was_learnt_from_the_values_is_not_used(tmp_path: Path) -> N
             told.add(str(refusal.value))
         with pytest.raises(Unsupported, match="not declared"):
             ledgerless(sf.read(path, schema={"dataset": "d", "columns": {"c": {"domain": ["1", "2"]}}})).release(
-                sf.dp.PrivateHistogram("c", epsilon=1)
+                sf.dp.PrivateHistogram("c", epsilon=1, rows=1)
             )
     assert len(told) == 1
 
@@ -145,7 +145,7 @@ def test_what_query_and_schema_decide_is_refused_before_it_costs(tmp_path: Path)
         "columns": {"x": {"type": "integer", "bounds": [0, 9]}, "g": {"type": "string", "domain": ["a", "b"]}},
     }
     data = sf.read(pa.table({"x": [1, 2], "g": ["a", "b"]}), schema=schema)
-    asked = sf.Session(data, budget=sf.PureDP(1), bounding="truncate", order="nowhere")
+    asked = sf.Session(data, max_rows=1, max_groups=1, budget=sf.PureDP(1), bounding="truncate", order="nowhere")
     assert asked.sql("SELECT COUNT(*) AS n FROM d", epsilon="0.1").table.num_rows == 1  # each record is a unit: nothing to order
     for query in (
         "SELECT COUNT(*) AS n, SUM(x) AS n FROM d",

@@ -51,7 +51,7 @@ ROWS = [("a", "Basel", 10.0, 1), ("a", "Basel", 20.0, 2), ("a", "Bern", 30.0, 3)
 
 class TestTheBudget:
     def test_a_question_is_charged_and_the_same_question_is_not(self, tmp_path: Path) -> None:
-        asked = sf.Session(people(ROWS), ledger=tmp_path / "ledger.db", budget=sf.PureDP(1))
+        asked = sf.Session(people(ROWS), max_rows=1, max_groups=1, ledger=tmp_path / "ledger.db", budget=sf.PureDP(1))
         first = asked.sql("SELECT COUNT(*) AS n FROM people", epsilon="0.3")
         again = asked.sql("select count(*) as n from people", epsilon="0.3")
         assert asked.remaining() == LossAmount.pure("0.7")
@@ -60,20 +60,26 @@ class TestTheBudget:
 
     def test_another_session_shows_the_stored_answer(self, tmp_path: Path) -> None:
         where = tmp_path / "ledger.db"
-        first = sf.Session(people(ROWS), ledger=where, budget=sf.PureDP(1)).sql("SELECT SUM(visits) AS n FROM people", epsilon=1)
-        second = sf.Session(people(ROWS), ledger=where, budget=sf.PureDP(1)).sql("SELECT SUM(visits) AS n FROM people", epsilon=1)
+        first = sf.Session(people(ROWS), max_rows=1, max_groups=1, ledger=where, budget=sf.PureDP(1)).sql(
+            "SELECT SUM(visits) AS n FROM people", epsilon=1
+        )
+        second = sf.Session(people(ROWS), max_rows=1, max_groups=1, ledger=where, budget=sf.PureDP(1)).sql(
+            "SELECT SUM(visits) AS n FROM people", epsilon=1
+        )
         assert second.repeated and second.table.equals(first.table)
 
     def test_another_version_of_the_data_is_another_question(self, tmp_path: Path) -> None:
         where = tmp_path / "ledger.db"
-        sf.Session(people(ROWS), ledger=where, budget=sf.PureDP(1)).sql("SELECT COUNT(*) FROM people", epsilon="0.5")
-        later = sf.Session(people(ROWS), ledger=where, budget=sf.PureDP(1), version="2").sql(
+        sf.Session(people(ROWS), max_rows=1, max_groups=1, ledger=where, budget=sf.PureDP(1)).sql(
+            "SELECT COUNT(*) FROM people", epsilon="0.5"
+        )
+        later = sf.Session(people(ROWS), max_rows=1, max_groups=1, ledger=where, budget=sf.PureDP(1), version="2").sql(
             "SELECT COUNT(*) FROM people", epsilon="0.5"
         )
         assert not later.repeated
 
     def test_what_is_not_left_is_refused_with_the_numbers(self) -> None:
-        asked = sf.Session(people(ROWS), budget=sf.PureDP(1))
+        asked = sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1))
         asked.sql("SELECT COUNT(*) FROM people", epsilon="0.8")
         with pytest.raises(BudgetRefused, match=r"costs ε = 0.3, and ε = 0.2 is left") as refusal:
             asked.sql("SELECT COUNT(*) FROM people", epsilon="0.3")
@@ -82,25 +88,25 @@ class TestTheBudget:
     def test_a_session_lowers_a_grant_and_never_raises_it(self, tmp_path: Path) -> None:
         with sf.Ledger.open(tmp_path / "ledger.db") as ledger:
             ledger.grant("people", "analyst", LossAmount.pure("0.5"))
-            generous = sf.Session(people(ROWS), ledger=ledger, budget=sf.PureDP(10))
+            generous = sf.Session(people(ROWS), max_rows=1, max_groups=1, ledger=ledger, budget=sf.PureDP(10))
             with pytest.raises(BudgetRefused):
                 generous.sql("SELECT COUNT(*) FROM people", epsilon="0.6")
-            modest = sf.Session(people(ROWS), ledger=ledger, budget=sf.PureDP("0.1"))
+            modest = sf.Session(people(ROWS), max_rows=1, max_groups=1, ledger=ledger, budget=sf.PureDP("0.1"))
             with pytest.raises(BudgetRefused):
                 modest.sql("SELECT COUNT(*) FROM people", epsilon="0.2")
             with pytest.raises(BudgetRefused, match="cannot grant itself"):
-                sf.Session(people(ROWS), ledger=ledger, budget=sf.PureDP(1), analyst="somebody")
+                sf.Session(people(ROWS), max_rows=1, max_groups=1, ledger=ledger, budget=sf.PureDP(1), analyst="somebody")
 
     def test_kinds_of_loss_convert_upwards_or_are_refused(self, tmp_path: Path) -> None:
-        concentrated = sf.Session(people(ROWS), budget=sf.ConcentratedDP("0.5"))
+        concentrated = sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.ConcentratedDP("0.5"))
         concentrated.sql("SELECT COUNT(*) FROM people", epsilon="0.1")
         assert concentrated.remaining() == LossAmount.zcdp(Fraction("0.5") - Fraction("0.005"))
         concentrated.sql("SELECT COUNT(*) FROM people", rho="0.1")
         with pytest.raises(BudgetRefused, match="no exact counterpart"):
-            sf.Session(people(ROWS), budget=sf.PureDP(1)).sql("SELECT COUNT(*) FROM people", rho="0.1")
+            sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1)).sql("SELECT COUNT(*) FROM people", rho="0.1")
 
     def test_every_question_says_its_price(self) -> None:
-        asked = sf.Session(people(ROWS), budget=sf.PureDP(1))
+        asked = sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1))
         for wrong in ({}, {"delta": 1e-6}, {"epsilon": 1, "rho": 1}, {"epsilon": 0}, {"epsilon": -1}, {"epsilon": 1, "delta": 1}):
             with pytest.raises(ParameterError):
                 asked.sql("SELECT COUNT(*) FROM people", **wrong)
@@ -109,20 +115,20 @@ class TestTheBudget:
 
 class TestBounds:
     def test_each_unit_gives_its_rows_to_its_groups(self) -> None:
-        asked = sf.Session(people(ROWS), budget=sf.PureDP(1))
+        asked = sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1))
         query = "SELECT city, COUNT(*), SUM(visits) FROM people GROUP BY city"
         assert exact(asked, query, max_rows=2, max_groups=2)[0][1:] == (2, 3)
         kept = exact(asked, query, max_rows=1, max_groups=1)
         assert sum(row[1] for row in kept) == 2  # one row of a, one of b; the row without a unit is left out
 
     def test_values_are_clamped_to_their_declared_bounds(self) -> None:
-        asked = sf.Session(people(ROWS), budget=sf.PureDP(1))
+        asked = sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1))
         question = asked._question(asked._parsed("SELECT SUM(income) FROM people"), None)
         total = float(exact(asked, "SELECT SUM(income) FROM people", max_rows=5)[0][0]) * float(question.measurements[0].step)
         assert total == pytest.approx(10 + 20 + 30 + 100)
 
     def test_the_truncated_rows_are_the_first_in_order(self) -> None:
-        asked = sf.Session(people(ROWS), budget=sf.PureDP(1), bounding="truncate", order="visits")
+        asked = sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1), bounding="truncate", order="visits")
         assert exact(asked, "SELECT SUM(visits) FROM people", max_rows=2) == [(1 + 2 + 4,)]
 
     def test_noise_follows_the_bounds(self) -> None:
@@ -147,7 +153,7 @@ class TestBounds:
 
 class TestExplaining:
     def test_nothing_is_spent_and_the_margin_is_kept(self) -> None:
-        asked = sf.Session(people(ROWS), budget=sf.PureDP(1))
+        asked = sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1))
         told = asked.explain("SELECT COUNT(*) AS n FROM people", epsilon="0.1")
         assert asked.remaining() == LossAmount.pure(1)
         assert told.columns[0].margin == 30  # P(|noise| > 30) is below 5 % at scale 10, P(|noise| > 29) is not
@@ -155,7 +161,7 @@ class TestExplaining:
         assert "ε = 0.1" in str(told) and "user_id" in str(told)
 
     def test_the_loss_for_a_wanted_accuracy_is_the_least(self) -> None:
-        asked = sf.Session(people(ROWS), budget=sf.PureDP(1))
+        asked = sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1))
         told = asked.cost("SELECT COUNT(*) AS n FROM people", within=100, confidence=0.95)
         assert told.columns[0].margin is not None and told.columns[0].margin <= 100
         assert isinstance(told.loss, sf.PureDP)
@@ -164,20 +170,20 @@ class TestExplaining:
         assert worse is not None and worse > 100
 
     def test_a_mean_needs_the_size_of_its_group(self) -> None:
-        asked = sf.Session(people(ROWS), budget=sf.PureDP(1))
+        asked = sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1))
         with pytest.raises(Unsupported, match="rows=1000"):
             asked.cost("SELECT AVG(income) FROM people", within=1)
         assert asked.cost("SELECT AVG(income) FROM people", within=1, rows=1000).loss
 
     def test_the_price_of_a_batch_is_the_sum(self) -> None:
-        asked = sf.Session(people(ROWS), budget=sf.PureDP(1))
+        asked = sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1))
         told = asked.batch(["SELECT COUNT(*) FROM people", "SELECT SUM(income) FROM people"], epsilon="0.1")
         assert len(told) == 2 and isinstance(told.total, sf.PureDP) and told.total.epsilon == Fraction(1, 5)
 
 
 class TestKeys:
     def test_declared_groups_without_rows_are_shown(self) -> None:
-        answer = sf.Session(people(ROWS[3:4]), budget=sf.PureDP(9)).sql(
+        answer = sf.Session(people(ROWS[3:4]), max_rows=1, max_groups=1, budget=sf.PureDP(9)).sql(
             "SELECT city, COUNT(*) AS n FROM people GROUP BY city", epsilon=1
         )
         assert answer.table.column("city").to_pylist() == ["Basel", "Bern"]
@@ -218,7 +224,7 @@ class TestPaidBounds:
     def test_bounds_that_nobody_declared_are_found_privately(self) -> None:
         schema = {"dataset": "t", "columns": {"x": {"type": "number"}}}
         table = sf.read(pa.table({"x": [float(n) for n in range(-3, 997)]}), schema=schema)
-        asked = sf.Session(table, budget=sf.PureDP(1), seed=5)
+        asked = sf.Session(table, max_rows=1, max_groups=1, budget=sf.PureDP(1), seed=5)
         with pytest.raises(Unsupported, match="Declare bounds"):
             asked.sql("SELECT SUM(x) FROM t", epsilon="0.1")
         found = asked.bounds("x", epsilon="0.5")
@@ -227,7 +233,7 @@ class TestPaidBounds:
 
     def test_too_few_rows_stand_out_from_nothing(self) -> None:
         table = sf.read(pa.table({"x": [1.0]}), schema={"dataset": "t", "columns": {"x": {"type": "number"}}})
-        assert sf.Session(table, budget=sf.PureDP(1), seed=5).bounds("x", epsilon="0.1").high is None
+        assert sf.Session(table, max_rows=1, max_groups=1, budget=sf.PureDP(1), seed=5).bounds("x", epsilon="0.1").high is None
 
 
 class TestPostProcessing:
@@ -245,11 +251,16 @@ class TestPostProcessing:
 
     def test_seeded_noise_is_a_demonstration(self) -> None:
         answers = [
-            sf.Session(people(ROWS), budget=sf.PureDP(1), seed=3).sql("SELECT COUNT(*) AS n FROM people", epsilon=1) for _ in "ab"
+            sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1), seed=3).sql(
+                "SELECT COUNT(*) AS n FROM people", epsilon=1
+            )
+            for _ in "ab"
         ]
         assert answers[0].table.equals(answers[1].table)
         assert answers[0].outcome.details["private"] is False and "demonstration" in answers[0].outcome.details["randomness"]
-        fresh = sf.Session(people(ROWS), budget=sf.PureDP(1)).sql("SELECT COUNT(*) AS n FROM people", epsilon=1)
+        fresh = sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1)).sql(
+            "SELECT COUNT(*) AS n FROM people", epsilon=1
+        )
         assert fresh.outcome.details["private"] is True
 
 
@@ -278,16 +289,16 @@ class TestIdentity:
 
 class TestReleasing:
     def test_a_refused_algorithm_costs_nothing(self) -> None:
-        asked = sf.Session(people(ROWS), budget=sf.PureDP(1))
+        asked = sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1))
         with pytest.raises(SfumatoError):
-            asked.release(sf.dp.PrivateHistogram(columns=("user_id",), epsilon=1))
+            asked.release(sf.dp.PrivateHistogram(columns=("user_id",), epsilon=1, rows=1))
         assert asked.remaining() == LossAmount.pure(1)
 
     def test_an_artefact_is_charged_for_the_unit_of_the_session(self, tmp_path: Path) -> None:
         columns = {name: {**entry, "role": "plain"} for name, entry in PEOPLE["columns"].items()}
         plain = people(ROWS).with_schema(sf.Schema.parse({**PEOPLE, "columns": columns}))
-        asked = sf.Session(plain, ledger=tmp_path / "ledger.db", unit="user_id", budget=sf.PureDP(1))
-        outcome = asked.release(sf.dp.PrivateHistogram(columns=("city",), epsilon="0.5"))
+        asked = sf.Session(plain, ledger=tmp_path / "ledger.db", unit="user_id", max_rows=1, max_groups=1, budget=sf.PureDP(1))
+        outcome = asked.release(sf.dp.PrivateHistogram(columns=("city",), epsilon="0.5", rows=1))
         assert outcome.claimed[0].unit == "user_id" and outcome.details["ledger_entry"]
         assert asked.remaining() == LossAmount.pure("0.5")
 
@@ -300,7 +311,7 @@ class TestReleasing:
 
 class TestBuilder:
     def test_a_built_question_is_the_same_question(self) -> None:
-        asked = sf.Session(people(ROWS), budget=sf.PureDP(1))
+        asked = sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1))
         built = asked.table().where("income > 5").group_by("city").agg(n="COUNT(*)", mean="AVG(income)").ask(epsilon="0.5")
         written = asked.sql(
             'SELECT city, COUNT(*) AS "n", AVG(income) AS "mean" FROM people WHERE income > 5 GROUP BY city', epsilon="0.5"
@@ -308,12 +319,17 @@ class TestBuilder:
         assert written.repeated and built.table.equals(written.table)
 
     def test_a_histogram_has_declared_bins(self) -> None:
-        answer = sf.Session(people(ROWS), budget=sf.PureDP(1)).table().histogram("income", 0, 100, 4).ask(epsilon=1)
+        answer = (
+            sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1))
+            .table()
+            .histogram("income", 0, 100, 4)
+            .ask(epsilon=1)
+        )
         assert answer.table.column("bin").to_pylist() == [0, 1, 2, 3, 4, 5]
 
     def test_a_builder_without_aggregates_says_what_is_missing(self) -> None:
         with pytest.raises(ParameterError, match="say what to compute"):
-            sf.Session(people(ROWS), budget=sf.PureDP(1)).table().group_by("city").ask(epsilon=1)
+            sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1)).table().group_by("city").ask(epsilon=1)
 
 
 def _exp(value: Fraction) -> float:

@@ -38,7 +38,9 @@ class Clusters(Protocol):
     @property
     def columns(self) -> Sequence[str]: ...
     @property
-    def rows(self) -> int: ...
+    def rows(self) -> int | None: ...
+    @property
+    def kept_rows(self) -> int: ...
     @property
     def bounding(self) -> Bounding: ...
     @property
@@ -83,7 +85,7 @@ def bounded_points(data: Microdata, axes: Sequence[Axis], algorithm: Clusters, s
         keys = []
     else:
         keys = [ranks(table.column(algorithm.order))[complete], *points.T]
-    return points[keep_per_unit(units[complete], algorithm.rows, *keys)]
+    return points[keep_per_unit(units[complete], algorithm.kept_rows, *keys)]
 
 
 def spread_centres(k: int, columns: int, source: Randomness) -> Codes:

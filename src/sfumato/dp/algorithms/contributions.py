@@ -86,10 +86,10 @@ def bounded_rows(
     return table.take(pa.array(keep_per_unit(units, rows, *keys)))
 
 
-def check_bounding(rows: int, method: str) -> None:
-    """Parameters of a bound, checked alike by everything that has one."""
+def check_bounding(rows: int | None, method: str) -> None:
+    """Parameters of a bound, checked alike by everything that has one; None where nobody said one."""
     require(
-        isinstance(rows, int) and not isinstance(rows, bool) and 1 <= rows <= MOST_ROWS,
+        rows is None or isinstance(rows, int) and not isinstance(rows, bool) and 1 <= rows <= MOST_ROWS,
         "rows, the most that one unit keeps, is a whole number from 1 to a million",
     )
     require(method in ("sample", "truncate"), "contributions are bounded by sample or truncate")

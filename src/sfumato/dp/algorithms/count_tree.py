@@ -175,10 +175,16 @@ def quantile_rank_deviation(leaf_count: int, branching: int, q: float, scale_or_
 
     That difference decides on which side of a boundary the q-quantile is put; before ranks are made to ascend.
     """
+    return float(boundary_deviations(leaf_count, branching, q, scale_or_variance, law).max())
+
+
+def boundary_deviations(leaf_count: int, branching: int, q: float, scale_or_variance: Fraction, law: Law) -> Reals:
+    """The standard deviation, at each leaf boundary, of the estimated rank less q times the estimated total."""
     require(0 <= q <= 1, "a quantile lies between 0 and 1")
     variances, with_total = _boundary_moments(leaf_count, branching)
     differences = variances - 2 * q * with_total + q**2 * variances[-1]
-    return node_deviation(scale_or_variance, law) * math.sqrt(max(float(differences.max()), 0.0))
+    deviations: Reals = node_deviation(scale_or_variance, law) * np.sqrt(np.maximum(differences, 0.0))
+    return deviations
 
 
 @lru_cache(maxsize=64)

@@ -98,10 +98,14 @@ def refuse(data: Microdata, algorithm: str, faults: Sequence[str]) -> None:
     all_at_once(SchemaError, f"{algorithm} on '{data.schema.dataset}'", faults)
 
 
-def check_unit(data: Microdata, rows: int, faults: list[str]) -> str | None:
-    """The unit column. Without one a record is a unit, and then a bound above one row says something else."""
+def check_unit(data: Microdata, rows: int | None, faults: list[str]) -> str | None:
+    """The unit column. Without one a record is a unit, and a bound above one row says something else; with one it is needed."""
     unit = data.schema.unit
-    if unit is None and rows > 1:
+    if unit is not None and rows is None:
+        faults.append(
+            f"how many rows of one {unit} count is not declared, and rows beyond that are left out: say rows = 1, for instance"
+        )
+    if unit is None and rows is not None and rows > 1:
         faults.append(
             f"rows = {rows} bounds what one unit contributes, but no column has the role unit. "
             'Give the column that names the person role = "unit", or leave rows at 1'

@@ -67,7 +67,7 @@ class GridKMeans(Algorithm):
     epsilon: Number | None = None
     rho: Number | None = None
     expected_rows: int | None = None
-    rows: int = 1
+    rows: int | None = None
     bounding: Bounding = "sample"
     order: str | None = None
 
@@ -77,6 +77,11 @@ class GridKMeans(Algorithm):
         require(self.expected_rows is None or self.expected_rows >= 1, "expected_rows is at least 1")
         check_bounding(self.rows, self.bounding)
         self.loss()
+
+    @property
+    def kept_rows(self) -> int:
+        """How many rows of one unit count; a record that is a unit of its own has one."""
+        return 1 if self.rows is None else self.rows
 
     def loss(self) -> LossGuarantee:
         return self._spending.guarantee()
@@ -97,7 +102,7 @@ class GridKMeans(Algorithm):
             centre_table(axes, centres, sizes),
             self._spending.guarantee(unit=data.schema.unit or "record"),
             {"name": self.name, **self.parameters()},
-            argument=f"a unit has at most {self.rows} rows; the number of rows, the grid counts, the sizes and the clipped "
+            argument=f"a unit has at most {self.kept_rows} rows; the number of rows, the grid counts, the sizes and the clipped "
             f"offsets have {_COUNT}, {_GRID}, {_SIZES} and {_OFFSETS} of the budget and noise for their sensitivity; the rest is "
             "computed from them",
             randomness=source,
@@ -109,9 +114,9 @@ class GridKMeans(Algorithm):
         """The fineness that balances noise and coarseness, from a noisy or a stated number of points."""
         count = self.expected_rows
         if count is None:
-            count = max(1, points + int(self._spending.part(_COUNT).noise(1, self.rows, self.rows**2, source)[0]))
+            count = max(1, points + int(self._spending.part(_COUNT).noise(1, self.kept_rows, self.kept_rows**2, source)[0]))
         # What ε would give the same deviation per cell, so that one rule serves both laws.
-        effective = math.sqrt(2) / self._spending.part(_GRID).error(self.rows, self.rows**2).deviation
+        effective = math.sqrt(2) / self._spending.part(_GRID).error(self.kept_rows, self.kept_rows**2).deviation
         columns = len(self.columns)
         wanted = (count * effective / _BALANCE) ** (2 / (2 + columns)) if count * effective > _BALANCE else 0.0
         most = int(math.floor(MAX_CELLS ** (1 / columns) + 1e-9))
@@ -124,8 +129,8 @@ class GridKMeans(Algorithm):
         code = np.ravel_multi_index(tuple(place.T), (per_axis,) * columns)
         spending = self._spending.part(_GRID)
         total = per_axis**columns
-        noisy = np.bincount(code, minlength=total) + spending.noise(total, self.rows, self.rows**2, source)
-        parameter = float(spending.noise_parameter(self.rows, self.rows**2))
+        noisy = np.bincount(code, minlength=total) + spending.noise(total, self.kept_rows, self.kept_rows**2, source)
+        parameter = float(spending.noise_parameter(self.kept_rows, self.kept_rows**2))
         # The largest of that many noises is about here.
         least = parameter * math.log(total) if spending.law == "laplace" else math.sqrt(2 * parameter * math.log(total))
         kept = np.flatnonzero(noisy > least)
@@ -155,15 +160,15 @@ class GridKMeans(Algorithm):
         offsets = np.clip(points - centres[nearest], -radius[nearest, None], radius[nearest, None])
         sizes, sums = sizes_and_sums(offsets, nearest, self.k)
         for_sizes, for_offsets = self._spending.part(_SIZES), self._spending.part(_OFFSETS)
-        noisy_sizes = sizes + for_sizes.noise(self.k, self.rows, self.rows**2, source)
+        noisy_sizes = sizes + for_sizes.noise(self.k, self.kept_rows, self.kept_rows**2, source)
         # In units of its cluster's radius a row adds at most 1 to each coordinate: L1 at most d, squared L2 at most d.
         noisy_sums = sums + np.vstack(
             [
-                for_offsets.noise(columns, self.rows * columns * int(r), self.rows**2 * columns * int(r) ** 2, source)
+                for_offsets.noise(columns, self.kept_rows * columns * int(r), self.kept_rows**2 * columns * int(r) ** 2, source)
                 for r in radius
             ]
         )
-        deviation = for_sizes.error(self.rows, self.rows**2).deviation
+        deviation = for_sizes.error(self.kept_rows, self.kept_rows**2).deviation
         moved = noisy_sizes > max(1.0, 2 * deviation)
         steps = np.rint(noisy_sums[moved].astype(np.float64) / noisy_sizes[moved, None]).astype(np.int64)
         limit = radius[moved, None]

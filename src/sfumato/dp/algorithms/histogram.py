@@ -87,7 +87,7 @@ class PrivateHistogram(Algorithm):
     epsilon: Number | None = None
     rho: Number | None = None
     bins: Mapping[str, int | Sequence[float]] = field(default_factory=dict)
-    rows: int = 1
+    rows: int | None = None
     count: Literal["rows", "units"] = "rows"
     bounding: Bounding = "sample"
     order: str | None = None
@@ -107,8 +107,13 @@ class PrivateHistogram(Algorithm):
 
     def sensitivity(self) -> tuple[int, int]:
         """(L1, squared L2) of all counts together: a unit's rows may all lie in one cell; as a unit it counts there once."""
-        squared = self.rows**2 if self.count == "rows" else self.rows
-        return (self.rows, squared) if self.neighbours == "add_remove" else (2 * self.rows, 2 * squared)
+        squared = self.kept_rows**2 if self.count == "rows" else self.kept_rows
+        return (self.kept_rows, squared) if self.neighbours == "add_remove" else (2 * self.kept_rows, 2 * squared)
+
+    @property
+    def kept_rows(self) -> int:
+        """How many rows of one unit count; a record that is a unit of its own has one."""
+        return 1 if self.rows is None else self.rows
 
     def loss(self) -> LossGuarantee:
         return self._spending.guarantee(self.neighbours)
@@ -172,7 +177,7 @@ class PrivateHistogram(Algorithm):
             if self.bounding == "sample"
             else [*(key[rows] for key in keys), *([code[rows]] if keys else [])]
         )
-        return rows[keep_per_unit(units[rows], self.rows, *chosen)]
+        return rows[keep_per_unit(units[rows], self.kept_rows, *chosen)]
 
     @property
     def _spending(self) -> Spending:

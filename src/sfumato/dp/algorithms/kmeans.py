@@ -72,7 +72,7 @@ class KMeans(Algorithm):
     epsilon: Number
     iterations: int = 5
     start: Sequence[Sequence[float]] | None = None
-    rows: int = 1
+    rows: int | None = None
     bounding: Bounding = "sample"
     order: str | None = None
 
@@ -89,6 +89,11 @@ class KMeans(Algorithm):
             )
             require(bool(np.isfinite(start).all()), "the numbers of start are finite")
             object.__setattr__(self, "start", start)
+
+    @property
+    def kept_rows(self) -> int:
+        """How many rows of one unit count; a record that is a unit of its own has one."""
+        return 1 if self.rows is None else self.rows
 
     def loss(self) -> LossGuarantee:
         return PureDP(self.epsilon)
@@ -109,7 +114,7 @@ class KMeans(Algorithm):
         else:
             low, width = np.array([axis.low for axis in axes]), np.array([axis.width for axis in axes])
             centres = np.clip(np.rint((np.array(self.start) - low) / width * STEPS), 0, STEPS).astype(np.int64)
-        scales = kmeans_scales(self.epsilon, self.iterations, [STEPS] * len(axes), self.rows)
+        scales = kmeans_scales(self.epsilon, self.iterations, [STEPS] * len(axes), self.kept_rows)
         noisy_sizes = np.zeros(self.k, dtype=np.int64)
         for iteration in range(self.iterations):
             progress("iterations", iteration, self.iterations)
@@ -125,7 +130,7 @@ class KMeans(Algorithm):
             PureDP(self.epsilon, unit=data.schema.unit or "record"),
             {"name": self.name, **self.parameters()},
             argument=f"{self.iterations} iterations of ε/{self.iterations} each, half for sums; clusters are disjoint, "
-            f"a unit has at most {self.rows} rows, each of which adds 1 to a size and at most its declared width to each sum",
+            f"a unit has at most {self.kept_rows} rows, each of which adds 1 to a size and at most its width to each sum",
             randomness=source,
             dataset=data.schema.dataset,
         )

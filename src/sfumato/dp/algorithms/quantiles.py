@@ -57,7 +57,7 @@ class PrivateQuantiles(Algorithm):
     rho: Number | None = None
     leaves: int = BRANCHING**3
     branching: int = BRANCHING
-    rows: int = 1
+    rows: int | None = None
     bounding: Bounding = "sample"
     order: str | None = None
 
@@ -70,12 +70,17 @@ class PrivateQuantiles(Algorithm):
         check_bounding(self.rows, self.bounding)
         self.loss()
 
+    @property
+    def kept_rows(self) -> int:
+        """How many rows of one unit count; a record that is a unit of its own has one."""
+        return 1 if self.rows is None else self.rows
+
     def loss(self) -> LossGuarantee:
         return self._spending.guarantee()
 
     def error(self) -> Error:
         """Of a quantile's rank, in rows: at most that far from the rank asked for, besides the resolution."""
-        parameter = self._spending.noise_parameter(*tree_sensitivity(self.leaves, self.branching, self.rows))
+        parameter = self._spending.noise_parameter(*tree_sensitivity(self.leaves, self.branching, self.kept_rows))
         deviation = rank_deviation(self.leaves, self.branching, parameter, self._spending.law)
         return Error(deviation, law="gaussian" if self._spending.law == "gaussian" else "other", bound=True)
 
@@ -87,7 +92,7 @@ class PrivateQuantiles(Algorithm):
         axis, leaf_counts = self.leaf_counts(data, source)
         progress("adding noise", 0, 0)
         spending = self._spending
-        l1, l2_squared = tree_sensitivity(leaf_counts.size, self.branching, self.rows)
+        l1, l2_squared = tree_sensitivity(leaf_counts.size, self.branching, self.kept_rows)
         parameter = spending.noise_parameter(l1, l2_squared)
         tree = noisy_tree(leaf_counts, self.branching, parameter, spending.law, source)
         values = [self._value(axis, quantile(tree, q), leaf_counts.size) for q in self.quantiles]

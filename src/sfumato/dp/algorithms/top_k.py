@@ -28,7 +28,7 @@ from sfumato.core.randomness import Randomness, default, permutation
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import Algorithm
 from sfumato.dp.algorithms.contributions import Bounding, check_bounding
-from sfumato.dp.algorithms.declared_values import declared_categories, read, refuse, unit_codes
+from sfumato.dp.algorithms.declared_values import check_unit, declared_categories, read, refuse, unit_codes
 from sfumato.dp.algorithms.keywords import Split, mentions
 from sfumato.dp.algorithms.spending import Spending
 from sfumato.dp.outcomes import private_outcome
@@ -61,7 +61,7 @@ class TopK(Algorithm):
     candidates: Sequence[str] | None = None
     split: Split = "value"
     repeats: bool = False
-    rows: int = 1
+    rows: int | None = None
     bounding: Bounding = "sample"
 
     def __post_init__(self) -> None:
@@ -70,7 +70,7 @@ class TopK(Algorithm):
         require(self.split in ("words", "value"), "split is words or value (the whole text)")
         check_bounding(self.rows, self.bounding)
         require(self.bounding == "sample", "repeated mentions are bounded by sample")
-        require(self.repeats or self.rows == 1, "different candidates need no bound; rows is for repeats = True")
+        require(self.repeats or self.kept_rows == 1, "different candidates need no bound; rows is for repeats = True")
         require(self.rho is None or self.method == "peeling", 'rho is for method = "peeling", whose rounds have a bounded range')
         if self.candidates is not None:
             object.__setattr__(self, "candidates", tuple(self.candidates))
@@ -80,7 +80,12 @@ class TopK(Algorithm):
     @property
     def sensitivity(self) -> int:
         """How much one unit changes a score: 1 where it counts once, else the mentions it may keep."""
-        return self.rows if self.repeats else 1
+        return self.kept_rows if self.repeats else 1
+
+    @property
+    def kept_rows(self) -> int:
+        """How many rows of one unit count; a record that is a unit of its own has one."""
+        return 1 if self.rows is None else self.rows
 
     def loss(self) -> LossGuarantee:
         return self._spending.guarantee()
@@ -128,13 +133,15 @@ class TopK(Algorithm):
                 faults.append(f"the domain of column '{self.column}' has fewer than k = {self.k} values")
         elif self.column not in data.column_names:
             faults.append(f"there is no column '{self.column}' in the data")
-        if unit is not None and unit not in data.column_names:
+        if self.repeats:
+            check_unit(data, self.rows, faults)
+        elif unit is not None and unit not in data.column_names:
             faults.append(f"the unit column '{unit}' is not in the data")
         refuse(data, self.name, faults)
         table = read(data, [self.column, unit])
         separator = described.items if described is not None else None
         found = mentions(table.column(self.column), unit_codes(table, unit), None, self.split, separator, candidates)
-        kept = found.bounded(self.rows, self.bounding, randomness or default()) if self.repeats else found.distinct()
+        kept = found.bounded(self.kept_rows, self.bounding, randomness or default()) if self.repeats else found.distinct()
         return candidates, kept.counts()
 
     def choose(self, scores: NDArray[np.int64], source: Randomness) -> list[int]:

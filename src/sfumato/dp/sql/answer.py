@@ -17,15 +17,16 @@ from sqlglot import exp
 
 from sfumato.core.errors import LedgerError
 from sfumato.core.params import require
-from sfumato.dp.algorithms.count_tree import CountTree, quantile, rank_deviation
 from sfumato.dp.sql.aggregates import PLACEHOLDER
+from sfumato.dp.sql.column_errors import column_errors
 from sfumato.dp.sql.expected_error import lattice_steps, linear_change, on_grid
 from sfumato.dp.sql.grouping import KEY
-from sfumato.dp.sql.measurement import BRANCHING, CLEAR_OF_ENDS
+from sfumato.dp.sql.margins import Curve, NoisyQuantiles, Possible, margin_at
 from sfumato.dp.sql.measuring import Measured
 from sfumato.dp.sql.noise import Noise, Price, errors_in_sum_margin
 from sfumato.dp.sql.post import Cell, evaluate
-from sfumato.dp.sql.propagation import ExpressionErrors, MovedStatistics, noisy_parts, smooth
+from sfumato.dp.sql.propagation import noisy_parts, smooth
+from sfumato.dp.sql.quantile_margins import quantile_of
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.statistics import Floats, Statistic
 
@@ -37,13 +38,17 @@ FORMAT = "sfumato-answer-1"
 
 @dataclass(frozen=True)
 class AnswerTable:
-    """Rows of an answer and the standard error of each cell (None where a cell has no noise)."""
+    """Rows of an answer and the standard error of each cell (None where a cell has no noise, or none can be told).
+
+    `curves` are margins at several confidences, where they do not follow from the error and the law of a noise.
+    """
 
     names: tuple[str, ...]
     kinds: tuple[str, ...]
     laws: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...] = field(repr=False)
     errors: tuple[tuple[float | None, ...], ...] = field(repr=False)
+    curves: tuple[tuple[Curve, ...], ...] = field(default=(), repr=False)
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain data for the ledger."""
@@ -55,6 +60,7 @@ class AnswerTable:
             ],
             "rows": [[_stored(cell) for cell in row] for row in self.rows],
             "errors": [list(row) for row in self.errors],
+            "margins": [[None if curve is None else list(curve) for curve in row] for row in self.curves],
         }
 
     @classmethod
@@ -66,7 +72,9 @@ class AnswerTable:
         kinds = tuple(column["kind"] for column in columns)
         rows = tuple(tuple(_restored(c, k) for c, k in zip(row, kinds, strict=True)) for row in given["rows"])
         names, laws = (tuple(column[part] for column in columns) for part in ("name", "law"))
-        return cls(names, kinds, laws, rows, tuple(tuple(row) for row in given["errors"]))
+        errors = tuple(tuple(row) for row in given["errors"])
+        curves = tuple(tuple(None if c is None else tuple(c) for c in row) for row in given.get("margins", ()))
+        return cls(names, kinds, laws, rows, errors, curves)
 
     def table(self) -> pa.Table:
         """The answer as an Arrow table."""
@@ -95,23 +103,29 @@ class AnswerTable:
     def margin_table(self, confidence: float) -> pa.Table:
         """How far each number may be from what the bounded data says, at a confidence.
 
-        By the law of the noise for counts and sums; for ratios and other expressions by that of a sum of such noises, which
-        is no smaller.
+        By the law of the noise for counts and sums; for everything else by what the noise may have been. An answer that was
+        stored without that is read by the law of a sum of noises.
         """
         import pyarrow as pa
 
         require(0 < confidence < 1, "confidence lies between 0 and 1")
-        columns = []
-        for place, law in enumerate(self.laws):
-            margin = _margin(law, confidence)
-            errors = [row[place] for row in self.errors]
-            columns.append(pa.array([None if error is None else margin(error) for error in errors], pa.float64()))
+        columns = [
+            pa.array([self._margin(row, place, margin, confidence) for row in range(len(self.rows))], pa.float64())
+            for place, margin in enumerate(_margin(law, confidence) for law in self.laws)
+        ]
         return pa.Table.from_arrays(columns, names=list(self.names))
+
+    def _margin(self, row: int, place: int, margin: Callable[[float], float], confidence: float) -> float | None:
+        error = self.errors[row][place]
+        if error is None:
+            return None
+        known = margin_at(self.curves[row][place], confidence) if self.curves else None
+        return margin(error) if known is None else on_grid(known, _grid(self.laws[place]))
 
 
 def put_together(question: Question, price: Price, measured: Measured) -> AnswerTable:
     """From noisy measurements to the table that was asked for: statistics, expressions, HAVING, ORDER BY, LIMIT."""
-    values, errors, moved = _statistics(question, price, measured)
+    values, possible = _statistics(question, price, measured)
     rows = []
     for place, group in enumerate(measured.groups):
         row = {PLACEHOLDER + text: column[place] for text, column in values.items()}
@@ -129,46 +143,30 @@ def put_together(question: Question, price: Price, measured: Measured) -> Answer
     if question.limit is not None:
         rows = rows[: question.limit]
     cells = tuple(tuple(evaluate(column.expression, row) for column in question.shown) for _, row in rows)
-    told = [_errors(column.expression, errors, moved) for column in question.shown]
-    spread = tuple(tuple(at(place, row) for at in told) for place, row in rows)
+    places, keys = [place for place, _ in rows], [measured.groups[place] for place, _ in rows]
+    columns = [column_errors(question, price, column.expression, possible, places, keys) for column in question.shown]
+    told = list(zip(*columns, strict=True)) if rows else []
+    spread = tuple(tuple(error for error, _ in row) for row in told)
+    curves = tuple(tuple(curve for _, curve in row) for row in told)
     kinds = tuple(_kind(question, column.expression, [row[i] for row in cells]) for i, column in enumerate(question.shown))
     clean = tuple(tuple(_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True)) for row in cells)
     laws = tuple(_law(question, price, column.expression) for column in question.shown)
-    return AnswerTable(tuple(column.name for column in question.shown), kinds, laws, clean, spread)
+    return AnswerTable(tuple(column.name for column in question.shown), kinds, laws, clean, spread, curves)
 
 
-def _statistics(
-    question: Question, price: Price, measured: Measured
-) -> tuple[dict[str, list[Cell]], dict[str, list[float]], MovedStatistics]:
+def _statistics(question: Question, price: Price, measured: Measured) -> tuple[dict[str, list[Cell]], Possible]:
     noisy = {name: np.array([float(v) for v in column]) for name, column in measured.numbers.items()}
-    deviations = {name: noise.deviation for name, noise in price.noises.items()}
     values: dict[str, list[Cell]] = {}
-    errors: dict[str, list[float]] = {}
-    quantiles: dict[str, tuple[list[float], list[float]]] = {}
+    quantiles: dict[str, NoisyQuantiles] = {}
     for text, statistic in question.statistics.items():
         if statistic.tree is not None:
-            found = [_quantile(statistic, tree, price) for tree in measured.trees[statistic.tree]]
-            values[text], errors[text] = [value for value, _ in found], [error for _, error in found]
-            quantiles[text] = ([float(value) for value in values[text]], errors[text])
+            found = [quantile_of(statistic, tree, price.noises[statistic.tree]) for tree in measured.trees[statistic.tree]]
+            values[text] = [value for value, _ in found]
+            quantiles[text] = NoisyQuantiles([float(value) for value, _ in found], [curve for _, curve in found])
             continue
         computed: Floats = statistic.value(noisy)
-        errors[text] = statistic.error(noisy, deviations).tolist()
         values[text] = _whole(statistic, measured) if statistic.steady and statistic.whole else computed.tolist()
-    if all(isinstance(column.expression, exp.Column) for column in question.shown):
-        return values, errors, MovedStatistics({}, {}, {})
-    return values, errors, MovedStatistics(question.statistics, noisy, deviations, quantiles)
-
-
-def _errors(
-    expression: exp.Expression, errors: Mapping[str, list[float]], moved: MovedStatistics
-) -> Callable[[int, Mapping[str, Cell]], float | None]:
-    """The standard error of a column, from a group's place and keys; None where there is no noise, or none can be told."""
-    if isinstance(expression, exp.Column):
-        known = errors.get(expression.name.removeprefix(PLACEHOLDER))
-        return lambda place, row: None if known is None else known[place]
-    if not noisy_parts(expression):
-        return lambda place, row: None
-    return ExpressionErrors(expression, moved).at
+    return values, Possible(question, price, noisy, quantiles)
 
 
 def _whole(statistic: Statistic, measured: Measured) -> list[Cell]:
@@ -177,38 +175,6 @@ def _whole(statistic: Statistic, measured: Measured) -> list[Cell]:
         return list(measured.numbers[statistic.parts[0]])
     totals, counts = measured.numbers[statistic.total or ""], measured.numbers[statistic.count or ""]
     return [total + int(statistic.centre) * count for total, count in zip(totals, counts, strict=True)]
-
-
-def _quantile(statistic: Statistic, tree: CountTree, price: Price) -> tuple[Cell, float]:
-    """The value at a rank, and half the distance between the values a rank's error lower and higher.
-
-    The smallest and largest value cannot be told from noise; what is reported is where about so many rows lie beyond
-    as the noise of a rank amounts to.
-    """
-    low, high, rank = statistic.low, statistic.high, statistic.rank
-    if low is None or high is None or rank is None or statistic.tree is None:
-        raise ValueError("a quantile has bounds and a rank")
-    noise = price.noises[statistic.tree]
-    leaves = len(tree.leaves)
-    total = max(tree.total, 1.0)
-    off = min(rank_deviation(leaves, BRANCHING, noise.amount, noise.law) / total, 0.5)
-    wanted = float(rank)
-    if statistic.function in ("min", "max"):
-        clear = min(CLEAR_OF_ENDS * off, 0.5)
-        wanted = clear if statistic.function == "min" else 1 - clear
-
-    def at(q: float) -> float:
-        return float(low) + quantile(tree, min(max(q, 0.0), 1.0)) * float(high - low) / leaves
-
-    value = at(wanted)
-    # Quantiles jump where values are thin: two rank errors away on either side, halved, or the whole range where the
-    # noise of a rank is as large as what was counted.
-    error = max(abs(at(wanted + 2 * off) - value), abs(at(wanted - 2 * off) - value)) / 2
-    if tree.total <= 2 * rank_deviation(leaves, BRANCHING, noise.amount, noise.law):
-        error = float(high - low) / 2
-    if statistic.whole:
-        return int(min(max(math.floor(value), int(low)), int(high) - 1)), error
-    return value, error
 
 
 def _law(question: Question, price: Price, expression: exp.Expression) -> str:
@@ -244,6 +210,11 @@ def _margin(law: str, confidence: float) -> Callable[[float], float]:
     extra = {word.partition("=")[0]: float(word.partition("=")[2]) for word in words}
     factor = errors_in_sum_margin(name, confidence)
     return lambda error: on_grid(error * factor + extra.get("plus", 0.0), extra.get("grid"))
+
+
+def _grid(law: str) -> float | None:
+    """The step that a column is rounded to."""
+    return next((float(word.removeprefix("grid=")) for word in law.split(" ") if word.startswith("grid=")), None)
 
 
 def _kind(question: Question, expression: exp.Expression, cells: Sequence[Cell]) -> str:

@@ -19,10 +19,11 @@ from sfumato.core.params import require
 from sfumato.dp.algorithms.count_tree import quantile_rank_deviation, rank_deviation
 from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.grouping import KEY, Shown
-from sfumato.dp.sql.measurement import BRANCHING, CLEAR_OF_ENDS, Measurement
+from sfumato.dp.sql.measurement import BRANCHING, Measurement
 from sfumato.dp.sql.noise import Noise, Price, errors_in_sum_margin
 from sfumato.dp.sql.post import check
 from sfumato.dp.sql.propagation import Change, MovedStatistics, Smooth, linear, noisy_parts, smooth
+from sfumato.dp.sql.quantile_margins import clear_of_ends
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.statistics import Statistic
 
@@ -121,12 +122,11 @@ def rank_margin(statistic: Statistic, leaves: int, noise: Noise, confidence: flo
     hardest (no value between the ends) by at most 1.5 - 0.8 · confidence deviations, found by simulation for up to 4,096
     leaves and both laws.
     """
-    extreme = {"min": 0.0, "max": 1.0}.get(statistic.function)
-    wanted = float(statistic.rank or 0) if extreme is None else extreme
+    wanted = float(statistic.rank or 0)
     deviation = quantile_rank_deviation(leaves, BRANCHING, wanted, noise.amount, noise.law)
     reach = deviation * (errors_in_sum_margin(noise.law, confidence) + 1.5 - 0.8 * confidence)
-    if extreme is not None:
-        reach += CLEAR_OF_ENDS * rank_deviation(leaves, BRANCHING, noise.amount, noise.law)
+    if wanted in (0.0, 1.0):
+        reach += clear_of_ends(rank_deviation(leaves, BRANCHING, noise.amount, noise.law))
     return math.ceil(reach - 1e-9)
 
 

@@ -16,7 +16,6 @@ from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.params import parameters, require
 from sfumato.dp.sql.expected_error import SIZES, ColumnNote, column_notes
 from sfumato.dp.sql.measurement import Measurement
-from sfumato.dp.sql.measuring import contribution
 from sfumato.dp.sql.noise import UNITS, Price
 from sfumato.dp.sql.question import Question
 
@@ -120,11 +119,24 @@ def explain(question: Question, price: Price, confidence: float, sizes: Sequence
 
 
 def _contribution(question: Question, price: Price) -> str:
+    """What of each unit is counted, and that margins are silent about the rest."""
     if question.rows.unit is None:
-        return "each record is a unit of its own and is counted once"
+        return "Each record counts by itself, as a unit of its own"
     if question.rows.single:
-        return f"the query makes one row of each {question.unit}, so that nothing has to be bounded"
-    return contribution(price.bounds, question.unit, grouped=bool(question.keys))
+        return f"The query makes one row of each {question.unit}, so that nothing has to be bounded"
+    bounds = price.bounds
+    counted = f"{bounds.rows:,} row{'s' if bounds.rows != 1 else ''} of each {question.unit}" if question.counts_rows else ""
+    if question.keys:
+        groups = f"{bounds.groups:,} group{'s' if bounds.groups != 1 else ''}"
+        counted = f"{counted} in each of at most {groups}" if counted else f"{groups} of each {question.unit}"
+    if not counted:
+        return f"Each {question.unit} is counted once, however many rows it has"
+    plural = bounds.groups if question.keys and not question.counts_rows else bounds.rows
+    how = "chosen at random" if bounds.method == "sample" else "the first ones"
+    return (
+        f"At most {counted} {'is' if plural == 1 else 'are'} counted, {how} where there are more; "
+        "rows beyond that are left out, and the margins do not speak of them"
+    )
 
 
 def _notes(question: Question, columns: tuple[ColumnNote, ...]) -> list[str]:

@@ -19,7 +19,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.dp.algorithms.count_tree import CountTree, noisy_tree
 from sfumato.dp.sql.grouping import Key
 from sfumato.dp.sql.measurement import BRANCHING, Measurement
-from sfumato.dp.sql.noise import UNITS, Bounds, Noise, Price
+from sfumato.dp.sql.noise import UNITS, Noise, Price
 from sfumato.dp.sql.question import Question, coded, key_table, source_plan
 from sfumato.dp.sql.rows import scanned_as
 from sfumato.engines import expressions as e
@@ -233,11 +233,3 @@ def _trees(
 ) -> list[CountTree]:
     empty = np.zeros(measurement.leaves, dtype=np.int64)
     return [noisy_tree(leaves.get(group, empty), BRANCHING, noise.amount, noise.law, source) for group in groups]
-
-
-def contribution(bounds: Bounds, unit: str, *, grouped: bool) -> str:
-    """What one unit may add, in words."""
-    rows = f"{bounds.rows:,} row{'s' if bounds.rows != 1 else ''}"
-    where = f" in each of at most {bounds.groups:,} group{'s' if bounds.groups != 1 else ''}" if grouped else ""
-    how = "chosen at random" if bounds.method == "sample" else "the first ones"
-    return f"each {unit} contributes at most {rows}{where}, {how} where there are more"

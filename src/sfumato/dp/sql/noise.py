@@ -48,6 +48,40 @@ class Bounds:
 
 
 @dataclass(frozen=True)
+class DeclaredBounds:
+    """What somebody said one unit may contribute; None where nobody did. A question asks for what it needs and no more."""
+
+    rows: int | None = None
+    groups: int | None = None
+    method: Literal["sample", "truncate"] = "sample"
+    order: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._settled()
+
+    def _settled(self) -> Bounds:
+        rows, groups = (1 if bound is None else bound for bound in (self.rows, self.groups))
+        return Bounds(rows, groups, self.method, self.order)
+
+    def settled(self, question: Question) -> Bounds:
+        """The bounds of a question, or a refusal where a bound that it needs was not declared."""
+        if question.rows.single or question.rows.unit is None:
+            # Each unit has one row by itself: nothing is left to bound.
+            return Bounds()
+        missing = []
+        if self.rows is None and question.counts_rows:
+            missing.append(f"how many rows of one {question.unit} count is not declared: say max_rows=… (--max-rows)")
+        if self.groups is None and question.keys:
+            missing.append(f"in how many groups one {question.unit} counts is not declared: say max_groups=… (--max-groups)")
+        if missing:
+            raise Unsupported(
+                f"{'; '.join(missing)}. What is beyond a bound is left out and more noise is added for a larger one, so that "
+                "none is assumed; session.contributions(epsilon=…) finds bounds privately"
+            )
+        return self._settled()
+
+
+@dataclass(frozen=True)
 class Request:
     """The loss that a question may cost, exactly one of: ε; ε and δ; ρ."""
 
@@ -130,11 +164,9 @@ class Price:
     units: str | None = None  # the measurement that the threshold is applied to
 
 
-def price(question: Question, request: Request, bounds: Bounds) -> Price:
+def price(question: Question, request: Request, declared: DeclaredBounds) -> Price:
     """The noise that makes the question cost exactly the request, or a refusal."""
-    if question.rows.single:
-        # The query made one row of each unit by itself: nothing is left to bound.
-        bounds = Bounds()
+    bounds = declared.settled(question)
     measurements = list(question.measurements)
     units: str | None = None
     if question.discovers:

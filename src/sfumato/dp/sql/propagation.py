@@ -246,27 +246,6 @@ class MovedStatistics:
         return taken
 
 
-class ExpressionErrors:
-    """The standard error of one expression, group by group."""
-
-    def __init__(self, node: exp.Expression, moved: MovedStatistics) -> None:
-        self.node, self.moved = node, moved
-        self.chooses = node.find(exp.Case) is not None
-        self.known: dict[tuple[int, ...], Smooth | None] = {}
-
-    def at(self, place: int, keys: Mapping[str, Cell]) -> float | None:
-        """The error in one group; None where it cannot be told."""
-        taken = self.moved.branches(self.node, place, keys) if self.chooses else ()
-        if taken is None:
-            return None
-        if taken not in self.known:
-            decided = _decided(self.node, iter(taken)) if self.chooses else self.node
-            self.known[taken] = smooth(decided) if noisy_parts(decided) else None
-        made = self.known[taken]
-        change = None if made is None else self.moved.change(made, place, keys)
-        return None if made is None or change is None else change.error(made.grid)
-
-
 def _number(cell: Cell) -> float | None:
     """A finite number as such; None for anything else."""
     if isinstance(cell, bool) or not isinstance(cell, (int, float)):
@@ -289,14 +268,14 @@ def _taken(node: exp.Expression, row: Mapping[str, Cell]) -> tuple[int, ...]:
     return tuple(number for part in node.iter_expressions() for number in _taken(part, row))
 
 
-def _decided(node: exp.Expression, taken: Iterator[int]) -> exp.Expression:
+def decided(node: exp.Expression, taken: Iterator[int]) -> exp.Expression:
     """The expression with the taken branch for each CASE."""
     if isinstance(node, exp.Case):
-        return exp.Paren(this=_decided(branch_value(node, next(taken)), taken))
+        return exp.Paren(this=decided(branch_value(node, next(taken)), taken))
     made = node.copy()
     for name, value in list(made.args.items()):
         if isinstance(value, exp.Expression):
-            made.set(name, _decided(value, taken))
+            made.set(name, decided(value, taken))
         elif isinstance(value, list):
-            made.set(name, [_decided(part, taken) if isinstance(part, exp.Expression) else part for part in value])
+            made.set(name, [decided(part, taken) if isinstance(part, exp.Expression) else part for part in value])
     return made

@@ -58,6 +58,11 @@ class Question:
         return count
 
     @property
+    def counts_rows(self) -> bool:
+        """True when more than the number of units is measured, so that it matters how many rows of one unit count."""
+        return any(measurement.kind != "units" for measurement in self.measurements)
+
+    @property
     def unit(self) -> str:
         """Whose data is protected."""
         table = self.tables[self.primary]

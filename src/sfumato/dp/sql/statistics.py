@@ -1,11 +1,11 @@
-"""From noisy measurements to what was asked: counts, sums, means, variances, quantiles, with their standard errors.
+"""From noisy measurements to what was asked: counts, sums, means, variances, quantiles.
 
-All of this is post-processing. Errors of ratios are carried over to first order: each measurement is moved by its
-own standard deviation, and the changes add up in squares.
+All of this is post-processing. Means and variances are held inside what the declared bounds allow.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -70,27 +70,32 @@ class Statistic:
         if self.function == "avg":
             return self._inside(around + float(self.centre))
         squares = noisy[self.squares or ""] * float(self.square_step) / rows + float(self.square_centre)
-        spread = np.maximum(squares - around**2, 0.0)
+        spread = np.clip(squares - around**2, 0.0, self._widest)
         if self.function.endswith("_samp"):
             spread = spread * rows / np.maximum(rows - 1.0, FEWEST)
         return np.sqrt(spread) if self.function.startswith("stddev") else spread
 
-    def error(self, noisy: Mapping[str, Floats], deviations: Mapping[str, float]) -> Floats:
-        """The standard error per group."""
-        if self.linear:
-            name = self.parts[0]
-            worth = float(self.step) if self.function == "sum" else 1.0
-            return np.full(noisy[name].shape, deviations[name] * worth)
-        present = self.value(noisy)
-        variance = np.zeros_like(present)
-        for name in self.parts:
-            moved = dict(noisy)
-            moved[name] = noisy[name] + deviations[name]
-            up = self.value(moved) - present
-            moved[name] = noisy[name] - deviations[name]
-            down = self.value(moved) - present
-            variance = variance + np.maximum(up**2, down**2)
-        return np.sqrt(variance)
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """What the statistic can be at all, whatever the rows; None where nothing bounds it."""
+        if self.low is None or self.high is None:
+            return None
+        if self.function == "avg":
+            return float(self.low), float(self.high)
+        if self.squares is None:
+            return None
+        # Half of the rows at either end; of two rows a sample variance is twice that.
+        largest = self._widest * (2.0 if self.function.endswith("_samp") else 1.0)
+        return 0.0, math.sqrt(largest) if self.function.startswith("stddev") else largest
+
+    @property
+    def fewest(self) -> float:
+        """With fewer rows than this the statistic has no value, and an answer can say nothing about it."""
+        return 2.0 if self.function.endswith("_samp") else 1.0
+
+    @property
+    def _widest(self) -> float:
+        return float(self.high - self.low) ** 2 / 4 if self.low is not None and self.high is not None else math.inf
 
     def _inside(self, value: Floats) -> Floats:
         if self.low is None or self.high is None:

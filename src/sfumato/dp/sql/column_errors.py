@@ -1,0 +1,84 @@
+"""The error of one column of an answer, group by group: by the law of its noise, or by what the noise may have been."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from sfumato.dp.sql.aggregates import PLACEHOLDER
+from sfumato.dp.sql.expected_error import linear_change
+from sfumato.dp.sql.grouping import KEY
+from sfumato.dp.sql.margins import Curve, Possible, standard_error
+from sfumato.dp.sql.noise import Price
+from sfumato.dp.sql.post import Cell
+from sfumato.dp.sql.propagation import MovedStatistics, decided, noisy_parts, smooth
+from sfumato.dp.sql.question import Question
+
+#: The keys of a group.
+Group = Sequence[Cell]
+#: The standard error of a cell and its margins; no margins where they follow from the error by the law of the noise.
+CellError = tuple[float | None, Curve]
+
+NO_ERROR: CellError = (None, None)
+
+
+def column_errors(
+    question: Question,
+    price: Price,
+    node: exp.Expression,
+    possible: Possible,
+    places: Sequence[int],
+    keys: Sequence[Sequence[Cell]],
+) -> list[CellError]:
+    """The errors of a column in the groups at these places, which have these keys."""
+    if not noisy_parts(node):
+        return [NO_ERROR] * len(places)
+    if node.find(exp.Case) is None:
+        return _of_one_shape(question, price, node, possible, places, keys)
+    moved = _moved(question, price, possible)
+    shapes: dict[tuple[int, ...], list[int]] = {}
+    for row, place in enumerate(places):
+        taken = moved.branches(node, place, {KEY + str(number): value for number, value in enumerate(keys[row])})
+        if taken is not None:
+            shapes.setdefault(taken, []).append(row)
+    found = [NO_ERROR] * len(places)
+    for taken, rows in shapes.items():
+        shape = decided(node, iter(taken))
+        if not noisy_parts(shape):
+            continue
+        errors = _of_one_shape(question, price, shape, possible, [places[row] for row in rows], [keys[row] for row in rows])
+        for row, error in zip(rows, errors, strict=True):
+            found[row] = error
+    return found
+
+
+def _of_one_shape(
+    question: Question,
+    price: Price,
+    node: exp.Expression,
+    possible: Possible,
+    places: Sequence[int],
+    keys: Sequence[Sequence[Cell]],
+) -> list[CellError]:
+    made = smooth(node)
+    if made is None:
+        return [NO_ERROR] * len(places)
+    if isinstance(made.node, exp.Column):
+        text = made.node.name.removeprefix(PLACEHOLDER)
+        if text in possible.quantiles:
+            curves: Sequence[Curve] = [possible.quantiles[text].curves[place] for place in places]
+            return [(standard_error(curve, possible.law), curve) for curve in curves]
+    change = linear_change(question, price, made)
+    if change is not None:
+        return [(change.error(made.grid), None)] * len(places)
+    return [(standard_error(curve, possible.law), curve) for curve in possible.curves(made, places, keys)]
+
+
+def _moved(question: Question, price: Price, possible: Possible) -> MovedStatistics:
+    deviations = {name: noise.deviation for name, noise in price.noises.items()}
+    quantiles = {
+        text: (known.values, [standard_error(curve, possible.law) or 0.0 for curve in known.curves])
+        for text, known in possible.quantiles.items()
+    }
+    return MovedStatistics(question.statistics, possible.noisy, deviations, quantiles)

@@ -1,0 +1,73 @@
+"""How many rows and groups one unit contributes, found privately and paid for, so that nobody has to guess a bound.
+
+Each unit counts once, in a bucket between powers of two by how many rows (or groups) it has; of the noisy buckets the first
+is taken up to which a given share of the units lies. What is left out by the bound is then a known share of the units, and
+the choice is as private as any other answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from sfumato.core.params import require
+from sfumato.dp.sql.parse import parse_expression
+
+if TYPE_CHECKING:
+    from sfumato.dp.query_answer import QueryAnswer
+
+#: Bounds are powers of two up to this exponent; units beyond are counted with it.
+LARGEST = 20
+
+
+@dataclass(frozen=True)
+class PaidContributions:
+    """Bounds found in the data with noise; None where too few units stand out from it, or where it was not asked."""
+
+    max_rows: int | None
+    max_groups: int | None
+    answers: tuple[QueryAnswer, ...] = field(repr=False)
+
+
+def contribution_query(table: str, unit: str, keys: Sequence[str] = ()) -> exp.Select:
+    """Numbers of units by how many rows they have, or in how many groups of a key; of several keys, at most in so many."""
+    source = exp.Table(this=exp.to_identifier(table, quoted=True))
+    person = exp.column(exp.to_identifier(unit, quoted=True))
+    counted: exp.Expression = exp.Count(this=exp.Star())
+    if len(keys) == 1:
+        counted = exp.Count(this=exp.Distinct(expressions=[parse_expression(keys[0])]))
+    inner = exp.select(person.copy(), exp.alias_(counted, "how many", quoted=True)).from_(source).group_by(person.copy())
+    number = exp.column(exp.to_identifier("how many", quoted=True))
+    branches = [
+        exp.If(this=exp.LTE(this=number.copy(), expression=exp.convert(2**power)), true=exp.Literal.number(power))
+        for power in range(LARGEST)
+    ]
+    bucket = exp.Case(ifs=branches, default=exp.Literal.number(LARGEST))
+    return (
+        exp.select(exp.alias_(bucket, "power", quoted=True), exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True))
+        .from_(inner.subquery("each"))
+        .group_by(bucket.copy())
+    )
+
+
+def bound_of(answer: QueryAnswer, share: float) -> int | None:
+    """The least power of two up to which the share of the units lies; None where no bucket stands out from the noise."""
+    require(0 < share <= 1, "share lies between 0 and 1")
+    # Of all empty buckets together one in a hundred times one stands out.
+    threshold = answer.explanation.measurements[0].scale * math.log(100 * (LARGEST + 1))
+    counts = {int(power): int(n) if n >= threshold else 0 for power, n in answer.answer.rows if power is not None}
+    total, below = sum(counts.values()), 0
+    for power in sorted(counts):
+        below += counts[power]
+        if total and below >= share * total:
+            return int(2**power)
+    return None
+
+
+def paid_contributions(bounds: Sequence[int | None], answers: Sequence[QueryAnswer]) -> PaidContributions:
+    """The bounds of one or two questions."""
+    return PaidContributions(bounds[0], bounds[1] if len(bounds) > 1 else None, tuple(answers))

@@ -1,0 +1,110 @@
+"""How much of one unit counts is asked for, or found privately, and stands beside every margin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.core.errors import SchemaError, Unsupported
+from sfumato.workflow.artefact import publish_artefact
+
+SCHEMA: dict[str, Any] = {
+    "dataset": "visits",
+    "columns": {
+        "patient": {"role": "unit", "type": "integer"},
+        "ward": {"type": "string", "domain": ["north", "south"]},
+        "days": {"type": "integer", "bounds": [0, 30]},
+    },
+}
+
+
+def visits(patients: int = 100, each: int = 4) -> sf.Microdata:
+    rows = patients * each
+    held = {
+        "patient": [row // each for row in range(rows)],
+        "ward": ["north" if row % 2 else "south" for row in range(rows)],
+        "days": [row % 9 for row in range(rows)],
+    }
+    return sf.read(pa.table(held), schema=SCHEMA)
+
+
+def session(**options: Any) -> sf.Session:
+    return sf.Session(visits(), budget=sf.PureDP(10**9), seed=1, **options)
+
+
+@pytest.mark.parametrize("query", ["SELECT COUNT(*) AS n FROM visits", "SELECT AVG(days) AS d, MEDIAN(days) AS m FROM visits"])
+def test_a_question_about_rows_asks_how_many_of_one_unit_count(query: str) -> None:
+    with pytest.raises(Unsupported, match="max_rows=") as refusal:
+        session().sql(query, epsilon=1)
+    assert "max_groups" not in str(refusal.value) and "session.contributions" in str(refusal.value)
+    empty = sf.Session(visits(0), budget=sf.PureDP(1))
+    for ask in (empty.explain, empty.sql, lambda text, epsilon: empty.batch([text], epsilon=epsilon)):
+        with pytest.raises(Unsupported) as other:
+            ask(query, epsilon=1)
+        assert str(other.value) == str(refusal.value)  # by schema and query alone
+
+
+def test_groups_are_asked_for_where_there_are_keys() -> None:
+    with pytest.raises(Unsupported, match="max_groups="):
+        session(max_rows=2).sql("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", epsilon=1)
+    with pytest.raises(Unsupported, match=r"max_rows=.*max_groups="):
+        session().table().group_by("ward").agg(n="COUNT(*)").ask(epsilon=1)
+    with pytest.raises(Unsupported, match="max_rows="):
+        session().cost("SELECT COUNT(*) AS n FROM visits", within=5)
+
+
+def test_counting_units_needs_no_bound_on_rows() -> None:
+    answer = session().sql("SELECT COUNT(DISTINCT patient) AS n FROM visits", epsilon=10**6)
+    assert answer.table.to_pylist() == [{"n": 100}]
+    assert answer.contribution == "Each patient is counted once, however many rows it has"
+    per_unit = "SELECT AVG(CLAMP(n, 0, 9)) AS m FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient)"
+    assert "nothing has to be bounded" in session().explain(per_unit, epsilon=1).contribution
+
+
+def test_what_is_left_out_is_said_wherever_a_margin_is() -> None:
+    """A true count of 400 under a bound of one row is 100, and the margin does not pretend otherwise."""
+    answer = session(max_rows=1).sql("SELECT COUNT(*) AS n FROM visits", epsilon=10**6)
+    said = "At most 1 row of each patient is counted, chosen at random where there are more; rows beyond that are left out"
+    assert answer.table.to_pylist() == [{"n": 100}] and answer.margins().to_pylist() == [{"n": 0.0}]
+    assert answer.contribution.startswith(said) and said in str(answer.explanation) and said in repr(answer)
+    assert answer.explanation.to_mapping()["contribution"].startswith(said)
+    assert session(max_rows=4).sql("SELECT COUNT(*) AS n FROM visits", epsilon=10**6).table.to_pylist() == [{"n": 400}]
+    method = publish_artefact(answer.outcome).certificate.method
+    assert method["bounds"]["rows"] == 1 and method["contribution"].startswith(said)
+
+
+def test_records_that_are_units_need_no_bound() -> None:
+    plain = {"dataset": "d", "columns": {"days": {"type": "integer", "bounds": [0, 30]}}}
+    asked = sf.Session(sf.read(pa.table({"days": [1, 2, 3]}), schema=plain), budget=sf.PureDP(10**9))
+    assert (
+        asked.sql("SELECT COUNT(*) AS n FROM d", epsilon=10**6).contribution
+        == "Each record counts by itself, as a unit of its own"
+    )
+
+
+def test_bounds_are_found_privately_and_charged() -> None:
+    asked = session()
+    before = asked.remaining()
+    found = asked.contributions(by=["ward"], epsilon=50)
+    assert (found.max_rows, found.max_groups) == (4, 2) and len(found.answers) == 2
+    assert str(before) != str(asked.remaining())
+    answer = asked.sql("SELECT COUNT(*) AS n FROM visits", epsilon=10**6, max_rows=found.max_rows)
+    assert answer.table.to_pylist() == [{"n": 400}]
+    assert sf.Session(visits(3), budget=sf.PureDP(1), seed=1).contributions(epsilon="0.1").max_rows is None
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        sf.dp.PrivateHistogram(("ward",), epsilon=1),
+        sf.dp.PrivateQuantiles("days", epsilon=1),
+        sf.dp.KMeans(("days",), 2, epsilon=1),
+    ],
+    ids=lambda algorithm: algorithm.name,
+)
+def test_an_algorithm_asks_as_well(algorithm: Any) -> None:
+    with pytest.raises(SchemaError, match="how many rows of one patient count is not declared"):
+        session().release(algorithm)
