@@ -48,6 +48,12 @@ class Book(Protocol):
     def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
         """The stored answer to a question, which costs nothing."""
 
+    def stored(self, dataset: str, analyst: str, beginning: str) -> list[Answer]:
+        """The stored answers to questions whose digest begins so, the first one first."""
+
+    def show(self, dataset: str, entry: str, digest: str) -> None:
+        """Note which table was made of a stored answer, by its digest."""
+
     def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
         """What is left."""
 
@@ -89,6 +95,14 @@ class OwnBook:
     def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
         """The stored answer to a question."""
         return self._answers.get(question_digest)
+
+    def stored(self, dataset: str, analyst: str, beginning: str) -> list[Answer]:
+        """The stored answers to questions whose digest begins so, the first one first."""
+        with self._lock:
+            return [answer for question, answer in self._answers.items() if question.startswith(beginning)]
+
+    def show(self, dataset: str, entry: str, digest: str) -> None:
+        """Nothing to do: no certificate rests on an account of this process."""
 
     def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
         """What is left."""
@@ -135,6 +149,14 @@ class Lowered:
     def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
         """The stored answer to a question, which costs nothing."""
         return self._book.answer(dataset, analyst, question_digest)
+
+    def stored(self, dataset: str, analyst: str, beginning: str) -> list[Answer]:
+        """The stored answers to questions whose digest begins so, the first one first."""
+        return self._book.stored(dataset, analyst, beginning)
+
+    def show(self, dataset: str, entry: str, digest: str) -> None:
+        """Note which table was made of a stored answer, by its digest."""
+        self._book.show(dataset, entry, digest)
 
     def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
         """What is left, in the ledger and in the session."""

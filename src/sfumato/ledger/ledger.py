@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
@@ -21,6 +22,7 @@ from sfumato.ledger.accounts import EVERYBODY, Account, Answer, Reservation, Spe
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Entry, EntryKind, Head, checked_name
 from sfumato.ledger.protected import RECORD, Protected, agreed, restated
+from sfumato.ledger.watch import Watch, end_of
 
 if TYPE_CHECKING:
     from sfumato.core.guarantees.loss import Neighbours
@@ -45,6 +47,9 @@ class Ledger:
         self._clock: Clock = clock or (lambda: datetime.now(UTC))
         #: Reservations of this object for which noise has not been drawn: only these can be rolled back.
         self._refundable: set[str] = set()
+        self._watch = Watch()
+        with suppress(LedgerError), self._reading():  # `verify` says what is wrong with a ledger that has no head
+            pass
 
     @classmethod
     def open(
@@ -74,6 +79,11 @@ class Ledger:
     def description(self) -> str:
         """Where the ledger is, without secrets."""
         return self._store.description
+
+    @property
+    def identity(self) -> str:
+        """The ledger's id, as it stands in every head and, if the owner puts it there, in the schema."""
+        return self.head().ledger
 
     def __repr__(self) -> str:
         return f"Ledger({self.description})"
@@ -105,24 +115,24 @@ class Ledger:
     def entries(self, dataset: str | None = None, kind: EntryKind | None = None) -> list[Entry]:
         """Entries in order, all or of one dataset and kind."""
         _check_names(dataset="all" if dataset is None else dataset)
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             return list(tables.entries(dataset, kind))
 
     def entry(self, digest: str) -> Entry | None:
         """The entry with that hash."""
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             return tables.by_hash(digest)
 
     def latest(self, count: int = 10, dataset: str | None = None) -> list[Entry]:
         """The last entries, oldest first."""
         _check_names(dataset="all" if dataset is None else dataset)
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             return tables.latest(count, dataset)
 
     def count(self, dataset: str | None = None, kind: EntryKind | None = None) -> int:
         """How many entries there are, all or of one dataset and kind."""
         _check_names(dataset="all" if dataset is None else dataset)
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             return tables.count(dataset, kind)
 
     # Grants and spends
@@ -148,7 +158,7 @@ class Ledger:
     def first_grant(self, dataset: str, analyst: str, loss: LossAmount) -> bool:
         """Grant only where nobody was granted anything on the dataset yet; True when this was the first."""
         _check_names(dataset=dataset, analyst=analyst)
-        with self._store.writing() as tables:
+        with self._writing() as tables:
             if tables.accounts(dataset):
                 return False
             self._append(tables, "grant", dataset, {"loss": loss.to_mapping()}, analyst=analyst)
@@ -181,7 +191,7 @@ class Ledger:
         """
         _check_names(dataset=dataset, analyst=analyst, question=question_digest)
         asked = Protected(unit, neighbours)
-        with self._store.writing() as tables:
+        with self._writing() as tables:
             account, cap = tables.charged_accounts(dataset, analyst)
             if account is None:
                 raise BudgetRefused(
@@ -192,6 +202,9 @@ class Ledger:
             if stored is not None:
                 return Reservation("", dataset, analyst, question_digest, loss, stored)
             agreed(account.protected, asked, dataset)
+            for each in (account, cap):
+                if each is not None:
+                    self._watch.check_balance(tables, each)
             charged = [(each, each.charged(loss)) for each in (account, cap) if each is not None]
             payload = {"loss": loss.to_mapping(), "question": question_digest, **asked.to_mapping()}
             entry = self._append(tables, "reserve", dataset, payload, analyst=analyst)
@@ -200,6 +213,7 @@ class Ledger:
             for before, after in charged:
                 tables.replace_account(before, after)
             tables.add_spend(Spend(entry.token, dataset, analyst, question_digest, loss))
+        self._watch.remember(tables, *(after for _, after in charged))
         self._refundable.add(entry.token)
         return Reservation(entry.token, dataset, analyst, question_digest, loss)
 
@@ -216,7 +230,7 @@ class Ledger:
         self.draw(reservation)
         if reservation.answer is not None:
             return reservation.answer
-        with self._store.writing() as tables:
+        with self._writing() as tables:
             spend = _known(tables.spend(reservation.token))
             stored = _answer(tables, tables.answered(spend.dataset, spend.question))
             if stored is not None:
@@ -237,7 +251,7 @@ class Ledger:
                 "this reservation cannot be rolled back: noise may have been drawn for it, or another "
                 "process made it. It stays spent."
             )
-        with self._store.writing() as tables:
+        with self._writing() as tables:
             spend = _known(tables.spend(reservation.token))
             account, cap = tables.charged_accounts(spend.dataset, spend.analyst)
             if account is None or spend.state != "reserved":
@@ -252,10 +266,29 @@ class Ledger:
     def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
         """The stored answer to a question, whoever asked it first, or None. Costs nothing; needs a grant."""
         _check_names(dataset=dataset, analyst=analyst, question=question_digest)
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             if tables.account(dataset, analyst) is None:
                 return None
             return _answer(tables, tables.answered(dataset, question_digest))
+
+    def stored(self, dataset: str, analyst: str, beginning: str) -> list[Answer]:
+        """The stored answers to all questions whose digest begins so, the first one first; costs nothing, needs a grant."""
+        _check_names(dataset=dataset, analyst=analyst, question=beginning)
+        with self._reading() as tables:
+            if tables.account(dataset, analyst) is None:
+                return []
+            found = [_answer(tables, spend) for spend in tables.answered_under(dataset, beginning)]
+            return [each for each in found if each is not None]
+
+    def show(self, dataset: str, entry: str, digest: str) -> None:
+        """Note that a table with this digest was made of the answer that an entry holds; once, however often it is shown."""
+        self.note(dataset, {"shown": {"entry": entry, "sha256": digest}}, token=_shown(entry, digest))
+
+    def was_shown(self, entry: str, digest: str) -> bool:
+        """True when a table with this digest was made of the answer that an entry holds."""
+        with self._reading() as tables:
+            noted = tables.by_token(_shown(entry, digest))
+        return noted is not None and noted.kind == "note" and noted.payload == {"shown": {"entry": entry, "sha256": digest}}
 
     def remaining(self, dataset: str, analyst: str = EVERYBODY) -> LossAmount | None:
         """What the analyst may still spend on the dataset; None without a grant.
@@ -264,7 +297,7 @@ class Ledger:
         """
         checked_name(dataset, "dataset")
         checked_name(analyst, "analyst")
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             account, cap = tables.charged_accounts(dataset, analyst)
         if account is None or cap is None or cap.granted.kind != account.granted.kind:
             return None if account is None else account.remaining
@@ -273,18 +306,18 @@ class Ledger:
     def accounts(self, dataset: str | None = None) -> list[Account]:
         """Grants and spends of all analysts, or of those on one dataset; a cap is the account of `*`."""
         _check_names(dataset="all" if dataset is None else dataset)
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             return tables.accounts(dataset)
 
     def spends(self, dataset: str | None = None) -> list[Spending]:
         """Who spent what when on which question, and what became of it; oldest first."""
         _check_names(dataset="all" if dataset is None else dataset)
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             return tables.spendings(dataset)
 
     def charge(self, entry: str) -> Spending | None:
         """The spend behind the hash of a `reserve` or `commit` entry, as a certificate names it; None if there is none."""
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             found = tables.by_hash(entry)
             if found is None or found.kind not in ("reserve", "commit"):
                 return None
@@ -296,7 +329,7 @@ class Ledger:
     def head(self) -> Head:
         """The end of the chain, to be noted elsewhere: printed on certificates, it makes a cut-off tail visible."""
         with self._store.reading() as tables:
-            return _head(tables)
+            return end_of(tables)
 
     def verify(self, *anchors: Head | str) -> VerifyReport:
         """Walk the whole chain, recompute every hash and balance, and find the first damaged entry.
@@ -312,7 +345,7 @@ class Ledger:
         return report
 
     def _open_account(self, dataset: str, analyst: str, loss: LossAmount, stated: Protected | None) -> Entry:
-        with self._store.writing() as tables:
+        with self._writing() as tables:
             before = tables.account(dataset, analyst)
             after = opened(dataset, analyst, loss, tables.spends(dataset, analyst))
             payload: dict[str, Any] = {"loss": loss.to_mapping()}
@@ -326,7 +359,7 @@ class Ledger:
 
     def _enter_once(self, kind: EntryKind, dataset: str, payload: Mapping[str, Any], token: str) -> Entry:
         _check_names(dataset=dataset, token=token)
-        with self._store.writing() as tables:
+        with self._writing() as tables:
             found = tables.by_token(token)
             if found is None:
                 return self._append(tables, kind, dataset, payload, token=token)
@@ -344,7 +377,7 @@ class Ledger:
         analyst: str = "",
         token: str | None = None,
     ) -> Entry:
-        head = _head(tables)
+        head = tables.head or end_of(tables)
         entry = Entry(
             sequence=head.sequence + 1,
             time=self._clock().astimezone(UTC).isoformat(timespec="microseconds"),
@@ -356,7 +389,24 @@ class Ledger:
             previous=head.hash,
         ).sealed()
         tables.append(entry)
+        tables.head = Head(head.ledger, entry.sequence, entry.hash)
         return entry
+
+    @contextmanager
+    def _writing(self) -> Iterator[Tables]:
+        """A transaction of the only writer, on the ledger that was opened and not on what somebody put in its place."""
+        with self._store.writing() as tables:
+            self._watch.check(tables)
+            yield tables
+        self._watch.remember(tables)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Tables]:
+        """One consistent view of the ledger that was opened."""
+        with self._store.reading() as tables:
+            self._watch.check(tables)
+            yield tables
+        self._watch.remember(tables)
 
 
 def _check_names(**names: str) -> None:
@@ -374,9 +424,9 @@ def _stated(unit: str | None, neighbours: Neighbours | None) -> Protected | None
     return None if unit is None else Protected(unit, neighbours or "add_remove")
 
 
-def _head(tables: Tables) -> Head:
-    identity, last = tables.meta("identity"), tables.last()
-    return Head(identity, *last) if last else Head(identity, 0, chain.genesis(identity))
+def _shown(entry: str, digest: str) -> str:
+    """The token under which it is noted that a table was shown."""
+    return f"shown-{entry}-{digest}"
 
 
 def _known(spend: Spend | None) -> Spend:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from sfumato.core.errors import LedgerError
 from sfumato.ledger.accounts import EVERYBODY, Account, Spend, Spending
 from sfumato.ledger.amounts import LossAmount
-from sfumato.ledger.chain import Entry
+from sfumato.ledger.chain import Entry, Head
 from sfumato.ledger.protected import Protected
 
 VERSION = 1
@@ -87,10 +87,11 @@ class Store(Protocol):
 
 
 class Tables:
-    """The four tables inside one transaction."""
+    """The four tables inside one transaction; `head` is the end of the chain, where the transaction has looked."""
 
     def __init__(self, connection: Connection) -> None:
         self._run = connection.run
+        self.head: Head | None = None
 
     def meta(self, name: str) -> str:
         """A fact about the ledger: its `format` or `identity`."""
@@ -124,6 +125,19 @@ class Tables:
         statement = f"SELECT {_ENTRY} FROM {{t}}entries WHERE sequence > ?{wanted} ORDER BY sequence LIMIT {PAGE}"  # noqa: S608
         while True:
             rows = self._run(statement, (after, *given))
+            yield from (Entry(*row) for row in rows)
+            if len(rows) < PAGE:
+                return
+            after = rows[-1][0]
+
+    def account_entries(self, dataset: str, after: int) -> Iterator[Entry]:
+        """Grants, reservations and roll-backs of a dataset from an entry on, in order: what its balances follow from."""
+        statement = (
+            f"SELECT {_ENTRY} FROM {{t}}entries WHERE dataset = ? AND kind IN ('grant', 'reserve', 'rollback')"  # noqa: S608
+            f" AND sequence > ? ORDER BY sequence LIMIT {PAGE}"
+        )
+        while True:
+            rows = self._run(statement, (dataset, after))
             yield from (Entry(*row) for row in rows)
             if len(rows) < PAGE:
                 return
@@ -212,6 +226,11 @@ class Tables:
         """The first committed reservation of a question, whoever asked it."""
         where = "WHERE dataset = ? AND question = ? AND state = 'committed'"
         return next(self._spends(where, (dataset, question), "closed_by LIMIT 1"), None)
+
+    def answered_under(self, dataset: str, beginning: str) -> list[Spend]:
+        """The committed reservations of questions whose digest begins so, the first one first."""
+        where = "WHERE dataset = ? AND question LIKE ? AND state = 'committed'"
+        return list(self._spends(where, (dataset, f"{beginning}%"), "closed_by"))
 
     def spendings(self, dataset: str | None = None, token: str | None = None) -> list[Spending]:
         """Spends with the time and the hashes of their entries, oldest first."""
