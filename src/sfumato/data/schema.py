@@ -116,11 +116,13 @@ class Schema(_Frozen):
     """The columns of a dataset, by name, and the dataset id that releases and budgets belong to.
 
     `unlisted` says what `protect` does with columns of the data that are not described here: `refuse` (the default,
-    because an undescribed column may identify people), `drop`, or publish as `plain`.
+    because an undescribed column may identify people), `drop`, or publish as `plain`. `ledger` is the id of the ledger that
+    keeps the dataset's account, as `sfumato ledger grant` tells it: a session that charges another one warns.
     """
 
     dataset: str = Field(default="unnamed", min_length=1, max_length=200)
     columns: dict[str, Column] = Field(default_factory=dict)
+    ledger: str | None = Field(default=None, pattern=r"^[0-9a-f]{32}$")
     unlisted: Literal["refuse", "drop", "plain"] = "refuse"
     folder: str | None = Field(default=None, exclude=True)  # where hierarchy files are looked up
 
@@ -218,6 +220,8 @@ class Schema(_Frozen):
 
         document = tomlkit.document()
         document["dataset"] = self.dataset
+        if self.ledger is not None:
+            document["ledger"] = self.ledger
         if self.unlisted != "refuse":
             document["unlisted"] = self.unlisted
         columns = tomlkit.table(is_super_table=True)

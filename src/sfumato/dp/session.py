@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -22,7 +23,7 @@ from sfumato.core.params import parameters
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
-from sfumato.dp.book import open_book
+from sfumato.dp.book import OtherLedger, open_book, other_ledgers
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.query_answer import BatchCost, QueryAnswer
 from sfumato.dp.releasing import charged_run
@@ -113,6 +114,8 @@ class Session:
         self._catalogue = Catalogue(known, alone=isinstance(data, Microdata) and not public)
         self._tables = tables
         self._book, self.ledger = open_book(ledger, self.dataset, analyst, budget, units=units)
+        for notice in other_ledgers((table.schema.ledger for table in tables.values()), self.ledger):
+            warnings.warn(notice, OtherLedger, stacklevel=2)
 
     def __repr__(self) -> str:
         return f"Session({self.dataset!r}, tables {', '.join(self._catalogue.tables)}, analyst {self.analyst!r})"
