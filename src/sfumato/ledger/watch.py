@@ -7,10 +7,15 @@ remembered one by the entries since. That costs two look-ups; who wants certaint
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
 from sfumato.core.errors import BudgetRefused, LedgerError
 from sfumato.ledger.accounts import EVERYBODY, Account, Spend, opened
 from sfumato.ledger.amounts import LossAmount
-from sfumato.ledger.chain import Entry, Head, genesis
+from sfumato.ledger.chain import Head, genesis
 from sfumato.ledger.store import Tables
 
 _ADVICE = (
@@ -69,21 +74,22 @@ class Watch:
         since, account = self._balances.get(owner, (0, None))
         if since == head.sequence:
             return account
-        spends: dict[str, Spend] = {}
+        losses: dict[str, LossAmount] = {}
         for entry in tables.account_entries(owner[0], since):
             if entry.kind == "grant" and entry.analyst == owner[1]:
-                if account is not None and since:
+                if since:
                     # What a new grant makes of all earlier spends follows from all entries.
                     del self._balances[owner]
                     return self._expected(tables, owner, head)
-                account = opened(*owner, LossAmount.from_mapping(entry.payload["loss"]), spends.values())
+                spends = (Spend(token, *owner, "", loss) for token, loss in losses.items())
+                account = opened(*owner, _amount(entry.payload), spends)
             elif owner[1] in (entry.analyst, EVERYBODY) and entry.kind == "reserve":
-                spends[entry.token] = _spend(entry)
-                account = None if account is None else account.charged(spends[entry.token].loss)
+                losses[entry.token] = _amount(entry.payload)
+                account = None if account is None else replace(account, spent=account.spent.plus(losses[entry.token]))
             elif owner[1] in (entry.analyst, EVERYBODY) and entry.kind == "rollback":
                 token = str(entry.payload["reservation"])
-                spend = spends.pop(token, None) or _reserved(tables, token)
-                account = None if account is None else account.refunded(spend.loss)
+                loss = losses.pop(token, None) or _reserved(tables, token)
+                account = None if account is None else account.refunded(loss)
         return account
 
 
@@ -93,13 +99,18 @@ def end_of(tables: Tables) -> Head:
     return Head(identity, *last) if last else Head(identity, 0, genesis(identity))
 
 
-def _spend(entry: Entry) -> Spend:
-    payload = entry.payload
-    return Spend(entry.token, entry.dataset, entry.analyst, payload["question"], LossAmount.from_mapping(payload["loss"]))
+def _amount(payload: Mapping[str, Any]) -> LossAmount:
+    return _read(tuple(sorted(payload["loss"].items())))
 
 
-def _reserved(tables: Tables, token: str) -> Spend:
+@lru_cache(maxsize=1024)
+def _read(loss: tuple[tuple[str, str], ...]) -> LossAmount:
+    """Few amounts are spent many times."""
+    return LossAmount.from_mapping(dict(loss))
+
+
+def _reserved(tables: Tables, token: str) -> LossAmount:
     entry = tables.by_token(token)
     if entry is None:
         raise KeyError(token)
-    return _spend(entry)
+    return _amount(entry.payload)
