@@ -75,6 +75,31 @@ def test_a_question_is_answered_with_margins_and_charged_once(place: Path, capsy
     assert any("answered before" in line for line in again)
 
 
+def test_other_names_and_fewer_rows_cost_nothing_and_can_be_verified(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(query(BY_SEX, "--epsilon", "1")) == 0
+    other = "SELECT AVG(income) AS mean, sex AS who FROM people GROUP BY sex ORDER BY mean LIMIT 1"
+    told = as_json(query(other, "--epsilon", "0.5", "--output", "again"), capsys)
+    assert told["repeated"] is True and told["left"] == {"kind": "pure", "epsilon": "1/1"} and len(told["rows"]) == 1
+    assert run(["verify", "again", "--ledger", "sfumato-ledger.db"]) == 0
+
+
+def test_the_owner_is_told_when_the_schema_names_another_ledger(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert run(["ledger", "grant", "people", "bob", "--epsilon", "1"]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if "ledger = " in line).rpartition(": ")[2]
+    schema = place / "people.toml"
+    schema.write_text(f"{line}\n{schema.read_text('utf-8')}", encoding="utf-8")
+    assert run(query(COUNT, "--epsilon", "0.1", "--analyst", "bob")) == 0
+    assert capsys.readouterr().err == ""
+    assert run(["ledger", "grant", "people", "bob", "--epsilon", "1", "--ledger", "other.db"]) == 0
+    capsys.readouterr()
+    assert run(query(COUNT, "--epsilon", "0.1", "--analyst", "bob", "--ledger", "other.db")) == 0
+    told = capsys.readouterr().err
+    assert told.startswith("notice: the schema says") and "charges another one" in told
+    assert run(query(COUNT, "--epsilon", "0.1", "--explain")) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_json_has_rows_errors_margins_and_costs(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = as_json(query(BY_SEX, "--epsilon", "0.5", "--confidence", "0.9"), capsys)
     assert [row["sex"] for row in told["rows"]] == ["f", "m"] and told["confidence"] == 0.9

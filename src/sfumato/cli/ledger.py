@@ -162,7 +162,8 @@ def verify(
     with _opened(ledger) as book:
         report = book.verify(*(anchor or ()))
     told = {"ok": report.ok, "entries": report.entries, "head": str(report.head), "finding": report.finding}
-    answer({**told, "first_damaged": report.first_damaged}, [report.finding], json)
+    told |= {"first_damaged": report.first_damaged, "notes": list(report.notes)}
+    answer(told, [report.finding, *(f"note      {note}" for note in report.notes)], json)
     if not report.ok:
         raise typer.Exit(1)
 
@@ -184,9 +185,10 @@ def grant(
     loss = given_loss(epsilon, delta, rho, "grant")
     with Ledger.open(ledger) as book:
         entry = book.grant(dataset, analyst, loss, unit=unit, neighbours=neighbours)  # type: ignore[arg-type]
+        identity = book.identity
     told = {"dataset": dataset, "analyst": analyst, "granted": loss.to_mapping(), "hash": entry.hash, **_stated(entry)}
     lines = [f"granted {loss} to {analyst} on {dataset}; entry {entry.sequence}, {entry.hash[:16]}…"]
-    answer(told, lines + _about(dataset, entry), json)
+    answer({**told, "ledger_id": identity}, lines + _about(dataset, entry) + _for_the_schema(identity), json)
 
 
 def cap(
@@ -205,9 +207,10 @@ def cap(
     loss = given_loss(epsilon, delta, rho, "cap")
     with Ledger.open(ledger) as book:
         entry = book.cap(dataset, loss, unit=unit, neighbours=neighbours)  # type: ignore[arg-type]
+        identity = book.identity
     told = {"dataset": dataset, "cap": loss.to_mapping(), "hash": entry.hash, **_stated(entry)}
     lines = [f"everybody together may spend {loss} on {dataset}; entry {entry.sequence}, {entry.hash[:16]}…"]
-    answer(told, lines + _about(dataset, entry), json)
+    answer({**told, "ledger_id": identity}, lines + _about(dataset, entry) + _for_the_schema(identity), json)
 
 
 def unit(
@@ -322,6 +325,11 @@ def _about(dataset: str, entry: Entry) -> list[str]:
 
     stated = entry_protected(entry)
     return [] if stated is None else [f"all budgets on {dataset} are about {stated}"]
+
+
+def _for_the_schema(identity: str) -> list[str]:
+    """The line that ties a schema to its ledger; the owner puts it there, nothing rewrites a schema."""
+    return [f'so that another ledger is noticed, keep this line at the top of the schema: ledger = "{identity}"']
 
 
 def _opened(place: str) -> Ledger:

@@ -9,7 +9,7 @@ import typer
 
 from sfumato.cli.keys import propose
 from sfumato.cli.ledger import DEFAULT, Delta, Epsilon, Place, Rho, ledger_name
-from sfumato.cli.output import Json, answer
+from sfumato.cli.output import Json, answer, complain
 from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.loss import PureDP
 
@@ -119,10 +119,21 @@ def query(
 
 
 def open_session(tables: Any, *, seed: str | None = None, **options: Any) -> Session:
-    """A session over tables; a seed of digits counts as the number."""
+    """A session over tables; a seed of digits counts as the number. What the owner should know is told on standard error."""
+    import warnings
+
+    from sfumato.dp.book import OtherLedger
     from sfumato.dp.session import Session
 
-    return Session(tables, seed=int(seed) if seed is not None and seed.isdecimal() else seed, **options)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        session = Session(tables, seed=int(seed) if seed is not None and seed.isdecimal() else seed, **options)
+    for each in caught:
+        if not issubclass(each.category, OtherLedger):
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+        elif session.ledger is not None:  # without one nothing is charged: the question is only explained
+            complain(f"notice: {each.message}")
+    return session
 
 
 def publish_outcome(session: Session, outcome: Any, output: str, format: str, sign: str | None, overwrite: bool) -> Any:

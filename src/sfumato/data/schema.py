@@ -123,7 +123,9 @@ class Schema(_Frozen):
 
     `unlisted` says what `protect` does with columns of the data that are not described here: `refuse` (the default,
     because an undescribed column may identify people), `drop`, or publish as `plain`. `unit="record"` is the owner's word
-    that no person has more than one row; where people may have several, a column with the role `unit` names them.
+    that no person has more than one row; where people may have several, a column with the role `unit` names them. `ledger` is
+    the id of the ledger that keeps the dataset's account, as `sfumato ledger grant` tells it: a session that charges another
+    one warns.
 
     >>> Schema(dataset="staff", unit="record", columns={"name": Column(role="identifier")}).each_record_is_a_unit
     True
@@ -132,6 +134,7 @@ class Schema(_Frozen):
     dataset: str = Field(default="unnamed", min_length=1, max_length=200)
     declared_unit: Literal["record"] | None = Field(default=None, alias="unit")
     columns: dict[str, Column] = Field(default_factory=dict)
+    ledger: str | None = Field(default=None, pattern=r"^[0-9a-f]{32}$")
     unlisted: Literal["refuse", "drop", "plain"] = "refuse"
     folder: str | None = Field(default=None, exclude=True)  # where hierarchy files are looked up
 
@@ -254,6 +257,8 @@ class Schema(_Frozen):
         document["dataset"] = self.dataset
         if self.declared_unit is not None:
             document["unit"] = self.declared_unit
+        if self.ledger is not None:
+            document["ledger"] = self.ledger
         if self.unlisted != "refuse":
             document["unlisted"] = self.unlisted
         columns = tomlkit.table(is_super_table=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -19,6 +19,10 @@ from sfumato.ledger.accounts import Account, Answer, Reservation
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.protected import RECORD, Protected, agreed
+
+
+class OtherLedger(UserWarning):
+    """The schema names another ledger than the one that is charged."""
 
 
 class Book(Protocol):
@@ -47,6 +51,12 @@ class Book(Protocol):
 
     def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
         """The stored answer to a question, which costs nothing."""
+
+    def stored(self, dataset: str, analyst: str, beginning: str) -> list[Answer]:
+        """The stored answers to questions whose digest begins so, the first one first."""
+
+    def show(self, dataset: str, entry: str, digest: str) -> None:
+        """Note which table was made of a stored answer, by its digest."""
 
     def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
         """What is left."""
@@ -89,6 +99,14 @@ class OwnBook:
     def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
         """The stored answer to a question."""
         return self._answers.get(question_digest)
+
+    def stored(self, dataset: str, analyst: str, beginning: str) -> list[Answer]:
+        """The stored answers to questions whose digest begins so, the first one first."""
+        with self._lock:
+            return [answer for question, answer in self._answers.items() if question.startswith(beginning)]
+
+    def show(self, dataset: str, entry: str, digest: str) -> None:
+        """Nothing to do: no certificate rests on an account of this process."""
 
     def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
         """What is left."""
@@ -136,6 +154,14 @@ class Lowered:
         """The stored answer to a question, which costs nothing."""
         return self._book.answer(dataset, analyst, question_digest)
 
+    def stored(self, dataset: str, analyst: str, beginning: str) -> list[Answer]:
+        """The stored answers to questions whose digest begins so, the first one first."""
+        return self._book.stored(dataset, analyst, beginning)
+
+    def show(self, dataset: str, entry: str, digest: str) -> None:
+        """Note which table was made of a stored answer, by its digest."""
+        self._book.show(dataset, entry, digest)
+
     def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
         """What is left, in the ledger and in the session."""
         granted = self._book.remaining(dataset, analyst)
@@ -143,6 +169,17 @@ class Lowered:
         if granted is None or granted.kind != own.kind:
             return granted
         return own if own.within(granted) else granted
+
+
+def other_ledgers(named: Iterable[str | None], ledger: Ledger | None) -> list[str]:
+    """What to tell the owner where schemas name a ledger and another one, or none, is charged."""
+    used = None if ledger is None else ledger.identity
+    what = "keeps no ledger" if used is None else f"charges another one, {used}"
+    return [
+        f"the schema says that the account is kept in the ledger {each}, and this session {what}: what is spent in one is not "
+        "counted in the other. Open the ledger that the schema names, or change the line ledger = … in the schema."
+        for each in sorted({name for name in named if name is not None} - {used})
+    ]
 
 
 def open_book(

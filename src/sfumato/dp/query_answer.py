@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class QueryAnswer:
     """A noisy answer: the `table` asked for, standard errors, what it cost, and where that is entered.
 
-    `repeated` says that the question was answered before: the same numbers, at no cost.
+    `repeated` says that what it needs was measured before: the same numbers, at no cost, with the margins of the noise that
+    was drawn then.
     """
 
     explanation: Explanation
@@ -50,7 +51,7 @@ class QueryAnswer:
 
     @property
     def loss(self) -> LossGuarantee:
-        """What the question costs (nothing when it is repeated)."""
+        """What its measurements were charged (when it is repeated, to the question that was asked first)."""
         return self.explanation.loss
 
     def to_pandas(self) -> Any:

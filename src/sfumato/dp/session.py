@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -22,10 +23,10 @@ from sfumato.core.params import parameters
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
-from sfumato.dp.book import open_book
+from sfumato.dp.book import OtherLedger, open_book, other_ledgers
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.query_answer import BatchCost, QueryAnswer
-from sfumato.dp.releasing import charged_run, constant_failure
+from sfumato.dp.releasing import charged_run
 from sfumato.engines.sql_relation import lenient
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.protected import RECORD
@@ -114,6 +115,8 @@ class Session:
         self._catalogue = Catalogue(known, alone=isinstance(data, Microdata) and not public)
         self._tables = tables
         self._book, self.ledger = open_book(ledger, self.dataset, analyst, budget, units=units)
+        for notice in other_ledgers((table.schema.ledger for table in tables.values()), self.ledger):
+            warnings.warn(notice, OtherLedger, stacklevel=2)
         if self.ledger is not None and self._source.private:
             from sfumato.dp.data_digest import note_data
 
@@ -133,7 +136,7 @@ class Session:
         max_groups: int | None = None,
         keys: Mapping[str, Sequence[Any]] | None = None,
     ) -> QueryAnswer:
-        """Answer a question at this cost. A question answered before shows the same numbers and costs nothing.
+        """Answer a question at this cost. What was measured before, as finely or finer, is shown again and costs nothing.
 
         `keys` declares the values of grouping keys whose domain the schema does not: `keys={"city": ["Bern", "Basel"]}`.
         """
@@ -273,10 +276,9 @@ class Session:
         self, select: exp.Select, request: Request, bounds: DeclaredBounds, keys: Mapping[str, Sequence[Any]] | None = None
     ) -> QueryAnswer:
         """Answer a parsed question; `sql` and the builder of questions both come here."""
-        from sfumato.dp.sql.answer import AnswerTable, put_together
+        from sfumato.dp.sql.asking_once import Asker
         from sfumato.dp.sql.explanation import explain
-        from sfumato.dp.sql.identity import question_digest
-        from sfumato.dp.sql.measuring import check_plans, measure
+        from sfumato.dp.sql.measuring import check_plans
         from sfumato.dp.sql.noise import price
 
         question = self._question(select, keys)
@@ -285,41 +287,29 @@ class Session:
         not_covered = self._not_covered()
         explanation = explain(question, priced, 0.95)
         explanation = replace(explanation, notes=(*explanation.notes, *not_covered))
-        reservation = self._book.reserve(
-            self.dataset,
-            self.analyst,
-            LossAmount.of(priced.loss),
-            question_digest(question, priced, self._version, self._seed),
-            unit=priced.loss.unit,
-            neighbours=priced.loss.neighbours,
-        )
-        repeated = reservation.answer is not None
-        stored = reservation.answer
-        if stored is None:
-            # From here on the budget is spent, whatever happens: giving it back after a failure would tell about the data.
-            self._book.draw(reservation)
-            with constant_failure():
-                table = put_together(question, priced, measure(question, priced, self._source))
-            stored = self._book.commit(reservation, table.to_mapping())
-        answer = AnswerTable.from_mapping(stored.value)
+        asker = Asker(self._book, self.dataset, self.analyst, self._version, self._seed, self._source)
+        answered = asker.answer(question, priced)
+        if answered.price != priced:
+            explanation = explain(question, answered.price, 0.95)
+            explanation = replace(explanation, notes=(*explanation.notes, *not_covered))
         outcome = private_outcome(
-            answer.table(),
-            priced.loss,
+            answered.table.table(),
+            answered.price.loss,
             {
                 "name": "Session.sql",
                 "query": question.text,
-                "bounds": plain(parameters(priced.bounds)),
+                "bounds": plain(parameters(answered.price.bounds)),
                 "contribution": explanation.contribution,
             },
             argument=ARGUMENT,
             randomness=self._source,
             dataset=self.dataset,
-            ledger_entry=stored.entry or None,
-            errors=answer.error_table(),
+            ledger_entry=answered.entry,
+            errors=answered.table.error_table(),
             explanation=explanation.to_mapping(),
             not_covered=not_covered,
         )
-        return QueryAnswer(explanation, outcome, stored.entry or None, repeated, answer=answer)
+        return QueryAnswer(explanation, outcome, answered.entry, answered.repeated, answer=answered.table)
 
     def _explained(
         self,

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
@@ -23,6 +24,7 @@ from sfumato.ledger.chain import Entry, EntryKind, Head, checked_name
 from sfumato.ledger.protected import RECORD, Protected, agreed, restated
 from sfumato.ledger.unit_changes import Uncovered, carried, changed, uncovered
 from sfumato.ledger.versions import DataVersion, Seen, history, seen_in
+from sfumato.ledger.watch import Watch, end_of
 
 if TYPE_CHECKING:
     from sfumato.core.guarantees.loss import Neighbours
@@ -47,6 +49,9 @@ class Ledger:
         self._clock: Clock = clock or (lambda: datetime.now(UTC))
         #: Reservations of this object for which noise has not been drawn: only these can be rolled back.
         self._refundable: set[str] = set()
+        self._watch = Watch()
+        with suppress(LedgerError), self._reading():  # `verify` says what is wrong with a ledger that has no head
+            pass
 
     @classmethod
     def open(
@@ -77,6 +82,11 @@ class Ledger:
         """Where the ledger is, without secrets."""
         return self._store.description
 
+    @property
+    def identity(self) -> str:
+        """The ledger's id, as it stands in every head and, if the owner puts it there, in the schema."""
+        return self.head().ledger
+
     def __repr__(self) -> str:
         return f"Ledger({self.description})"
 
@@ -103,7 +113,7 @@ class Ledger:
     def enter_data(self, dataset: str, seen: Sequence[Seen]) -> None:
         """Enter which data a session was opened on, as far as that differs from the time before."""
         checked_name(dataset, "dataset")
-        with self._store.writing() as tables:
+        with self._writing() as tables:
             tables.count_opening(dataset)  # so that finding nothing new writes to the disk as well
             known = {each.alike: each for each in seen_in(tables.entries(dataset, "version"))}
             for each in seen:
@@ -121,24 +131,24 @@ class Ledger:
     def entries(self, dataset: str | None = None, kind: EntryKind | None = None) -> list[Entry]:
         """Entries in order, all or of one dataset and kind."""
         _check_names(dataset="all" if dataset is None else dataset)
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             return list(tables.entries(dataset, kind))
 
     def entry(self, digest: str) -> Entry | None:
         """The entry with that hash."""
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             return tables.by_hash(digest)
 
     def latest(self, count: int = 10, dataset: str | None = None) -> list[Entry]:
         """The last entries, oldest first."""
         _check_names(dataset="all" if dataset is None else dataset)
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             return tables.latest(count, dataset)
 
     def count(self, dataset: str | None = None, kind: EntryKind | None = None) -> int:
         """How many entries there are, all or of one dataset and kind."""
         _check_names(dataset="all" if dataset is None else dataset)
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             return tables.count(dataset, kind)
 
     # Grants and spends
@@ -164,7 +174,7 @@ class Ledger:
     def first_grant(self, dataset: str, analyst: str, loss: LossAmount) -> bool:
         """Grant only where nobody was granted anything on the dataset yet; True when this was the first."""
         _check_names(dataset=dataset, analyst=analyst)
-        with self._store.writing() as tables:
+        with self._writing() as tables:
             if tables.accounts(dataset):
                 return False
             self._append(tables, "grant", dataset, {"loss": loss.to_mapping()}, analyst=analyst)
@@ -192,11 +202,11 @@ class Ledger:
         """
         checked_name(dataset, "dataset")
         stated = Protected(unit, neighbours)
-        with self._store.writing() as tables:
+        with self._writing() as tables:
             accounts = tables.accounts(dataset)
             if not accounts:
                 raise InputError(f"nobody was granted anything on dataset '{dataset}' yet; the first grant states the unit")
-            before, sequence = tables.protected(dataset), _head(tables).sequence + 1
+            before, sequence = tables.protected(dataset), (tables.head or end_of(tables)).sequence + 1
             changes = changed(tables.unit_changes(dataset), before, stated, rows_per_unit, sequence, dataset)
             entry = self._append(tables, "unit", dataset, {**stated.to_mapping(), "rows_per_unit": rows_per_unit})
             tables.protect(dataset, stated)
@@ -209,7 +219,7 @@ class Ledger:
     def not_covered(self, dataset: str) -> tuple[Uncovered, ...]:
         """Earlier charges that the budget as it is now does not speak of: how much, and about what."""
         checked_name(dataset, "dataset")
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             current, changes, first = tables.protected(dataset), tables.unit_changes(dataset), tables.first_reserve(dataset)
             if current is None or first is None or (not changes and "unit" in first.payload):
                 return ()
@@ -234,7 +244,7 @@ class Ledger:
         """
         _check_names(dataset=dataset, analyst=analyst, question=question_digest)
         asked = Protected(unit, neighbours)
-        with self._store.writing() as tables:
+        with self._writing() as tables:
             account, cap = tables.charged_accounts(dataset, analyst)
             if account is None:
                 raise BudgetRefused(
@@ -245,6 +255,9 @@ class Ledger:
             if stored is not None:
                 return Reservation("", dataset, analyst, question_digest, loss, stored)
             agreed(account.protected, asked, dataset)
+            for each in (account, cap):
+                if each is not None:
+                    self._watch.check_balance(tables, each)
             charged = [(each, each.charged(loss)) for each in (account, cap) if each is not None]
             payload = {"loss": loss.to_mapping(), "question": question_digest, **asked.to_mapping()}
             entry = self._append(tables, "reserve", dataset, payload, analyst=analyst)
@@ -253,6 +266,7 @@ class Ledger:
             for before, after in charged:
                 tables.replace_account(before, after)
             tables.add_spend(Spend(entry.token, dataset, analyst, question_digest, loss))  # what it is about is in the entry
+        self._watch.remember(tables, *(after for _, after in charged))
         self._refundable.add(entry.token)
         return Reservation(entry.token, dataset, analyst, question_digest, loss)
 
@@ -269,7 +283,7 @@ class Ledger:
         self.draw(reservation)
         if reservation.answer is not None:
             return reservation.answer
-        with self._store.writing() as tables:
+        with self._writing() as tables:
             spend = _known(tables.spend(reservation.token))
             stored = _answer(tables, tables.answered(spend.dataset, spend.question))
             if stored is not None:
@@ -290,7 +304,7 @@ class Ledger:
                 "this reservation cannot be rolled back: noise may have been drawn for it, or another "
                 "process made it. It stays spent."
             )
-        with self._store.writing() as tables:
+        with self._writing() as tables:
             spend = _known(tables.spend(reservation.token))
             account, cap = tables.charged_accounts(spend.dataset, spend.analyst)
             if account is None or spend.state != "reserved":
@@ -306,10 +320,29 @@ class Ledger:
     def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
         """The stored answer to a question, whoever asked it first, or None. Costs nothing; needs a grant."""
         _check_names(dataset=dataset, analyst=analyst, question=question_digest)
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             if tables.account(dataset, analyst) is None:
                 return None
             return _answer(tables, tables.answered(dataset, question_digest))
+
+    def stored(self, dataset: str, analyst: str, beginning: str) -> list[Answer]:
+        """The stored answers to all questions whose digest begins so, the first one first; costs nothing, needs a grant."""
+        _check_names(dataset=dataset, analyst=analyst, question=beginning)
+        with self._reading() as tables:
+            if tables.account(dataset, analyst) is None:
+                return []
+            found = [_answer(tables, spend) for spend in tables.answered_under(dataset, beginning)]
+            return [each for each in found if each is not None]
+
+    def show(self, dataset: str, entry: str, digest: str) -> None:
+        """Note that a table with this digest was made of the answer that an entry holds; once, however often it is shown."""
+        self.note(dataset, {"shown": {"entry": entry, "sha256": digest}}, token=_shown(entry, digest))
+
+    def was_shown(self, entry: str, digest: str) -> bool:
+        """True when a table with this digest was made of the answer that an entry holds."""
+        with self._reading() as tables:
+            noted = tables.by_token(_shown(entry, digest))
+        return noted is not None and noted.kind == "note" and noted.payload == {"shown": {"entry": entry, "sha256": digest}}
 
     def remaining(self, dataset: str, analyst: str = EVERYBODY) -> LossAmount | None:
         """What the analyst may still spend on the dataset; None without a grant.
@@ -318,7 +351,7 @@ class Ledger:
         """
         checked_name(dataset, "dataset")
         checked_name(analyst, "analyst")
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             account, cap = tables.charged_accounts(dataset, analyst)
         if account is None or cap is None or cap.granted.kind != account.granted.kind:
             return None if account is None else account.remaining
@@ -327,18 +360,18 @@ class Ledger:
     def accounts(self, dataset: str | None = None) -> list[Account]:
         """Grants and spends of all analysts, or of those on one dataset; a cap is the account of `*`."""
         _check_names(dataset="all" if dataset is None else dataset)
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             return tables.accounts(dataset)
 
     def spends(self, dataset: str | None = None) -> list[Spending]:
         """Who spent what when on which question, and what became of it; oldest first."""
         _check_names(dataset="all" if dataset is None else dataset)
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             return tables.spendings(dataset)
 
     def charge(self, entry: str) -> Spending | None:
         """The spend behind the hash of a `reserve` or `commit` entry, as a certificate names it; None if there is none."""
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             found = tables.by_hash(entry)
             if found is None or found.kind not in ("reserve", "commit"):
                 return None
@@ -349,8 +382,8 @@ class Ledger:
 
     def head(self) -> Head:
         """The end of the chain, to be noted elsewhere: printed on certificates, it makes a cut-off tail visible."""
-        with self._store.reading() as tables:
-            return _head(tables)
+        with self._reading() as tables:
+            return end_of(tables)
 
     def verify(self, *anchors: Head | str) -> VerifyReport:
         """Walk the whole chain, recompute every hash and balance, and find the first damaged entry.
@@ -359,14 +392,14 @@ class Ledger:
         """
         from sfumato.ledger.verification import verify
 
-        with self._store.reading() as tables:
+        with self._reading() as tables:
             report = verify(tables, anchors)
         if report.ok and not self._store.sound():
             return replace(report, ok=False, finding="the chain is intact, but the file is damaged: restore a copy")
         return report
 
     def _open_account(self, dataset: str, analyst: str, loss: LossAmount, stated: Protected | None) -> Entry:
-        with self._store.writing() as tables:
+        with self._writing() as tables:
             before = tables.account(dataset, analyst)
             after = opened(dataset, analyst, loss, tables.spends(dataset, analyst), tables.unit_changes(dataset))
             payload: dict[str, Any] = {"loss": loss.to_mapping()}
@@ -380,7 +413,7 @@ class Ledger:
 
     def _enter_once(self, kind: EntryKind, dataset: str, payload: Mapping[str, Any], token: str) -> Entry:
         _check_names(dataset=dataset, token=token)
-        with self._store.writing() as tables:
+        with self._writing() as tables:
             found = tables.by_token(token)
             if found is None:
                 return self._append(tables, kind, dataset, payload, token=token)
@@ -398,7 +431,7 @@ class Ledger:
         analyst: str = "",
         token: str | None = None,
     ) -> Entry:
-        head = _head(tables)
+        head = tables.head or end_of(tables)
         entry = Entry(
             sequence=head.sequence + 1,
             time=self._clock().astimezone(UTC).isoformat(timespec="microseconds"),
@@ -410,7 +443,24 @@ class Ledger:
             previous=head.hash,
         ).sealed()
         tables.append(entry)
+        tables.head = Head(head.ledger, entry.sequence, entry.hash)
         return entry
+
+    @contextmanager
+    def _writing(self) -> Iterator[Tables]:
+        """A transaction of the only writer, on the ledger that was opened and not on what somebody put in its place."""
+        with self._store.writing() as tables:
+            self._watch.check(tables)
+            yield tables
+        self._watch.remember(tables)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Tables]:
+        """One consistent view of the ledger that was opened."""
+        with self._store.reading() as tables:
+            self._watch.check(tables)
+            yield tables
+        self._watch.remember(tables)
 
 
 def _check_names(**names: str) -> None:
@@ -428,9 +478,9 @@ def _stated(unit: str | None, neighbours: Neighbours | None) -> Protected | None
     return None if unit is None else Protected(unit, neighbours or "add_remove")
 
 
-def _head(tables: Tables) -> Head:
-    identity, last = tables.meta("identity"), tables.last()
-    return Head(identity, *last) if last else Head(identity, 0, chain.genesis(identity))
+def _shown(entry: str, digest: str) -> str:
+    """The token under which it is noted that a table was shown."""
+    return f"shown-{entry}-{digest}"
 
 
 def _known(spend: Spend | None) -> Spend:

@@ -52,6 +52,8 @@ class SqliteStore:
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False, patience: float = PATIENCE) -> None:
         self._path = Path(path)
+        self._place = str(self._path.absolute())
+        self._opened: dict[str, tuple[int, int]] = {}
         self._read_only = read_only
         self._patience = patience
         self._lock = threading.RLock()
@@ -105,6 +107,7 @@ class SqliteStore:
             with self._explained():
                 self._begin(begin)
                 try:
+                    self._check_file()
                     yield Tables(self)
                     self._connection.execute("COMMIT")
                 except BaseException:
@@ -117,6 +120,8 @@ class SqliteStore:
         if statement != "BEGIN IMMEDIATE":
             self._connection.execute(statement)
             return
+        # Pages that are held in memory would hide that the file was overwritten.
+        self._connection.execute("PRAGMA shrink_memory")
         end, wait = time.monotonic() + self._patience, FIRST_WAIT
         self._connection.execute("PRAGMA busy_timeout = 0")
         try:
@@ -135,6 +140,25 @@ class SqliteStore:
                 raise
             return False
 
+    def _check_file(self) -> None:
+        """Refuse a file that was deleted or replaced since it was opened: what is written to it would be lost."""
+        for place in (self._place, f"{self._place}-wal"):
+            known = self._opened.get(place)
+            try:
+                found = os.stat(place)
+            except OSError:
+                if known is None:
+                    continue
+                raise LedgerError(
+                    f"the ledger {self.description} was deleted or moved while it was open. Nothing was entered. Put it back, or "
+                    "restore it from a copy and compare its head with a certificate, and open it again."
+                ) from None
+            if self._opened.setdefault(place, (found.st_dev, found.st_ino)) != (found.st_dev, found.st_ino):
+                raise LedgerError(
+                    f"the ledger {self.description} was replaced by another file while it was open. Nothing was entered. Compare "
+                    "its head with a certificate (sfumato ledger verify), and open it again."
+                )
+
     def _create_file(self) -> None:
         try:
             descriptor = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -150,7 +174,7 @@ class SqliteStore:
     def _connect(self) -> sqlite3.Connection:
         with self._explained():
             connection = sqlite3.connect(
-                f"{self._path.absolute().as_uri()}?{self._mode()}",
+                f"{Path(self._place).as_uri()}?{self._mode()}",
                 uri=True,
                 timeout=self._patience,
                 isolation_level=None,
@@ -160,6 +184,7 @@ class SqliteStore:
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA trusted_schema = OFF")
                 self._prepare(connection)
+                self._check_file()
             except BaseException:
                 connection.close()
                 raise

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from sfumato.core.errors import LedgerError
 from sfumato.ledger.accounts import EVERYBODY, Account, Spend, Spending
 from sfumato.ledger.amounts import LossAmount
-from sfumato.ledger.chain import Entry
+from sfumato.ledger.chain import Entry, Head
 from sfumato.ledger.protected import Protected
 from sfumato.ledger.unit_changes import UnitChange
 
@@ -96,10 +96,11 @@ class Store(Protocol):
 
 
 class Tables:
-    """The four tables inside one transaction."""
+    """The four tables inside one transaction; `head` is the end of the chain, where the transaction has looked."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self.head: Head | None = None
 
     def _run(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         rows = self._connection.run(statement, parameters)
@@ -141,6 +142,19 @@ class Tables:
         statement = f"SELECT {_ENTRY} FROM {{t}}entries WHERE sequence > ?{wanted} ORDER BY sequence LIMIT {PAGE}"  # noqa: S608
         while True:
             rows = self._run(statement, (after, *given))
+            yield from (Entry(*row) for row in rows)
+            if len(rows) < PAGE:
+                return
+            after = rows[-1][0]
+
+    def account_entries(self, dataset: str, after: int) -> Iterator[Entry]:
+        """Grants, reservations, roll-backs and changes of unit from an entry on, in order: what balances follow from."""
+        statement = (
+            f"SELECT {_ENTRY} FROM {{t}}entries WHERE dataset = ? AND kind IN ('grant', 'reserve', 'rollback', 'unit')"  # noqa: S608
+            f" AND sequence > ? ORDER BY sequence LIMIT {PAGE}"
+        )
+        while True:
+            rows = self._run(statement, (dataset, after))
             yield from (Entry(*row) for row in rows)
             if len(rows) < PAGE:
                 return
@@ -256,6 +270,11 @@ class Tables:
         """The first committed reservation of a question, whoever asked it."""
         where = "WHERE s.dataset = ? AND s.question = ? AND s.state = 'committed'"
         return next(self._spends(where, (dataset, question), "s.closed_by LIMIT 1"), None)
+
+    def answered_under(self, dataset: str, beginning: str) -> list[Spend]:
+        """The committed reservations of questions whose digest begins so, the first one first."""
+        where = "WHERE s.dataset = ? AND s.question LIKE ? AND s.state = 'committed'"
+        return list(self._spends(where, (dataset, f"{beginning}%"), "s.closed_by"))
 
     def spendings(self, dataset: str | None = None, token: str | None = None) -> list[Spending]:
         """Spends with the time and the hashes of their entries, oldest first."""

@@ -22,16 +22,18 @@ from sfumato.ledger.versions import Seen
 
 @dataclass(frozen=True)
 class VerifyReport:
-    """What the walk found. `first_damaged` is the sequence number from which the chain is not believable."""
+    """What the walk found. `first_damaged` is the sequence number from which the chain is not believable; `notes` are
+    oddities that no rule forbids, such as a clock that was set back."""
 
     ok: bool
     entries: int
     head: Head
     finding: str
     first_damaged: int | None = None
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return self.finding
+        return "; ".join((self.finding, *self.notes))
 
 
 class _Damage(Exception):
@@ -40,7 +42,7 @@ class _Damage(Exception):
         self.sequence = sequence
 
 
-class _Replay:
+class Replay:
     """Accounts and spends as they follow from the entries read so far."""
 
     def __init__(self) -> None:
@@ -135,18 +137,34 @@ class _Replay:
 def verify(tables: Tables, anchors: Iterable[Head | str] = ()) -> VerifyReport:
     """Walk the chain inside one consistent view of the ledger."""
     identity = tables.meta("identity")
-    head, replay = Head(identity, 0, genesis(identity)), _Replay()
+    head, replay = Head(identity, 0, genesis(identity)), Replay()
+    latest, backwards = "", []
     try:
         for entry in tables.entries():
             _follows(entry, head)
             _replayed(entry, replay)
             head = Head(identity, entry.sequence, entry.hash)
+            if entry.time < latest:  # one format and one zone, so that texts sort as times do
+                backwards.append(entry.sequence)
+            latest = entry.time
         _compare(tables, replay)
         for anchor in anchors:
             _anchored(tables, anchor, head)
     except _Damage as damage:
         return VerifyReport(False, head.sequence, head, str(damage), damage.sequence)
-    return VerifyReport(True, head.sequence, head, f"{head.sequence:,} entries, chain and balances intact")
+    finding = f"{head.sequence:,} entries, chain and balances intact"
+    return VerifyReport(True, head.sequence, head, finding, notes=_clock_notes(backwards))
+
+
+def _clock_notes(backwards: list[int]) -> tuple[str, ...]:
+    """Times are what a computer's clock said; their order is that of the chain, whatever the clock does."""
+    if not backwards:
+        return ()
+    more = f" and {len(backwards) - 1:,} more" if len(backwards) > 1 else ""
+    return (
+        f"the clock ran backwards before entry {backwards[0]:,}{more}: the time of an entry is earlier than that of the one "
+        "before it",
+    )
 
 
 def _follows(entry: Entry, head: Head) -> None:
@@ -165,7 +183,7 @@ def _follows(entry: Entry, head: Head) -> None:
         )
 
 
-def _replayed(entry: Entry, replay: _Replay) -> None:
+def _replayed(entry: Entry, replay: Replay) -> None:
     try:
         replay.take(entry)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError, SfumatoError):
@@ -175,7 +193,7 @@ def _replayed(entry: Entry, replay: _Replay) -> None:
         ) from None
 
 
-def _compare(tables: Tables, replay: _Replay) -> None:
+def _compare(tables: Tables, replay: Replay) -> None:
     """The derived tables carry no hashes; they differ when somebody edited them or cut off the chain."""
     try:
         protected, changes = tables.all_protected(), tables.all_unit_changes()

@@ -2,7 +2,8 @@
 
 Files cannot show differential privacy. What can be shown is that the claim says what its numbers mean, that its
 noise was not seeded, and that the entry it names is in the owner's ledger, was charged exactly that loss, and holds
-this result or its digest: a charge pays for one result, and for the unit and neighbours that it was charged for.
+this result or its digest, or that the ledger notes that this result was made of what it holds: a charge pays for one set of
+measurements, and for the unit and neighbours that it was charged for.
 """
 
 from __future__ import annotations
@@ -108,14 +109,16 @@ def _charged(claim: Claim, guarantee: LossGuarantee, dataset: str, result: Any, 
         return False, f"{short} was charged {spent.loss}, which is not what the certificate claims"
     if spent.protected not in (None, Protected.of(guarantee)):
         return False, f"{short} was charged for {spent.protected}, and the certificate claims it for {guarantee.compared}"
-    stored = _stored_digest(ledger, entry)
-    if stored is not None and stored != _digest(result):
+    stored, made = _stored_digest(ledger, entry), _digest(result)
+    # A charge also pays for what the session made of the same measurements later, under other names or in another order.
+    if stored not in (None, made) and not ledger.was_shown(entry, made):
         return False, f"{short} was charged for another result than the one in these files"
     return True, f"{claim.promised}; {short} was charged {spent.loss}, and the ledger's chain is intact"
 
 
 def _stored_digest(ledger: Ledger, entry: str) -> str | None:
-    """The digest of what the entry paid for: stored as such for an artefact, computed from the stored answer to a query."""
+    """The digest of what the entry paid for: stored as such beside measurements and for an artefact, computed from a stored
+    answer."""
     from sfumato.dp.sql.answer import AnswerTable
 
     found = ledger.entry(entry)

@@ -120,7 +120,8 @@ def cost_lines(loss: Any, entry: str | None, repeated: bool, left: LossAmount | 
     """What the answer cost and what is left."""
     told = str(amount(loss))
     if repeated:
-        lines = ["cost      nothing: this question was answered before, and the same answer is shown"]
+        paid = f"; it was charged {told}" + (f" (ledger entry {entry[:16]}…)" if entry else "")
+        lines = [f"cost      nothing: what it needs was answered before, and the same numbers are shown{paid}"]
     else:
         lines = [f"cost      {told}" + (f" (ledger entry {entry[:16]}…)" if entry else "")]
     return [*lines, *([] if left is None else [f"left      {left}"])]

@@ -433,11 +433,11 @@ def test_a_group_appears_about_where_the_threshold_says() -> None:
 
 
 def _digest(asked: sf.Session, query: str, keys: Any = None, version: str = "", **loss: Any) -> str:
-    from sfumato.dp.sql.identity import question_digest
+    from sfumato.dp.sql.identity import identify
 
     bounds = asked._bounded(loss.pop("max_rows", None), loss.pop("max_groups", None))
     question = asked._question(asked._parsed(query), keys)
-    return question_digest(question, price(question, Request.of(**(loss or {"epsilon": 1})), bounds), version, None)
+    return identify(question, price(question, Request.of(**(loss or {"epsilon": 1})), bounds), version, None).question
 
 
 def test_the_same_question_in_other_letters_has_the_same_digest() -> None:
@@ -472,21 +472,13 @@ _DIFFERENT = [
     ("SELECT city, COUNT(*) AS n FROM customers GROUP BY city", {"keys": {"city": ["Bern"]}}),
     ("SELECT city, COUNT(*) AS n FROM customers GROUP BY city", {"keys": {"city": ["Basel"]}}),
     ("SELECT city, COUNT(*) AS n FROM customers GROUP BY city", {"epsilon": 1, "max_groups": 2}),
-    ("SELECT city, COUNT(*) AS n FROM customers GROUP BY city LIMIT 1", {}),
-    ("SELECT city, COUNT(*) AS n FROM customers GROUP BY city LIMIT 1 OFFSET 1", {}),
-    ("SELECT city, COUNT(*) AS n FROM customers GROUP BY city ORDER BY n", {}),
-    ("SELECT city, COUNT(*) AS n FROM customers GROUP BY city ORDER BY n DESC", {}),
-    ("SELECT city, COUNT(*) AS n FROM customers GROUP BY city HAVING COUNT(*) > 1", {}),
-    ("SELECT city, COUNT(*) AS m FROM customers GROUP BY city", {}),
     ("SELECT SUM(x) AS n FROM (SELECT age AS x, CLAMP(income, 0, 120) AS y FROM customers)", {}),
     ("SELECT SUM(x) AS n FROM (SELECT CLAMP(CAST(age AS DOUBLE), 0, 120) AS x, CLAMP(income, 0, 120) AS y FROM customers)", {}),
     ("SELECT SUM(x) AS n FROM (SELECT CLAMP(CAST(age AS DOUBLE), 0, 120) AS y, CLAMP(income, 0, 120) AS x FROM customers)", {}),
     ("SELECT SUM(CLAMP(income, 0, 120)) AS n FROM customers", {}),
     ("SELECT SUM(CLAMP(income, 0, 121)) AS n FROM customers", {}),
     ("SELECT VAR_POP(age) AS n FROM customers", {}),
-    ("SELECT VAR_SAMP(age) AS n FROM customers", {}),
     ("SELECT MEDIAN(age) AS n FROM customers", {}),
-    ("SELECT QUANTILE(age, 0.25) AS n FROM customers", {}),
     ("SELECT COUNT(a.city) AS n FROM customers a JOIN orders b USING (customer_id)", {}),
     ("SELECT COUNT(a.city) AS n FROM customers b JOIN orders a USING (customer_id)", {}),
 ]

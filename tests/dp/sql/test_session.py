@@ -82,7 +82,7 @@ class TestTheBudget:
         asked = sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1))
         asked.sql("SELECT COUNT(*) FROM people", epsilon="0.8")
         with pytest.raises(BudgetRefused, match=r"costs ε = 0.3, and ε = 0.2 is left") as refusal:
-            asked.sql("SELECT COUNT(*) FROM people", epsilon="0.3")
+            asked.sql("SELECT SUM(visits) FROM people", epsilon="0.3")
         assert refusal.value.exit_code == 3
 
     def test_a_session_lowers_a_grant_and_never_raises_it(self, tmp_path: Path) -> None:
@@ -278,10 +278,7 @@ class TestIdentity:
 
     def test_constants_and_conditions_are_told_apart(self) -> None:
         texts = [f"SELECT COUNT(*) AS n FROM t WHERE a > {bound}" for bound in (1, 2, 3)]
-        assert (
-            self.digests(*texts, "SELECT COUNT(*) AS n FROM t WHERE b > 1", "SELECT COUNT(*) AS m FROM t WHERE a > 1")
-            == [False] * 5
-        )
+        assert self.digests(*texts, "SELECT COUNT(*) AS n FROM t WHERE b > 1") == [False] * 4
 
     def test_spelling_is_not(self) -> None:
         assert self.digests("SELECT SUM(a) AS s FROM t", "select  sum( A ) as s from T -- again") == [False, True]

@@ -84,12 +84,14 @@ class CountTree:
     `levels` holds the consistent estimates, the top first; they are unbiased, not whole and may be negative.
     `deviation` is the standard deviation of the noise that was added to each node, known before the draw.
     `ranks` are the estimated numbers of rows below each leaf boundary (one more than leaves), made to ascend.
+    `noisy` is what was drawn, from which all of it follows again.
     """
 
     branching: int
     levels: tuple[Reals, ...]
     deviation: float
     ranks: Reals = field(repr=False)
+    noisy: tuple[Counts | Reals, ...] = field(default=(), repr=False)
 
     @property
     def leaves(self) -> Reals:
@@ -127,7 +129,7 @@ def consistent_tree(noisy_levels: Sequence[Counts | Reals], branching: int, devi
         missing = estimates[depth - 1] - np.add.reduceat(estimates[depth], starts)
         share = variances[depth] / np.add.reduceat(variances[depth], starts)[parents]
         estimates[depth] = estimates[depth] + share * missing[parents]
-    return CountTree(branching, tuple(estimates), deviation, _ascending_ranks(estimates[-1]))
+    return CountTree(branching, tuple(estimates), deviation, _ascending_ranks(estimates[-1]), tuple(noisy_levels))
 
 
 def quantile(tree: CountTree, q: float) -> float:

@@ -1,43 +1,149 @@
-"""One digest for one question, so that the same question is recognised and shows the same numbers."""
+"""What a question measures, as a digest: the same measurements are charged once, however a question names and shows them.
+
+The digest covers which rows of which version, whose they are, the keys with their values, what is counted and summed on
+which grid, how contributions are bounded, the noise, and the seed. Names, order, LIMIT, HAVING and arithmetic over groups
+are post-processing and are not in it. docs/theory/the-same-question.md says why that is enough, and why less is not.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
 
 from sfumato.core.certificate import canonical, plain
+from sfumato.core.errors import Unsupported
 from sfumato.core.params import parameters
+from sfumato.dp.algorithms.count_tree import level_sizes
 from sfumato.dp.sql.aggregates import PLACEHOLDER
+from sfumato.dp.sql.grouping import Key
+from sfumato.dp.sql.measurement import BRANCHING, Measurement
+from sfumato.dp.sql.measuring import Group, order_column, split
 from sfumato.dp.sql.noise import Price
+from sfumato.dp.sql.normal_form import NormalRows, form, normal_rows
 from sfumato.dp.sql.question import Question
+from sfumato.dp.sql.rows import scanned_as
+from sfumato.engines import expressions as e
+from sfumato.engines.class_queries import ROWS
+from sfumato.engines.expressions import Value
+
+#: Trees with more nodes than this in all groups together are not kept; the answer is, as it was shown.
+MOST_NODES = 300_000
 
 
-def question_digest(question: Question, priced: Price, version: str, seed: int | str | None) -> str:
-    """What is computed from what, at which cost and bounds, on which version of the data."""
-    tables = {name: table_digest(table.rows) for name, table in question.tables.items() if table.rows is not None}
+@dataclass(frozen=True)
+class Identity:
+    """Which measurements a question needs: of what (`context`), and each of them by its form.
+
+    `keys` are the places of the question's keys in an order that does not depend on the query. Where `as_shown`, trees are
+    too large to be kept: what is kept is the answer, for questions that also name and show it alike.
+    """
+
+    context: str
+    forms: Mapping[str, str] = field(repr=False)
+    keys: tuple[int, ...]
+    question: str
+    as_shown: bool = False
+
+    def groups(self, question: Question) -> tuple[Group, ...]:
+        """The declared groups, keys and values in an order that does not depend on the query."""
+        return tuple(itertools.product(*(ordered_values(question.keys[place]) for place in self.keys)))
+
+    def arranged(self, group: Group) -> Group:
+        """A group of the question with its keys in the common order."""
+        return tuple(group[place] for place in self.keys)
+
+
+def identify(question: Question, priced: Price, version: str, seed: int | str | None) -> Identity:
+    """What the question measures on which version of the data, with which noise."""
+    try:
+        rows = normal_rows(question.rows.plan, _tables(question).__getitem__)
+        return _identity(question, priced, rows, [version, None if seed is None else str(seed)])
+    except RecursionError:
+        raise Unsupported("the query is too deeply nested") from None
+
+
+def _identity(question: Question, priced: Price, rows: NormalRows, opened: list[str | None]) -> Identity:
+    keys = [form(rows.of(key.expression), key.kind, _listed(key)) for key in question.keys]
+    order = tuple(sorted(range(len(keys)), key=lambda place: keys[place]))
+    bites = question.rows.unit is not None and not question.rows.single
+    bounding = [priced.bounds.method, *(rows.of(order_column(question, name)) for name in priced.bounds.order)]
+    threshold = [priced.threshold, *_noise(priced, priced.units)] if priced.units is not None else None
+    unit = None if question.rows.unit is None else rows.of(e.Column(question.rows.unit))
+    groups = priced.groups if bites and keys else None
+    about = [unit, priced.loss.unit, priced.loss.neighbours]
+    context = form(2, opened, about, rows.rows, sorted(keys), groups, bounding if bites else None, threshold)
+    forms = _forms(question, priced, rows, keys, bites=bites)
+    measured = form(sorted([held, *_noise(priced, name)] for name, held in forms.items()))
+    if len(set(forms.values())) < len(forms):
+        raise Unsupported("two measurements of the query are the same")  # the plan of statistics takes each once
+    if too_large(question):
+        loss = plain({"name": priced.loss.name, **parameters(priced.loss)})
+        context = form("as shown", context, keys, list(forms.items()), _shown(question), loss)
+        return Identity(context, forms, order, f"{context}:{measured}", as_shown=True)
+    return Identity(context, forms, order, f"{context}:{measured}")
+
+
+def _forms(question: Question, priced: Price, rows: NormalRows, keys: list[str], *, bites: bool) -> dict[str, str]:
+    flat, trees = split(question, priced)
+    # Rows that tie are kept by what else is read of them: then a measurement is the same only in the same company.
+    company: list[Any] = []
+    if bites and priced.bounds.method == "truncate":
+        company = [keys, [_measurement(each, rows) for each in flat]]
+    limit = None if not bites or all(each.kind == "units" for each in flat) else priced.bounds.rows
+    found = {each.name: form(_measurement(each, rows), limit, company) for each in flat}
+    alone = [keys] if company else []
+    return found | {each.name: form(_measurement(each, rows), priced.bounds.rows if bites else None, alone) for each in trees}
+
+
+def _measurement(each: Measurement, rows: NormalRows) -> list[Any]:
+    parts = [None if part is None else rows.of(part) for part in (each.expression, each.where)]
+    return [each.kind, *parts, each.change, str(each.step), each.leaves]
+
+
+def _noise(priced: Price, name: str) -> list[str]:
+    return [priced.noises[name].law, str(priced.noises[name].amount)]
+
+
+def _listed(key: Key) -> list[str] | None:
+    return None if key.values is None else [repr(value) for value in ordered_values(key)]
+
+
+def ordered_values(key: Key) -> list[Value]:
+    """The declared values of a key in an order of their own, a missing one first."""
+    known: list[Any] = [value for value in key.values or () if value is not None]
+    return [*(value for value in key.values or () if value is None), *sorted(known)]
+
+
+def too_large(question: Question) -> bool:
+    """True where trees have too many nodes to be kept, as far as the question alone tells."""
+    trees = [each for each in question.measurements if each.kind == "tree"]
+    nodes = sum(sum(level_sizes(tree.leaves, BRANCHING)) for tree in trees)
+    return bool(trees) and (question.groups is None or nodes * question.groups > MOST_NODES)
+
+
+def _tables(question: Question) -> dict[str, str]:
+    """What each scanned table is: a private one by its name in the session, a public one by its content."""
+    found = {}
+    for name, table in question.tables.items():
+        content = form("private", name) if table.rows is None else form("public", table_digest(table.rows))
+        found[ROWS if name == question.primary else scanned_as(name)] = content
+    return found
+
+
+def _shown(question: Question) -> str:
+    """The post-processing, aggregates by number so that it does not matter how the query spells them."""
     spelled = _placeholders(question)
-    asked = {
-        "format": 1,
-        "primary": question.primary,
-        # Names of computed columns are numbered in the order of the query, so that equal questions read equal.
-        "computed": repr((question.rows.plan, question.rows.unit, question.keys, question.measurements)),
-        "statistics": [repr(statistic) for statistic in question.statistics.values()],
-        "shown": [[column.name, spelled(column.expression)] for column in question.shown],
-        "having": None if question.having is None else spelled(question.having),
-        "order": [[spelled(o.expression), o.descending, o.nulls_first] for o in question.order],
-        "limit": [question.limit, question.offset],
-        "loss": plain({"name": priced.loss.name, **parameters(priced.loss)}),
-        "noise": sorted(f"{name} {noise.law} {noise.amount}" for name, noise in priced.noises.items()),
-        "bounds": plain(parameters(priced.bounds)),
-        "public": tables,
-        "version": version,
-        "seed": None if seed is None else str(seed),
-    }
-    return digest(asked)
+    shown = [[column.name, spelled(column.expression)] for column in question.shown]
+    order = [[spelled(each.expression), each.descending, each.nulls_first] for each in question.order]
+    having = None if question.having is None else spelled(question.having)
+    statistics = [repr(statistic) for statistic in question.statistics.values()]
+    return form(statistics, shown, having, order, question.limit, question.offset)
 
 
 def _placeholders(question: Question) -> Callable[[exp.Expression], str]:

@@ -7,7 +7,7 @@ returns is noisy.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -201,9 +201,17 @@ def _group(question: Question, shown: Sequence[Any]) -> Group:
 
 def _groups(question: Question, exact: Mapping[Group, object]) -> tuple[Group, ...]:
     """The declared combinations, or those in the data where some key is discovered, in a fixed order."""
-    if not question.discovers:
-        return tuple(itertools.product(*(key.values or () for key in question.keys)))
-    return tuple(sorted(exact, key=lambda group: [(value is not None, str(value)) for value in group]))
+    return in_order(exact) if question.discovers else declared_groups(question)
+
+
+def declared_groups(question: Question) -> tuple[Group, ...]:
+    """The combinations of declared keys, in the order of their declarations."""
+    return tuple(itertools.product(*(key.values or () for key in question.keys)))
+
+
+def in_order(groups: Iterable[Group]) -> tuple[Group, ...]:
+    """Discovered groups in a fixed order."""
+    return tuple(sorted(groups, key=lambda group: [(value is not None, str(value)) for value in group]))
 
 
 def _noisy(truth: Sequence[int], noise: Noise, source: Randomness) -> list[int]:

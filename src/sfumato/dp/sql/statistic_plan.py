@@ -12,6 +12,7 @@ from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import Asked
 from sfumato.dp.sql.functions import lower
 from sfumato.dp.sql.measurement import Measurement, leaf_of, needs_bounds, on_grid
+from sfumato.dp.sql.normal_form import normal_rows
 from sfumato.dp.sql.rows import Rows
 from sfumato.dp.sql.statistics import Statistic
 from sfumato.dp.sql.term import Term, arithmetic, bounded, constant
@@ -23,9 +24,10 @@ class StatisticPlan:
 
     def __init__(self, rows: Rows, asked: Iterable[Asked] = ()) -> None:
         self.rows = rows
+        # Tables by the names that this plan has for them: two spellings of one measurement are one.
+        self.normal = normal_rows(rows.plan, str)
         moments = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
-        averaged = [each for each in asked if each.function in moments and each.argument is not None]
-        self.moments = [("" if each.argument is None else each.argument.sql(), each.where) for each in averaged]
+        self.averaged = [each for each in asked if each.function in moments and each.argument is not None]
         self.found: dict[tuple[object, ...], Measurement] = {}
 
     def statistic(self, asked: Asked) -> Statistic:
@@ -49,7 +51,7 @@ class StatisticPlan:
             raise needs_bounds(name, term)
         if asked.function in ("min", "max", "quantile"):
             return self._quantile(asked, term, condition)
-        if asked.function == "sum" and (asked.argument.sql(), asked.where) in self.moments:
+        if asked.function == "sum" and any(self._about(each) == self._about(asked) for each in self.averaged):
             # A mean of the same column is measured anyhow: its parts give the sum, and nothing more is spent.
             return replace(self._moments(asked, raw, condition), low=None, high=None, whole=raw.kind == "integer")
         if asked.function == "sum":
@@ -98,8 +100,14 @@ class StatisticPlan:
         whole = term.kind == "integer" and leaves == high - low
         return Statistic(asked.function, tree=name, low=low, high=high, rank=rank, whole=whole)
 
+    def _about(self, asked: Asked) -> tuple[str | None, ...]:
+        """What is aggregated over which rows, however it is written."""
+        parts = (asked.argument, asked.where)
+        return tuple(None if part is None else self.normal.of(lower(part, self.rows.resolve).expression) for part in parts)
+
     def _add(self, measurement: Measurement) -> str:
-        identity = (measurement.kind, measurement.expression, measurement.where, measurement.step, measurement.leaves)
+        forms = [None if part is None else self.normal.of(part) for part in (measurement.expression, measurement.where)]
+        identity = (measurement.kind, *forms, measurement.change, measurement.step, measurement.leaves)
         if identity not in self.found:
             self.found[identity] = replace(measurement, name=f"m{len(self.found)}")
         return self.found[identity].name

@@ -1,0 +1,121 @@
+"""What an open ledger remembers of itself, so that one that was replaced, cut or edited meanwhile is not charged.
+
+Its identity, the end of the chain as it was seen last, and the balances as they followed from the entries then. Before a
+charge the identity must be the same, the remembered entry must still be at its place, and each balance must follow from the
+remembered one by the entries since. That costs two look-ups; who wants certainty about all entries runs `verify`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from sfumato.core.errors import LedgerError, SfumatoError
+from sfumato.ledger.accounts import EVERYBODY, Account, Spend, opened
+from sfumato.ledger.amounts import LossAmount
+from sfumato.ledger.chain import Head, genesis
+from sfumato.ledger.store import Tables
+from sfumato.ledger.verification import Replay
+
+_ADVICE = (
+    "Nothing was charged. Restore the ledger, compare its head with a certificate (sfumato ledger verify), and open it again."
+)
+
+Owner = tuple[str, str]
+
+
+class Watch:
+    """The memory of one open ledger."""
+
+    def __init__(self) -> None:
+        self.head: Head | None = None
+        self._balances: dict[Owner, tuple[int, Account]] = {}
+
+    def check(self, tables: Tables) -> None:
+        """Look at the end of the chain; refused where it does not continue what was seen before."""
+        head = tables.head = end_of(tables)
+        seen = self.head
+        if seen is None or head == seen:
+            return
+        if head.ledger != seen.ledger:
+            raise LedgerError(f"the ledger was replaced by another one while it was open. {_ADVICE}")
+        if head.sequence < seen.sequence:
+            raise LedgerError(
+                f"the ledger was cut or replaced by an older copy while it was open: it had {seen.sequence:,} entries, and "
+                f"{head.sequence:,} are left. {_ADVICE}"
+            )
+        there = tables.by_sequence(seen.sequence) if seen.sequence else None
+        if (genesis(seen.ledger) if there is None else there.hash) != seen.hash:
+            raise LedgerError(f"the ledger was rewritten while it was open: entry {seen.sequence:,} is another one. {_ADVICE}")
+
+    def check_balance(self, tables: Tables, account: Account) -> None:
+        """Refused where a stored balance does not follow from the entries."""
+        owner, head = (account.dataset, account.analyst), tables.head or end_of(tables)
+        try:
+            expected = self._expected(tables, owner, head)
+        except (AttributeError, KeyError, TypeError, ValueError, SfumatoError):
+            expected = None
+        if expected is None or (expected.granted, expected.spent) != (account.granted, account.spent):
+            raise LedgerError(
+                f"a balance on dataset '{account.dataset}' is not what the entries say: it was edited, or entries were cut off. "
+                f"{_ADVICE}"
+            )
+        self._balances[owner] = (head.sequence, expected)
+
+    def remember(self, tables: Tables, *accounts: Account) -> None:
+        """What a finished transaction left behind."""
+        if tables.head is not None:
+            self.head = tables.head
+            for account in accounts:
+                self._balances[account.dataset, account.analyst] = (tables.head.sequence, account)
+
+    def _expected(self, tables: Tables, owner: Owner, head: Head) -> Account | None:
+        since, account = self._balances.get(owner, (0, None))
+        if since == head.sequence:
+            return account
+        losses: dict[str, LossAmount] = {}
+        for entry in tables.account_entries(owner[0], since):
+            if entry.kind == "unit":
+                return _replayed(tables, owner)  # all earlier spends count anew, and follow from all entries
+            if entry.kind == "grant" and entry.analyst == owner[1]:
+                if since:
+                    # What a new grant makes of all earlier spends follows from all entries, too.
+                    del self._balances[owner]
+                    return self._expected(tables, owner, head)
+                spends = (Spend(token, *owner, "", loss) for token, loss in losses.items())
+                account = opened(*owner, _amount(entry.payload), spends)
+            elif owner[1] in (entry.analyst, EVERYBODY) and entry.kind == "reserve":
+                losses[entry.token] = _amount(entry.payload)
+                account = None if account is None else replace(account, spent=account.spent.plus(losses[entry.token]))
+            elif owner[1] in (entry.analyst, EVERYBODY) and entry.kind == "rollback":
+                token = str(entry.payload["reservation"])
+                if token not in losses:  # reserved before what is remembered, perhaps about another unit
+                    return _replayed(tables, owner)
+                account = None if account is None else account.refunded(losses.pop(token))
+        return account
+
+
+def end_of(tables: Tables) -> Head:
+    """The end of the chain."""
+    identity, last = tables.meta("identity"), tables.last()
+    return Head(identity, *last) if last else Head(identity, 0, genesis(identity))
+
+
+def _amount(payload: Mapping[str, Any]) -> LossAmount:
+    return _read(tuple(sorted(payload["loss"].items())))
+
+
+@lru_cache(maxsize=1024)
+def _read(loss: tuple[tuple[str, str], ...]) -> LossAmount:
+    """Few amounts are spent many times."""
+    return LossAmount.from_mapping(dict(loss))
+
+
+def _replayed(tables: Tables, owner: Owner) -> Account | None:
+    """The account as all entries of its dataset make it."""
+    replay = Replay()
+    for entry in tables.entries(owner[0]):
+        replay.take(entry)
+    return replay.accounts.get(owner)
