@@ -259,3 +259,18 @@ def _parsed(text: str) -> dict[str, object]:
     import tomllib
 
     return tomllib.loads(text)
+
+
+def test_a_unit_named_while_a_session_is_open_is_no_edited_balance(place: Place) -> None:
+    ledger = started(place)
+    open_one = ledger.reserve("d", "ann", TENTH, "not answered")
+    with place.open() as owner:
+        owner.change_unit("d", "patient", rows_per_unit=2)
+    ledger.roll_back(open_one)
+    assert ledger.remaining("d", "ann") == LossAmount.pure("0.6")  # two answers, each twice
+    ledger.commit(ledger.reserve("d", "ann", TENTH, "third", unit="patient"), {"n": 3})
+    ledger.change_unit("d", "patient", rows_per_unit=3)
+    ledger.commit(ledger.reserve("d", "ann", TENTH, "fourth", unit="patient"), {"n": 4})
+    assert ledger.remaining("d", "ann") == LossAmount.pure("0.2")
+    assert ledger.verify().ok
+    ledger.close()

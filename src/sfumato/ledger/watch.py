@@ -93,7 +93,8 @@ class Watch:
                 token = str(entry.payload["reservation"])
                 if token not in losses:  # reserved before what is remembered, perhaps about another unit
                     return _replayed(tables, owner)
-                account = None if account is None else account.refunded(losses.pop(token))
+                loss = losses.pop(token)
+                account = None if account is None else account.refunded(loss)
         return account
 
 
