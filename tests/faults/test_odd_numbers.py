@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
-from sfumato.core.errors import HierarchyError, SchemaError
+from sfumato.core.errors import HierarchyError, ParameterError, SchemaError
+from sfumato.workflow import named
 from tests.workflow.people import people
 
 
@@ -79,3 +80,9 @@ def test_infinite_bounds_and_long_texts_are_no_fault(tmp_path: Path) -> None:
     from sfumato.data.hierarchy_builders import from_mask
 
     assert len(from_mask(["x" * 400, "y"], alphabet=26).rows()[0]) > 300
+
+
+def test_parameters_beyond_all_numbers_are_refused() -> None:
+    for name, parameter in (("AdditiveNoise", "k"), ("Mdav", "k"), ("Lattice", "suppression")):
+        with pytest.raises(ParameterError, match="beyond all numbers"):
+            named.method({"name": name, parameter: 10**400})
