@@ -19,13 +19,13 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 LOCK, CONSTRAINTS, PROJECT = ROOT / "requirements.lock", ROOT / "constraints.txt", ROOT / "pyproject.toml"
 PYTHONS = ("3.11", "3.12")
-GLIBC = (17, 24, 26, 27, 28, 31, 34, 35, 38, 39)
-#: Names of platforms as the lock lists them; for each, sets of tags from which pip takes the best file. A newer system
-#: may take another file than an older one, so both are asked for.
+GLIBC = (17, 24, 26, 27, 28)
+#: Names of platforms as the lock lists them, and the tags from which pip takes the best file. The oldest system counts: a
+#: newer one takes the file whose digest is listed, although it could take another.
 PLATFORMS = {
-    "linux x86_64": [[*(f"manylinux_2_{n}_x86_64" for n in GLIBC if n <= most), "manylinux2014_x86_64"] for most in (28, 39)],
-    "linux aarch64": [[*(f"manylinux_2_{n}_aarch64" for n in GLIBC if n <= most), "manylinux2014_aarch64"] for most in (28, 39)],
-    "darwin arm64": [[f"macosx_{n}_0_arm64" for n in range(11, most + 1)] for most in (12, 14)],
+    "linux x86_64": [*(f"manylinux_2_{n}_x86_64" for n in GLIBC), "manylinux2014_x86_64"],
+    "linux aarch64": [*(f"manylinux_2_{n}_aarch64" for n in GLIBC), "manylinux2014_aarch64"],
+    "darwin arm64": [f"macosx_{n}_0_arm64" for n in range(11, 15)],
 }
 OLDEST_GLIBC = (2, 28)
 COVERS = "# covers: "
@@ -42,7 +42,7 @@ def main() -> int:
     hashes: dict[str, set[str]] = {str(each["name"]): {str(each["sha256"])} for each in packages}
     pins = [f"{each['name']}=={each['version']}" for each in packages]
     for python in PYTHONS:
-        for tags in (tags for choices in PLATFORMS.values() for tags in choices):
+        for tags in PLATFORMS.values():
             for each in reported(pins, *_for(python, tags)):
                 hashes[str(each["name"])].add(str(each["sha256"]))
     LOCK.write_text(written(packages, hashes), encoding="utf-8")
