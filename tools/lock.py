@@ -27,7 +27,8 @@ PLATFORMS = {
     "linux aarch64": [*(f"manylinux_2_{n}_aarch64" for n in GLIBC), "manylinux2014_aarch64"],
     "darwin arm64": [f"macosx_{n}_0_arm64" for n in range(11, 15)],
 }
-OLDEST_GLIBC = (2, 28)
+#: The oldest system that the files are for: glibc on Linux, macOS itself.
+OLDEST = {"linux": (2, 28), "darwin": (14, 0)}
 COVERS = "# covers: "
 _LONGEST_LICENCE = 80
 
@@ -49,18 +50,19 @@ def main() -> int:
     return 0
 
 
-def this_python() -> tuple[str, str, tuple[int, ...] | None]:
-    """The version of this Python, its platform, and the version of glibc on Linux (None where there is another libc)."""
+def this_python() -> tuple[str, str, tuple[int, ...]]:
+    """The version of this Python, its platform, and the version of glibc or of macOS (none where there is another libc)."""
     place = f"{platform.system().lower()} {platform.machine().lower()}"
     name, version = platform.libc_ver()
-    libc = tuple(int(part) for part in version.split(".")[:2]) if name == "glibc" else None
-    return f"{sys.version_info.major}.{sys.version_info.minor}", place, libc
+    known = version if name == "glibc" else platform.mac_ver()[0]
+    system = tuple(int(part) for part in known.split(".")[:2]) if known else ()
+    return f"{sys.version_info.major}.{sys.version_info.minor}", place, system
 
 
-def covers(lock: str, python: str, place: str, libc: tuple[int, ...] | None) -> bool:
+def covers(lock: str, python: str, place: str, system: tuple[int, ...]) -> bool:
     """Whether a lock has the files for a Python on a platform."""
     listed = f"{COVERS}{place}, Python {python}" in lock.splitlines()
-    return listed and (not place.startswith("linux") or (libc is not None and libc >= OLDEST_GLIBC))
+    return listed and system >= OLDEST[place.split()[0]]
 
 
 def resolved() -> list[Package]:
