@@ -7,6 +7,7 @@ import os
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
@@ -86,3 +87,15 @@ def test_parameters_beyond_all_numbers_are_refused() -> None:
     for name, parameter in (("AdditiveNoise", "k"), ("Mdav", "k"), ("Lattice", "suppression")):
         with pytest.raises(ParameterError, match="beyond all numbers"):
             named.method({"name": name, parameter: 10**400})
+
+
+@pytest.mark.parametrize("stored", ['{"index_columns": 5}', '{"index_columns": null}', "[]", "{", "[" * 5_000])
+def test_what_a_parquet_file_says_for_pandas_is_not_believed(stored: str, tmp_path: Path) -> None:
+    table = people(20).table().select(["age"]).replace_schema_metadata({"pandas": stored})
+    pq.write_table(table, tmp_path / "people.parquet")
+    assert sf.read(tmp_path / "people.parquet").column_names == ("age",)
+
+
+def test_deeply_nested_parameters_on_the_command_line_are_refused() -> None:
+    with pytest.raises(ParameterError):
+        named.inline("Mdav, k=" + "[" * 5_000)
