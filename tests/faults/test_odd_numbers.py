@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.core.errors import HierarchyError, ParameterError, SchemaError
+from sfumato.core.errors import HierarchyError, InputError, ParameterError, SchemaError
 from sfumato.workflow import named
+from sfumato.workflow.attacking_outputs import attack_outputs
 from tests.workflow.people import people
 
 
@@ -99,3 +100,11 @@ def test_what_a_parquet_file_says_for_pandas_is_not_believed(stored: str, tmp_pa
 def test_deeply_nested_parameters_on_the_command_line_are_refused() -> None:
     with pytest.raises(ParameterError):
         named.inline("Mdav, k=" + "[" * 5_000)
+
+
+@pytest.mark.parametrize("members", [[1], 5, [[1, "a"]], [[]], [[1], [1, 2]], {"a": 1}, [[1e999, 1], [0, 1]]])
+def test_a_game_whose_numbers_do_not_fit_is_refused(members: object, tmp_path: Path) -> None:
+    game = {"attack": {"name": "Reconstruction"}, "published": [2, 1], "knowledge": {"members": members, "truth": [1, 1]}}
+    (tmp_path / "game.json").write_text(json.dumps(game))
+    with pytest.raises(InputError):
+        attack_outputs(tmp_path / "game.json")
