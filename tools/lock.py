@@ -19,15 +19,16 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 LOCK, CONSTRAINTS, PROJECT = ROOT / "requirements.lock", ROOT / "constraints.txt", ROOT / "pyproject.toml"
 PYTHONS = ("3.11", "3.12")
-GLIBC = (17, 24, 26, 27, 28, 31, 34, 35, 38, 39)
-#: Names of platforms as the lock lists them; for each, sets of tags from which pip takes the best file. A newer system
-#: may take another file than an older one, so both are asked for.
+GLIBC = (17, 24, 26, 27, 28)
+#: Names of platforms as the lock lists them, and the tags from which pip takes the best file. The oldest system counts: a
+#: newer one takes the file whose digest is listed, although it could take another.
 PLATFORMS = {
-    "linux x86_64": [[*(f"manylinux_2_{n}_x86_64" for n in GLIBC if n <= most), "manylinux2014_x86_64"] for most in (28, 39)],
-    "linux aarch64": [[*(f"manylinux_2_{n}_aarch64" for n in GLIBC if n <= most), "manylinux2014_aarch64"] for most in (28, 39)],
-    "darwin arm64": [[f"macosx_{n}_0_arm64" for n in range(11, most + 1)] for most in (12, 14)],
+    "linux x86_64": [*(f"manylinux_2_{n}_x86_64" for n in GLIBC), "manylinux2014_x86_64"],
+    "linux aarch64": [*(f"manylinux_2_{n}_aarch64" for n in GLIBC), "manylinux2014_aarch64"],
+    "darwin arm64": [f"macosx_{n}_0_arm64" for n in range(11, 15)],
 }
-OLDEST_GLIBC = (2, 28)
+#: The oldest system that the files are for: glibc on Linux, macOS itself.
+OLDEST = {"linux": (2, 28), "darwin": (14, 0)}
 COVERS = "# covers: "
 _LONGEST_LICENCE = 80
 
@@ -42,25 +43,26 @@ def main() -> int:
     hashes: dict[str, set[str]] = {str(each["name"]): {str(each["sha256"])} for each in packages}
     pins = [f"{each['name']}=={each['version']}" for each in packages]
     for python in PYTHONS:
-        for tags in (tags for choices in PLATFORMS.values() for tags in choices):
+        for tags in PLATFORMS.values():
             for each in reported(pins, *_for(python, tags)):
                 hashes[str(each["name"])].add(str(each["sha256"]))
     LOCK.write_text(written(packages, hashes), encoding="utf-8")
     return 0
 
 
-def this_python() -> tuple[str, str, tuple[int, ...] | None]:
-    """The version of this Python, its platform, and the version of glibc on Linux (None where there is another libc)."""
+def this_python() -> tuple[str, str, tuple[int, ...]]:
+    """The version of this Python, its platform, and the version of glibc or of macOS (none where there is another libc)."""
     place = f"{platform.system().lower()} {platform.machine().lower()}"
     name, version = platform.libc_ver()
-    libc = tuple(int(part) for part in version.split(".")[:2]) if name == "glibc" else None
-    return f"{sys.version_info.major}.{sys.version_info.minor}", place, libc
+    known = version if name == "glibc" else platform.mac_ver()[0]
+    system = tuple(int(part) for part in known.split(".")[:2]) if known else ()
+    return f"{sys.version_info.major}.{sys.version_info.minor}", place, system
 
 
-def covers(lock: str, python: str, place: str, libc: tuple[int, ...] | None) -> bool:
+def covers(lock: str, python: str, place: str, system: tuple[int, ...]) -> bool:
     """Whether a lock has the files for a Python on a platform."""
     listed = f"{COVERS}{place}, Python {python}" in lock.splitlines()
-    return listed and (not place.startswith("linux") or (libc is not None and libc >= OLDEST_GLIBC))
+    return listed and system >= OLDEST[place.split()[0]]
 
 
 def resolved() -> list[Package]:

@@ -58,11 +58,12 @@ def test_the_lock_says_what_it_covers() -> None:
     covers = tool("lock").covers
     assert covers(LOCK, "3.11", "linux x86_64", (2, 36))
     assert covers(LOCK, "3.12", "linux aarch64", (2, 28))
-    assert covers(LOCK, "3.12", "darwin arm64", None)
+    assert covers(LOCK, "3.12", "darwin arm64", (14, 5))
+    assert not covers(LOCK, "3.12", "darwin arm64", (13, 6))
     assert not covers(LOCK, "3.11", "linux x86_64", (2, 17))  # too old for the files listed
-    assert not covers(LOCK, "3.11", "linux x86_64", None)  # another C library
+    assert not covers(LOCK, "3.11", "linux x86_64", ())  # another C library
     assert not covers(LOCK, "3.13", "linux x86_64", (2, 36))
-    assert not covers(LOCK, "3.11", "windows amd64", None)
+    assert not covers(LOCK, "3.11", "windows amd64", ())
 
 
 def test_the_bill_lists_the_lock_and_is_the_same_every_time(tmp_path: Path, packages: list[dict[str, Any]]) -> None:

@@ -7,10 +7,13 @@ import os
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.core.errors import HierarchyError, SchemaError
+from sfumato.core.errors import HierarchyError, InputError, ParameterError, SchemaError
+from sfumato.workflow import named
+from sfumato.workflow.attacking_outputs import attack_outputs
 from tests.workflow.people import people
 
 
@@ -79,3 +82,29 @@ def test_infinite_bounds_and_long_texts_are_no_fault(tmp_path: Path) -> None:
     from sfumato.data.hierarchy_builders import from_mask
 
     assert len(from_mask(["x" * 400, "y"], alphabet=26).rows()[0]) > 300
+
+
+def test_parameters_beyond_all_numbers_are_refused() -> None:
+    for name, parameter in (("AdditiveNoise", "k"), ("Mdav", "k"), ("Lattice", "suppression")):
+        with pytest.raises(ParameterError, match="beyond all numbers"):
+            named.method({"name": name, parameter: 10**400})
+
+
+@pytest.mark.parametrize("stored", ['{"index_columns": 5}', '{"index_columns": null}', "[]", "{", "[" * 5_000])
+def test_what_a_parquet_file_says_for_pandas_is_not_believed(stored: str, tmp_path: Path) -> None:
+    table = people(20).table().select(["age"]).replace_schema_metadata({"pandas": stored})
+    pq.write_table(table, tmp_path / "people.parquet")
+    assert sf.read(tmp_path / "people.parquet").column_names == ("age",)
+
+
+def test_deeply_nested_parameters_on_the_command_line_are_refused() -> None:
+    with pytest.raises(ParameterError):
+        named.inline("Mdav, k=" + "[" * 5_000)
+
+
+@pytest.mark.parametrize("members", [[1], 5, [[1, "a"]], [[]], [[1], [1, 2]], {"a": 1}, [[1e999, 1], [0, 1]]])
+def test_a_game_whose_numbers_do_not_fit_is_refused(members: object, tmp_path: Path) -> None:
+    game = {"attack": {"name": "Reconstruction"}, "published": [2, 1], "knowledge": {"members": members, "truth": [1, 1]}}
+    (tmp_path / "game.json").write_text(json.dumps(game))
+    with pytest.raises(InputError):
+        attack_outputs(tmp_path / "game.json")

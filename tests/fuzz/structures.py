@@ -162,7 +162,10 @@ def parquet_columns(content: bytes, draw: random.Random, others: Sequence[bytes]
     chosen = [(draw.choice(_NAMES), draw.choice(_COLUMNS)(draw)) for _ in range(draw.randint(1, 5))]
     place = io.BytesIO()
     try:
-        pq.write_table(pa.Table.from_arrays([column for _, column in chosen], names=[name for name, _ in chosen]), place)
+        table = pa.Table.from_arrays([column for _, column in chosen], names=[name for name, _ in chosen])
+        if draw.random() < 0.3:
+            table = table.replace_schema_metadata({"pandas": json.dumps({"index_columns": draw.choice(ODD)})})
+        pq.write_table(table, place)
     except (pa.ArrowException, ValueError):
         return content
     return place.getvalue()

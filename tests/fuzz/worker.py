@@ -23,7 +23,8 @@ from sfumato.core.errors import SfumatoError
 from tests.fuzz.kinds import CANARY, Kind, kinds
 from tests.fuzz.mutations import mutated
 
-SECONDS = 30
+#: Seconds of computing that an input may take, and of waiting: a busy machine computes little in a second.
+SECONDS, PATIENCE = 30, 600
 MEMORY = 12 << 30
 #: One in so many inputs also goes through the command line.
 COMMANDS = 20
@@ -104,17 +105,20 @@ def main(name: str, first: int, count: int, folder: Path) -> None:
 
     os.environ["SFUMATO_KEY"] = str(folder / "owner.key")
     warnings.simplefilter("ignore")
-    signal.signal(signal.SIGALRM, _ring)
+    for ring in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(ring, _ring)
     kind = kinds(folder)[name]
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     taken: list[int] = []
     for number in range(first, first + count):
         (folder / "number").write_text(str(number))
-        signal.alarm(SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.alarm(PATIENCE)
         try:
             found = fuzz(name, kind, number, folder, taken)
         except TooLong:
             found = _fault(name, number, "took too long", "")
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
         if found:
             print(json.dumps(found), flush=True)

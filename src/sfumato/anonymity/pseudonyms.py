@@ -159,7 +159,7 @@ class PseudonymMap:
             plain = isinstance(scope, str) and all(isinstance(text, str) for text in identifiers.values())
             if content["format"] != MAP_FORMAT or not plain:
                 raise ValueError
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise InputError(f"{os.fspath(path)} is not a pseudonym map, or it is damaged") from None
         return cls(scope, identifiers)
 

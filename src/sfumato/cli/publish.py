@@ -112,7 +112,7 @@ def _settings(given: list[str] | tuple[str, ...]) -> dict[str, Any]:
             raise ParameterError("--set is written as NAME=VALUE, for instance --set epsilon=0.5")
         try:
             found[name.strip()] = tomllib.loads(f"value = {value.strip()}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (tomllib.TOMLDecodeError, RecursionError):
             found[name.strip()] = value.strip()
     return found
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from sfumato.core.errors import InputError, ParameterError, all_at_once, as_name, forgetting
 
 T = TypeVar("T")
+_LARGEST = 10**300
 
 
 def parameters(value: object) -> dict[str, object]:
@@ -41,14 +42,22 @@ def build(cls: type[T], given: Mapping[str, Any]) -> T:
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in given:
             faults.append(f"parameter '{name}' is missing")
+    faults += [f"parameter '{name}' is beyond all numbers" for name, value in given.items() if _beyond(value)]
     all_at_once(ParameterError, cls.__name__, faults)
     arguments = {name: _argument(cls, name, value) for name, value in given.items()}
     try:
         return cls(**arguments)
     except InputError:
         raise
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ArithmeticError) as error:
         raise ParameterError(f"{cls.__name__}: {error}") from None
+
+
+def _beyond(value: Any) -> bool:
+    """A whole number that no floating-point number comes near: computing with it would fail somewhere inside a method."""
+    if isinstance(value, (list, tuple)):
+        return any(_beyond(entry) for entry in value)
+    return isinstance(value, int) and abs(value) > _LARGEST
 
 
 def _argument(cls: type, name: str, value: Any) -> Any:

@@ -63,6 +63,8 @@ def _pandas_index(schema: pa.Schema) -> set[str]:
         return set()
     try:
         columns = json.loads(stored).get("index_columns", [])
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
+        return set()
+    if not isinstance(columns, list):
         return set()
     return {name for name in columns if isinstance(name, str) and name.startswith("__index_level_")}

@@ -46,9 +46,15 @@ def attack_outputs(path: str | Path) -> dict[str, Any]:
             f"{name} cannot be described by a file: pass the folder of the release and a register (--with) or other releases "
             f"(--earlier). Files describe: {', '.join(sorted(_FORMS))}."
         )
-    published, known = _FORMS[name](content["published"], _mapping(content["knowledge"], "knowledge"), Path(path).parent)
-    view = published if isinstance(published, View) else View(published, Schema(), name="outputs")
-    result = adversary.run(view, known)
+    try:
+        published, known = _FORMS[name](content["published"], _mapping(content["knowledge"], "knowledge"), Path(path).parent)
+        view = published if isinstance(published, View) else View(published, Schema(), name="outputs")
+        result = adversary.run(view, known)
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
+        # what a file describes may be of any shape, and its numbers may be people's: none of them is repeated
+        raise InputError(
+            f"'{path}' does not describe a game of {name}: shapes or kinds of its values do not fit ({type(error).__name__})"
+        ) from None
     return {**plain_result(result), "details": dict(result.details)}
 
 

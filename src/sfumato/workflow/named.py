@@ -80,7 +80,7 @@ def inline(text: str) -> dict[str, Any]:
     name, rest = called.groups() if called else text.partition(",")[::2]
     try:
         found = tomllib.loads(f"given = {{ {rest} }}")["given"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         raise ParameterError(
             f"cannot read {as_name(name.strip())}: write the name, then parameters as in TOML, "
             "for instance 'Lattice, suppression=0.05' or 'Mdav(k=5)'"
