@@ -116,14 +116,14 @@ def test_a_table_that_somebody_else_is_scanning(postgres_url: str) -> None:
     """`synchronize_seqscans`: a scan of a table larger than a quarter of the shared buffers starts where another one is."""
     write_table(incomes(4_500), postgres_url, table_name="narrow", overwrite=True)
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("CREATE TABLE pages (age FLOAT, income FLOAT, note TEXT, fill TEXT STORAGE PLAIN)")
-        connection.execute("INSERT INTO pages SELECT age, income, note, repeat('y', 7900) FROM narrow")
-        connection.execute("CREATE VIEW scanned AS SELECT age, income, note FROM pages")
+        connection.execute("CREATE TABLE one_read_pages (age FLOAT, income FLOAT, note TEXT, fill TEXT STORAGE PLAIN)")
+        connection.execute("INSERT INTO one_read_pages SELECT age, income, note, repeat('y', 7900) FROM narrow")
+        connection.execute("CREATE VIEW one_read_scanned AS SELECT age, income, note FROM one_read_pages")
         try:
-            mine = sf.read(postgres_url, _SCHEMA, table="scanned")
+            mine = sf.read(postgres_url, _SCHEMA, table="one_read_scanned")
             expected = sf.protect(read_once(mine), [], MASK, seed=1, risk="disclosure_risk").scores["disclosure_risk"]
             with psycopg.connect(postgres_url) as other, other.cursor("other") as cursor:
-                cursor.execute("SELECT note FROM pages")
+                cursor.execute("SELECT note FROM one_read_pages")
                 firsts = set()
                 for _ in range(3):
                     cursor.fetchmany(900)
@@ -133,7 +133,7 @@ def test_a_table_that_somebody_else_is_scanning(postgres_url: str) -> None:
             assert abs(found - expected) < 0.03
             assert found > 0.3
         finally:
-            connection.execute("DROP TABLE pages, narrow CASCADE")
+            connection.execute("DROP TABLE one_read_pages, narrow CASCADE")
 
 
 @pytest.mark.spark

@@ -112,9 +112,9 @@ def test_a_population_on_postgres_is_one_state_too(postgres_url: str, tmp_path: 
 @pytest.mark.postgres
 def test_questions_of_a_run_are_read_only(postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("CREATE TABLE IF NOT EXISTS written (a INT)")
+        connection.execute("CREATE TABLE IF NOT EXISTS run_written (a INT)")
         connection.execute(
-            "CREATE OR REPLACE FUNCTION writes() RETURNS INT LANGUAGE sql AS 'INSERT INTO written VALUES (1) RETURNING a'"
+            "CREATE OR REPLACE FUNCTION writes() RETURNS INT LANGUAGE sql AS 'INSERT INTO run_written VALUES (1) RETURNING a'"
         )
         connection.execute("CREATE OR REPLACE VIEW writing AS SELECT writes() AS a")
     with held_still(sf.read(postgres_url, table="writing").relation) as held:
