@@ -131,6 +131,14 @@ def verify(tables: Tables, anchors: Iterable[Head | str] = ()) -> VerifyReport:
     return VerifyReport(True, head.sequence, head, finding, notes=_clock_notes(backwards))
 
 
+def balances(entries: Iterable[Entry]) -> dict[tuple[str, str], Account]:
+    """The balances that follow from the entries of a dataset; answers may be left out, they change none."""
+    replay = _Replay()
+    for entry in entries:
+        replay.take(entry)
+    return replay.accounts
+
+
 def _clock_notes(backwards: list[int]) -> tuple[str, ...]:
     """Times are what a computer's clock said; their order is that of the chain, whatever the clock does."""
     if not backwards:
