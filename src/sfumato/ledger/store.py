@@ -148,7 +148,7 @@ class Tables:
             after = rows[-1][0]
 
     def account_entries(self, dataset: str, after: int) -> Iterator[Entry]:
-        """Grants, reservations, roll-backs and changes of unit from an entry on, in order: what balances follow from."""
+        """The entries of a dataset after one of them, in order, without those that no balance follows from."""
         statement = (
             f"SELECT {_ENTRY} FROM {{t}}entries WHERE dataset = ? AND kind IN ('grant', 'reserve', 'rollback', 'unit')"  # noqa: S608
             f" AND sequence > ? ORDER BY sequence LIMIT {PAGE}"

@@ -42,7 +42,7 @@ class _Damage(Exception):
         self.sequence = sequence
 
 
-class Replay:
+class _Replay:
     """Accounts and spends as they follow from the entries read so far."""
 
     def __init__(self) -> None:
@@ -137,7 +137,7 @@ class Replay:
 def verify(tables: Tables, anchors: Iterable[Head | str] = ()) -> VerifyReport:
     """Walk the chain inside one consistent view of the ledger."""
     identity = tables.meta("identity")
-    head, replay = Head(identity, 0, genesis(identity)), Replay()
+    head, replay = Head(identity, 0, genesis(identity)), _Replay()
     latest, backwards = "", []
     try:
         for entry in tables.entries():
@@ -154,6 +154,14 @@ def verify(tables: Tables, anchors: Iterable[Head | str] = ()) -> VerifyReport:
         return VerifyReport(False, head.sequence, head, str(damage), damage.sequence)
     finding = f"{head.sequence:,} entries, chain and balances intact"
     return VerifyReport(True, head.sequence, head, finding, notes=_clock_notes(backwards))
+
+
+def balances(entries: Iterable[Entry]) -> dict[tuple[str, str], Account]:
+    """The balances that follow from the entries of a dataset; answers may be left out, they change none."""
+    replay = _Replay()
+    for entry in entries:
+        replay.take(entry)
+    return replay.accounts
 
 
 def _clock_notes(backwards: list[int]) -> tuple[str, ...]:
@@ -183,7 +191,7 @@ def _follows(entry: Entry, head: Head) -> None:
         )
 
 
-def _replayed(entry: Entry, replay: Replay) -> None:
+def _replayed(entry: Entry, replay: _Replay) -> None:
     try:
         replay.take(entry)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError, SfumatoError):
@@ -193,7 +201,7 @@ def _replayed(entry: Entry, replay: Replay) -> None:
         ) from None
 
 
-def _compare(tables: Tables, replay: Replay) -> None:
+def _compare(tables: Tables, replay: _Replay) -> None:
     """The derived tables carry no hashes; they differ when somebody edited them or cut off the chain."""
     try:
         protected, changes = tables.all_protected(), tables.all_unit_changes()

@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import Any
 
 from sfumato.core.errors import LedgerError, SfumatoError
-from sfumato.ledger.accounts import EVERYBODY, Account, Spend, opened
+from sfumato.ledger.accounts import EVERYBODY, Account
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Head, genesis
 from sfumato.ledger.store import Tables
-from sfumato.ledger.verification import Replay
+from sfumato.ledger.verification import balances
 
 _ADVICE = (
     "Nothing was charged. Restore the ledger, compare its head with a certificate (sfumato ledger verify), and open it again."
@@ -73,29 +73,21 @@ class Watch:
 
     def _expected(self, tables: Tables, owner: Owner, head: Head) -> Account | None:
         since, account = self._balances.get(owner, (0, None))
-        if since == head.sequence:
-            return account
-        losses: dict[str, LossAmount] = {}
+        if account is None or since == head.sequence:
+            return account or self._derived(tables, owner, head)
         for entry in tables.account_entries(owner[0], since):
-            if entry.kind == "unit":
-                return _replayed(tables, owner)  # all earlier spends count anew, and follow from all entries
-            if entry.kind == "grant" and entry.analyst == owner[1]:
-                if since:
-                    # What a new grant makes of all earlier spends follows from all entries, too.
-                    del self._balances[owner]
-                    return self._expected(tables, owner, head)
-                spends = (Spend(token, *owner, "", loss) for token, loss in losses.items())
-                account = opened(*owner, _amount(entry.payload), spends)
-            elif owner[1] in (entry.analyst, EVERYBODY) and entry.kind == "reserve":
-                losses[entry.token] = _amount(entry.payload)
-                account = None if account is None else replace(account, spent=account.spent.plus(losses[entry.token]))
-            elif owner[1] in (entry.analyst, EVERYBODY) and entry.kind == "rollback":
-                token = str(entry.payload["reservation"])
-                if token not in losses:  # reserved before what is remembered, perhaps about another unit
-                    return _replayed(tables, owner)
-                loss = losses.pop(token)
-                account = None if account is None else account.refunded(loss)
+            if entry.kind != "reserve":
+                # What a new grant or another unit makes of earlier spends follows from all entries.
+                return self._derived(tables, owner, head)
+            if owner[1] in (entry.analyst, EVERYBODY):
+                account = replace(account, spent=account.spent.plus(_loss(entry.payload)))
         return account
+
+    def _derived(self, tables: Tables, owner: Owner, head: Head) -> Account | None:
+        """The balance by all entries of the dataset; those of its other accounts are remembered as well."""
+        found = balances(tables.account_entries(owner[0], 0))
+        self._balances |= {each: (head.sequence, account) for each, account in found.items()}
+        return found.get(owner)
 
 
 def end_of(tables: Tables) -> Head:
@@ -104,7 +96,7 @@ def end_of(tables: Tables) -> Head:
     return Head(identity, *last) if last else Head(identity, 0, genesis(identity))
 
 
-def _amount(payload: Mapping[str, Any]) -> LossAmount:
+def _loss(payload: Mapping[str, Any]) -> LossAmount:
     return _read(tuple(sorted(payload["loss"].items())))
 
 
@@ -112,11 +104,3 @@ def _amount(payload: Mapping[str, Any]) -> LossAmount:
 def _read(loss: tuple[tuple[str, str], ...]) -> LossAmount:
     """Few amounts are spent many times."""
     return LossAmount.from_mapping(dict(loss))
-
-
-def _replayed(tables: Tables, owner: Owner) -> Account | None:
-    """The account as all entries of its dataset make it."""
-    replay = Replay()
-    for entry in tables.entries(owner[0]):
-        replay.take(entry)
-    return replay.accounts.get(owner)
