@@ -227,7 +227,8 @@ def test_bounds_of_contribution_reach_the_session(place: Path, capsys: pytest.Ca
 
 def test_an_artefact_is_made_paid_for_and_verified(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["publish", "PrivateHistogram", "people.csv", "--schema", "people.toml", "--analyst", "ann",
-             "--set", 'columns=["sex", "age"]', "--set", "bins={age=[18, 40, 65, 90]}", "--set", "epsilon=1/2"]  # fmt: skip
+             "--set", 'columns=["sex", "age"]', "--set", "bins={age=[18, 40, 65, 90]}",
+             "--set", "epsilon=1/2", "--set", "rows=1"]  # fmt: skip
     capsys.readouterr()
     assert run([*asked, "--output", "h"]) == 0
     shown = capsys.readouterr().out
@@ -340,6 +341,8 @@ def test_a_question_about_another_unit_is_refused_with_3_and_costs_nothing(
         'columns=["sex"]',
         "--set",
         "epsilon=1/2",
+        "--set",
+        "rows=1",
     ]
     (place / "records.toml").write_text(SCHEMA.replace('role = "unit"', 'role = "plain"'))
     asked = ["query", COUNT, "--data", "people.csv", "--schema", "records.toml", *BOUNDS, "--analyst", "ann", "--epsilon", "0.5"]

@@ -172,7 +172,8 @@ def test_a_missing_selection_has_no_certain_median() -> None:
     schema = {"dataset": "d", "columns": {"x": {"type": "number", "bounds": [0, 10]}}}
     asked = ledgerless(sf.read(pa.table({"x": [1.0] * 50}), schema=schema), seed=1)
     answer = asked.sql("SELECT MEDIAN(x) AS m FROM d WHERE x > 5", epsilon="0.1")
-    assert answer.errors["m"][0].as_py() == 5.0
+    shown, margin = answer.table["m"][0].as_py(), answer.margins()["m"][0].as_py()
+    assert shown - margin <= 0.01 and shown + margin >= 9.99  # anything between the bounds
 
 
 def test_wrong_arguments_are_one_clear_error() -> None:
