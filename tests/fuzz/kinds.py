@@ -108,23 +108,24 @@ QUESTIONS = (
 )
 
 
-def kinds(folder: Path) -> dict[str, Kind]:
-    """Everything that is fuzzed, with the files it needs in `folder`."""
+def kind(name: str, folder: Path) -> Kind:
+    """One kind of input, with the files it needs in `folder`."""
     from sfumato.data.writers import write_file
 
     write_file(table(), folder / "people.csv")
     (folder / "people.toml").write_text(SCHEMA)
     (folder / "towns.csv").write_bytes(HIERARCHIES[0])
-    return {
-        "csv": _csv(folder),
-        "parquet": _parquet(folder),
-        "schema": _schema(folder),
-        "recipe": _recipe(folder),
-        "hierarchy": _hierarchy(folder),
-        "certificate": _certificate(folder),
-        "ledger": _ledger(folder),
-        "sql": _sql(folder),
+    made = {
+        "csv": _csv,
+        "parquet": _parquet,
+        "schema": _schema,
+        "recipe": _recipe,
+        "hierarchy": _hierarchy,
+        "certificate": _certificate,
+        "ledger": _ledger,
+        "sql": _sql,
     }
+    return made[name](folder)
 
 
 def _protect(data: object, schema: object) -> object:

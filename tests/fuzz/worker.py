@@ -20,7 +20,8 @@ import warnings
 from pathlib import Path
 
 from sfumato.core.errors import SfumatoError
-from tests.fuzz.kinds import CANARY, Kind, kinds
+from tests.fuzz.kinds import CANARY, Kind
+from tests.fuzz.kinds import kind as chosen
 from tests.fuzz.mutations import mutated
 
 #: Seconds of computing that an input may take, and of waiting: a busy machine computes little in a second.
@@ -107,7 +108,7 @@ def main(name: str, first: int, count: int, folder: Path) -> None:
     warnings.simplefilter("ignore")
     for ring in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(ring, _ring)
-    kind = kinds(folder)[name]
+    kind = chosen(name, folder)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     taken: list[int] = []
     for number in range(first, first + count):
