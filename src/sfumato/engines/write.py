@@ -129,6 +129,7 @@ def _write_duckdb(table: pa.Table, path: Path, name: str, overwrite: bool, confi
         with stops_come_through(), duckdb.connect(str(target)) as connection:
             _fill_duckdb(connection, table, name, overwrite, str(path), confirm)
         if not existing:
+            target.chmod(0o600)  # a database is its owner's, whatever the umask
             os.replace(target, path)
     except (duckdb.Error, OSError) as error:
         raise SourceError(
