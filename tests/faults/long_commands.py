@@ -105,6 +105,7 @@ class Place:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            preexec_fn=_hear_everything,
         )
         if stop is not None:
             try:
@@ -162,6 +163,11 @@ class Place:
         while left := _processes_below(self.folder, session):
             assert time.monotonic() < until, f"processes {left} outlived the command"
             time.sleep(0.02)
+
+
+def _hear_everything() -> None:
+    """A test that runs under nohup hands down that a hang-up is not heard."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def _is_part(path: Path, public: set[bytes]) -> bool:
