@@ -47,7 +47,7 @@ ALGORITHMS: list[Algorithm] = [
     KMeans(("x", "n"), 3, 1, rows=1),
     KMeans(("x",), 1, "0.001", iterations=2, rows=1),
     GridKMeans(("x", "n"), 3, epsilon=1, rows=1),
-    GridKMeans(("x",), 4, rho="0.001", expected_rows=100),
+    GridKMeans(("x",), 4, rho="0.001", expected_rows=100, rows=1),
 ]
 
 
