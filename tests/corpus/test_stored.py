@@ -36,7 +36,7 @@ VERDICTS = {
     "several-csv-signed": "keeps",
     "several-signed": "keeps",
     "t-closeness": "keeps what could be checked",
-    "unit": "keeps",
+    "unit": "keeps what could be checked",  # outsiders count its records, not its units
     "unit-pseudonym": "keeps",
 }
 

@@ -50,6 +50,7 @@ def made_folders(place: Path) -> None:
     sf.protect(people(120, name=unit), several, sf.Lattice(suppression=0.3)).save(place / "unit", "csv")
     hidden = Column(role="unit", type="string")
     sf.protect(people(120, name=hidden), sf.KAnonymity(3), sf.Lattice(suppression=0.3)).save(place / "dropped", "csv")
+    sf.protect(people(120), sf.KAnonymity(3), sf.Lattice(suppression=0.3)).save(place / "records", "csv")
     sf.protect(people(120), sf.KAnonymity(3), sf.Lattice(suppression=0.3), seed=1).save(place / "seeded", "csv")
     book = str(place / "ledger.db")
     with Ledger.open(book) as ledger:
@@ -79,7 +80,7 @@ def copied(made: Path, tmp_path: Path, base: str) -> Path:
         ("csv", "keeps"),
         ("parquet", "keeps"),
         ("unit", "keeps"),
-        ("dropped", "keeps"),
+        ("dropped", "keeps what could be checked"),
         ("seeded", "demonstration"),
         ("histogram", "rests on its maker"),
         ("answer", "rests on its maker"),
@@ -303,6 +304,26 @@ CLAIMS: dict[str, tuple[str, Forge, str]] = {
     "unit": ("csv", claims(lambda c: c.update(unit="every person and their family")), "another unit"),
     "unit-of-pseudonyms": ("unit", claims(lambda c: c.update(unit="different 'household'")), "another unit"),
     "unit-that-was-dropped": ("dropped", claims(lambda c: c.update(unit="different 'household'")), "another unit"),
+    "unit-that-was-never-counted": (
+        "csv",
+        lambda public: change(public, lambda c: c["transparency"].update(unit="one value of the column 'patient'")),
+        "of a unit",
+    ),
+    "unit-of-a-removed-column": (
+        "records",
+        lambda public: change(public, lambda c: c["transparency"].update(unit="one value of the column 'name'")),
+        "another unit",
+    ),
+    "unit-told-otherwise": (
+        "dropped",
+        lambda public: change(public, lambda c: c["transparency"].update(unit="one record")),
+        "another unit",
+    ),
+    "unit-in-other-words": (
+        "csv",
+        lambda public: change(public, lambda c: c["transparency"].update(unit="whole families")),
+        "of a unit",
+    ),
     "more-units-than-records": ("dropped", claims(lambda c: c.update(measured=9_999)), "cannot be in classes"),
     "neighbours": ("csv", claims(lambda c: c.update(neighbours="one record more or less")), "only a claim about a process has"),
     "argument": ("csv", claims(lambda c: c.update(argument="proved by us")), "only a claim about a process has"),

@@ -17,6 +17,8 @@ from sfumato.core.guarantees.base import Evidence
 
 #: What is written now. The first format had no `card`: what its public page was made from is not known.
 FORMAT = "sfumato-certificate-2"
+#: How a certificate names the size of the smallest class in records where it promises different units.
+RECORDS_PER_CLASS = "records per class"
 FIRST_FORMAT = "sfumato-certificate-1"
 FORMATS = (FIRST_FORMAT, FORMAT)
 
@@ -44,6 +46,21 @@ class Claim:
     reference: str | None = None
     argument: str | None = None
     ledger_entry: str | None = None
+
+    @property
+    def counts_units(self) -> bool:
+        """Whether the promise counts different units, such as people, and not records."""
+        return self.unit.startswith("different ")
+
+    @property
+    def rests_on_maker(self) -> bool:
+        """Whether units were counted whose column is not published, so that files show their records alone."""
+        return self.counts_units and RECORDS_PER_CLASS in self.also_measured
+
+    @property
+    def promise(self) -> str:
+        """What was promised, with what it counts where that is not records."""
+        return f"{self.promised}, counted in {self.unit}" if self.counts_units else self.promised
 
 
 @dataclass(frozen=True)

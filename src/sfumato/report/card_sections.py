@@ -19,6 +19,7 @@ from sfumato.report.wording import (
     LIMITS,
     LOSSES,
     RISK,
+    UNITS_OF_THE_MAKER,
     number,
     percentage,
     plain_name,
@@ -253,14 +254,14 @@ def _claim_row(claim: Claim) -> tuple[Child, ...]:
     measured: list[Child] = ["files cannot show it" if unmeasured else number(claim.measured)]
     for name, value in claim.also_measured.items():
         measured.append(element("span", f"{plain_name(name)}: {number(value)}", class_="note"))
-    how: list[Child] = [EVIDENCE.get(claim.evidence, claim.evidence)]
+    how: list[Child] = [UNITS_OF_THE_MAKER if claim.rests_on_maker else EVIDENCE.get(claim.evidence, claim.evidence)]
     if claim.reference:
         how.append(element("span", "second file: ", _code(claim.reference), class_="note"))
     if claim.argument:
         how.append(element("span", claim.argument, class_="note"))
     if claim.ledger_entry:
         how.append(element("span", "ledger entry ", _code(claim.ledger_entry), class_="note"))
-    promise = joined([claim.guarantee, element("span", sentence(claim.promised), class_="note"), *_unit(claim)])
+    promise = joined([claim.guarantee, element("span", sentence(claim.promise), class_="note"), *_unit(claim)])
     against = joined(_against(claim))
     holds = _state("holds", "good") if claim.holds else _state("does not hold", "bad")
     return (promise, joined(measured), holds, against, joined(how))

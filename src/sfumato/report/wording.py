@@ -16,6 +16,12 @@ EVIDENCE = {
     "charged to one.",
 }
 
+#: In place of the evidence `output` where units were counted and the column that names them is not published.
+UNITS_OF_THE_MAKER = (
+    "Anybody can count the records of each class again on the released files. How many different units they are rests on the "
+    "maker, because the column that names them is not published."
+)
+
 _KNOWS = "Adversary: knows the quasi-identifiers of a person and that the person is in the table."
 AGAINST = {
     "": _KNOWS,
@@ -128,7 +134,7 @@ def verdict_sentence(certificate: Certificate) -> tuple[str, str]:
 
 
 def _promise(claim: Claim) -> str:
-    return claim.promised.rstrip(".")
+    return claim.promise.rstrip(".")
 
 
 def sentence(text: str) -> str:

@@ -35,7 +35,7 @@ def card_of(release: Release, audience: Audience, *, certificate: Certificate | 
         title=stated.dataset,
         scores=release.owner.scores,
         figures={**figures_of(stated, sizes), **_owner_figures(release)},
-        risk=risk_of(sizes),
+        risk=risk_of(stated, sizes),
         details={"released records": int(release.data.num_rows), **({"classes": int(sizes.size)} if sizes.size else {})},
         owner_details=plain_details(release.details),
         answers=release.owner.answers,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sfumato.core.certificate import Claim
+from sfumato.core.certificate import RECORDS_PER_CLASS, Claim
 from sfumato.core.errors import VerificationFailed, all_at_once
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from sfumato.data.schema import Schema
     from sfumato.measures.guarantees.examined import Measurement
     from sfumato.measures.guarantees.reference import ReferenceDistribution
-
-#: How a certificate names the size of the smallest class in records where it promises different units.
-RECORDS_PER_CLASS = "records per class"
 
 
 def counts_units(guarantee: ClassGuarantee) -> bool:

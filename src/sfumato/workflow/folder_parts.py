@@ -14,7 +14,7 @@ from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.errors import SfumatoError, VerificationFailed
 from sfumato.core.temporary import temporary_folder
 from sfumato.data.schema import Schema
-from sfumato.workflow.public_card import CARD, CARD_FORMAT, is_artefact, public_card
+from sfumato.workflow.public_card import CARD, CARD_FORMAT, is_artefact, public_card, told_unit
 from sfumato.workflow.untrusted import quoted
 from sfumato.workflow.verification import Finding
 
@@ -98,6 +98,11 @@ def refuse_names(certificate: Certificate, schema: Schema, table: pa.Table) -> N
             raise VerificationFailed("the certificate names other quasi-identifiers than its schema does")
     if told.get("row_order", "sorted by content") != "sorted by content":
         raise VerificationFailed("the certificate names an order of rows that no release has")
+    unit = told_unit(certificate)
+    if "unit" in told and not is_artefact(certificate):
+        known_unit = told["unit"] == "one record" if unit is None else unit in removed
+        if not (known_unit if schema.unit is None else unit == schema.unit):
+            raise VerificationFailed("the certificate says of a unit what its columns do not say")
     if schema.unit is not None and schema.unit not in replaced:
         raise VerificationFailed("the column that names people is published, and the certificate does not call it pseudonyms")
     for name in replaced:

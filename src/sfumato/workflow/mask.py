@@ -250,13 +250,15 @@ def _described(schema: Schema, table: pa.Table) -> Schema:
 
 def _transparency(masked: Masked, plan: ColumnPlan, schema: Schema) -> dict[str, Any]:
     """What an honest reader needs to correct an analysis, and an attacker may know without harm (Kerckhoffs)."""
+    # whose a record is cannot be counted where rows are new and the column that names people is not published
+    nobody = schema.unit is None or (masked.rows is None and schema.unit not in masked.table.column_names)
     return {
         "adversary": "knows the method and its parameters, and values of a person's quasi-identifiers",
         "quasi_identifiers": list(plan.quasi),
         "removed_columns": [*plan.dropped, *(name for name in plan.keep if name not in masked.table.column_names)],
         "pseudonymised_columns": [name for name in plan.pseudonymised if name in masked.table.column_names],
         "row_order": "sorted by content",
-        "unit": "one record" if schema.unit is None else f"one value of the column '{schema.unit}'",
+        "unit": "one record" if nobody else f"one value of the column '{schema.unit}'",
         **masked.transparency,
     }
 

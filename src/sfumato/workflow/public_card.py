@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 #: The page that this version makes. Earlier pages are not made again: `verify` calls them not compared.
 CARD_FORMAT = "sfumato-card-1"
 CARD = "card.html"
+#: How a certificate begins to say that a column names the units.
+_UNIT_COLUMN = "one value of the column '"
 
 
 def stated_card(
@@ -54,7 +56,7 @@ def _page(certificate: Certificate, details: Mapping[str, Any], sizes: NDArray[n
         scores=tuple(Score(**score) for score in card["scores"]),
         scored=bool(card["scored"]),
         figures=figures_of(certificate, sizes),
-        risk=risk_of(sizes),
+        risk=risk_of(certificate, sizes),
         details=details,
         answers={name: Answer(**answer) for name, answer in card["answers"].items()},
         signature=signature or "not signed",
@@ -81,9 +83,11 @@ def class_sizes_of(certificate: Certificate, table: pa.Table | None) -> NDArray[
     return Classes.of(table, tuple(quasi)).sizes
 
 
-def risk_of(sizes: NDArray[np.int64]) -> dict[str, float]:
-    """The risk of somebody who is known to be in the release: one over the size of the class."""
-    if not sizes.size:
+def risk_of(certificate: Certificate, sizes: NDArray[np.int64]) -> dict[str, float]:
+    """The risk of somebody who is known to be in the release: one over the size of the class; none where a person may have
+    several records, which hide nobody from each other.
+    """
+    if not sizes.size or _has_units(certificate):
         return {}
     return {
         "prosecutor_highest": 1.0 / float(sizes.min()),
@@ -98,8 +102,21 @@ def figures_of(certificate: Certificate, sizes: NDArray[np.int64]) -> dict[str, 
 
     if not sizes.size:
         return {}
+    if _has_units(certificate):  # k and the risk are about units, and these are classes of records
+        return {"class_sizes": class_sizes(sizes)}
     promised = [int(claim.parameters["k"]) for claim in certificate.claims if claim.guarantee == "KAnonymity"]
     return {"class_sizes": class_sizes(sizes, k=promised[0] if promised else None), "risk_profile": risk_profile(sizes)}
+
+
+def _has_units(certificate: Certificate) -> bool:
+    """Whether a column named whose record is whose."""
+    return told_unit(certificate) is not None or any(claim.counts_units for claim in certificate.claims)
+
+
+def told_unit(certificate: Certificate) -> str | None:
+    """The column that the certificate says to name the units; None where it says that each record is one, or nothing."""
+    told = str(certificate.transparency.get("unit", ""))
+    return told.removeprefix(_UNIT_COLUMN).removesuffix("'") if told.startswith(_UNIT_COLUMN) else None
 
 
 def _details(certificate: Certificate, table: pa.Table | None) -> dict[str, Any]:

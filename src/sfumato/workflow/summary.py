@@ -48,7 +48,7 @@ def summary_lines(release: Release, folder: str | Path | None = None) -> list[st
     if not certificate.claims:
         lines.append("safe      no guarantee: how safe it is was measured (risk), not promised")
     for claim in certificate.claims:
-        lines.append(f"safe      {claim.promised}; measured {_number(claim.measured)}")
+        lines.append(f"safe      {claim.promise}; measured {_number(claim.measured)}")
     for result in certificate.attacks:
         lines.append(f"attacked  {result['attack']}: {result['finding']}")
     risks = release.owner.risks

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.certificate import Certificate, Claim, plain
+from sfumato.core.certificate import RECORDS_PER_CLASS, Certificate, Claim, plain
 from sfumato.core.errors import SfumatoError
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.params import parameters
@@ -49,22 +49,24 @@ def references_of(schema: Schema, original: Any, population: Any) -> References:
 def check_claims(
     certificate: Certificate, schema: Schema, result: Any, references: References, ledger: Ledger | str | Path | None
 ) -> list[Finding]:
-    """One finding per claim; `result` is the published table, or plain data."""
+    """One finding per claim, two where files show a part of it alone; `result` is the published table, or plain data."""
     from sfumato.workflow.process_claims import check_process_claim
 
-    findings = []
+    findings: list[Finding] = []
     for claim in certificate.claims:
         if claim.evidence == "process":
-            found = Finding(claim.guarantee[:80], *check_process_claim(claim, certificate, result, ledger))
+            found = [Finding(claim.guarantee[:80], *check_process_claim(claim, certificate, result, ledger))]
         elif not hasattr(result, "num_rows"):
-            found = Finding(claim.guarantee[:80], False, "the claim is about a table, and the release has none")
+            found = [Finding(claim.guarantee[:80], False, "the claim is about a table, and the release has none")]
         else:
             found = _check_claim(claim, certificate, schema, result, references)
-        findings.append(replace(found, claim=True))
+        findings += [replace(each, claim=True) for each in found]
     return findings
 
 
-def _check_claim(claim: Claim, certificate: Certificate, schema: Schema, table: pa.Table, references: References) -> Finding:
+def _check_claim(
+    claim: Claim, certificate: Certificate, schema: Schema, table: pa.Table, references: References
+) -> list[Finding]:
     from sfumato.workflow.claims import measure_all
 
     name = claim.guarantee[:80]
@@ -72,29 +74,29 @@ def _check_claim(claim: Claim, certificate: Certificate, schema: Schema, table: 
         guarantee = named.guarantee({**claim.parameters, "name": claim.guarantee.split("(")[0]})
         wrong = _misstated(claim, guarantee, certificate, schema)
         if wrong:
-            return Finding(name, False, wrong)
+            return [Finding(name, False, wrong)]
         if guarantee.needs_population and references.population is None:
-            return Finding(name, None, "compares with a population; pass it to check this claim")
+            return [Finding(name, None, "compares with a population; pass it to check this claim")]
         if claim.evidence == "output+reference" and not guarantee.needs_population and references.original is None:
-            return Finding(name, None, "compares with the original table; pass it to check this claim")
+            return [Finding(name, None, "compares with the original table; pass it to check this claim")]
         measured = measure_all(table, schema, [guarantee], references)[0]
     except SfumatoError as error:
         reason = type(error).__name__ if error.owner_only else str(error)
-        return Finding(name, False, f"the claim cannot be measured: {reason}")
+        return [Finding(name, False, f"the claim cannot be measured: {reason}")]
     except (TypeError, ValueError, OverflowError, MemoryError, ArithmeticError, LookupError, AttributeError) as error:
-        return Finding(name, False, f"the claim cannot be measured ({type(error).__name__})")
+        return [Finding(name, False, f"the claim cannot be measured ({type(error).__name__})")]
     if not measured.holds:
-        return Finding(name, False, f"{claim.promised}; measured {measured.value:.6g}, which breaks it")
+        return [Finding(name, False, f"{claim.promised}; measured {measured.value:.6g}, which breaks it")]
     if _dropped_unit(certificate, schema, guarantee) is not None:
         return _check_units(claim, guarantee, measured)
     if not _same(claim.measured, measured.value):
-        return Finding(name, False, f"the certificate states another number than the {measured.value:.6g} measured here")
+        return [Finding(name, False, f"the certificate states another number than the {measured.value:.6g} measured here")]
     beside = dict(claim.also_measured)
     if hasattr(guarantee, "reference") and references.original is None:
         beside.pop(_BESIDE, None)
     if not _same_numbers(beside, measured.also):
-        return Finding(name, False, "the certificate states other numbers beside the promise than those measured here")
-    return Finding(name, True, f"{claim.promised}; measured {measured.value:.6g}")
+        return [Finding(name, False, "the certificate states other numbers beside the promise than those measured here")]
+    return [Finding(name, True, f"{claim.promised}; measured {measured.value:.6g}")]
 
 
 def _misstated(claim: Claim, guarantee: ClassGuarantee, certificate: Certificate, schema: Schema) -> str | None:
@@ -134,21 +136,17 @@ def _unit(certificate: Certificate, schema: Schema, guarantee: ClassGuarantee) -
 
 def _dropped_unit(certificate: Certificate, schema: Schema, guarantee: ClassGuarantee) -> str | None:
     """The column that named the units and is not published, as the certificate says elsewhere; None where records are counted."""
-    from sfumato.workflow.claims import RECORDS_PER_CLASS, counts_units
+    from sfumato.workflow.claims import counts_units
+    from sfumato.workflow.public_card import told_unit
 
-    told = str(certificate.transparency.get("unit", ""))
-    start = "one value of the column '"
-    if schema.unit is not None or not counts_units(guarantee) or not told.startswith(start):
-        return None
-    counted = any(RECORDS_PER_CLASS in claim.also_measured for claim in certificate.claims if claim.guarantee == guarantee.key)
-    return told.removeprefix(start).removesuffix("'") if counted else None
+    return told_unit(certificate) if schema.unit is None and counts_units(guarantee) else None
 
 
-def _check_units(claim: Claim, guarantee: Any, measured: Measurement) -> Finding:
+def _check_units(claim: Claim, guarantee: Any, measured: Measurement) -> list[Finding]:
     """A claim about different units whose column was dropped: the file shows records, of which there are at
-    least as many.
+    least as many; how many units they are it does not show.
     """
-    from sfumato.workflow.claims import RECORDS_PER_CLASS, records_per_class
+    from sfumato.workflow.claims import records_per_class
 
     name, records = claim.guarantee[:80], records_per_class(measured)
     beside_a_share = "k" in measured.also
@@ -157,17 +155,16 @@ def _check_units(claim: Claim, guarantee: Any, measured: Measurement) -> Finding
         or not _same(claim.also_measured[RECORDS_PER_CLASS], records)
         or (beside_a_share and not _same(claim.measured, measured.value))
     ):
-        return Finding(
-            name, False, f"the certificate states other numbers than those measured here ({records:.6g} records per class)"
-        )
+        text = f"the certificate states other numbers than those measured here ({records:.6g} records per class)"
+        return [Finding(name, False, text)]
     units = claim.also_measured.get("k") if beside_a_share else claim.measured
     if isinstance(units, str) or units is None or not guarantee.k <= units <= records:
-        return Finding(name, False, f"the units that the certificate states cannot be in classes of {records:.6g} records")
-    text = (
-        f"{claim.promised}; measured {records:.6g} records per class. The certificate states {units:.6g} different units, "
-        "which outsiders cannot recount because the column that names them is not published"
+        return [Finding(name, False, f"the units that the certificate states cannot be in classes of {records:.6g} records")]
+    told = (
+        f"rests on its maker: the certificate states {units:.6g} different units per class, which outsiders cannot recount "
+        "because the column that names them is not published"
     )
-    return Finding(name, True, text)
+    return [Finding(name, True, f"{claim.promised}; measured {records:.6g} records per class"), Finding(name, None, told)]
 
 
 def _same_numbers(stated: Mapping[str, Any], measured: Mapping[str, float]) -> bool:
