@@ -12,7 +12,6 @@ import sfumato as sf
 from sfumato.core.errors import Infeasible, InputError, MissingColumn, ParameterError, SchemaError
 from sfumato.data.schema import Column
 from sfumato.workflow.summary import summary_lines
-from sfumato.workflow.summary import summary_lines
 from tests.workflow.people import people, release, schema, table
 
 FIVE = sf.KAnonymity(5)
