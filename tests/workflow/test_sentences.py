@@ -91,9 +91,30 @@ def test_pseudonyms_made_with_other_keys_do_not_make_releases_disjoint(tmp_path:
         made = sf.protect(described, [sf.KAnonymity(5)], SEARCH, ledger=tmp_path / "l.db", key=tmp_path / key)
     found = made.certificate.composition
     assert found["compared"] == 1 and found["details"]["worst_remaining_group"] >= 1
-    assert (
-        "The table, or the owner's key, was another one then" in found["finding"]
-    )  # nobody can tell another key from another table
+    # nobody can tell another key from another table
+    assert "The table, or the key of its fingerprint, was another one then" in found["finding"]
+
+
+@pytest.mark.parametrize("seeds", [(1, None), (None, 1), (1, 2), (1, 1)])
+def test_a_seeded_release_of_the_same_table_is_not_said_to_be_of_another(
+    tmp_path: Path, seeds: tuple[int | None, int | None]
+) -> None:
+    """The key of a seeded fingerprint comes from the seed: two fingerprints that differ do not say that two tables do."""
+    release(ledger=tmp_path / "l.db", seed=seeds[0])
+    made = sf.protect(people(), [sf.KAnonymity(9)], SEARCH, ledger=tmp_path / "l.db", seed=seeds[1])
+    finding = made.certificate.composition["finding"]
+    assert "was another one then" not in finding
+    assert ("Whether the table changed since cannot be told" in finding) is (seeds[0] != seeds[1])
+
+
+def test_two_kinds_of_masks_of_one_column_are_both_told(tmp_path: Path) -> None:
+    for method in (sf.AdditiveNoise(0.5, columns=("age", "visits")), sf.RankSwapping(p=10, columns=("age",))):
+        for _ in range(2):
+            sf.mask(people(), method, ledger=tmp_path / "l.db")
+    again = sf.mask(people(), sf.AdditiveNoise(0.5, columns=("age", "visits")), ledger=tmp_path / "l.db").certificate.composition
+    assert "the noise in each of 'age' and 'visits' (3 releases) may average" in again["finding"]
+    assert "the noise in 'age'" in again["repeated_masks"]["age"] and "the rank in 'age'" in again["repeated_masks"]["age"]
+    assert "None of them could be compared" in again["finding"]
 
 
 def test_what_is_kept_beside_the_ledger_holds_no_suppressed_value(tmp_path: Path) -> None:

@@ -32,9 +32,13 @@ class Repeated:
     alone: float
     together: float
 
-    def sentence(self) -> str:
-        """What an intruder who can tell which records belong together does with it."""
-        where = f"in '{self.column}' ({self.releases} releases)"
+    def sentence(self, *others: str) -> str:
+        """What an intruder who can tell which records belong together does with it; `others` are columns of the same
+        numbers.
+        """
+        named = [f"'{column}'" for column in (self.column, *others)]
+        listed = ", ".join(named[:-1]) + " and " + named[-1] if others else named[0]
+        where = f"in {'each of ' if others else ''}{listed} ({self.releases} releases)"
         alone, together = f"{self.alone:.3g}", f"{self.together:.3g}"
         if self.kind == "noise":
             return f"the noise {where} may average down to {together} of the column's variance, from {alone}"
@@ -43,6 +47,14 @@ class Repeated:
         if self.kind == "categories":
             return f"the losses {where} add up to ε = {together}, from {alone}"
         return f"the rank {where} lies in every window around a published one, the narrowest of {together} ranks to either side"
+
+
+def in_words(found: Sequence[Repeated]) -> list[str]:
+    """One sentence for all columns with the same numbers."""
+    alike: dict[tuple[str, int, float, float], list[Repeated]] = {}
+    for each in found:
+        alike.setdefault((each.kind, each.releases, each.alone, each.together), []).append(each)
+    return [group[0].sentence(*(each.column for each in group[1:])) for group in alike.values()]
 
 
 def repeated_masks(told: Sequence[Mapping[str, Any]]) -> list[Repeated]:

@@ -25,6 +25,7 @@ from sfumato.workflow import named
 from sfumato.workflow.readings import Reading, Today, as_it_reads, as_they_are, keep
 
 if TYPE_CHECKING:
+    from sfumato.attacks.repeated_masks import Repeated
     from sfumato.data.microdata import Microdata
     from sfumato.ledger.chain import Entry
     from sfumato.ledger.ledger import Ledger
@@ -82,7 +83,7 @@ class _Earlier:
     why_not: str = ""
     same_rows: bool = False
     gone: bool = False
-    changed_table: bool = False
+    changed_table: bool | None = False  # None: the fingerprints have different keys, and do not tell
     mask: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what a masked release tells about itself
 
 
@@ -92,6 +93,8 @@ def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None
     `counted`: the people in the combinations of classes are counted in the original, and not estimated. Otherwise the original
     only says which values a text may stand for.
     """
+    from sfumato.attacks.repeated_masks import in_words
+
     entries = [entry for entry in ledger.releases(new.view.schema.dataset) if entry.hash != new.entry.hash]
     # What was made with noise has no classes to intersect: its loss is in the accounts of the same ledger.
     noisy = [entry for entry in entries if entry.payload.get("evidence") == "process"]
@@ -113,8 +116,11 @@ def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None
     finding = _in_words(others, noisy, found, repeated=len(tables) > len(others))
     masks = _repeated(new, others)
     if masks:
-        told["repeated_masks"] = masks
-        told_apart = "; ".join(masks.values())
+        told["repeated_masks"] = {
+            column: "; ".join(each.sentence() for each in masks if each.column == column)
+            for column in sorted({each.column for each in masks})
+        }
+        told_apart = "; ".join(in_words(masks))
         finding += f". Whoever can tell which records belong together learns more than from one release alone: {told_apart}"
     return {**told, **found, "finding": finding}
 
@@ -134,7 +140,7 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
     if digest == new.digest and reading == new.reading:
         return _Earlier(entry.hash, same_rows=True)
     if reading.masked or new.reading.masked or named.is_mask(payload.get("method")):
-        why = "values that a mask changed are nobody's own, and have no classes to lay over others"
+        why = "values that a mask changed need not be those of people, and have no classes to lay over others"
         return _Earlier(entry.hash, why_not=why, mask=reading.transparency if reading.masked else {})
     same = new.fingerprint is not None and payload.get("fingerprint") == new.fingerprint
     today = Today(new.reading, new.view.result.hierarchies, original, same)
@@ -148,7 +154,8 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
     except (SfumatoError, KeyError, OSError):
         return _Earlier(entry.hash, gone=True)
     told = {"transparency": dict(reading.transparency)}
-    return _Earlier(entry.hash, View(released, schema, told, "an earlier release"), changed_table=not same)
+    changed = None if not same and (payload.get("seeded") or new.entry.payload.get("seeded")) else not same
+    return _Earlier(entry.hash, View(released, schema, told, "an earlier release"), changed_table=changed)
 
 
 def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | None, counted: bool) -> dict[str, Any]:
@@ -167,9 +174,11 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
         return {"why": f"they could not be laid over each other ({type(error).__name__})"}
     if not result.details["combinations"]:
         return {"why": "as they are written the releases have nothing in common, which proves nothing about people"}
-    changed = " The table, or the owner's key, was another one then: who changed since is not in these numbers." * any(
-        each.changed_table for each in earlier
-    )
+    changed = ""
+    if any(each.changed_table for each in earlier):
+        changed = " The table, or the key of its fingerprint, was another one then: who changed since is not in these numbers."
+    elif any(each.changed_table is None for each in earlier):
+        changed = " Whether the table changed since cannot be told, because a release was made with a seed."
     return {
         "attack": result.attack,
         "success": result.success,
@@ -180,12 +189,12 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
     }
 
 
-def _repeated(new: Newest, others: Sequence[_Earlier]) -> dict[str, str]:
-    """What the masks of several releases of a column give away together, in words, by column."""
+def _repeated(new: Newest, others: Sequence[_Earlier]) -> list[Repeated]:
+    """What the masks of several releases of a column give away together."""
     from sfumato.attacks.repeated_masks import repeated_masks
 
     told = [new.reading.transparency, *(each.mask for each in others if each.mask)] if new.reading.masked else []
-    return {each.column: each.sentence() for each in repeated_masks(told)}
+    return repeated_masks(told)
 
 
 def _read_by_all(view: View, quasi: Sequence[str]) -> View:
@@ -200,7 +209,9 @@ def _in_words(others: Sequence[_Earlier], noisy: Sequence[Entry], found: Mapping
     parts = []
     if others:
         told = f"{len(others)} earlier release{'s' * (len(others) > 1)} of this dataset"
-        parts.append(f"{told}: {found['finding'].rstrip('.')}" if found else told)
+        used = sum(each.view is not None for each in others)
+        which = f", {used} of which and this one were laid over each other" if found and used < len(others) else ""
+        parts.append(f"{told}{which}: {found['finding'].rstrip('.')}" if found else told)
     elif repeated:
         parts.append("the same rows were released before")
     elif not noisy:
@@ -209,11 +220,14 @@ def _in_words(others: Sequence[_Earlier], noisy: Sequence[Entry], found: Mapping
     if gone := sum(each.gone for each in others):
         reasons["the published rows are not kept here, so what they reveal together with this release is unknown"] = gone
     for why, times in reasons.items():
-        what = "it" if len(others) == 1 else f"{times} of them"
-        parts.append(f"{what} could not be compared: {why.rstrip('.')}; assume that everything the releases tell adds up")
+        could_not = (
+            "it could not" if len(others) == 1 else "none of them could" if times == len(others) else f"{times} of them could not"
+        )
+        parts.append(f"{could_not} be compared: {why.rstrip('.')}; assume that everything the releases tell adds up")
     if noisy:
         free = sum(entry.payload.get("charged") is None or entry.payload.get("private") is not True for entry in noisy)
         told = f"{len(noisy)} earlier result{'s' * (len(noisy) > 1)} of this dataset made with noise: what was charged adds up in"
-        rest = f"; {free} of them were not charged or not private, so assume that everything they tell adds up" if free else ""
+        were = "it was" if len(noisy) == 1 else f"{free} of them {'was' if free == 1 else 'were'}"
+        rest = f"; {were} not charged or not private, so assume that everything they tell adds up" if free else ""
         parts.append(f"{told} the accounts of the ledger{rest}")
     return ". ".join(part[:1].upper() + part[1:] if place else part for place, part in enumerate(parts))

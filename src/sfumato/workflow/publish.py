@@ -202,4 +202,5 @@ def _ledger_payload(certificate: Certificate, entry: Mapping[str, Any]) -> dict[
         "method": stated["method"],
         "fingerprint": stated["fingerprint"],
         "schema": stated["schema"],
+        **({} if certificate.private else {"seeded": True}),  # its fingerprint has a key of its own
     }
