@@ -50,6 +50,9 @@ def test_anything_else_is_a_fault_of_the_schema(content: dict[str, Any], said: s
 NAMES = [f"Ann {row // 2}" for row in range(60)]
 
 
+NUMBERS = "pid pat_nr case_no insurance_number versicherten_nr VersichertenNr patnr kundennummer hhid member_no".split()
+
+
 def visits(rows: int = 4000, patients: int = 500, **more: list[Any]) -> pa.Table:
     return pa.table(
         {
@@ -70,7 +73,7 @@ def test_an_identifier_that_repeats_becomes_the_unit_with_its_numbers(tmp_path: 
     assert Schema.load(tmp_path / "visits.toml").unit == "patient_id" and "500 different values" in written
     assert "P00001" not in written
     session = sf.Session(sf.read(visits(), schema=tmp_path / "visits.toml"), budget=sf.PureDP(1))
-    assert session.explain("SELECT COUNT(*) AS n FROM visits", epsilon=1).unit == "patient_id"
+    assert session.explain("SELECT COUNT(*) AS n FROM visits", epsilon=1, max_rows=8).unit == "patient_id"
 
 
 def test_where_every_identifier_occurs_once_it_proposes_record_and_asks_to_check(tmp_path: Path) -> None:
@@ -108,6 +111,10 @@ def test_what_the_rows_do_not_tell_is_left_to_the_owner(table: pa.Table, why: st
         ({"e": [f"ann{row % 99}@example.org" for row in range(4000)]}, "e"),
         ({"account": [row % 600 for row in range(4000)], "customer_id": [row % 500 for row in range(4000)]}, "customer_id"),
         ({"visit_id": list(range(4000)), "user": [f"u{row % 700}" for row in range(4000)]}, "user"),
+        *(({name: [f"P{row % 500:05d}" for row in range(4000)]}, name) for name in NUMBERS),
+        ({"region_nr": [row % 5 for row in range(4000)]}, None),
+        ({"children_number": [row % 5 for row in range(4000)]}, None),
+        ({"telefonnummer": [row % 500 for row in range(4000)]}, None),
         ({"region_id": [row % 5 for row in range(4000)]}, None),
         ({"member": [row % 2 == 0 for row in range(4000)]}, None),
         ({"customer_age": [row % 70 for row in range(4000)]}, None),
@@ -118,6 +125,21 @@ def test_which_column_names_the_unit(columns: dict[str, list[Any]], unit: str | 
     schema = starting_schema(profile, "d")
     assert (profile.unit, schema.unit) == (unit, unit)
     assert [column.name for column in profile.columns if column.role == "unit"] == ([unit] if unit else [])
+
+
+@pytest.mark.parametrize("name", ["household", "code", "q7", "Kürzel"])
+def test_codes_that_repeat_evenly_are_pointed_at_whatever_their_name(name: str, tmp_path: Path) -> None:
+    rows = {name: [f"P{row % 500:05d}" for row in range(4000)], "age": [20 + row % 70 for row in range(4000)]}
+    profile = inspect(pa.table(rows), schema_out=tmp_path / "s.toml")
+    assert profile.unit is None and "no column was recognised as naming people" in profile.unit_reason
+    assert f"check '{name}' (500 different values in 4,000 rows, 8 rows each" in profile.unit_reason
+    assert "'age'" not in profile.unit_reason and "names people" not in profile.unit_reason
+    Schema.load(tmp_path / "s.toml")
+
+
+def test_columns_whose_values_repeat_unevenly_or_seldom_are_not_pointed_at() -> None:
+    skewed = [f"c{int(row**0.5)}" for row in range(4000)] + ["c0"] * 2000
+    assert "check" not in sf.inspect(pa.table({"a": skewed, "b": [row % 7 for row in range(6000)]})).unit_reason
 
 
 def test_a_name_that_says_person_and_never_repeats_is_an_identifier() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from sfumato.data.schema import Role
 
@@ -28,6 +29,8 @@ _WORDS: dict[Role, str] = {
         account number|kontonummer|konto|card number|credit card|mrn|medical record|patient id
         patientid|person id|personid|customer id|client id|member id|student id|employee id|user id
         userid|uid|uuid|guid|id|identifier|ip|ip address|mac|device id|imei|url|signature
+        pid|hhid|persid|custid|clientid|memberid|studentid|empid|caseid|subjid|usubjid|subjectid|respid|householdid
+        empno|caseno|patno|telefonnummer|handynummer|faxnummer|telefonnr
         photo|fingerprint|biometric|twitter|facebook|instagram
     """,
     "weight": """
@@ -62,7 +65,7 @@ _WORDS: dict[Role, str] = {
     """,
     "unit": """
         patient|patients|person|user|customer|client|member|student|employee|participant|respondent
-        kunde|kundin|mitglied|benutzer|utilisateur|cliente|paciente|paziente
+        insured|versicherter|versicherte|versicherten|proband|teilnehmer|kunde|kundin|mitglied|benutzer|utilisateur|cliente|paciente|paziente
     """,
 }  # fmt: skip
 
@@ -78,11 +81,14 @@ SHARED = frozenset(
     cell fax telefon telefono telefone handy movil portable address adresse direccion indirizzo endereco adres street strasse rue
     calle via rua straat gate hausnummer ip mac url signature photo fingerprint biometric plate vin
     """.split()
-) | {"house number", "ip address"}  # fmt: skip
+) | {"house number", "ip address", "telefonnummer", "handynummer", "faxnummer", "telefonnr"}  # fmt: skip
 #: Identifiers that number people and nothing else, so that even a few that repeat often are people with many rows.
 PERSON_NUMBERS = frozenset(
     f"{who}{gap}id" for who in "patient person customer client member student employee user".split() for gap in (" ", "")
-) | {"mrn", "medical record", "ssn", "social security", "national id"}
+) | {"mrn", "medical record", "ssn", "social security", "national id", "pid"}
+#: A last word that numbers things (`case_no`, `pat_nr`), and endings of one word that do (`kundennummer`, `patnr`).
+_NUMBERING = frozenset({"nr", "no", "num", "nbr", "number", "nummer", "numero", "numer", "kennung", "kennzeichen", "ref", "key"})
+_ENDINGS = ("nummer", "number", "nr")
 _LONGEST_PHRASE = 3
 #: Words that turn an identifying word into something harmless or coarser (`name length`, `id type`).
 _HARMLESS = frozenset({"count", "length", "type", "kind", "number of", "flag", "has"})
@@ -107,6 +113,11 @@ def role_by_name(name: str) -> tuple[Role, str] | None:
         phrases = [" ".join(words[i : i + length]) for i in range(len(words) - length + 1)]
         for role in _PHRASES:
             for phrase in phrases:
-                if phrase in _PHRASES[role]:
+                if phrase in _PHRASES[role] and not (role == "unit" and _numbered(words)):
                     return role, phrase
-    return None
+    return ("identifier", " ".join(words)) if _numbered(words) else None
+
+
+def _numbered(words: Sequence[str]) -> bool:
+    """Whether the name ends as names of numbers do: what is numbered are often people, or their cases."""
+    return len(words) > 1 and words[-1] in _NUMBERING or bool(words) and len(words[-1]) > 4 and words[-1].endswith(_ENDINGS)

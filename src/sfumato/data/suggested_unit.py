@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 RECORD = "record"
 _NUMBERS = {"e-mail address", "UUID", "IBAN", "payment card", "national number"}
+_GROUPS = {"household"}  # words of quasi-identifiers that may as well name a group of people
+_MANY, _FEW_ROWS = 20, 100
 _CHECK = "learnt from these rows, so please check it"
 
 
@@ -43,7 +45,12 @@ def suggest_unit(columns: Sequence[ColumnProfile], given: Collection[str] = ()) 
         reason = f"it looks like an identifier and repeats: {told} ({_CHECK}{also})"
         return SuggestedUnit(chosen.name, reason), [_settled(column, given, chosen.name, reason) for column in columns]
     settled = [_settled(column, given, None, "") for column in columns]
-    return _without_column([column for column in settled if column.role == "identifier"]), settled
+    proposed = _without_column([column for column in settled if column.role == "identifier"])
+    even = [f"'{column.name}' ({repeats(column)})" for column in settled if column.name not in given and _repeats_evenly(column)]
+    if even:
+        hint = f"check {', '.join(even[:5])}: values that repeat so evenly may name people or households, and then need role"
+        proposed = replace(proposed, reason=f'{proposed.reason}; {hint} = "unit"')
+    return proposed, settled
 
 
 def repeats(column: ColumnProfile) -> str:
@@ -57,14 +64,14 @@ def repeats(column: ColumnProfile) -> str:
 
 def _without_column(names: Sequence[ColumnProfile]) -> SuggestedUnit:
     if not names:
-        return SuggestedUnit(None, "no column names people, so that answers protect one record")
+        return SuggestedUnit(None, "no column was recognised as naming people, so that answers protect one record")
     listed = ", ".join(f"'{column.name}'" for column in names[:5]) + (" …" if len(names) > 5 else "")
     if all(column.most_rows == 1 and not column.missing for column in names):
         return SuggestedUnit(RECORD, f"every value of {listed} occurs once ({_CHECK}: no person may ever have two rows)")
     return SuggestedUnit(
         None,
-        f"there are names of people ({listed}), and the rows do not tell whether one person has several: give the column that "
-        'tells people apart role = "unit", or write unit = "record" if each row is a person of its own. Until then private '
+        f"there are columns that look like identifiers ({listed}), and the rows do not tell whether one person has several: give "
+        'the column that tells people apart role = "unit", or write unit = "record" if each row is a person of its own. Until then private '
         "questions are refused",
     )
 
@@ -76,6 +83,15 @@ def _settled(column: ColumnProfile, given: Collection[str], unit: str | None, re
     if column.name == unit:
         return replace(column, role="unit", reason=reason)
     return replace(column, role="identifier") if column.role == "unit" else column
+
+
+def _repeats_evenly(column: ColumnProfile) -> bool:
+    """Many values, each in a few rows, and none in many more than the others: as codes of people are, whatever their name."""
+    named = role_by_name(column.name)
+    told_otherwise = named is not None and named[1] not in _GROUPS
+    if column.role != "quasi" or column.type not in ("string", "integer") or column.patterns or told_otherwise:
+        return False
+    return column.distinct >= _MANY and 2 <= column.mean_rows <= _FEW_ROWS and column.most_rows <= 3 * column.mean_rows + 5
 
 
 def _numbers_people(column: ColumnProfile) -> bool:
