@@ -71,8 +71,8 @@ def _without_column(names: Sequence[ColumnProfile]) -> SuggestedUnit:
     return SuggestedUnit(
         None,
         f"there are columns that look like identifiers ({listed}), and the rows do not tell whether one person has several: give "
-        'the column that tells people apart role = "unit", or write unit = "record" if each row is a person of its own. Until then private '
-        "questions are refused",
+        'the column that tells people apart role = "unit", or write unit = "record" if each row is a person of its own. Until '
+        "then private questions are refused",
     )
 
 
