@@ -39,6 +39,10 @@ def test_record_is_the_only_word_and_survives_being_written(tmp_path: Path) -> N
         ({"unit": "record", "columns": {"patient": {"role": "unit"}}}, "column 'patient' has the role unit"),
         ({"declared_unit": "record"}, "declared_unit: unknown key"),
         ({"units": "record"}, "did you mean 'unit'?"),
+        ({"columns": {"a": {"ledger": "x"}}}, "columns.a.ledger: unknown key here; it belongs at the top of the file"),
+        ({"columns": {"a": {"dataset": "x"}}}, "belongs at the top of the file, above the first line in [brackets]"),
+        ({"columns": {"a": {"intervals": [5]}}}, "columns.a.intervals: unknown key here; remove it"),
+        ({"ledger": "x"}, "ledger: must be the id of a ledger, 32 hexadecimal digits"),
     ],
 )
 def test_anything_else_is_a_fault_of_the_schema(content: dict[str, Any], said: str) -> None:

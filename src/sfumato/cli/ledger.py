@@ -78,7 +78,8 @@ def _alone(
         f"notice    the data of {name} changed under their version; see: sfumato ledger versions {name}"
         for name in found.outdated
     ]
-    lines += ["", f"{counted(found.releases, 'release')}, {found.entries:,} entries; the last:"]
+    entries = "1 entry" if found.entries == 1 else f"{found.entries:,} entries"
+    lines += ["", f"{counted(found.releases, 'release')}, {entries}; the last:"]
     lines += _entry_lines(list(found.last))
     if figure is not None:
         _write_figure(figure, found.figure())
@@ -111,7 +112,7 @@ def spends(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False)
             str(each.loss),
             _unit_shown(each.protected),
             words[each.state],
-            each.question[:16],
+            each.question.rpartition(":")[2][:16],  # what was asked; before the colon stands which rows are read
             each.reserved_by[:16],
         )
         for each in found

@@ -94,6 +94,7 @@ def _told(made: Any, left: Any, output: str, ledger: str, sign: str | None, json
     what = f"{made.data.num_rows:,} rows" if is_table(made.data) else "a result"
     lines = [f"made      {what} about '{certificate.dataset}' with {certificate.method.get('name')}"]
     lines += [f"safe      {claim.promised}" for claim in certificate.claims if claim.holds]
+    lines += [f"counted   {certificate.method['contribution']}"] if "contribution" in certificate.method else []
     lines += [f"cost      {loss}" + (f" (ledger entry {paid[:16]}…)" if paid else ", not charged")]
     lines += [] if left is None else [f"left      {left}"]
     lines += [f"notice    {notice}" for notice in certificate.notices]

@@ -14,6 +14,8 @@ from sfumato.core.plain_files import read_plain
 
 #: What validation calls a fault, and what the owner should read instead.
 _WORDS = {"missing": "is missing", "string_type": "must be text (in quotes)", "bool_type": "must be true or false"}
+#: The form of texts that have one, by key.
+_FORMS = {"ledger": "must be the id of a ledger, 32 hexadecimal digits"}
 
 
 @forgetting()
@@ -37,15 +39,27 @@ def _place_in(text: str) -> str:
     return re.sub(r"'[^'\n]{4,}'|\"[^\"\n]{4,}\"", "…", text)
 
 
-def readable(faults: Iterable[Mapping[str, Any]], what: str, known: Iterable[str]) -> list[str]:
-    """Validation faults (as Pydantic lists them) as sentences: the place, what is wrong, the nearest known key."""
-    names = sorted(known)
+def readable(faults: Iterable[Mapping[str, Any]], what: str, known: Iterable[str], top: Iterable[str] = ()) -> list[str]:
+    """Validation faults (as Pydantic lists them) as sentences: the place, what is wrong, the nearest known key; `top` are the
+    keys that stand at the top of the file."""
+    names, above = sorted(known), set(top)
     told = []
     for fault in faults:
         place = ".".join(as_name(part).strip("'") for part in fault["loc"]) or what
         text = _WORDS.get(str(fault["type"]), str(fault["msg"]).removeprefix("Value error, "))
+        if fault["type"] == "string_pattern_mismatch":
+            text = _FORMS.get(str(fault["loc"][-1]), "is not written in the form that it needs")
         if fault["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(str(fault["loc"][-1]), names, n=1)
-            text = f"unknown key; did you mean '{near[0]}'?" if near else "unknown key; remove it or correct its spelling"
+            text = _unknown(str(fault["loc"][-1]), names, above if len(fault["loc"]) > 1 else set())
         told.append(f"{place}: {text}")
     return told
+
+
+def _unknown(key: str, known: Iterable[str], above: set[str]) -> str:
+    """A key that is not known where it stands."""
+    if key in above:
+        return "unknown key here; it belongs at the top of the file, above the first line in [brackets]"
+    near = difflib.get_close_matches(key, [name for name in known if name != key], n=1)
+    if key not in known and near:
+        return f"unknown key; did you mean '{near[0]}'?"
+    return "unknown key here; remove it" if key in known else "unknown key; remove it or correct its spelling"

@@ -162,7 +162,7 @@ class Schema(_Frozen):
         except ValidationError as error:
             fields = {field.alias or name for name, field in cls.model_fields.items()}
             known = {*fields, *Column.model_fields, *HierarchySpec.model_fields} - {"folder"}
-            all_at_once(SchemaError, name, readable(error.errors(), "schema", known))
+            all_at_once(SchemaError, name, readable(error.errors(), "schema", known, fields - {"columns"}))
             raise
 
     @classmethod

@@ -12,6 +12,14 @@ from sfumato.core.randomness import Randomness
 from sfumato.data.microdata import Microdata
 
 
+def counted_rows(rows: int | None, unit: str, what: str = "row") -> str | None:
+    """The sentence about a bound on what one unit contributes."""
+    if rows is None:
+        return None
+    counted = f"1 {what} of each {unit} is" if rows == 1 else f"{rows:,} {what}s of each {unit} are"
+    return f"At most {counted} counted; {what}s beyond that are left out, and no margin speaks of them"
+
+
 class Algorithm(ABC):
     """A frozen value; `run` looks at the data once and returns an outcome made by `private_outcome`.
 
@@ -32,6 +40,10 @@ class Algorithm(ABC):
     @abstractmethod
     def run(self, data: Microdata, *, randomness: Randomness | None = None, progress: Progress = silent) -> Outcome[Any]:
         """The private artefact: an Arrow table or plain data (mappings, lists, numbers, texts)."""
+
+    def contribution(self, unit: str) -> str | None:
+        """How many rows of one unit count, in words; None where all do."""
+        return counted_rows(getattr(self, "rows", None), unit)
 
     def parameters(self) -> dict[str, Any]:
         """The stored parameters as plain data."""

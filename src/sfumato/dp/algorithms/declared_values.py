@@ -103,7 +103,8 @@ def check_unit(data: Microdata, rows: int | None, faults: list[str]) -> str | No
     unit = data.schema.unit
     if unit is not None and rows is None:
         faults.append(
-            f"how many rows of one {unit} count is not declared, and rows beyond that are left out: say rows = 1, for instance"
+            f"how many rows of one {unit} count is not declared: say rows=… (--set rows=…). Rows beyond that are left out, and a "
+            "larger number takes more noise, so that none is assumed"
         )
     if unit is None and rows is not None and rows > 1:
         faults.append(
@@ -136,7 +137,8 @@ def refuse_untyped(data: Microdata, names: Sequence[str]) -> None:
     if untyped:
         raise Unsupported(
             f"the type of {', '.join(untyped)[:200]} is not declared, and was found by looking at the values, which would "
-            'tell about them. Declare it in the schema that the table is read with, for instance type = "string"'
+            'tell about them. Declare it in the schema that the table is read with, for instance type = "string" with '
+            'source = "declared" (source = "data" says that it was learnt)'
         )
 
 

@@ -21,7 +21,7 @@ from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
-from sfumato.dp.algorithms.base import Algorithm
+from sfumato.dp.algorithms.base import Algorithm, counted_rows
 from sfumato.dp.algorithms.contributions import Bounding, check_bounding, ranks
 from sfumato.dp.algorithms.declared_values import read, refuse, unit_codes
 from sfumato.dp.algorithms.keywords import Mentions, Split, mentions
@@ -89,6 +89,9 @@ class SearchLog(Algorithm):
     def error(self) -> Error:
         """Of one shown count."""
         return self._spending.error(*self.sensitivity())
+
+    def contribution(self, unit: str) -> str | None:
+        return counted_rows(self.limit, unit, "keyword")
 
     def sensitivity(self) -> tuple[int, int]:
         """(L1, squared L2) of all counts together when one user's log comes or goes."""

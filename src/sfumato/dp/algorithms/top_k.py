@@ -26,7 +26,7 @@ from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default, permutation
 from sfumato.data.microdata import Microdata
-from sfumato.dp.algorithms.base import Algorithm
+from sfumato.dp.algorithms.base import Algorithm, counted_rows
 from sfumato.dp.algorithms.contributions import Bounding, check_bounding
 from sfumato.dp.algorithms.declared_values import check_unit, declared_categories, read, refuse, unit_codes
 from sfumato.dp.algorithms.keywords import Split, mentions
@@ -76,6 +76,10 @@ class TopK(Algorithm):
             object.__setattr__(self, "candidates", tuple(self.candidates))
             require(len(set(self.candidates)) == len(self.candidates) >= self.k, "candidates are at least k different texts")
         self.loss()
+
+    def contribution(self, unit: str) -> str | None:
+        once = f"Each {unit} is counted once for every candidate that it has, however many rows it has"
+        return counted_rows(self.rows, unit, "mention") if self.repeats else once
 
     @property
     def sensitivity(self) -> int:

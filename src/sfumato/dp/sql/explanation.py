@@ -128,7 +128,8 @@ def _contribution(question: Question, price: Price) -> str:
     counted = f"{bounds.rows:,} row{'s' if bounds.rows != 1 else ''} of each {question.unit}" if question.counts_rows else ""
     if question.keys:
         groups = f"{bounds.groups:,} group{'s' if bounds.groups != 1 else ''}"
-        counted = f"{counted} in each of at most {groups}" if counted else f"{groups} of each {question.unit}"
+        within = "in" if bounds.groups == 1 else "in each of at most"
+        counted = f"{counted} {within} {groups}" if counted else f"{groups} of each {question.unit}"
     if not counted:
         return f"Each {question.unit} is counted once, however many rows it has"
     plural = bounds.groups if question.keys and not question.counts_rows else bounds.rows

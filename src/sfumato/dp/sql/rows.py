@@ -219,7 +219,8 @@ def _scan(table: KnownTable, alias: str, lowering: Lowering) -> Rows:
     if untyped:
         raise Unsupported(
             f"the type of '{untyped[0][:60]}' is not declared, and was found by looking at its values, which would tell about "
-            'them. Declare it in the schema, for instance type = "integer"'
+            'them. Declare it in the schema, for instance type = "integer" with source = "declared" (source = "data" says that '
+            "it was learnt)"
         )
     scanned = ROWS if table.name == lowering.primary else scanned_as(table.name)
     names = {c.name: lowering.fresh("v") for c in wanted}

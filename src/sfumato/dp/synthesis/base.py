@@ -25,7 +25,7 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
-from sfumato.dp.algorithms.base import Algorithm
+from sfumato.dp.algorithms.base import Algorithm, counted_rows
 from sfumato.dp.algorithms.contributions import check_order, keep_per_unit, random_keys
 from sfumato.dp.algorithms.declared_values import read, unit_codes
 from sfumato.dp.algorithms.integer_noise import DiscreteGaussianError
@@ -112,6 +112,9 @@ class Synthesis(Algorithm):
 
         return rho_for(self.epsilon or 0, self.delta or 0)
 
+    def contribution(self, unit: str) -> str | None:
+        return counted_rows(self.max_rows, unit)
+
     def loss(self, schema: Schema | None = None) -> ConcentratedDP:
         """What one run costs; with a schema the unit has its name."""
         named = schema.unit if schema is not None else None
@@ -182,7 +185,7 @@ class Synthesis(Algorithm):
         if unit is not None and self.max_rows is None:
             raise ParameterError(
                 f"{self.name}: column '{unit}' names the person behind a record, who may have several. "
-                "Say how many records of one person count: max_rows = 1, for instance"
+                "Say how many records of one person count: max_rows=… (--set max_rows=…); records beyond that are left out"
             )
         if unit is None and self.max_rows is not None:
             raise ParameterError(f"{self.name}: max_rows is for schemas with a unit column, and '{data.schema.dataset}' has none")
