@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import shlex
 import warnings
 from pathlib import Path
 
@@ -65,9 +66,30 @@ def test_the_readme_shows_what_was_promised() -> None:
     (_, source), *_ = blocks(ROOT / "README.md")
     assert len([line for line in source.splitlines() if line.strip()]) <= 20
     commands = re.search(r"## Command line\n\n```\n(.*?)```", text, re.DOTALL)
-    assert commands is not None and len(commands[1].strip().splitlines()) == 5
+    assert commands is not None and len([line for line in commands[1].splitlines() if line.startswith("sfumato ")]) == 5
     for part in ("make demo", "make test", "docs/catalogue.md", ".svg)"):
         assert part in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after_python", [False, True])
+def test_the_commands_of_the_readme_run_in_order(after_python: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In an empty folder, and in the one that the Python example leaves behind."""
+    from sfumato.cli.main import run
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    if after_python:
+        exec(compile(blocks(ROOT / "README.md")[0][1], "README.md", "exec"), {"__name__": "__page__"})
+    _, _, told = (ROOT / "README.md").read_text("utf-8").partition("## Command line")
+    lines = [line for block in re.findall(r"^```\n(.*?)^```$", told, re.MULTILINE | re.DOTALL) for line in block.splitlines()]
+    for line in lines:
+        program, *arguments = shlex.split(line, comments=True)
+        if program == "python":
+            exec(arguments[1], {})
+        elif arguments[0] != "compare":  # which takes long, and is run in tests of its own
+            assert run(arguments) == 0, line
+    assert len(lines) == 12
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)

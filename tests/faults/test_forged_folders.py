@@ -617,3 +617,17 @@ def test_every_type_is_written_so_that_it_can_be_verified(tmp_path: Path) -> Non
         made.save(tmp_path / format, format)  # type: ignore[arg-type]
         found = sf.verify(tmp_path / format)
         assert found.verdict == "keeps", found.explain()
+
+
+def test_a_folder_that_is_no_release_is_said_to_be_none(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A wrong path is no broken release; a release that lost its certificate is."""
+    (tmp_path / "photos").mkdir()
+    for content in (None, "a.txt"):
+        if content:
+            (tmp_path / "photos" / content).write_text("holiday")
+        assert run(["verify", str(tmp_path / "photos")]) == 2
+        assert "is no release folder" in capsys.readouterr().err
+    public = copied(made, tmp_path, "csv")
+    (public / "certificate.json").unlink()
+    for folder in (public, public.parent):
+        assert sf.verify(folder).verdict == "does not keep" and run(["verify", str(folder)]) == 1

@@ -45,7 +45,10 @@ def test_a_folder_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
         sf.verify(tmp_path / "nothing")
 
 
-def test_an_empty_folder_claims_nothing(tmp_path: Path) -> None:
+def test_an_empty_folder_is_no_release(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="is no release folder"):
+        sf.verify(tmp_path)
+    (tmp_path / "public").mkdir()
     assert not sf.verify(tmp_path).holds
 
 

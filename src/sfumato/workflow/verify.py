@@ -22,7 +22,7 @@ from sfumato.workflow import folder_parts as parts
 from sfumato.workflow import named, untrusted
 from sfumato.workflow.certificate_form import read_certificate, read_schema
 from sfumato.workflow.folder_parts import DATA_FILES, RESULT
-from sfumato.workflow.public_card import is_artefact
+from sfumato.workflow.public_card import CARD, is_artefact
 from sfumato.workflow.untrusted import UntrustedFolder, quoted
 from sfumato.workflow.verification import Finding, Verification
 
@@ -35,6 +35,8 @@ __all__ = ["Finding", "OpenRelease", "Verification", "open_release", "verify"]
 
 CERTIFICATE = "certificate.json"
 SIGNATURE = "signature.json"
+#: Files by which a folder without a certificate is still known as a release that lost it.
+_OF_A_RELEASE = {*DATA_FILES, *parts.BESIDE_AN_ANSWER, RESULT, SIGNATURE, CARD, parts.SCHEMA}
 UNSIGNED = "the release is not signed: digests without a signature prove nothing about who made it"
 
 
@@ -117,6 +119,10 @@ def _public_folder(place: Path) -> Iterator[UntrustedFolder]:
     inner = place / "public"
     chosen = inner if inner.is_symlink() or inner.exists() else place.resolve()
     with untrusted.untrusted(chosen) as public:
+        if CERTIFICATE not in public.names and chosen != inner and not _OF_A_RELEASE & set(public.names):
+            raise SourceError(
+                f"'{place}' is no release folder: neither a certificate.json nor any other file of a release is in it"
+            )
         if CERTIFICATE not in public.names:
             raise VerificationFailed("the folder has no certificate.json, so there is nothing it claims")
         yield public
