@@ -133,7 +133,11 @@ def test_of_discovered_groups_only_what_passed_the_threshold_is_kept(tmp_path: P
     rows = [{"u": number, "k": "common" if number < 400 else f"rare {number}"} for number in range(420)]
     schema = {"dataset": "t", "columns": {"u": {"role": "unit", "type": "integer"}, "k": {"type": "string"}}}
     asked = sf.Session(
-        sf.read(pa.Table.from_pylist(rows), schema=schema), ledger=tmp_path / "l.db", budget=sf.ApproxDP(10, "0.1")
+        sf.read(pa.Table.from_pylist(rows), schema=schema),
+        ledger=tmp_path / "l.db",
+        budget=sf.ApproxDP(10, "0.1"),
+        max_rows=1,
+        max_groups=1,
     )
     first = asked.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k", epsilon=1, delta="1e-6")
     assert first.table["k"].to_pylist() == ["common"]
