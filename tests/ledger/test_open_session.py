@@ -111,6 +111,27 @@ class TestFiles:
         with pytest.raises(LedgerError, match="while it was open"):
             ledger.reserve("d", "ann", TENTH, "third")
 
+    def test_a_removed_write_ahead_log_is_noticed_behind_a_link(self, tmp_path: Path) -> None:
+        (tmp_path / "kept").mkdir()
+        link, path = tmp_path / "link.db", tmp_path / "kept" / "ledger.db"
+        Ledger.open(path).close()
+        link.symlink_to(path)
+        ledger = started(Place(str(link), lambda _: None))
+        Path(f"{path}-wal").unlink()
+        with pytest.raises(LedgerError, match="while it was open"):
+            ledger.reserve("d", "ann", TENTH, "third")
+
+    def test_a_link_that_leads_elsewhere_is_noticed(self, tmp_path: Path) -> None:
+        link = tmp_path / "link.db"
+        for name in ("one.db", "two.db"):
+            Ledger.open(tmp_path / name).close()
+        link.symlink_to(tmp_path / "one.db")
+        ledger = started(Place(str(link), lambda _: None))
+        link.unlink()
+        link.symlink_to(tmp_path / "two.db")
+        with pytest.raises(LedgerError, match="replaced by another file"):
+            ledger.reserve("d", "ann", TENTH, "third")
+
     def test_another_folder_to_work_in_changes_nothing(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: Ledger
     ) -> None:

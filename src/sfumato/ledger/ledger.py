@@ -223,8 +223,10 @@ class Ledger:
             current, changes, first = tables.protected(dataset), tables.unit_changes(dataset), tables.first_reserve(dataset)
             if current is None or first is None or (not changes and "unit" in first.payload):
                 return ()
-            stated = [entry.sequence for entry in tables.entries(dataset, "grant") if "unit" in entry.payload]
-            return uncovered(tables.spends(dataset, EVERYBODY), changes, current, max(stated, default=0))
+            # Only the entry that fixed the unit says what came before it; a later grant repeats what the budget is about.
+            fixed = next((entry for entry in tables.account_entries(dataset, 0) if "unit" in entry.payload), None)
+            said = fixed.sequence if fixed is not None and fixed.kind == "grant" else 0
+            return uncovered(tables.spends(dataset, EVERYBODY), changes, current, said)
 
     def reserve(
         self,

@@ -120,6 +120,13 @@ def test_keys_and_their_values_have_no_order() -> None:
     assert not asked.sql("SELECT city, SUM(age) AS s FROM customers GROUP BY city", epsilon=1, keys={"city": ["Bern"]}).repeated
 
 
+def test_constants_are_alike_only_where_no_other_whole_number_is_rounded_to_them() -> None:
+    asked = session(budget=sf.PureDP(10), max_rows=1)
+    for number, alike in ((2**53 - 1, True), (2**53, False), (-(2**53), False)):
+        whole, rounded = (identity(asked, f"SELECT COUNT(*) FROM orders WHERE quantity < {text}") for text in (number, f"{number}.0"))
+        assert (whole.question == rounded.question) == alike
+
+
 def test_rows_that_are_cut_off_in_order_are_the_same_only_in_the_same_company() -> None:
     """Ties are broken by what is read of a row: another company keeps other rows."""
     asked = session(budget=sf.PureDP(10), bounding="truncate", order="day", max_rows=1)
@@ -132,9 +139,8 @@ def test_rows_that_are_cut_off_in_order_are_the_same_only_in_the_same_company() 
 def test_of_discovered_groups_only_what_passed_the_threshold_is_kept(tmp_path: Path) -> None:
     rows = [{"u": number, "k": "common" if number < 400 else f"rare {number}"} for number in range(420)]
     schema = {"dataset": "t", "columns": {"u": {"role": "unit", "type": "integer"}, "k": {"type": "string"}}}
-    asked = sf.Session(
-        sf.read(pa.Table.from_pylist(rows), schema=schema), ledger=tmp_path / "l.db", budget=sf.ApproxDP(10, "0.1")
-    )
+    data, budget = sf.read(pa.Table.from_pylist(rows), schema=schema), sf.ApproxDP(10, "0.1")
+    asked = sf.Session(data, ledger=tmp_path / "l.db", budget=budget, max_rows=1, max_groups=1)
     first = asked.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k", epsilon=1, delta="1e-6")
     assert first.table["k"].to_pylist() == ["common"]
     assert asked.ledger is not None
@@ -370,6 +376,25 @@ def test_a_certificate_of_a_renamed_answer_rests_on_the_same_charge(tmp_path: Pa
     forged = first.table.set_column(1, "n", pa.array([1, 2, 3, 4]))
     folder = publish_artefact(replace(first.outcome, result=forged)).save(tmp_path / "forged", "csv")
     assert "another result" in sf.verify(folder, ledger=place).explain()
+
+
+def test_a_charge_whose_result_nobody_knows_confirms_no_result(tmp_path: Path) -> None:
+    from sfumato.core.randomness import default
+    from sfumato.dp.outcomes import private_outcome
+    from sfumato.workflow.artefact import publish_artefact
+
+    place = tmp_path / "ledger.db"
+    with Ledger.open(place) as ledger:
+        ledger.grant("shop", "analyst", LossAmount.pure(10))
+        reservation = ledger.reserve("shop", "analyst", LossAmount.pure(1), "ab" * 32, unit="customer_id")
+        entry = ledger.commit(reservation, [1, 2, 3]).entry
+    outcome = private_outcome(
+        pa.table({"n": [207]}), sf.PureDP(1, unit="customer_id"), {"name": "Session.sql"}, argument="noise",
+        randomness=default(), dataset="shop", ledger_entry=entry,
+    )  # fmt: skip
+    folder = publish_artefact(outcome).save(tmp_path / "out", "csv")
+    report = sf.verify(folder, ledger=place)
+    assert not report.holds and "another result" in report.explain()
 
 
 def test_showing_the_same_again_adds_no_entry(tmp_path: Path) -> None:
