@@ -217,6 +217,19 @@ def test_charges_of_earlier_versions_are_carried_over_once_the_owner_said_what_t
     assert ledger.remaining("d", "ann") == LossAmount.pure("0.7") and ledger.not_covered("d") == () and ledger.verify().ok
 
 
+def test_verify_notes_a_correction_that_gave_budget_back(ledger: Ledger) -> None:
+    ledger.grant("d", "ann", ONE)
+    spend(ledger, "q1")
+    ledger.change_unit("d", "patient")
+    for most in (4, 8):
+        ledger.change_unit("d", "patient", rows_per_unit=most)
+    assert ledger.verify().notes == (), "more is spent by these"
+    ledger.change_unit("d", "patient", rows_per_unit=2)
+    report = ledger.verify()
+    assert report.ok and len(report.notes) == 1
+    assert "entry 7 corrected the most rows of one patient on dataset 'd' from 8 to 2, which gave budget back" in str(report)
+
+
 # Whoever edits it is found out.
 
 
