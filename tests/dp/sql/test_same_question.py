@@ -137,7 +137,9 @@ def test_rows_that_are_cut_off_do_not_depend_on_the_order_of_many_declared_keys(
 def test_constants_are_alike_only_where_no_other_whole_number_is_rounded_to_them() -> None:
     asked = session(budget=sf.PureDP(10), max_rows=1)
     for number, alike in ((2**53 - 1, True), (2**53, False), (-(2**53), False)):
-        whole, rounded = (identity(asked, f"SELECT COUNT(*) FROM orders WHERE quantity < {text}") for text in (number, f"{number}.0"))
+        whole, rounded = (
+            identity(asked, f"SELECT COUNT(*) FROM orders WHERE quantity < {text}") for text in (number, f"{number}.0")
+        )
         assert (whole.question == rounded.question) == alike
 
 
