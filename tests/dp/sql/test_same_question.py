@@ -155,8 +155,13 @@ def test_rows_that_are_cut_off_in_order_are_the_same_only_in_the_same_company() 
 def test_of_discovered_groups_only_what_passed_the_threshold_is_kept(tmp_path: Path) -> None:
     rows = [{"u": number, "k": "common" if number < 400 else f"rare {number}"} for number in range(420)]
     schema = {"dataset": "t", "columns": {"u": {"role": "unit", "type": "integer"}, "k": {"type": "string"}}}
-    data, budget = sf.read(pa.Table.from_pylist(rows), schema=schema), sf.ApproxDP(10, "0.1")
-    asked = sf.Session(data, ledger=tmp_path / "l.db", budget=budget, max_rows=1, max_groups=1)
+    asked = sf.Session(
+        sf.read(pa.Table.from_pylist(rows), schema=schema),
+        ledger=tmp_path / "l.db",
+        budget=sf.ApproxDP(10, "0.1"),
+        max_rows=1,
+        max_groups=1,
+    )
     first = asked.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k", epsilon=1, delta="1e-6")
     assert first.table["k"].to_pylist() == ["common"]
     assert asked.ledger is not None
