@@ -114,6 +114,10 @@ def test_a_run_does_not_contradict_the_schema() -> None:
     data = visits(columns={"patient_id": {"role": "unit", "type": "string"}})
     with pytest.raises(ParameterError, match="column 'patient_id' has the role unit"):
         open_session(data, unit="record")
+    other = {"patient_id": {"type": "string", "role": "unit"}, "ward": {"type": "string"}}
+    for spend in (ask, release):
+        with pytest.raises(ParameterError, match="unit='ward' is another unit than the schema's.*or change the schema"):
+            spend(open_session(visits(columns=other), unit="ward"))
     assert ask(open_session(visits(unit="record"), unit="patient_id")).unit == "patient_id", "coarser for one run is fine"
     assert release(open_session(visits(unit="record"), unit="patient_id")).unit == "patient_id"
 
