@@ -22,7 +22,7 @@ type = "string"
 domain = ["a", "b"]
 """
 ON = ["--data", "visits.csv", "--schema", "visits.toml"]
-COUNT = ["query", "SELECT COUNT(*) AS n FROM visits", *ON, "--epsilon", "0.1"]
+COUNT = ["query", "SELECT COUNT(*) AS n FROM visits", *ON, "--epsilon", "0.1", "--max-rows", "1"]
 HISTOGRAM = [
     "publish",
     "PrivateHistogram",
@@ -33,6 +33,8 @@ HISTOGRAM = [
     'columns=["ward"]',
     "--set",
     "epsilon=0.1",
+    "--set",
+    "rows=1",
 ]
 
 

@@ -203,6 +203,13 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
         writers.write_parquet(pa.table({"a": [1]}), tmp_path / "absent" / "t.parquet")
 
 
+def test_a_pipe_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "t.csv")
+    with pytest.raises(SourceError, match="not a plain file"):
+        writers.write_file(pa.table({"a": [1]}), tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").is_fifo() and len(list(tmp_path.iterdir())) == 1
+
+
 def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="should end with one of"):
         writers.write_file(pa.table({"a": [1]}), tmp_path / "t.docx")

@@ -181,7 +181,7 @@ SPECIAL: dict[str, Callable[[str], Any]] = {
     "public key": lambda place: signing.public_key(place),
     "any key": lambda place: signing.known_key(place),
     "owner's key": lambda place: sf.protect(people(50), sf.KAnonymity(2), key=place),
-    "register": lambda place: attacking._table(place),
+    "register": lambda place: attacking._table(place, aligned=False),
     "answers": lambda place: attacking_outputs.attack_outputs(place),
     "ledger": lambda place: sf.ledger.Ledger.open(place),
 }

@@ -65,7 +65,7 @@ def finish(code: int) -> int:
 
 
 def fill_standard_streams() -> None:
-    """Closed standard streams lead to nowhere, lest the next file that is opened takes the place of one."""
+    """Closed standard streams lead to nowhere, so that the next file that is opened does not take the place of one."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)

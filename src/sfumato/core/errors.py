@@ -65,7 +65,7 @@ def as_name(text: object) -> str:
     """A name that somebody wrote, in quotes, unless it is no name but perhaps an address with a password."""
     shown = str(text)
     telling = "://" in shown or "@" in shown or len(shown) > _LONGEST_NAME
-    return "(not shown, for it is no name)" if telling else f"'{shown}'"
+    return "(not shown: an address, or too long for a name)" if telling else f"'{shown}'"
 
 
 class InputError(SfumatoError):

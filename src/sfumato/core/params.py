@@ -42,7 +42,7 @@ def build(cls: type[T], given: Mapping[str, Any]) -> T:
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in given:
             faults.append(f"parameter '{name}' is missing")
-    faults += [f"parameter '{name}' is beyond all numbers" for name, value in given.items() if _beyond(value)]
+    faults += [f"parameter '{name}' is too large a number" for name, value in given.items() if _beyond(value)]
     all_at_once(ParameterError, cls.__name__, faults)
     arguments = {name: _argument(cls, name, value) for name, value in given.items()}
     try:

@@ -193,7 +193,7 @@ def from_mask(
 
 
 def _power(base: int, exponent: int) -> float:
-    """How many texts of this many characters there are; beyond all numbers it makes no difference how many."""
+    """How many texts of this many characters there are; where that is too large for a number it makes no difference how large."""
     try:
         return float(base) ** exponent
     except OverflowError:

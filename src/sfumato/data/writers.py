@@ -128,6 +128,8 @@ def atomic_path(path: str | Path, *, mode: int = 0o644) -> Iterator[Path]:
     """A temporary file beside the target that becomes the target when the block succeeds and vanishes when it
     does not; it has this mode whatever the umask, and is its owner's alone until then."""
     target = Path(path)
+    if target.exists() and not target.is_file():  # a device or a pipe would be replaced by a file
+        raise SourceError(f"cannot write '{target}': it is not a plain file. Name another one.")
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
     try:
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

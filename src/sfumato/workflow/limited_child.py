@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 NOT_PARQUET, ODD_COLUMNS, OTHER_ROWS, TOO_MUCH, NO_MEMORY = 10, 11, 12, 13, 14
-_LONGEST_NAMES, _MOST_PARTS = 50_000_000, 1_000_000
+#: How long texts and lists of a footer may be, for whoever opens a stranger's file.
+FOOTER_LIMITS = {"thrift_string_size_limit": 50_000_000, "thrift_container_size_limit": 1_000_000}
 _BATCH_BYTES, _FEWEST_ROWS, _MOST_ROWS = 200_000_000, 1 << 16, 1 << 20
 
 
@@ -43,10 +44,9 @@ def _unpack(rows: int, output: int) -> int:
     import pyarrow.parquet as pq
 
     pa.set_cpu_count(1)
-    bounded = {"thrift_string_size_limit": _LONGEST_NAMES, "thrift_container_size_limit": _MOST_PARTS}
     try:
         with open(0, "rb", buffering=0, closefd=False) as stored:
-            told = pq.ParquetFile(stored, **bounded)
+            told = pq.ParquetFile(stored, **FOOTER_LIMITS)
             if any(not is_plain_type(column.type) for column in told.schema_arrow):
                 return ODD_COLUMNS
             groups = [told.metadata.row_group(i).num_rows for i in range(told.metadata.num_row_groups)]
@@ -55,7 +55,7 @@ def _unpack(rows: int, output: int) -> int:
             if sum(groups) * told.metadata.num_columns > output:
                 return TOO_MUCH
             texts = [column.name for column in told.schema_arrow if _is_text(column.type)]
-            file = pq.ParquetFile(stored, read_dictionary=texts, **bounded)
+            file = pq.ParquetFile(stored, read_dictionary=texts, **FOOTER_LIMITS)
             return _write(file, pa)
     except pa.ArrowMemoryError:
         return NO_MEMORY

@@ -10,11 +10,11 @@ import mmap
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from sfumato.core.errors import ParameterError, SfumatoError, VerificationFailed
+from sfumato.core.temporary import memory_file
 from sfumato.workflow import limited_child
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def unpack(path: Path, rows: int | None = None) -> pa.Table:
 
     length = path.stat().st_size
     most = min(_most_bytes(), FREE_BYTES + BYTES_PER_BYTE * length)
-    with path.open("rb") as stored, _nameless() as place:
+    with path.open("rb") as stored, open(memory_file(), "w+b", buffering=0) as place:
         _run(stored, place, length, most, -1 if rows is None else rows)
         size = os.fstat(place.fileno()).st_size
         if not 0 < size <= most:
@@ -135,13 +135,6 @@ def _most_bytes() -> int:
     if not (given.isascii() and given.isdecimal() and len(given) < 16 and int(given) > 0):
         raise ParameterError(f"the variable {VARIABLE} is a whole number of bytes")
     return int(given)
-
-
-def _nameless() -> BinaryIO:
-    """A file in memory, or one that has lost its name: nothing of it is left when this process ends, however it ends."""
-    if hasattr(os, "memfd_create"):
-        return open(os.memfd_create("sfumato", os.MFD_CLOEXEC), "w+b", buffering=0)
-    return tempfile.TemporaryFile(buffering=0)
 
 
 def _environment() -> dict[str, str]:

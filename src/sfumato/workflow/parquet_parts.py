@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import VerificationFailed
+from sfumato.workflow.limited_child import FOOTER_LIMITS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +42,7 @@ def footer_of(path: Path) -> tuple[pq.FileMetaData, pa.Schema]:
     """What the footer of a stranger's file says, read with limits."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path, thrift_string_size_limit=50_000_000, thrift_container_size_limit=1_000_000) as file:
+    with pq.ParquetFile(path, **FOOTER_LIMITS) as file:
         return file.metadata, file.schema_arrow
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.data.values import texts
+from sfumato.data.writers import atomic_path
 from sfumato.measures.guarantees.cover import interval_of
 from sfumato.workflow.columns import type_name
 
@@ -117,13 +117,8 @@ def kind_of(kind: pa.DataType) -> str:
 def keep(store: Path, name: str, content: bytes) -> None:
     """A file of the owner alone, which appears whole."""
     store.mkdir(mode=0o700, exist_ok=True)
-    hidden = store / f".{name}.{os.getpid()}"
-    try:
-        with open(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(content)
-        os.replace(hidden, store / name)
-    finally:
-        hidden.unlink(missing_ok=True)
+    with atomic_path(store / name, mode=0o600) as hidden:
+        hidden.write_bytes(content)
 
 
 def as_it_reads(

@@ -29,7 +29,7 @@ def column_errors(
     node: exp.Expression,
     possible: Possible,
     places: Sequence[int],
-    keys: Sequence[Sequence[Cell]],
+    keys: Sequence[Group],
 ) -> list[CellError]:
     """The errors of a column in the groups at these places, which have these keys."""
     if not noisy_parts(node):
@@ -59,7 +59,7 @@ def _of_one_shape(
     node: exp.Expression,
     possible: Possible,
     places: Sequence[int],
-    keys: Sequence[Sequence[Cell]],
+    keys: Sequence[Group],
 ) -> list[CellError]:
     made = smooth(node)
     if made is None:

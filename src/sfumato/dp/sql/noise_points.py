@@ -55,7 +55,7 @@ def _quantiles(law: Law, amount: Fraction, count: int) -> Floats:
     if law == "gaussian":
         deviation = math.sqrt(amount)
         if deviation >= _WIDE:
-            return np.rint(deviation * _standard(law, count))
+            return np.rint(deviation * _standard(count))
         reach = np.arange(-math.ceil(9 * deviation) - 1, math.ceil(9 * deviation) + 2)
         chances = np.exp(-(reach.astype(np.float64) ** 2) / (2 * float(amount)))
         return reach[np.searchsorted(np.cumsum(chances) / chances.sum(), _probabilities(count))].astype(np.float64)
@@ -69,10 +69,7 @@ def _quantiles(law: Law, amount: Fraction, count: int) -> Floats:
 
 
 @lru_cache(maxsize=4)
-def _standard(law: Law, count: int) -> Floats:
-    upper = _probabilities(count)[count // 2 :]
-    if law == "gaussian":
-        half = np.array([NormalDist().inv_cdf(chance) for chance in upper])
-    else:
-        half = -np.log(2 * (1 - upper)) / math.sqrt(2)
+def _standard(count: int) -> Floats:
+    """Quantiles of the normal law with deviation 1."""
+    half = np.array([NormalDist().inv_cdf(chance) for chance in _probabilities(count)[count // 2 :]])
     return np.concatenate([-half[::-1], half])
