@@ -103,8 +103,8 @@ class AnswerTable:
     def margin_table(self, confidence: float) -> pa.Table:
         """How far each number may be from what the bounded data says, at a confidence.
 
-        By the law of the noise for counts and sums; for everything else by what the noise may have been. An answer that was
-        stored without that is read by the law of a sum of noises.
+        By the law of the noise for counts and sums; for everything else by what the noise may have been, and missing where that
+        may be anything. An answer that was stored without that is read by the law of a sum of noises.
         """
         import pyarrow as pa
 
@@ -116,11 +116,12 @@ class AnswerTable:
         return pa.Table.from_arrays(columns, names=list(self.names))
 
     def _margin(self, row: int, place: int, margin: Callable[[float], float], confidence: float) -> float | None:
+        curve = self.curves[row][place] if self.curves else None
+        if curve is not None:
+            known = margin_at(curve, confidence)
+            return None if known is None else on_grid(known, _grid(self.laws[place]))
         error = self.errors[row][place]
-        if error is None:
-            return None
-        known = margin_at(self.curves[row][place], confidence) if self.curves else None
-        return margin(error) if known is None else on_grid(known, _grid(self.laws[place]))
+        return None if error is None else margin(error)
 
 
 def put_together(question: Question, price: Price, measured: Measured) -> AnswerTable:
