@@ -7,6 +7,7 @@ comparisons. Noise is seeded.
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pyarrow as pa
@@ -99,6 +100,16 @@ def test_an_empty_group_shows_that_it_is() -> None:
         assert empty["mean"] - unsure["mean"] <= 0.5 or empty["mean"] + unsure["mean"] >= 9.5
         assert unsure["mean"] >= 4.5 and unsure["spread"] >= 2
         assert unsure["ratio"] is None or unsure["ratio"] > 5
+
+
+def test_margins_are_computed_when_asked_for_and_travel_with_the_answer() -> None:
+    given = table(ages(60)).sql("SELECT AVG(x) AS mean, SUM(x) / COUNT(*) AS ratio FROM records", epsilon=1)
+    answer = given.answer
+    assert given.table.num_rows == 1 and "cell_errors" not in vars(answer)
+    assert given.outcome.details["errors"].equals(answer.error_table())
+    copy = pickle.loads(pickle.dumps(answer))
+    assert copy == answer and copy.to_mapping() == answer.to_mapping()
+    assert copy.margin_table(0.9).equals(answer.margin_table(0.9))
 
 
 def test_margins_are_the_same_after_they_were_stored() -> None:

@@ -132,9 +132,8 @@ def test_rows_that_are_cut_off_in_order_are_the_same_only_in_the_same_company() 
 def test_of_discovered_groups_only_what_passed_the_threshold_is_kept(tmp_path: Path) -> None:
     rows = [{"u": number, "k": "common" if number < 400 else f"rare {number}"} for number in range(420)]
     schema = {"dataset": "t", "columns": {"u": {"role": "unit", "type": "integer"}, "k": {"type": "string"}}}
-    asked = sf.Session(
-        sf.read(pa.Table.from_pylist(rows), schema=schema), ledger=tmp_path / "l.db", budget=sf.ApproxDP(10, "0.1")
-    )
+    data = sf.read(pa.Table.from_pylist(rows), schema=schema)
+    asked = sf.Session(data, ledger=tmp_path / "l.db", budget=sf.ApproxDP(10, "0.1"), max_rows=1, max_groups=1)
     first = asked.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k", epsilon=1, delta="1e-6")
     assert first.table["k"].to_pylist() == ["common"]
     assert asked.ledger is not None
@@ -387,11 +386,11 @@ def test_answers_that_earlier_versions_stored_keep_their_certificates(tmp_path: 
     """A ledger with the answer itself under a digest of the whole question: readable, verifiable, and not shown as measured."""
     from sfumato.core.randomness import default
     from sfumato.dp.outcomes import private_outcome
-    from sfumato.dp.sql.answer import AnswerTable
+    from sfumato.dp.sql.answer import AnswerTable, CellErrors
     from sfumato.workflow.artefact import publish_artefact
 
     place = tmp_path / "ledger.db"
-    old = AnswerTable(("n",), ("integer",), ("laplace 1 1",), ((207,),), ((1.4,),))
+    old = AnswerTable(("n",), ("integer",), ("laplace 1 1",), ((207,),), CellErrors(((1.4,),)))
     with Ledger.open(place) as ledger:
         ledger.grant("shop", "analyst", LossAmount.pure(10))
         reservation = ledger.reserve("shop", "analyst", LossAmount.pure(1), "ab" * 32, unit="customer_id")
