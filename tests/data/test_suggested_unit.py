@@ -69,7 +69,7 @@ def test_an_identifier_that_repeats_becomes_the_unit_with_its_numbers(tmp_path: 
     written = (tmp_path / "visits.toml").read_text().replace("\n# ", " ")
     assert Schema.load(tmp_path / "visits.toml").unit == "patient_id" and "500 different values" in written
     assert "P00001" not in written
-    session = sf.Session(sf.read(visits(), schema=tmp_path / "visits.toml"), budget=sf.PureDP(1))
+    session = sf.Session(sf.read(visits(), schema=tmp_path / "visits.toml"), budget=sf.PureDP(1), max_rows=8)
     assert session.explain("SELECT COUNT(*) AS n FROM visits", epsilon=1).unit == "patient_id"
 
 

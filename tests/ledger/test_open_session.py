@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
-from sfumato.core.errors import LedgerError
+from sfumato.core.errors import BudgetRefused, LedgerError
 from sfumato.ledger import Ledger, LossAmount
 from tests.ledger.conftest import Place, postgres_place
 
@@ -111,6 +111,27 @@ class TestFiles:
         with pytest.raises(LedgerError, match="while it was open"):
             ledger.reserve("d", "ann", TENTH, "third")
 
+    def test_a_removed_write_ahead_log_is_noticed_behind_a_link(self, tmp_path: Path) -> None:
+        (tmp_path / "kept").mkdir()
+        link, path = tmp_path / "link.db", tmp_path / "kept" / "ledger.db"
+        Ledger.open(path).close()
+        link.symlink_to(path)
+        ledger = started(Place(str(link), lambda _: None))
+        Path(f"{path}-wal").unlink()
+        with pytest.raises(LedgerError, match="while it was open"):
+            ledger.reserve("d", "ann", TENTH, "third")
+
+    def test_a_link_that_leads_elsewhere_is_noticed(self, tmp_path: Path) -> None:
+        link = tmp_path / "link.db"
+        for name in ("one.db", "two.db"):
+            Ledger.open(tmp_path / name).close()
+        link.symlink_to(tmp_path / "one.db")
+        ledger = started(Place(str(link), lambda _: None))
+        link.unlink()
+        link.symlink_to(tmp_path / "two.db")
+        with pytest.raises(LedgerError, match="replaced by another file"):
+            ledger.reserve("d", "ann", TENTH, "third")
+
     def test_another_folder_to_work_in_changes_nothing(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: Ledger
     ) -> None:
@@ -181,6 +202,39 @@ class TestEntries:
         place.edit("""UPDATE {t}accounts SET granted = '{"epsilon":"90/1","kind":"pure"}' WHERE analyst = '*'""")
         with pytest.raises(LedgerError, match="not what the entries say"):
             ledger.reserve("d", "ann", TENTH, "fourth")
+
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "UPDATE {t}meta SET value = replace(value, 'patient', 'record') WHERE name = 'unit:d'",
+            "DELETE FROM {t}meta WHERE name = 'unit:d'",
+            "UPDATE {t}meta SET value = replace(value, '\"most\": 2', '\"most\": 1') WHERE name = 'changes:d'",
+            "DELETE FROM {t}meta WHERE name = 'changes:d'",
+        ],
+    )
+    def test_an_edited_unit_is_not_charged(self, place: Place, statement: str) -> None:
+        ledger = started(place)
+        ledger.change_unit("d", "patient", rows_per_unit=2)
+        for analyst in ("ann", "bob"):
+            ledger.grant("d", analyst, LossAmount.pure(2))
+        ledger.reserve("d", "ann", TENTH, "third", unit="patient")
+        place.edit(statement)
+        for opened in (ledger, place.open()):
+            for analyst in ("ann", "bob"):
+                with pytest.raises(LedgerError, match="not what the entries say"):
+                    opened.reserve("d", analyst, TENTH, "fourth", unit="record" if "'record'" in statement else "patient")
+
+    def test_a_unit_that_another_fixes_in_between_is_followed(self, place: Place) -> None:
+        with place.open() as ledger, place.open() as other:
+            for analyst in ("ann", "bob"):
+                ledger.grant("d", analyst, LossAmount.pure(1))
+            with pytest.raises(BudgetRefused, match="does not suffice"):
+                ledger.reserve("d", "ann", LossAmount.pure(2), "first", unit="patient")
+            other.reserve("d", "bob", TENTH, "first", unit="patient")
+            ledger.reserve("d", "ann", TENTH, "second", unit="patient")
+            other.change_unit("d", "home", rows_per_unit=3)
+            ledger.reserve("d", "ann", TENTH, "third", unit="home")
+            assert ledger.remaining("d", "ann") == LossAmount.pure("0.3") and ledger.verify().ok
 
     def test_what_others_do_in_between_is_followed(self, place: Place) -> None:
         ledger, other = started(place), place.open()

@@ -123,6 +123,26 @@ def test_what_returns_to_its_own_unit_counts_as_it_was_entered(ledger: Ledger) -
     assert ledger.remaining("d", "ann") == LossAmount.pure("0.7") and ledger.not_covered("d") == () and ledger.verify().ok
 
 
+def test_a_detour_takes_nothing_from_what_is_carried_over(ledger: Ledger) -> None:
+    ledger.grant("d", "ann", ONE)
+    spend(ledger, "q1")
+    ledger.change_unit("d", "patient")
+    ledger.change_unit("d", "record")
+    ledger.change_unit("d", "patient", rows_per_unit=8)
+    assert ledger.accounts("d")[0].spent == LossAmount.pure("0.8") and ledger.not_covered("d") == () and ledger.verify().ok
+
+
+def test_a_detour_adds_nothing_to_what_is_carried_over(ledger: Ledger) -> None:
+    ledger.grant("d", "ann", LossAmount.pure(100))
+    spend(ledger, "q1")
+    ledger.change_unit("d", "patient", rows_per_unit=8)
+    spend(ledger, "q2", unit="patient")
+    ledger.change_unit("d", "record")
+    ledger.change_unit("d", "home", rows_per_unit=50)
+    # The first by 50 rows; the second twice for a record, of which a home has 50.
+    assert ledger.accounts("d")[0].spent == LossAmount.pure(15) and ledger.not_covered("d") == () and ledger.verify().ok
+
+
 def test_replaced_units_cover_no_unit_that_comes_or_goes(ledger: Ledger) -> None:
     ledger.grant("d", "ann", ONE)
     spend(ledger, "q1", neighbours="replace")
@@ -173,9 +193,18 @@ def test_charges_of_earlier_versions_that_do_not_say_about_whom_are_not_covered(
         ledger.reserve("d", "ann", TENTH, "q2", unit="patient")
         assert "ε = 0.1 was charged earlier on this data set without saying about whom" in str(ledger.not_covered("d")[0])
     with place.open() as ledger:
+        ledger.grant("d", "ann", LossAmount.pure(2), unit="patient")
+        assert "without saying about whom" in str(ledger.not_covered("d")[0]), "a larger budget says nothing of what was charged"
         assert ledger.verify().ok
-        ledger.grant("d", "ann", ONE, unit="patient")
-        assert ledger.not_covered("d") == (), "the owner said it"
+
+
+def test_the_owner_says_what_charges_of_earlier_versions_are_about_before_anything_else_is_spent(ledger: Ledger) -> None:
+    ledger.grant("d", "ann", ONE)
+    spend_without_a_unit(ledger, "q1")
+    ledger.grant("d", "ann", ONE, unit="patient")
+    ledger.reserve("d", "ann", TENTH, "q2", unit="patient")
+    ledger.grant("d", "ann", LossAmount.pure(2), unit="patient")
+    assert ledger.not_covered("d") == () and ledger.verify().ok
 
 
 def test_charges_of_earlier_versions_are_carried_over_once_the_owner_said_what_they_are_about(ledger: Ledger) -> None:
@@ -186,6 +215,19 @@ def test_charges_of_earlier_versions_are_carried_over_once_the_owner_said_what_t
     ledger.grant("d", "ann", ONE, unit="record")
     ledger.change_unit("d", "patient", rows_per_unit=3)
     assert ledger.remaining("d", "ann") == LossAmount.pure("0.7") and ledger.not_covered("d") == () and ledger.verify().ok
+
+
+def test_verify_notes_a_correction_that_gave_budget_back(ledger: Ledger) -> None:
+    ledger.grant("d", "ann", ONE)
+    spend(ledger, "q1")
+    ledger.change_unit("d", "patient")
+    for most in (4, 8):
+        ledger.change_unit("d", "patient", rows_per_unit=most)
+    assert ledger.verify().notes == (), "more is spent by these"
+    ledger.change_unit("d", "patient", rows_per_unit=2)
+    report = ledger.verify()
+    assert report.ok and len(report.notes) == 1
+    assert "entry 7 corrected the most rows of one patient on dataset 'd' from 8 to 2, which gave budget back" in str(report)
 
 
 # Whoever edits it is found out.

@@ -15,9 +15,14 @@ from sfumato.ledger.protected import RECORD
 def unit_column(data: Microdata, stated: str | None = None) -> str | None:
     """The column that names the unit, None where each record is one: as `stated` for a run, else as the schema says."""
     schema = data.schema
-    if stated is not None and stated != RECORD:
-        return stated
     column = schema.unit
+    if stated is not None and stated != RECORD:
+        if column not in (None, stated):
+            raise ParameterError(
+                f"unit='{stated}' is another unit than the schema's: there column '{column}' has the role unit, and what is told "
+                f"about one '{column}' would not be counted. Leave unit out, or change the schema"
+            )
+        return stated
     if RECORD in (column, stated) and RECORD in data.column_names:
         raise ParameterError(
             f"a column is called '{RECORD}', which as a unit stands for each row by itself; a ledger could not tell them apart. "

@@ -237,8 +237,9 @@ class Session:
     ) -> PaidContributions:
         """How much one unit contributes, found privately and charged like any question: a `max_rows`, a `max_groups`.
 
-        Each unit counts once, by how many rows it has. `max_rows` is the power of two that a `share` of the units do not
-        exceed; with grouping keys in `by`, half of ε finds `max_groups`, by in how many of their groups a unit is.
+        Each unit counts once, by how many rows it has. `max_rows` is the power of two that about a `share` of the units do not
+        exceed, as noisy numbers tell; with grouping keys in `by`, half of ε finds `max_groups`, by in how many of their groups
+        a unit is.
         """
         from sfumato.core.exact import exact
         from sfumato.dp.sql.noise import Request

@@ -223,8 +223,10 @@ class Ledger:
             current, changes, first = tables.protected(dataset), tables.unit_changes(dataset), tables.first_reserve(dataset)
             if current is None or first is None or (not changes and "unit" in first.payload):
                 return ()
-            stated = [entry.sequence for entry in tables.entries(dataset, "grant") if "unit" in entry.payload]
-            return uncovered(tables.spends(dataset, EVERYBODY), changes, current, max(stated, default=0))
+            # Only the entry that fixed the unit says what came before it; a later grant repeats what the budget is about.
+            fixed = next((entry for entry in tables.account_entries(dataset, 0) if "unit" in entry.payload), None)
+            said = fixed.sequence if fixed is not None and fixed.kind == "grant" else 0
+            return uncovered(tables.spends(dataset, EVERYBODY), changes, current, said)
 
     def reserve(
         self,
@@ -254,10 +256,10 @@ class Ledger:
             stored = _answer(tables, tables.answered(dataset, question_digest))
             if stored is not None:
                 return Reservation("", dataset, analyst, question_digest, loss, stored)
-            agreed(account.protected, asked, dataset)
             for each in (account, cap):
                 if each is not None:
                     self._watch.check_balance(tables, each)
+            agreed(account.protected, asked, dataset)
             charged = [(each, each.charged(loss)) for each in (account, cap) if each is not None]
             payload = {"loss": loss.to_mapping(), "question": question_digest, **asked.to_mapping()}
             entry = self._append(tables, "reserve", dataset, payload, analyst=analyst)
@@ -266,7 +268,7 @@ class Ledger:
             for before, after in charged:
                 tables.replace_account(before, after)
             tables.add_spend(Spend(entry.token, dataset, analyst, question_digest, loss))  # what it is about is in the entry
-        self._watch.remember(tables, *(after for _, after in charged))
+        self._watch.remember(tables, *(replace(after, protected=asked) for _, after in charged))
         self._refundable.add(entry.token)
         return Reservation(entry.token, dataset, analyst, question_digest, loss)
 

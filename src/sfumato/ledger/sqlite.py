@@ -53,6 +53,8 @@ class SqliteStore:
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False, patience: float = PATIENCE) -> None:
         self._path = Path(path)
         self._place = str(self._path.absolute())
+        #: Where the file itself lies: SQLite follows links, and keeps its log beside what they lead to.
+        self._file = os.path.realpath(self._place)
         self._opened: dict[str, tuple[int, int]] = {}
         self._read_only = read_only
         self._patience = patience
@@ -142,7 +144,7 @@ class SqliteStore:
 
     def _check_file(self) -> None:
         """Refuse a file that was deleted or replaced since it was opened: what is written to it would be lost."""
-        for place in (self._place, f"{self._place}-wal"):
+        for place in dict.fromkeys((self._place, self._file, f"{self._file}-wal")):
             known = self._opened.get(place)
             try:
                 found = os.stat(place)
@@ -194,7 +196,7 @@ class SqliteStore:
         if not self._read_only:
             return "mode=rw"
         # On a medium that cannot be written, SQLite must be told that nobody else writes either.
-        alone = not os.access(self._path.absolute().parent, os.W_OK) and not Path(f"{self._path}-wal").exists()
+        alone = not os.access(Path(self._file).parent, os.W_OK) and not Path(f"{self._file}-wal").exists()
         return "mode=ro&immutable=1" if alone else "mode=ro"
 
     def _prepare(self, connection: sqlite3.Connection) -> None:

@@ -105,10 +105,11 @@ def changed(
 def steps_since(spend: Spend, changes: Changes) -> int | None:
     """How many steps of what a charge was about one step of the budget takes now; None where nobody knows."""
     later = [change for change in changes if change.sequence > spend.sequence]
-    if not later or (spend.protected or later[0].before) == later[-1].after:
-        return 1
+    about = spend.protected or (later[0].before if later else None)
+    # Where the budget was about the same again, whatever lay in between neither adds to the charge nor takes from it.
+    back = max((place for place, change in enumerate(later, 1) if change.after == about), default=0)
     found = 1
-    for change in later:
+    for change in later[back:]:
         if change.steps is None:
             return None
         found *= change.steps

@@ -52,6 +52,7 @@ class _Replay:
         self.answered: set[tuple[str, str, str]] = set()
         self.protected: dict[str, Protected] = {}
         self.changes: dict[str, tuple[UnitChange, ...]] = {}
+        self.notes: list[str] = []
 
     def take(self, entry: Entry) -> None:
         """Apply one entry; anything a ledger would not have written raises."""
@@ -103,9 +104,16 @@ class _Replay:
         most = payload["rows_per_unit"]
         self.changes[dataset] = changed(earlier, self.protected.get(dataset), stated, most, entry.sequence, dataset)
         self.protected[dataset] = stated
+        before = dict(self.accounts)
         for owner in owners:
             spends = [self.spends[token] for token in self.by_account.get(owner, ())]
             self.accounts[owner] = opened(*owner, self.accounts[owner].granted, spends, self.changes[dataset])
+        corrected = len(self.changes[dataset]) == len(earlier)
+        if corrected and any(_less(self.accounts[owner], before[owner]) for owner in owners):
+            self.notes.append(
+                f"entry {entry.sequence:,} corrected the most rows of one {stated.unit} on dataset '{dataset}' from "
+                f"{earlier[-1].most:,} to {most:,}, which gave budget back: rightly only if no unit ever had more"
+            )
 
     def _state(self, dataset: str, stated: Protected | None) -> None:
         if stated is not None:
@@ -153,15 +161,19 @@ def verify(tables: Tables, anchors: Iterable[Head | str] = ()) -> VerifyReport:
     except _Damage as damage:
         return VerifyReport(False, head.sequence, head, str(damage), damage.sequence)
     finding = f"{head.sequence:,} entries, chain and balances intact"
-    return VerifyReport(True, head.sequence, head, finding, notes=_clock_notes(backwards))
+    return VerifyReport(True, head.sequence, head, finding, notes=(*_clock_notes(backwards), *replay.notes))
 
 
-def balances(entries: Iterable[Entry]) -> dict[tuple[str, str], Account]:
-    """The balances that follow from the entries of a dataset; answers may be left out, they change none."""
+def balances(entries: Iterable[Entry], dataset: str) -> tuple[dict[tuple[str, str], Account], tuple[UnitChange, ...]]:
+    """The balances that follow from the entries of a dataset, and how its unit changed; answers may be left out."""
     replay = _Replay()
     for entry in entries:
         replay.take(entry)
-    return replay.accounts
+    return replay.balances(), replay.changes.get(dataset, ())
+
+
+def _less(after: Account, before: Account) -> bool:
+    return after.spent != before.spent and after.spent.within(before.spent)
 
 
 def _clock_notes(backwards: list[int]) -> tuple[str, ...]:

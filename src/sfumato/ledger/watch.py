@@ -1,8 +1,9 @@
 """What an open ledger remembers of itself, so that one that was replaced, cut or edited meanwhile is not charged.
 
 Its identity, the end of the chain as it was seen last, and the balances as they followed from the entries then. Before a
-charge the identity must be the same, the remembered entry must still be at its place, and each balance must follow from the
-remembered one by the entries since. That costs two look-ups; who wants certainty about all entries runs `verify`.
+charge the identity must be the same, the remembered entry must still be at its place, and each balance, whom it protects and
+what it was about before must follow from the remembered ones by the entries since. That costs three look-ups; who wants
+certainty about all entries runs `verify`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from sfumato.core.errors import LedgerError, SfumatoError
 from sfumato.ledger.accounts import EVERYBODY, Account
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Head, genesis
+from sfumato.ledger.protected import Protected
 from sfumato.ledger.store import Tables
+from sfumato.ledger.unit_changes import Changes
 from sfumato.ledger.verification import balances
 
 _ADVICE = (
@@ -24,6 +27,8 @@ _ADVICE = (
 )
 
 Owner = tuple[str, str]
+#: What the entries up to one of them say.
+Known = tuple[int, Account, Changes]
 
 
 class Watch:
@@ -31,7 +36,7 @@ class Watch:
 
     def __init__(self) -> None:
         self.head: Head | None = None
-        self._balances: dict[Owner, tuple[int, Account]] = {}
+        self._balances: dict[Owner, Known] = {}
 
     def check(self, tables: Tables) -> None:
         """Look at the end of the chain; refused where it does not continue what was seen before."""
@@ -51,43 +56,47 @@ class Watch:
             raise LedgerError(f"the ledger was rewritten while it was open: entry {seen.sequence:,} is another one. {_ADVICE}")
 
     def check_balance(self, tables: Tables, account: Account) -> None:
-        """Refused where a stored balance does not follow from the entries."""
+        """Refused where a stored balance, or what it is and was about, does not follow from the entries."""
         owner, head = (account.dataset, account.analyst), tables.head or end_of(tables)
         try:
             expected = self._expected(tables, owner, head)
+            stored = tables.unit_changes(account.dataset)
         except (AttributeError, KeyError, TypeError, ValueError, SfumatoError):
             expected = None
-        if expected is None or (expected.granted, expected.spent) != (account.granted, account.spent):
+        if expected is None or expected[1:] != (account, stored):
             raise LedgerError(
-                f"a balance on dataset '{account.dataset}' is not what the entries say: it was edited, or entries were cut off. "
-                f"{_ADVICE}"
+                f"a balance on dataset '{account.dataset}', or whom it protects, is not what the entries say: it was edited, or "
+                f"entries were cut off. {_ADVICE}"
             )
-        self._balances[owner] = (head.sequence, expected)
+        self._balances[owner] = expected
 
     def remember(self, tables: Tables, *accounts: Account) -> None:
         """What a finished transaction left behind."""
         if tables.head is not None:
             self.head = tables.head
             for account in accounts:
-                self._balances[account.dataset, account.analyst] = (tables.head.sequence, account)
+                owner = account.dataset, account.analyst
+                self._balances[owner] = (tables.head.sequence, account, self._balances[owner][2])
 
-    def _expected(self, tables: Tables, owner: Owner, head: Head) -> Account | None:
-        since, account = self._balances.get(owner, (0, None))
-        if account is None or since == head.sequence:
-            return account or self._derived(tables, owner, head)
+    def _expected(self, tables: Tables, owner: Owner, head: Head) -> Known | None:
+        known = self._balances.get(owner)
+        if known is None or known[0] == head.sequence:
+            return known or self._derived(tables, owner, head)
+        since, account, changes = known
         for entry in tables.account_entries(owner[0], since):
             if entry.kind != "reserve":
                 # What a new grant or another unit makes of earlier spends follows from all entries.
                 return self._derived(tables, owner, head)
+            account = replace(account, protected=account.protected or Protected.from_mapping(entry.payload))
             if owner[1] in (entry.analyst, EVERYBODY):
                 account = replace(account, spent=account.spent.plus(_loss(entry.payload)))
-        return account
+        return head.sequence, account, changes
 
-    def _derived(self, tables: Tables, owner: Owner, head: Head) -> Account | None:
+    def _derived(self, tables: Tables, owner: Owner, head: Head) -> Known | None:
         """The balance by all entries of the dataset; those of its other accounts are remembered as well."""
-        found = balances(tables.account_entries(owner[0], 0))
-        self._balances |= {each: (head.sequence, account) for each, account in found.items()}
-        return found.get(owner)
+        found, changes = balances(tables.account_entries(owner[0], 0), owner[0])
+        self._balances |= {each: (head.sequence, account, changes) for each, account in found.items()}
+        return self._balances.get(owner) if owner in found else None
 
 
 def end_of(tables: Tables) -> Head:

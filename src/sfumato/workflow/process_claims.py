@@ -111,7 +111,7 @@ def _charged(claim: Claim, guarantee: LossGuarantee, dataset: str, result: Any, 
         return False, f"{short} was charged for {spent.protected}, and the certificate claims it for {guarantee.compared}"
     stored, made = _stored_digest(ledger, entry), _digest(result)
     # A charge also pays for what the session made of the same measurements later, under other names or in another order.
-    if stored not in (None, made) and not ledger.was_shown(entry, made):
+    if stored != made and not ledger.was_shown(entry, made):
         return False, f"{short} was charged for another result than the one in these files"
     return True, f"{claim.promised}; {short} was charged {spent.loss}, and the ledger's chain is intact"
 

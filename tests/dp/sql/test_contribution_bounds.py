@@ -96,6 +96,23 @@ def test_bounds_are_found_privately_and_charged() -> None:
     assert sf.Session(visits(3), budget=sf.PureDP(1), seed=1).contributions(epsilon="0.1").max_rows is None
 
 
+def test_a_missing_key_is_a_group_that_a_unit_is_in() -> None:
+    table = pa.table({"p": [row // 2 for row in range(400)], "c": ["a" if row % 2 else None for row in range(400)]})
+    columns = {"p": {"type": "integer", "role": "unit"}, "c": {"type": "string"}}
+    asked = sf.Session(sf.read(table, schema={"dataset": "d", "columns": columns}), budget=sf.PureDP(1000), seed=1)
+    assert asked.contributions(by=["c"], epsilon=200, share=1.0).max_groups == 2
+
+
+def test_many_small_numbers_of_units_are_not_left_out() -> None:
+    """A fifth of the units lies in eight buckets, each as small as the noise: a bound of 1 would leave all of them out."""
+    rows = [1] * 800 + [2**power for power in range(1, 9) for _ in range(25)]
+    table = pa.table({"p": [unit for unit, count in enumerate(rows) for _ in range(count)]})
+    data = sf.read(table, schema={"dataset": "d", "columns": {"p": {"type": "integer", "role": "unit"}}})
+    for seed in range(5):
+        found = sf.Session(data, budget=sf.PureDP(1), seed=seed).contributions(epsilon="0.2", share=0.95).max_rows
+        assert found is not None and found >= 16
+
+
 @pytest.mark.parametrize(
     "algorithm",
     [

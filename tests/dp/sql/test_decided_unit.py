@@ -32,11 +32,11 @@ def visits(rows: int = 40, patients: int = 5, *, columns: dict[str, Any] | None 
 
 
 def open_session(data: sf.Microdata, **options: Any) -> sf.Session:
-    return sf.Session(data, budget=sf.PureDP(10), **options)
+    return sf.Session(data, budget=sf.PureDP(10), max_rows=1, max_groups=1, **options)
 
 
 ALGORITHMS = {
-    "histogram": sf.dp.PrivateHistogram(columns=("ward",), epsilon=1),
+    "histogram": sf.dp.PrivateHistogram(columns=("ward",), epsilon=1, rows=1),
     "quantiles": sf.dp.PrivateQuantiles("score", (0.5,), epsilon=1),
     "top k": sf.dp.TopK("ward", 1, epsilon=1),
     "k-means": sf.dp.KMeans(("score",), 1, 1, iterations=1),
@@ -98,7 +98,7 @@ def test_either_word_opens_it_and_the_claim_says_which(spend: Callable[[sf.Sessi
 def test_without_names_each_record_counts_as_before_and_it_is_said() -> None:
     data = visits(columns={"patient_id": {"type": "string"}})
     told = open_session(data).explain(COUNT, epsilon=1)
-    assert told.unit == "record" and "each record is a unit of its own" in str(told)
+    assert told.unit == "record" and "Each record counts by itself" in str(told)
     assert ALGORITHMS["histogram"].run(data).claimed[0].unit == "record"  # type: ignore[attr-defined]
 
 
@@ -114,6 +114,10 @@ def test_a_run_does_not_contradict_the_schema() -> None:
     data = visits(columns={"patient_id": {"role": "unit", "type": "string"}})
     with pytest.raises(ParameterError, match="column 'patient_id' has the role unit"):
         open_session(data, unit="record")
+    other = {"patient_id": {"type": "string", "role": "unit"}, "ward": {"type": "string"}}
+    for spend in (ask, release):
+        with pytest.raises(ParameterError, match="unit='ward' is another unit than the schema's.*or change the schema"):
+            spend(open_session(visits(columns=other), unit="ward"))
     assert ask(open_session(visits(unit="record"), unit="patient_id")).unit == "patient_id", "coarser for one run is fine"
     assert release(open_session(visits(unit="record"), unit="patient_id")).unit == "patient_id"
 
@@ -132,7 +136,7 @@ def test_a_loss_per_record_is_no_loss_per_patient(unit: str, refuted: bool) -> N
         schema = data.schema.replace(unit="record") if unit == "record" else data.schema.replace(columns=columns)
         databases.append(data.with_schema(schema))
     source = StreamRandomness("eight rows")
-    histogram = sf.dp.PrivateHistogram(columns=("ward",), epsilon=1)
+    histogram = sf.dp.PrivateHistogram(columns=("ward",), epsilon=1, rows=1)
 
     def count(data: sf.Microdata) -> int:
         return int(histogram.run(data, randomness=source).result.column("count")[0].as_py())

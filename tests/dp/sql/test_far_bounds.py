@@ -33,7 +33,9 @@ def session(hiv: bool, engine: Any, place: Path) -> sf.Session:
     }
     rows = {"u": [1, 2, 3], "name": ["Bob", "Carl", "Anna"], "hiv": [False, False, hiv], "big": [1, 2, 3], "wide": [1, 2, 3]}
     pq.write_table(pa.table(rows), place / "d.parquet")
-    return sf.Session(sf.read(place / "d.parquet", {"dataset": "d", "columns": columns}, engine=engine), budget=sf.PureDP(10**9))
+    return sf.Session(
+        sf.read(place / "d.parquet", {"dataset": "d", "columns": columns}, engine=engine), budget=sf.PureDP(10**9), max_rows=1
+    )
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])

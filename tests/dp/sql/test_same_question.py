@@ -120,6 +120,29 @@ def test_keys_and_their_values_have_no_order() -> None:
     assert not asked.sql("SELECT city, SUM(age) AS s FROM customers GROUP BY city", epsilon=1, keys={"city": ["Bern"]}).repeated
 
 
+def test_rows_that_are_cut_off_do_not_depend_on_the_order_of_many_declared_keys() -> None:
+    """Many texts travel as numbers, by which ties are broken: each person is counted in the first of three wards that tie."""
+    names = [f"ward {number:02}" for number in range(90)]
+    rows = [{"u": number // 3, "w": names[(number % 3) * 30 + number // 3 % 30]} for number in range(270)]
+    columns = {"u": {"role": "unit", "type": "integer"}, "w": {"type": "string"}, "day": {"type": "integer"}}
+    data = sf.read(pa.Table.from_pylist([{**row, "day": 1} for row in rows]), schema={"dataset": "t", "columns": columns})
+    shown = []
+    for keys in (names, names[::-1]):
+        asked = sf.Session(data, budget=sf.PureDP(10**6), bounding="truncate", order="day", max_groups=1, max_rows=1)
+        answer = asked.sql("SELECT w, COUNT(*) AS n FROM t GROUP BY w", epsilon=10**5, keys={"w": keys})
+        shown.append({row["w"]: row["n"] for row in answer.table.to_pylist()})
+    assert shown[0] == shown[1] == {name: 3 if name < "ward 30" else 0 for name in names}
+
+
+def test_constants_are_alike_only_where_no_other_whole_number_is_rounded_to_them() -> None:
+    asked = session(budget=sf.PureDP(10), max_rows=1)
+    for number, alike in ((2**53 - 1, True), (2**53, False), (-(2**53), False)):
+        whole, rounded = (
+            identity(asked, f"SELECT COUNT(*) FROM orders WHERE quantity < {text}") for text in (number, f"{number}.0")
+        )
+        assert (whole.question == rounded.question) == alike
+
+
 def test_rows_that_are_cut_off_in_order_are_the_same_only_in_the_same_company() -> None:
     """Ties are broken by what is read of a row: another company keeps other rows."""
     asked = session(budget=sf.PureDP(10), bounding="truncate", order="day", max_rows=1)
@@ -132,8 +155,13 @@ def test_rows_that_are_cut_off_in_order_are_the_same_only_in_the_same_company() 
 def test_of_discovered_groups_only_what_passed_the_threshold_is_kept(tmp_path: Path) -> None:
     rows = [{"u": number, "k": "common" if number < 400 else f"rare {number}"} for number in range(420)]
     schema = {"dataset": "t", "columns": {"u": {"role": "unit", "type": "integer"}, "k": {"type": "string"}}}
-    data = sf.read(pa.Table.from_pylist(rows), schema=schema)
-    asked = sf.Session(data, ledger=tmp_path / "l.db", budget=sf.ApproxDP(10, "0.1"), max_rows=1, max_groups=1)
+    asked = sf.Session(
+        sf.read(pa.Table.from_pylist(rows), schema=schema),
+        ledger=tmp_path / "l.db",
+        budget=sf.ApproxDP(10, "0.1"),
+        max_rows=1,
+        max_groups=1,
+    )
     first = asked.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k", epsilon=1, delta="1e-6")
     assert first.table["k"].to_pylist() == ["common"]
     assert asked.ledger is not None
@@ -369,6 +397,43 @@ def test_a_certificate_of_a_renamed_answer_rests_on_the_same_charge(tmp_path: Pa
     forged = first.table.set_column(1, "n", pa.array([1, 2, 3, 4]))
     folder = publish_artefact(replace(first.outcome, result=forged)).save(tmp_path / "forged", "csv")
     assert "another result" in sf.verify(folder, ledger=place).explain()
+
+
+def test_a_charge_whose_result_nobody_knows_confirms_no_result(tmp_path: Path) -> None:
+    from sfumato.core.randomness import default
+    from sfumato.dp.outcomes import private_outcome
+    from sfumato.workflow.artefact import publish_artefact
+
+    place = tmp_path / "ledger.db"
+    with Ledger.open(place) as ledger:
+        ledger.grant("shop", "analyst", LossAmount.pure(10))
+        reservation = ledger.reserve("shop", "analyst", LossAmount.pure(1), "ab" * 32, unit="customer_id")
+        entry = ledger.commit(reservation, [1, 2, 3]).entry
+    outcome = private_outcome(
+        pa.table({"n": [207]}), sf.PureDP(1, unit="customer_id"), {"name": "Session.sql"}, argument="noise",
+        randomness=default(), dataset="shop", ledger_entry=entry,
+    )  # fmt: skip
+    folder = publish_artefact(outcome).save(tmp_path / "out", "csv")
+    report = sf.verify(folder, ledger=place)
+    assert not report.holds and "another result" in report.explain()
+
+
+@pytest.mark.parametrize(
+    ("called", "others"),
+    [(("visits", "patients"), ("p",)), (("clinic", "clinic"), ("p", "ward")), (("t", "t"), ("p", "ward"))],
+)
+def test_two_tables_of_one_dataset_do_not_share_answers(tmp_path: Path, called: tuple[str, str], others: tuple[str, ...]) -> None:
+    """Each alone in a session, where any name means it: told apart by what queries call them, and by their columns."""
+    counted = []
+    for name, columns, people in ((called[0], ("p",), 40), (called[1], others, 100)):
+        table = pa.table({column: list(range(people)) for column in columns})
+        described = {column: {"type": "integer", **({"role": "unit"} if column == "p" else {})} for column in columns}
+        data = sf.read(table, schema={"dataset": "clinic", "columns": described})
+        asked = sf.Session(data, ledger=tmp_path / "ledger.db", budget=sf.PureDP(10**6))
+        answer = asked.sql(f"SELECT COUNT(DISTINCT p) AS n FROM {name}", epsilon=10**5)
+        assert asked.sql(f"SELECT COUNT(DISTINCT x.p) AS m FROM {name.upper()} AS x", epsilon=10**5).repeated
+        counted.append((answer.table["n"].to_pylist(), answer.repeated))
+    assert counted == [([40], False), ([100], False)]
 
 
 def test_showing_the_same_again_adds_no_entry(tmp_path: Path) -> None:

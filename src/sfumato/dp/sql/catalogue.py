@@ -59,6 +59,8 @@ class KnownTable:
     private: bool = True
     data: Microdata | None = field(default=None, repr=False, compare=False)
     rows: pa.Table | None = field(default=None, repr=False, compare=False)
+    #: What a query calls the only table of a session, where that is not its name.
+    called: str = ""
 
     def column(self, name: str) -> KnownColumn | None:
         """The column of that name; a name in another case serves where it is the only one."""
@@ -83,7 +85,7 @@ class Catalogue:
         if len(near) == 1:
             return self.tables[near[0]]
         if self.alone:
-            return next(iter(self.tables.values()))
+            return replace(next(iter(self.tables.values())), called=name.lower())
         close = difflib.get_close_matches(name, self.tables, n=1)
         hint = f" Did you mean '{close[0]}'?" if close else f" There are: {', '.join(sorted(self.tables))}."
         raise Unsupported(f"there is no table '{name[:60]}' in this session.{hint}")

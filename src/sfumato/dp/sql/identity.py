@@ -26,11 +26,10 @@ from sfumato.dp.sql.measurement import BRANCHING, Measurement
 from sfumato.dp.sql.measuring import Group, order_column, split
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.normal_form import NormalRows, form, normal_rows
-from sfumato.dp.sql.question import Question
+from sfumato.dp.sql.question import Question, ordered_values
 from sfumato.dp.sql.rows import scanned_as
 from sfumato.engines import expressions as e
 from sfumato.engines.class_queries import ROWS
-from sfumato.engines.expressions import Value
 
 #: Trees with more nodes than this in all groups together are not kept; the answer is, as it was shown.
 MOST_NODES = 300_000
@@ -114,12 +113,6 @@ def _listed(key: Key) -> list[str] | None:
     return None if key.values is None else [repr(value) for value in ordered_values(key)]
 
 
-def ordered_values(key: Key) -> list[Value]:
-    """The declared values of a key in an order of their own, a missing one first."""
-    known: list[Any] = [value for value in key.values or () if value is not None]
-    return [*(value for value in key.values or () if value is None), *sorted(known)]
-
-
 def too_large(question: Question) -> bool:
     """True where trees have too many nodes to be kept, as far as the question alone tells."""
     trees = [each for each in question.measurements if each.kind == "tree"]
@@ -128,10 +121,14 @@ def too_large(question: Question) -> bool:
 
 
 def _tables(question: Question) -> dict[str, str]:
-    """What each scanned table is: a private one by its name in the session, a public one by its content."""
+    """What each scanned table is: a private one by its name and all its columns, a public one by its content."""
     found = {}
     for name, table in question.tables.items():
-        content = form("private", name) if table.rows is None else form("public", table_digest(table.rows))
+        if table.rows is None:
+            columns = sorted([column.name, column.field.kind] for column in table.columns.values())
+            content = form("private", table.called or name, columns)
+        else:
+            content = form("public", table_digest(table.rows))
         found[ROWS if name == question.primary else scanned_as(name)] = content
     return found
 

@@ -20,7 +20,7 @@ from sfumato.dp.algorithms.count_tree import CountTree, noisy_tree
 from sfumato.dp.sql.grouping import Key
 from sfumato.dp.sql.measurement import BRANCHING, Measurement
 from sfumato.dp.sql.noise import UNITS, Noise, Price
-from sfumato.dp.sql.question import Question, coded, key_table, source_plan
+from sfumato.dp.sql.question import Question, coded, key_table, ordered_values, source_plan
 from sfumato.dp.sql.rows import scanned_as
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
@@ -179,24 +179,28 @@ def _grouped(question: Question, answer: pa.Table, numbers: int) -> dict[Group, 
     keys = len(question.keys)
     columns = [column.to_pylist() for column in answer.columns]
     found: dict[Group, list[int]] = {}
+    named = _named(question)
     for row in zip(*columns, strict=True):
-        found[_group(question, row[:keys])] = [int(value or 0) for value in row[keys : keys + numbers]]
+        found[_group(named, row[:keys])] = [int(value or 0) for value in row[keys : keys + numbers]]
     return found
 
 
 def _values(key: Key) -> pa.Table:
     import pyarrow as pa
 
-    texts = pa.array(key.values or (), pa.string())
+    # Truncation breaks ties by these numbers, which therefore do not depend on the order of the declaration.
+    texts = pa.array(ordered_values(key), pa.string())
     return pa.table({f"{key.name} value": texts, f"{key.name} code": pa.array(range(len(texts)), pa.int64())})
 
 
-def _group(question: Question, shown: Sequence[Any]) -> Group:
+def _named(question: Question) -> list[list[Value] | None]:
+    """The values by their numbers, of each key that an engine answers with numbers."""
+    return [ordered_values(key) if coded(key) else None for key in question.keys]
+
+
+def _group(named: Sequence[Sequence[Value] | None], shown: Sequence[Any]) -> Group:
     """The group that an engine's row is about."""
-    return tuple(
-        key.values[value] if coded(key) and key.values is not None else value
-        for key, value in zip(question.keys, shown, strict=True)
-    )
+    return tuple(value if values is None else values[value] for values, value in zip(named, shown, strict=True))
 
 
 def _groups(question: Question, exact: Mapping[Group, object]) -> tuple[Group, ...]:
@@ -222,10 +226,10 @@ def _noisy(truth: Sequence[int], noise: Noise, source: Randomness) -> list[int]:
 
 def _leaves(question: Question, price: Price, measurement: Measurement, source: Randomness) -> dict[Group, NDArray[np.int64]]:
     answer = run(question, tree_plan(question, price, measurement, source.bytes(16).hex()))
-    keys = len(question.keys)
+    keys, named = len(question.keys), _named(question)
     found: dict[Group, NDArray[np.int64]] = {}
     for row in zip(*(column.to_pylist() for column in answer.columns), strict=True):
-        group = _group(question, row[:keys])
+        group = _group(named, row[:keys])
         if group not in found:
             found[group] = np.zeros(measurement.leaves, dtype=np.int64)
         found[group][row[keys]] += int(row[keys + 1] or 0)

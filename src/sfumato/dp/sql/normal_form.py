@@ -17,7 +17,7 @@ from sfumato.core.errors import Unsupported
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 
-#: Whole numbers up to this size are the same in floating point, and rounding keeps the order beside them.
+#: Whole numbers below this size are the same in floating point, and no other whole number is rounded to one of them.
 _WHOLE = 2**53
 _TURNED = {">": "<", ">=": "<="}
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -153,6 +153,6 @@ def _flat(kind: type[e.And | e.Or], terms: tuple[e.Expression, ...]) -> list[e.E
 
 def _constant(value: e.Value) -> str:
     """A constant that is compared: 30 and 30.0 lie at the same place between all numbers."""
-    if isinstance(value, float) and value.is_integer() and abs(value) <= _WHOLE:
+    if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE:
         value = int(value)
     return form("constant", type(value).__name__, repr(value))

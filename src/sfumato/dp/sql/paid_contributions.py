@@ -1,8 +1,8 @@
 """How many rows and groups one unit contributes, found privately and paid for, so that nobody has to guess a bound.
 
-Each unit counts once, in a bucket between powers of two by how many rows (or groups) it has; of the noisy buckets the first
-is taken up to which a given share of the units lies. What is left out by the bound is then a known share of the units, and
-the choice is as private as any other answer.
+Each unit counts once, in a bucket between powers of two by how many rows (or groups) it has; the first bucket is taken up to
+which a given share of the noisy numbers lies, all of them together. So about that share of the units keeps to the bound: about,
+because the numbers are noisy. The choice is as private as any other answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LARGEST = 20
 
 @dataclass(frozen=True)
 class PaidContributions:
-    """Bounds found in the data with noise; None where too few units stand out from it, or where it was not asked."""
+    """Bounds found in the data with noise; None where too few units are there to stand out from it, or where it was not asked."""
 
     max_rows: int | None
     max_groups: int | None
@@ -39,7 +39,13 @@ def contribution_query(table: str, unit: str, keys: Sequence[str] = ()) -> exp.S
     person = exp.column(exp.to_identifier(unit, quoted=True))
     counted: exp.Expression = exp.Count(this=exp.Star())
     if len(keys) == 1:
-        counted = exp.Count(this=exp.Distinct(expressions=[parse_expression(keys[0])]))
+        key = parse_expression(keys[0])
+        missing = exp.If(this=exp.Is(this=key.copy(), expression=exp.Null()), true=exp.Literal.number(1))
+        # A missing key is a group too, which DISTINCT does not count.
+        counted = exp.Add(
+            this=exp.Count(this=exp.Distinct(expressions=[key])),
+            expression=exp.Max(this=exp.Case(ifs=[missing], default=exp.Literal.number(0))),
+        )
     inner = exp.select(person.copy(), exp.alias_(counted, "how many", quoted=True)).from_(source).group_by(person.copy())
     number = exp.column(exp.to_identifier("how many", quoted=True))
     branches = [
@@ -55,15 +61,17 @@ def contribution_query(table: str, unit: str, keys: Sequence[str] = ()) -> exp.S
 
 
 def bound_of(answer: QueryAnswer, share: float) -> int | None:
-    """The least power of two up to which the share of the units lies; None where no bucket stands out from the noise."""
+    """The least power of two up to which about the share of the units lies; None where their number does not stand out."""
     require(0 < share <= 1, "share lies between 0 and 1")
-    # Of all empty buckets together one in a hundred times one stands out.
-    threshold = answer.explanation.measurements[0].scale * math.log(100 * (LARGEST + 1))
-    counts = {int(power): int(n) if n >= threshold else 0 for power, n in answer.answer.rows if power is not None}
+    counts = {int(power): int(n) for power, n in answer.answer.rows if power is not None}
     total, below = sum(counts.values()), 0
+    # Three standard deviations of the noise in all numbers together. No single number is left out for being small: many small
+    # ones are many units.
+    if total <= 3 * answer.explanation.measurements[0].scale * math.sqrt(2 * len(counts)):
+        return None
     for power in sorted(counts):
         below += counts[power]
-        if total and below >= share * total:
+        if below >= share * total:
             return int(2**power)
     return None
 

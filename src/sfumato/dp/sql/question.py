@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from sqlglot import exp
 
@@ -167,6 +168,12 @@ CODED = 64
 def coded(key: Key) -> bool:
     """True when the engine is given the key's values as a table and answers with their numbers."""
     return key.kind == "string" and key.values is not None and len(key.values) > CODED
+
+
+def ordered_values(key: Key) -> list[Value]:
+    """The declared values of a key in an order of their own, a missing one first."""
+    known: list[Any] = [value for value in key.values or () if value is not None]
+    return [*(value for value in key.values or () if value is None), *sorted(known)]
 
 
 def key_table(key: Key) -> str:
