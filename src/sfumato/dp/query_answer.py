@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.guarantees.loss import LossGuarantee
@@ -25,10 +26,15 @@ class QueryAnswer:
     """
 
     explanation: Explanation
-    outcome: Outcome[Any] = field(repr=False)
+    shown: Outcome[Any] = field(repr=False)
     entry: str | None = None
     repeated: bool = False
     answer: AnswerTable = field(repr=False, kw_only=True)
+
+    @cached_property
+    def outcome(self) -> Outcome[Any]:
+        """The answer as it is published: with its claim, and with the errors."""
+        return replace(self.shown, details={**self.shown.details, "errors": self.errors})
 
     @property
     def table(self) -> pa.Table:

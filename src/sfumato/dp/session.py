@@ -306,7 +306,6 @@ class Session:
             randomness=self._source,
             dataset=self.dataset,
             ledger_entry=answered.entry,
-            errors=answered.table.error_table(),
             explanation=explanation.to_mapping(),
             not_covered=not_covered,
         )

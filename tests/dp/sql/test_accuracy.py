@@ -18,7 +18,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.randomness import default
 from sfumato.dp.sql import measuring
-from sfumato.dp.sql.answer import AnswerTable, put_together
+from sfumato.dp.sql.answer import AnswerTable, CellErrors, put_together
 from sfumato.dp.sql.explanation import explain
 from sfumato.dp.sql.noise import Price, Request, price
 from sfumato.dp.sql.question import Question
@@ -129,7 +129,9 @@ def test_the_margin_of_a_count_covers_by_the_exact_law(epsilon: str) -> None:
     asked, _ = _people()
     question, priced = _priced(asked, "SELECT COUNT(*) AS n FROM people", Request.of(epsilon=epsilon))
     noise = priced.noises["m0"]
-    table = AnswerTable(("n",), ("integer",), (f"{noise.law} {noise.amount} {noise.step}",), ((5,),), ((noise.deviation,),))
+    table = AnswerTable(
+        ("n",), ("integer",), (f"{noise.law} {noise.amount} {noise.step}",), ((5,),), CellErrors(((noise.deviation,),))
+    )
     ratio = math.exp(-float(Fraction(epsilon)))
     told = explain(question, priced, 0.95).columns[0].margin
     for margin in (told, table.margin_table(0.95).column("n")[0].as_py()):

@@ -35,7 +35,7 @@ EXPECTED = {
 @pytest.mark.parametrize("statistic", EXPECTED)
 def test_a_variance_of_an_expression_is_that_of_its_values(statistic: str) -> None:
     table = pa.table({"u": np.arange(6), "x": X, "i": K})
-    session = sf.Session(sf.read(table, SCHEMA), budget=sf.PureDP(10**12))
+    session = sf.Session(sf.read(table, SCHEMA), budget=sf.PureDP(10**12), max_rows=1)
     found = session.sql(f"SELECT {statistic} AS v FROM d", epsilon=10**11).table["v"][0].as_py()
     assert found == pytest.approx(EXPECTED[statistic], rel=1e-3)
 

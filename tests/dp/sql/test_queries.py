@@ -22,7 +22,8 @@ def shop() -> Any:
 
 
 def loss_of(query: dict[str, Any]) -> dict[str, Any]:
-    return {"epsilon": 1, "delta": "1e-4"} if query.get("loss") == "delta" else {"epsilon": 1}
+    epsilon = query.get("epsilon", 1)
+    return {"epsilon": epsilon, "delta": "1e-4"} if query.get("loss") == "delta" else {"epsilon": epsilon}
 
 
 @pytest.mark.parametrize("query", [q for q in QUERIES if "refused" not in q], ids=lambda q: q["ask"][:60])
@@ -35,6 +36,13 @@ def test_it_is_answered_with_an_error_for_every_number(shop: Any, query: dict[st
     for errors in answer.answer.errors:
         assert [error is None for error in errors] == keys
         assert all(error is None or 0 <= error < float("inf") for error in errors)
+
+
+def test_a_share_of_what_may_be_nothing_has_no_error() -> None:
+    (query,) = [q for q in QUERIES if "epsilon" in q]
+    answer = session().sql(query["ask"].replace(" FROM", ", SUM(amount) AS total FROM"), epsilon="0.1")
+    (shown,), (margin,) = answer.table.to_pylist(), answer.margins().to_pylist()
+    assert abs(shown["total"]) < margin["total"] and margin["share"] is None and answer.answer.errors[0][0] is None
 
 
 @pytest.mark.parametrize("query", [q for q in QUERIES if "refused" in q], ids=lambda q: q["ask"][:60])

@@ -451,11 +451,11 @@ def test_answers_that_earlier_versions_stored_keep_their_certificates(tmp_path: 
     """A ledger with the answer itself under a digest of the whole question: readable, verifiable, and not shown as measured."""
     from sfumato.core.randomness import default
     from sfumato.dp.outcomes import private_outcome
-    from sfumato.dp.sql.answer import AnswerTable
+    from sfumato.dp.sql.answer import AnswerTable, CellErrors
     from sfumato.workflow.artefact import publish_artefact
 
     place = tmp_path / "ledger.db"
-    old = AnswerTable(("n",), ("integer",), ("laplace 1 1",), ((207,),), ((1.4,),))
+    old = AnswerTable(("n",), ("integer",), ("laplace 1 1",), ((207,),), CellErrors(((1.4,),)))
     with Ledger.open(place) as ledger:
         ledger.grant("shop", "analyst", LossAmount.pure(10))
         reservation = ledger.reserve("shop", "analyst", LossAmount.pure(1), "ab" * 32, unit="customer_id")

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,18 +38,43 @@ FORMAT = "sfumato-answer-1"
 
 
 @dataclass(frozen=True)
-class AnswerTable:
-    """Rows of an answer and the standard error of each cell (None where a cell has no noise, or none can be told).
+class CellErrors:
+    """The standard error of each cell (None where a cell has no noise, or none can be told).
 
     `curves` are margins at several confidences, where they do not follow from the error and the law of a noise.
     """
+
+    errors: tuple[tuple[float | None, ...], ...]
+    curves: tuple[tuple[Curve, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """Rows of an answer and the errors of their cells, which are computed when somebody asks for them."""
 
     names: tuple[str, ...]
     kinds: tuple[str, ...]
     laws: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...] = field(repr=False)
-    errors: tuple[tuple[float | None, ...], ...] = field(repr=False)
-    curves: tuple[tuple[Curve, ...], ...] = field(default=(), repr=False)
+    given: CellErrors | Callable[[], CellErrors] = field(repr=False, compare=False)
+
+    @cached_property
+    def cell_errors(self) -> CellErrors:
+        """Errors and margins of all cells, which follow from the noisy measurements: the same whenever they are computed."""
+        return self.given if isinstance(self.given, CellErrors) else self.given()
+
+    @property
+    def errors(self) -> tuple[tuple[float | None, ...], ...]:
+        """The standard error of each cell."""
+        return self.cell_errors.errors
+
+    @property
+    def curves(self) -> tuple[tuple[Curve, ...], ...]:
+        """The margins of each cell."""
+        return self.cell_errors.curves
+
+    def __reduce__(self) -> tuple[type[AnswerTable], tuple[object, ...]]:
+        return AnswerTable, (self.names, self.kinds, self.laws, self.rows, self.cell_errors)
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain data for the ledger."""
@@ -74,7 +100,7 @@ class AnswerTable:
         names, laws = (tuple(column[part] for column in columns) for part in ("name", "law"))
         errors = tuple(tuple(row) for row in given["errors"])
         curves = tuple(tuple(None if c is None else tuple(c) for c in row) for row in given.get("margins", ()))
-        return cls(names, kinds, laws, rows, errors, curves)
+        return cls(names, kinds, laws, rows, CellErrors(errors, curves))
 
     def table(self) -> pa.Table:
         """The answer as an Arrow table."""
@@ -103,8 +129,8 @@ class AnswerTable:
     def margin_table(self, confidence: float) -> pa.Table:
         """How far each number may be from what the bounded data says, at a confidence.
 
-        By the law of the noise for counts and sums; for everything else by what the noise may have been. An answer that was
-        stored without that is read by the law of a sum of noises.
+        By the law of the noise for counts and sums; for everything else by what the noise may have been, and missing where that
+        may be anything. An answer that was stored without that is read by the law of a sum of noises.
         """
         import pyarrow as pa
 
@@ -116,11 +142,12 @@ class AnswerTable:
         return pa.Table.from_arrays(columns, names=list(self.names))
 
     def _margin(self, row: int, place: int, margin: Callable[[float], float], confidence: float) -> float | None:
+        curve = self.curves[row][place] if self.curves else None
+        if curve is not None:
+            known = margin_at(curve, confidence)
+            return None if known is None else on_grid(known, _grid(self.laws[place]))
         error = self.errors[row][place]
-        if error is None:
-            return None
-        known = margin_at(self.curves[row][place], confidence) if self.curves else None
-        return margin(error) if known is None else on_grid(known, _grid(self.laws[place]))
+        return None if error is None else margin(error)
 
 
 def put_together(question: Question, price: Price, measured: Measured) -> AnswerTable:
@@ -144,14 +171,18 @@ def put_together(question: Question, price: Price, measured: Measured) -> Answer
         rows = rows[: question.limit]
     cells = tuple(tuple(evaluate(column.expression, row) for column in question.shown) for _, row in rows)
     places, keys = [place for place, _ in rows], [measured.groups[place] for place, _ in rows]
-    columns = [column_errors(question, price, column.expression, possible, places, keys) for column in question.shown]
-    told = list(zip(*columns, strict=True)) if rows else []
-    spread = tuple(tuple(error for error, _ in row) for row in told)
-    curves = tuple(tuple(curve for _, curve in row) for row in told)
+
+    def told() -> CellErrors:
+        columns = [column_errors(question, price, column.expression, possible, places, keys) for column in question.shown]
+        cells = list(zip(*columns, strict=True)) if places else []
+        return CellErrors(
+            tuple(tuple(error for error, _ in row) for row in cells), tuple(tuple(c for _, c in row) for row in cells)
+        )
+
     kinds = tuple(_kind(question, column.expression, [row[i] for row in cells]) for i, column in enumerate(question.shown))
     clean = tuple(tuple(_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True)) for row in cells)
     laws = tuple(_law(question, price, column.expression) for column in question.shown)
-    return AnswerTable(tuple(column.name for column in question.shown), kinds, laws, clean, spread, curves)
+    return AnswerTable(tuple(column.name for column in question.shown), kinds, laws, clean, told)
 
 
 def _statistics(question: Question, price: Price, measured: Measured) -> tuple[dict[str, list[Cell]], Possible]:

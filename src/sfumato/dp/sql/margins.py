@@ -32,22 +32,29 @@ LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 #: Points times groups that are computed with at a time.
 _AT_ONCE = 2**18
 
-#: A margin at each of the levels, None at those where it may be anything; None where it is at all of them.
+#: A margin at each of the levels, then the one that holds for certain (by declared bounds); None where it may be anything, and
+#: instead of the whole where it may be at all of them.
 Curve = tuple[float | None, ...] | None
 
 
 def margin_at(curve: Curve, confidence: float) -> float | None:
     """The margin of a curve at any confidence: straight in the logarithm of what is left over, which Laplace noise is exactly.
 
-    >>> margin_at((0.7, 1.6, 2.3, 3.0, 3.9, 4.6, 5.3, 6.9), 0.95)
+    Above the last level nothing is guessed: the margin is the one that holds for certain, or there is none.
+
+    >>> margin_at((0.7, 1.6, 2.3, 3.0, 3.9, 4.6, 5.3, 6.9, 50.0), 0.95)
     3.0
+    >>> margin_at((0.7, 1.6, 2.3, 3.0, 3.9, 4.6, 5.3, 6.9, 50.0), 0.9999)
+    50.0
     """
     if curve is None:
         return None
     places = [0.0, *(-math.log(1 - level) for level in LEVELS)]
-    margins = [0.0, *(math.inf if margin is None else margin for margin in curve)]
+    margins = [0.0, *(math.inf if margin is None else margin for margin in curve[: len(LEVELS)])]
     wanted = -math.log(1 - confidence)
-    above = next((number for number, place in enumerate(places) if wanted <= place * (1 + 1e-12)), len(places) - 1)
+    above = next((number for number, place in enumerate(places) if wanted <= place * (1 + 1e-12)), None)
+    if above is None:
+        return curve[len(LEVELS)] if len(curve) > len(LEVELS) else None
     if not math.isfinite(margins[above]):
         return None
     share = (wanted - places[above - 1]) / (places[above] - places[above - 1])
@@ -99,9 +106,21 @@ class Possible:
             slack = np.zeros((len(places), len(LEVELS)))
             for name, sizes in self._apart(made, places).items():
                 slack = slack + _change(made.node, columns, name, sizes)
-            reaches = _reaches(values) + slack
+            certain = self._certain(made, values[:, :1])
+            reaches = np.concatenate([np.minimum(_reaches(values), certain) + slack, certain], axis=1)
+        # What is surer is no nearer.
+        reaches = np.maximum.accumulate(np.where(np.isnan(reaches), np.inf, reaches), axis=1)
         known = np.isfinite(reaches[:, 0]) & np.isfinite(values[:, 0])
         return [_curve(row) if told else None for told, row in zip(known.tolist(), reaches.tolist(), strict=True)]
+
+    def _certain(self, made: Smooth, shown: Floats) -> Floats:
+        """How far a statistic by itself may be at all, by what the declared bounds allow; infinite for everything else."""
+        name = made.node.name if isinstance(made.node, exp.Column) else ""
+        statistic = self.question.statistics.get(name.removeprefix(PLACEHOLDER)) if name.startswith(PLACEHOLDER) else None
+        if statistic is None or statistic.ends is None:
+            return np.full_like(shown, np.inf)
+        low, high = statistic.ends
+        return np.maximum(shown - low, high - shown)
 
     def _columns(self, parts: set[str], places: NDArray[np.int64], count: int) -> dict[str, Floats]:
         statistics = {text: self.question.statistics[text] for text in self.question.statistics if text in parts}
@@ -122,7 +141,8 @@ class Possible:
         sizes = {name: np.full((len(places), len(LEVELS)), size) for name, size in made.roundings.items()}
         for text in noisy_parts(made.node) & self.quantiles.keys():
             curves = [self.quantiles[text].curves[place] for place in places]
-            sizes[PLACEHOLDER + text] = np.array([curve or (np.nan,) * len(LEVELS) for curve in curves], dtype=np.float64)
+            known = [(np.nan,) * len(LEVELS) if curve is None else curve[: len(LEVELS)] for curve in curves]
+            sizes[PLACEHOLDER + text] = np.array(known, dtype=np.float64)
         return sizes
 
 
@@ -165,8 +185,10 @@ def _reaches(values: Floats) -> Floats:
     below, above = (np.sort(below, axis=1), np.sort(above, axis=1)) if lost.any() else (np.sort(away, axis=1),) * 2
     left = [int((1 - level) / 2 * count) for level in LEVELS]
     ends = [np.maximum(above[:, count - 1 - k], -below[:, k]) for k in left]
-    reaches = np.stack(ends, axis=1).astype(np.float64)
-    return np.maximum(reaches, 0.0)
+    reaches = np.maximum(np.stack(ends, axis=1), np.float32(0))
+    # Single precision may have rounded towards what is shown: the next number is as far as the end, or beyond it.
+    outward: Floats = np.where(reaches > 0, np.nextafter(reaches, np.float32(np.inf)), reaches).astype(np.float64)
+    return outward
 
 
 def _curve(reaches: Sequence[float]) -> Curve:

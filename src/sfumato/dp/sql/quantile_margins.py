@@ -49,6 +49,8 @@ def quantile_of(statistic: Statistic, tree: CountTree, noise: Noise) -> tuple[Ce
     value = low + position * width
     shown: Cell = int(min(max(math.floor(value), low), float(statistic.high) - 1)) if statistic.whole else value
     first, last = _not_ruled_out(tree, rank, noise)
+    # For certain it is in one of the leaves.
+    first, last = np.append(first, 0.0), np.append(last, leaves - 1.0)
     lowest = low + first * width
     highest = low + (last if statistic.whole else last + 1) * width
     reaches = np.maximum(np.maximum(shown - lowest, highest - shown), 0.0)
