@@ -25,6 +25,7 @@ from sfumato.data.writers import clean, write_file
 from sfumato.dp import PrivateHistogram, Session
 from sfumato.ledger import Ledger, LossAmount
 from sfumato.workflow.artefact import publish_artefact
+from sfumato.workflow.canonical import canonical
 from sfumato.workflow.public_card import CARD_FORMAT
 from sfumato.workflow.saving import pretty
 from tests.faults.forging import change, claim, refused, restate, rewrite
@@ -187,9 +188,25 @@ def between_footer_and_columns(public: Path) -> None:
     rewrite(public, "data.parquet", content[:place] + b"name;HIV\nAda;yes\n" + content[place:])
 
 
+def under(kind: str, values: pa.Array) -> Forge:
+    """Ages as the house would write them, below a type that reads several of them as one."""
+
+    def forge(public: Path) -> None:
+        write_file(canonical(typed("age", values)(pq.read_table(public / "data.parquet"))), public / "data.parquet")
+        restate(public, "data.parquet")
+        change(public, lambda c: c["schema"]["columns"]["age"].update(type=kind))
+        described = (public / "schema.toml").read_text()
+        rewrite(public, "schema.toml", described.replace('type = "integer"', f'type = "{kind}"', 1))
+
+    return forge
+
+
 NANOSECONDS = pa.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9], pa.timestamp("ns"))
 DECIMALS = pa.array([decimal.Decimal(1) + decimal.Decimal(n).scaleb(-20) for n in range(10)], pa.decimal128(38, 20))
 OTHER_TYPES = "types that no release has"
+OTHER_VALUES = "in another form than those that were measured"
+FIVES = pa.array(["5", "05", "+5", "005", "0005", "7", "07", "+7", "007", "0007"]).dictionary_encode()
+TRUTHS = pa.array(["1", "true", "TRUE", "True", "yes", "0", "false", "FALSE", "no", "False"]).dictionary_encode()
 
 PARQUET: dict[str, tuple[Forge, str]] = {
     "metadata": (parquet(lambda rows: rows.replace_schema_metadata({"originals": "Ada;HIV"})), OTHER_BYTES),
@@ -208,6 +225,10 @@ PARQUET: dict[str, tuple[Forge, str]] = {
     "plain-text": (parquet(lambda rows: typed("disease", rows.column("disease").cast(pa.string()))(rows)), OTHER_TYPES),
     "decimals-apart-by-1e-20": (parquet(typed("cost", DECIMALS)), OTHER_TYPES),
     "nanoseconds": (parquet(typed("cost", NANOSECONDS)), "cannot be read"),
+    "texts-as-integers": (under("integer", FIVES), OTHER_VALUES),
+    "texts-as-truth-values": (under("boolean", TRUTHS), ""),
+    "whole-numbers-as-floats": (under("number", pa.array([2**53, 2**53 + 1] * 5)), OTHER_VALUES),
+    "unsigned-numbers-as-floats": (under("number", pa.array([2**63 + n for n in range(10)], pa.uint64())), OTHER_VALUES),
     "pandas-index": (
         parquet(
             lambda rows: rows.append_column("__index_level_0__", pa.array(["Ada"] * 10)).replace_schema_metadata(

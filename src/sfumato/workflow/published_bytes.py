@@ -42,7 +42,7 @@ def compare_bytes(path: Path, table: pa.Table, *, ordered: bool, made_with: str)
     try:
         if path.suffix == ".csv":
             return _compare_csv(path, table, ordered)
-        return _compare_parquet(path, ordered, made_with)
+        return _compare_parquet(path, table, ordered, made_with)
     except VerificationFailed:
         raise
     except SfumatoError as error:
@@ -65,7 +65,7 @@ def _compare_csv(path: Path, table: pa.Table, ordered: bool) -> str:
     return SAME_BYTES
 
 
-def _compare_parquet(path: Path, ordered: bool, made_with: str) -> str:
+def _compare_parquet(path: Path, table: pa.Table, ordered: bool, made_with: str) -> str:
     import pyarrow as pa
 
     from sfumato.data.writers import clean
@@ -76,6 +76,10 @@ def _compare_parquet(path: Path, ordered: bool, made_with: str) -> str:
     if ordered:
         _refuse_other_types(rows.schema)
     wanted = canonical(rows) if ordered else rows
+    if not canonical(table).equals(canonical(rows)):  # '5' and '05' are one number, and so are 2^53 and 2^53 + 1 as a float
+        raise VerificationFailed(
+            "the data file holds values in another form than those that were measured: read by its schema, its rows are others"
+        )
     with temporary_folder("verify") as place:
         again = _written(wanted, Path(place) / path.name)
         if _first_difference(path, again) is None:
