@@ -262,6 +262,80 @@ ELSEWHERE = {
 }
 
 
+PAYLOAD = b"Ada Lovelace;HIV\n" * 20
+
+
+def length_of(number: int) -> bytes:
+    return bytes([number & 127 | 128]) + length_of(number >> 7) if number > 127 else bytes([number])
+
+
+def footer(edit: Callable[[bytes], bytes]) -> Forge:
+    def forge(public: Path) -> None:
+        content = (public / "data.parquet").read_bytes()
+        start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+        made = edit(content[start:-8])
+        assert made != content[start:-8]
+        rewrite(public, "data.parquet", content[:start] + made + len(made).to_bytes(4, "little") + b"PAR1")
+
+    return forge
+
+
+def longer_writer(old: bytes) -> bytes:
+    start = old.index(b"parquet-cpp-arrow version")
+    name = old[start : start + old[start - 1]]
+    longer = name + b" " + PAYLOAD
+    return old[: start - 1] + length_of(len(longer)) + longer + old[start + len(name) :]
+
+
+def skippable_frame(public: Path) -> None:
+    """A frame that every reader of the last page skips; the sizes in the footer are made to fit."""
+    from sfumato.workflow.parquet_parts import struct_of
+
+    content = (public / "data.parquet").read_bytes()
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    told, frame = pq.read_metadata(public / "data.parquet").row_group(0), b"\x50\x2a\x4d\x18\x10\0\0\0Ada Lovelace;HIV"
+    last = told.column(told.num_columns - 1)
+    header, body = struct_of(content, last.data_page_offset)
+    packed = zigzag(header[3])
+    place = content.index(packed, last.data_page_offset)
+    longer = zigzag(header[3] + len(frame))
+    page = content[:place] + longer + content[place + len(packed) : start] + frame
+    grown = len(page) - start
+    old, new = zigzag(last.total_compressed_size), zigzag(last.total_compressed_size + grown)
+    whole = sum(told.column(i).total_compressed_size for i in range(told.num_columns))
+    foot = content[start:-8]
+    at = foot.rindex(b"\x16" + old)
+    foot = foot[:at] + b"\x16" + new + foot[at + 1 + len(old) :]
+    at = foot.rindex(b"\x16" + zigzag(whole))
+    foot = foot[:at] + b"\x16" + zigzag(whole + grown) + foot[at + 1 + len(zigzag(whole)) :]
+    rewrite(public, "data.parquet", page + foot + len(foot).to_bytes(4, "little") + b"PAR1")
+    assert pq.read_table(public / "data.parquet").num_rows == 10
+
+
+def zigzag(number: int) -> bytes:
+    return length_of(number << 1)
+
+
+WITHIN: dict[str, tuple[Forge, str]] = {
+    "unknown-field": (
+        footer(lambda old: old[:-1] + b"\x08" + zigzag(99) + length_of(len(PAYLOAD)) + PAYLOAD + b"\0"),
+        "metadata that no release has",
+    ),
+    "longer-writer": (footer(longer_writer), "metadata that no release has"),
+    "behind-the-footer": (footer(lambda old: old + PAYLOAD), "behind its footer"),
+    "skippable-frame": (skippable_frame, "not one Zstandard frame"),
+}
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_no_byte_of_another_version_s_file_goes_unread(made: Path, tmp_path: Path, name: str) -> None:
+    public = copied(made, tmp_path, "parquet")
+    forge, reason = WITHIN[name]
+    forge(public)
+    change(public, lambda c: c["versions"].update(pyarrow="7.0.0"))
+    refused(public, reason)
+
+
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_another_version_is_no_excuse(made: Path, tmp_path: Path, name: str) -> None:
     public = copied(made, tmp_path, "parquet")

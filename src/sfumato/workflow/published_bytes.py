@@ -47,7 +47,16 @@ def compare_bytes(path: Path, table: pa.Table, *, ordered: bool, made_with: str)
         raise
     except SfumatoError as error:
         raise VerificationFailed(f"the rows cannot be written again: {type(error).__name__}") from None
-    except (OSError, ValueError, TypeError, OverflowError, MemoryError, LookupError) as error:  # Arrow's errors are these
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        OverflowError,
+        MemoryError,
+        LookupError,
+        AttributeError,
+        RecursionError,
+    ) as error:  # Arrow's errors are these
         raise VerificationFailed(f"the rows cannot be written again ({type(error).__name__})") from None
 
 
@@ -70,6 +79,7 @@ def _compare_parquet(path: Path, table: pa.Table, ordered: bool, made_with: str)
 
     from sfumato.data.writers import clean
     from sfumato.workflow.canonical import canonical
+    from sfumato.workflow.parquet_bytes import refuse_other_bytes_within
     from sfumato.workflow.parquet_parts import refuse_other_parts
 
     rows = read_as_stored(path)
@@ -92,6 +102,7 @@ def _compare_parquet(path: Path, table: pa.Table, ordered: bool, made_with: str)
                 "something that no row shows, or values in another form"
             )
         refuse_other_parts(path, again, rows)
+        refuse_other_bytes_within(path, again, rows)
     return f"types, rows and every part of the file were compared, not its bytes (written with pyarrow {made_with[:20]})"
 
 
