@@ -26,7 +26,6 @@ from sfumato.dp import PrivateHistogram, Session
 from sfumato.ledger import Ledger, LossAmount
 from sfumato.workflow.artefact import publish_artefact
 from sfumato.workflow.canonical import canonical
-from sfumato.workflow.public_card import CARD_FORMAT
 from sfumato.workflow.saving import pretty
 from tests.faults.forging import change, claim, refused, restate, rewrite
 from tests.workflow.people import people
@@ -574,6 +573,15 @@ PARTS: dict[str, tuple[str, Forge, str]] = {
     "labels-of-values": ("csv", stated(lambda c: columns(c)["disease"].update(labels={"1": "HIV"})), "no release says"),
     "seeded-and-called-private": ("seeded", stated(lambda c: c.update(private=True)), "although its randomness was seeded"),
     "private-and-called-seeded": ("csv", stated(lambda c: c.update(private=False)), "although its randomness was seeded"),
+    "card-of-an-unknown-format": ("csv", stated(lambda c: c["card"].update(format="sfumato-card-99")), "does not know"),
+    "second-format-called-the-first": (
+        "csv",
+        stated(lambda c: (c.pop("card"), c.update(format="sfumato-certificate-1"), None)[2]),
+        "other versions of what made it",
+    ),
+    "a-version-of-something-else": ("csv", stated(lambda c: c["versions"].update(secret="Ada HIV")), "other versions"),
+    "praised-randomness": ("csv", stated(lambda c: c.update(randomness="SEEDED with 1, audited")), "source of randomness"),
+    "endless-composition": ("csv", stated(lambda c: c.update(composition={"x": "y" * 2_000_000})), "states more about how"),
     "seeded-without-a-word": ("seeded", stated(lambda c: c.update(notices=[])), "no notice of its certificate says so"),
     "certificate-in-another-form": ("csv", unsorted_json, "not written as releases write it"),
     "signature-with-an-appendix": (
@@ -603,33 +611,58 @@ def test_there_are_enough_forgeries() -> None:
 def test_a_card_of_the_first_format_is_not_compared_but_runs_nothing(made: Path, tmp_path: Path) -> None:
     public = copied(made, tmp_path, "csv")
     page("at least 5 records", "at least 50 records")(public)
-    change(public, lambda c: (c.pop("card"), c.update(format="sfumato-certificate-1"), None)[2])
+    change(public, lambda c: (c.pop("card"), c.update(format="sfumato-certificate-1"), c["versions"].pop("matplotlib"), None)[3])
     found = sf.verify(public)
-    assert found.verdict == "keeps" and "not compared" in found.explain()
+    assert found.verdict == "keeps what could be checked" and found.accepted
+    assert "card.html was not compared" in found.sentence
     page("</main>", "<script>alert(1)</script></main>")(public)
     refused(public, "such as a script")
 
 
-def test_a_card_of_another_format_is_not_compared(made: Path, tmp_path: Path) -> None:
-    public = copied(made, tmp_path, "csv")
-    change(public, lambda c: c["card"].update(format="sfumato-card-0"))
-    found = sf.verify(public)
-    assert CARD_FORMAT != "sfumato-card-0" and found.verdict == "keeps" and "earlier format" in found.explain()
+def test_what_nobody_can_check_is_called_that(made: Path) -> None:
+    [found] = [finding for finding in sf.verify(made / "seeded").findings if finding.check == "statements"]
+    assert found.passed is None and not found.claim
+    assert found.text.startswith("stated by the maker, not checked: ") and "notices" in found.text
+    [found] = [finding for finding in sf.verify(made / "histogram").findings if finding.check == "statements"]
+    assert "arguments of claims" in found.text and "notices" not in found.text
 
 
-def test_figures_of_another_matplotlib_are_not_compared(made: Path, tmp_path: Path) -> None:
-    """The certificate names the version, so the page is saved anew for it; then only a figure differs."""
+def drawn_elsewhere(public: Path) -> None:
+    """The certificate names another version of matplotlib, and the page is saved anew for it."""
     from sfumato.core.certificate import Certificate
     from sfumato.data.readers import read_file
     from sfumato.workflow.public_card import public_card
 
-    public = copied(made, tmp_path, "csv")
     change(public, lambda c: c["versions"].update(matplotlib="1.0"))
     certificate = Certificate.from_mapping(json.loads((public / "certificate.json").read_text()))
     rewrite(public, "card.html", public_card(certificate, read_file(public / "data.csv").table, ""))
-    page("Histogram of 2 classes", "A histogram of 2 classes")(public)
+
+
+def test_drawings_of_another_matplotlib_are_not_compared(made: Path, tmp_path: Path) -> None:
+    public = copied(made, tmp_path, "csv")
+    drawn_elsewhere(public)
+    page("stroke-width: ", "stroke-width: 1")(public)
     found = sf.verify(public)
-    assert found.verdict == "keeps" and "figures of another version of matplotlib are not compared" in found.explain()
+    assert found.verdict == "keeps" and "drawings of another version of matplotlib are not compared" in found.explain()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Histogram of 2 classes", "A histogram of 2 classes"),
+        ("<figure>", "<figure></figure><section><p>Ada has HIV</p></section><figure>"),
+        ("<figure>", "<figure>Ada has HIV"),
+        ("</svg>", "<text>Ada has HIV</text></svg>"),
+        ("</svg>", '<g aria-label="Ada has HIV"></g></svg>'),
+        ("</svg>", "</svg><p>Ada has HIV</p>"),
+        ("</svg>", '</svg><svg xmlns="http://www.w3.org/2000/svg"></svg>'),
+    ],
+)
+def test_another_matplotlib_is_no_excuse_for_words(made: Path, tmp_path: Path, old: str, new: str) -> None:
+    public = copied(made, tmp_path, "csv")
+    drawn_elsewhere(public)
+    page(old, new)(public)
+    refused(public, OTHER_PAGE)
 
 
 @pytest.mark.parametrize(

@@ -96,9 +96,9 @@ class FirstForm(_Strict):
     private: bool
     ledger: _Text
     composition: dict[str, Any]
-    attacks: list[dict[str, Any]]
+    attacks: list[dict[str, Any]] = Field(max_length=1000)
     transparency: dict[str, Any]
-    notices: list[_Text]
+    notices: list[_Text] = Field(max_length=1000)
 
 
 class CertificateForm(FirstForm):

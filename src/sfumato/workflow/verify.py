@@ -73,6 +73,7 @@ def verify(
             schema = read_schema(certificate)
             parts.refuse_foreign_files(certificate, schema)
             findings.append(_check_files(public, certificate, Path(private)))
+            findings.append(parts.stated_only(certificate))
             signature, signer = _check_signature(public, content, public_key)
             findings.append(signature)
             result = _read_content(certificate, schema, Path(private), findings)
