@@ -74,9 +74,8 @@ def _other_ways(rows: pa.Table, place: Path) -> list[list[list[_Chunk]]]:
     from sfumato.data.writers import clean
 
     ways = []
-    for number, options in enumerate(
-        ({"use_dictionary": False}, {"max_rows_per_page": _EVERY_ROW}, {"use_dictionary": False, "max_rows_per_page": _EVERY_ROW})
-    ):
+    plain: dict[str, Any] = {"use_dictionary": False}
+    for number, options in enumerate((plain, {"max_rows_per_page": _EVERY_ROW}, {**plain, "max_rows_per_page": _EVERY_ROW})):
         path = place / f"{number}.parquet"
         pq.write_table(clean(rows), path, compression="zstd", **options)
         ways.append(_chunks(path, _footer(path)))
