@@ -115,3 +115,8 @@ def test_stored_schemas_are_read(corpus: Path) -> None:
         file = corpus / "folders" / name / "public" / "schema.toml"
         if file.exists():
             assert sf.Schema.load(file).columns
+
+
+def test_the_stored_ledger_confirms_a_release_that_was_entered(corpus: Path) -> None:
+    found = sf.verify(corpus / "folders" / "entered", ledger=corpus / "ledger" / "ledger.sqlite")
+    assert [finding.passed for finding in found.findings if finding.check == "ledger"] == [True] and found.accepted

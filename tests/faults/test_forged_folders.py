@@ -20,6 +20,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli.main import run
+from sfumato.core.errors import SfumatoError
 from sfumato.data.schema import Column
 from sfumato.data.writers import clean, write_file
 from sfumato.dp import PrivateHistogram, Session
@@ -88,6 +89,23 @@ def copied(made: Path, tmp_path: Path, base: str) -> Path:
 def test_untouched_folders_have_their_verdict(made: Path, base: str, verdict: str) -> None:
     found = sf.verify(made / base)
     assert found.verdict == verdict, found.explain()
+
+
+def test_a_ledger_is_looked_into_even_where_no_claim_needs_it(made: Path, tmp_path: Path) -> None:
+    [found] = [finding for finding in sf.verify(made / "csv", ledger=made / "ledger.db").findings if finding.check == "ledger"]
+    assert found.passed is None and "not used" in found.text
+    (tmp_path / "none.db").write_text("no ledger")
+    with pytest.raises(SfumatoError):
+        sf.verify(made / "csv", ledger=tmp_path / "none.db")
+    public = copied(made, tmp_path, "csv")
+    change(public, lambda c: c.update(ledger="0" * 64))
+    assert sf.verify(public, ledger=made / "ledger.db").verdict == "does not keep"
+
+
+def test_a_promise_about_nobody_is_called_that(made: Path, tmp_path: Path) -> None:
+    public = copied(made, tmp_path, "csv")
+    rewrite(public, "data.csv", (public / "data.csv").read_text().split("\n")[0] + "\n", rows=0)
+    assert "no rows: the promise is about nobody" in sf.verify(public).explain()
 
 
 # --- the rows, in CSV
@@ -570,6 +588,11 @@ PARTS: dict[str, tuple[str, Forge, str]] = {
         "other quasi-identifiers",
     ),
     "column-not-described": ("csv", stated(lambda c: columns(c).pop("cost")), "columns that the certificate describes"),
+    "endless-domain": (
+        "csv",
+        stated(lambda c: columns(c)["disease"].update(domain=["x"] * 1_000_001)),
+        "more values of a column than can be checked",
+    ),
     "labels-of-values": ("csv", stated(lambda c: columns(c)["disease"].update(labels={"1": "HIV"})), "no release says"),
     "seeded-and-called-private": ("seeded", stated(lambda c: c.update(private=True)), "although its randomness was seeded"),
     "private-and-called-seeded": ("csv", stated(lambda c: c.update(private=False)), "although its randomness was seeded"),
