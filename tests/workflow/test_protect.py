@@ -10,7 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import Infeasible, InputError, MissingColumn, ParameterError, SchemaError
-from sfumato.data.schema import Column
+from sfumato.data.schema import Column, HierarchySpec
 from sfumato.workflow.summary import summary_lines
 from tests.workflow.people import people, release, schema, table
 
