@@ -14,6 +14,7 @@ from sfumato.ledger import Ledger
 from sfumato.workflow.recipe import Recipe
 from sfumato.workflow.verification import Verification
 
+KEPT = "keeps what could be checked"  # of a release of the first format, whose page is not compared
 HERE = Path(__file__).parent
 STORED = sorted(HERE.glob("format-*.tar.xz"))
 
@@ -61,9 +62,9 @@ def test_the_first_format_is_stored() -> None:
 @pytest.mark.parametrize("name", sorted(VERDICTS))
 def test_a_stored_folder_gets_its_verdict(corpus: Path, name: str) -> None:
     found = sf.verify(corpus / "folders" / name)
-    assert found.verdict == VERDICTS[name], found.explain()
     assert found.certificate is not None
     first = found.certificate.format == "sfumato-certificate-1"
+    assert found.verdict == (KEPT if first and VERDICTS[name] == "keeps" else VERDICTS[name]), found.explain()
     assert card_of(found) is (None if first else True)  # the page of the first format is not compared
 
 
@@ -73,9 +74,9 @@ def test_no_folder_of_the_corpus_is_forgotten(corpus: Path) -> None:
 
 def test_references_signatures_and_seeds_complete_the_verdict(corpus: Path) -> None:
     folders, references = corpus / "folders", corpus / "references"
-    assert sf.verify(folders / "k-map", population=references / "population.parquet").verdict == "keeps"
-    assert sf.verify(folders / "t-closeness", original=references / "original.parquet").verdict == "keeps"
-    assert sf.verify(folders / "several-signed", public_key=corpus / "signing.pub").verdict == "keeps"
+    assert sf.verify(folders / "k-map", population=references / "population.parquet").verdict in ("keeps", KEPT)
+    assert sf.verify(folders / "t-closeness", original=references / "original.parquet").verdict in ("keeps", KEPT)
+    assert sf.verify(folders / "several-signed", public_key=corpus / "signing.pub").verdict in ("keeps", KEPT)
     assert sf.verify(folders / "seeded", allow_demonstration=True).holds
     seeded = sf.verify(folders / "histogram-seeded", allow_demonstration=True)
     assert seeded.accepted and not seeded.holds
@@ -84,7 +85,7 @@ def test_references_signatures_and_seeds_complete_the_verdict(corpus: Path) -> N
 @pytest.mark.parametrize("name", ["answer", "histogram", "histogram-signed"])
 def test_the_stored_ledger_confirms_what_it_paid_for(corpus: Path, name: str) -> None:
     found = sf.verify(corpus / "folders" / name, ledger=corpus / "ledger" / "ledger.sqlite")
-    assert found.verdict == "keeps" and found.holds, found.explain()
+    assert found.verdict in ("keeps", KEPT) and found.holds, found.explain()
 
 
 def test_the_stored_ledger_is_whole_and_goes_on(corpus: Path, tmp_path: Path) -> None:
@@ -114,3 +115,8 @@ def test_stored_schemas_are_read(corpus: Path) -> None:
         file = corpus / "folders" / name / "public" / "schema.toml"
         if file.exists():
             assert sf.Schema.load(file).columns
+
+
+def test_the_stored_ledger_confirms_a_release_that_was_entered(corpus: Path) -> None:
+    found = sf.verify(corpus / "folders" / "entered", ledger=corpus / "ledger" / "ledger.sqlite")
+    assert [finding.passed for finding in found.findings if finding.check == "ledger"] == [True] and found.accepted

@@ -213,6 +213,10 @@ def test_a_full_alphabet_counts_the_values_that_do_not_occur() -> None:
 
 
 def test_masks_of_different_lengths_stay_a_tree() -> None:
+    tree = builders.from_mask(["123", "Wolfeschlegelsteinhausen"], width=4)
+    assert [tree.generalise("123", level) for level in (1, 2, 4)] == ["123*", "12**", "****"]  # however long the other is
+    assert tree.generalise("Wolfeschlegelsteinhausen", 2) == "Wo**"
+    assert builders.from_mask(["123", "98765"], direction="left", width=4).generalise("98765", 2) == "**65"
     tree = builders.from_mask(["12345", "123"])
     assert tree.generalise("123", 2) == tree.generalise("12345", 2) == "123**"
 

@@ -162,6 +162,21 @@ columns = st.builds(
 )
 
 
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=5))
+def test_a_list_of_texts_is_written_as_tomlkit_writes_it(listed: list[str]) -> None:
+    import tomlkit
+
+    from sfumato.data.toml_lists import text_list
+
+    assert text_list(listed).as_string() == tomlkit.item(listed).as_string()
+
+
+def test_a_long_list_is_written_in_time_that_grows_with_its_length() -> None:
+    """By tomlkit's own arrays this takes half an hour."""
+    column = Column(role="quasi", type="string", domain=tuple(f"value {number}" for number in range(100_000)))
+    assert '"value 99999"]' in Schema(columns={"a": column}).to_toml()
+
+
 @given(st.builds(Schema, dataset=names, columns=st.dictionaries(names, columns, max_size=4)))
 def test_a_schema_survives_toml(schema: Schema) -> None:
     import tomllib

@@ -168,3 +168,12 @@ def test_postgres_schemas(postgres_url: str) -> None:
     assert PostgresRelation(postgres_url, "published.people").count() == 8
     write_table(TABLE, postgres_url, table_name="no.schema", overwrite=True)
     assert PostgresRelation(postgres_url, "no.schema").count() == 8
+
+
+def test_a_pipe_is_refused_before_anything_waits_for_it(tmp_path: Path) -> None:
+    import os
+
+    os.mkfifo(tmp_path / "pipe")
+    for refuse in (lambda: check_destination(tmp_path / "pipe"), lambda: write_table(TABLE, tmp_path / "pipe")):
+        with pytest.raises(SourceError, match="a pipe"):
+            refuse()

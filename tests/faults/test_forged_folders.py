@@ -20,12 +20,13 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli.main import run
+from sfumato.core.errors import SfumatoError
 from sfumato.data.schema import Column
 from sfumato.data.writers import clean, write_file
 from sfumato.dp import PrivateHistogram, Session
 from sfumato.ledger import Ledger, LossAmount
 from sfumato.workflow.artefact import publish_artefact
-from sfumato.workflow.public_card import CARD_FORMAT
+from sfumato.workflow.canonical import canonical
 from sfumato.workflow.saving import pretty
 from tests.faults.forging import change, claim, refused, restate, rewrite
 from tests.workflow.people import people
@@ -89,6 +90,23 @@ def copied(made: Path, tmp_path: Path, base: str) -> Path:
 def test_untouched_folders_have_their_verdict(made: Path, base: str, verdict: str) -> None:
     found = sf.verify(made / base)
     assert found.verdict == verdict, found.explain()
+
+
+def test_a_ledger_is_looked_into_even_where_no_claim_needs_it(made: Path, tmp_path: Path) -> None:
+    [found] = [finding for finding in sf.verify(made / "csv", ledger=made / "ledger.db").findings if finding.check == "ledger"]
+    assert found.passed is None and "not used" in found.text
+    (tmp_path / "none.db").write_text("no ledger")
+    with pytest.raises(SfumatoError):
+        sf.verify(made / "csv", ledger=tmp_path / "none.db")
+    public = copied(made, tmp_path, "csv")
+    change(public, lambda c: c.update(ledger="0" * 64))
+    assert sf.verify(public, ledger=made / "ledger.db").verdict == "does not keep"
+
+
+def test_a_promise_about_nobody_is_called_that(made: Path, tmp_path: Path) -> None:
+    public = copied(made, tmp_path, "csv")
+    rewrite(public, "data.csv", (public / "data.csv").read_text().split("\n")[0] + "\n", rows=0)
+    assert "no rows: the promise is about nobody" in sf.verify(public).explain()
 
 
 # --- the rows, in CSV
@@ -188,9 +206,25 @@ def between_footer_and_columns(public: Path) -> None:
     rewrite(public, "data.parquet", content[:place] + b"name;HIV\nAda;yes\n" + content[place:])
 
 
+def under(kind: str, values: pa.Array) -> Forge:
+    """Ages as the house would write them, below a type that reads several of them as one."""
+
+    def forge(public: Path) -> None:
+        write_file(canonical(typed("age", values)(pq.read_table(public / "data.parquet"))), public / "data.parquet")
+        restate(public, "data.parquet")
+        change(public, lambda c: c["schema"]["columns"]["age"].update(type=kind))
+        described = (public / "schema.toml").read_text()
+        rewrite(public, "schema.toml", described.replace('type = "integer"', f'type = "{kind}"', 1))
+
+    return forge
+
+
 NANOSECONDS = pa.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9], pa.timestamp("ns"))
 DECIMALS = pa.array([decimal.Decimal(1) + decimal.Decimal(n).scaleb(-20) for n in range(10)], pa.decimal128(38, 20))
 OTHER_TYPES = "types that no release has"
+OTHER_VALUES = "in another form than those that were measured"
+FIVES = pa.array(["5", "05", "+5", "005", "0005", "7", "07", "+7", "007", "0007"]).dictionary_encode()
+TRUTHS = pa.array(["1", "true", "TRUE", "True", "yes", "0", "false", "FALSE", "no", "False"]).dictionary_encode()
 
 PARQUET: dict[str, tuple[Forge, str]] = {
     "metadata": (parquet(lambda rows: rows.replace_schema_metadata({"originals": "Ada;HIV"})), OTHER_BYTES),
@@ -209,6 +243,10 @@ PARQUET: dict[str, tuple[Forge, str]] = {
     "plain-text": (parquet(lambda rows: typed("disease", rows.column("disease").cast(pa.string()))(rows)), OTHER_TYPES),
     "decimals-apart-by-1e-20": (parquet(typed("cost", DECIMALS)), OTHER_TYPES),
     "nanoseconds": (parquet(typed("cost", NANOSECONDS)), "cannot be read"),
+    "texts-as-integers": (under("integer", FIVES), OTHER_VALUES),
+    "texts-as-truth-values": (under("boolean", TRUTHS), ""),
+    "whole-numbers-as-floats": (under("number", pa.array([2**53, 2**53 + 1] * 5)), OTHER_VALUES),
+    "unsigned-numbers-as-floats": (under("number", pa.array([2**63 + n for n in range(10)], pa.uint64())), OTHER_VALUES),
     "pandas-index": (
         parquet(
             lambda rows: rows.append_column("__index_level_0__", pa.array(["Ada"] * 10)).replace_schema_metadata(
@@ -240,6 +278,80 @@ ELSEWHERE = {
     "shuffled-rows": "not in the order of their content",
     "narrow-integers": OTHER_TYPES,
 }
+
+
+PAYLOAD = b"Ada Lovelace;HIV\n" * 20
+
+
+def length_of(number: int) -> bytes:
+    return bytes([number & 127 | 128]) + length_of(number >> 7) if number > 127 else bytes([number])
+
+
+def footer(edit: Callable[[bytes], bytes]) -> Forge:
+    def forge(public: Path) -> None:
+        content = (public / "data.parquet").read_bytes()
+        start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+        made = edit(content[start:-8])
+        assert made != content[start:-8]
+        rewrite(public, "data.parquet", content[:start] + made + len(made).to_bytes(4, "little") + b"PAR1")
+
+    return forge
+
+
+def longer_writer(old: bytes) -> bytes:
+    start = old.index(b"parquet-cpp-arrow version")
+    name = old[start : start + old[start - 1]]
+    longer = name + b" " + PAYLOAD
+    return old[: start - 1] + length_of(len(longer)) + longer + old[start + len(name) :]
+
+
+def skippable_frame(public: Path) -> None:
+    """A frame that every reader of the last page skips; the sizes in the footer are made to fit."""
+    from sfumato.workflow.parquet_parts import struct_of
+
+    content = (public / "data.parquet").read_bytes()
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    told, frame = pq.read_metadata(public / "data.parquet").row_group(0), b"\x50\x2a\x4d\x18\x10\0\0\0Ada Lovelace;HIV"
+    last = told.column(told.num_columns - 1)
+    header, body = struct_of(content, last.data_page_offset)
+    packed = zigzag(header[3])
+    place = content.index(packed, last.data_page_offset)
+    longer = zigzag(header[3] + len(frame))
+    page = content[:place] + longer + content[place + len(packed) : start] + frame
+    grown = len(page) - start
+    old, new = zigzag(last.total_compressed_size), zigzag(last.total_compressed_size + grown)
+    whole = sum(told.column(i).total_compressed_size for i in range(told.num_columns))
+    foot = content[start:-8]
+    at = foot.rindex(b"\x16" + old)
+    foot = foot[:at] + b"\x16" + new + foot[at + 1 + len(old) :]
+    at = foot.rindex(b"\x16" + zigzag(whole))
+    foot = foot[:at] + b"\x16" + zigzag(whole + grown) + foot[at + 1 + len(zigzag(whole)) :]
+    rewrite(public, "data.parquet", page + foot + len(foot).to_bytes(4, "little") + b"PAR1")
+    assert pq.read_table(public / "data.parquet").num_rows == 10
+
+
+def zigzag(number: int) -> bytes:
+    return length_of(number << 1)
+
+
+WITHIN: dict[str, tuple[Forge, str]] = {
+    "unknown-field": (
+        footer(lambda old: old[:-1] + b"\x08" + zigzag(99) + length_of(len(PAYLOAD)) + PAYLOAD + b"\0"),
+        "metadata that no release has",
+    ),
+    "longer-writer": (footer(longer_writer), "metadata that no release has"),
+    "behind-the-footer": (footer(lambda old: old + PAYLOAD), "behind its footer"),
+    "skippable-frame": (skippable_frame, "not one Zstandard frame"),
+}
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_no_byte_of_another_version_s_file_goes_unread(made: Path, tmp_path: Path, name: str) -> None:
+    public = copied(made, tmp_path, "parquet")
+    forge, reason = WITHIN[name]
+    forge(public)
+    change(public, lambda c: c["versions"].update(pyarrow="7.0.0"))
+    refused(public, reason)
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
@@ -497,9 +609,23 @@ PARTS: dict[str, tuple[str, Forge, str]] = {
         "other quasi-identifiers",
     ),
     "column-not-described": ("csv", stated(lambda c: columns(c).pop("cost")), "columns that the certificate describes"),
+    "endless-domain": (
+        "csv",
+        stated(lambda c: columns(c)["disease"].update(domain=["x"] * 1_000_001)),
+        "more values of a column than can be checked",
+    ),
     "labels-of-values": ("csv", stated(lambda c: columns(c)["disease"].update(labels={"1": "HIV"})), "no release says"),
     "seeded-and-called-private": ("seeded", stated(lambda c: c.update(private=True)), "although its randomness was seeded"),
     "private-and-called-seeded": ("csv", stated(lambda c: c.update(private=False)), "although its randomness was seeded"),
+    "card-of-an-unknown-format": ("csv", stated(lambda c: c["card"].update(format="sfumato-card-99")), "does not know"),
+    "second-format-called-the-first": (
+        "csv",
+        stated(lambda c: (c.pop("card"), c.update(format="sfumato-certificate-1"), None)[2]),
+        "other versions of what made it",
+    ),
+    "a-version-of-something-else": ("csv", stated(lambda c: c["versions"].update(secret="Ada HIV")), "other versions"),
+    "praised-randomness": ("csv", stated(lambda c: c.update(randomness="SEEDED with 1, audited")), "source of randomness"),
+    "endless-composition": ("csv", stated(lambda c: c.update(composition={"x": "y" * 2_000_000})), "states more about how"),
     "seeded-without-a-word": ("seeded", stated(lambda c: c.update(notices=[])), "no notice of its certificate says so"),
     "certificate-in-another-form": ("csv", unsorted_json, "not written as releases write it"),
     "signature-with-an-appendix": (
@@ -529,33 +655,58 @@ def test_there_are_enough_forgeries() -> None:
 def test_a_card_of_the_first_format_is_not_compared_but_runs_nothing(made: Path, tmp_path: Path) -> None:
     public = copied(made, tmp_path, "csv")
     page("at least 5 records", "at least 50 records")(public)
-    change(public, lambda c: (c.pop("card"), c.update(format="sfumato-certificate-1"), None)[2])
+    change(public, lambda c: (c.pop("card"), c.update(format="sfumato-certificate-1"), c["versions"].pop("matplotlib"), None)[3])
     found = sf.verify(public)
-    assert found.verdict == "keeps" and "not compared" in found.explain()
+    assert found.verdict == "keeps what could be checked" and found.accepted
+    assert "card.html was not compared" in found.sentence
     page("</main>", "<script>alert(1)</script></main>")(public)
     refused(public, "such as a script")
 
 
-def test_a_card_of_another_format_is_not_compared(made: Path, tmp_path: Path) -> None:
-    public = copied(made, tmp_path, "csv")
-    change(public, lambda c: c["card"].update(format="sfumato-card-0"))
-    found = sf.verify(public)
-    assert CARD_FORMAT != "sfumato-card-0" and found.verdict == "keeps" and "earlier format" in found.explain()
+def test_what_nobody_can_check_is_called_that(made: Path) -> None:
+    [found] = [finding for finding in sf.verify(made / "seeded").findings if finding.check == "statements"]
+    assert found.passed is None and not found.claim
+    assert found.text.startswith("stated by the maker, not checked: ") and "notices" in found.text
+    [found] = [finding for finding in sf.verify(made / "histogram").findings if finding.check == "statements"]
+    assert "arguments of claims" in found.text and "notices" not in found.text
 
 
-def test_figures_of_another_matplotlib_are_not_compared(made: Path, tmp_path: Path) -> None:
-    """The certificate names the version, so the page is saved anew for it; then only a figure differs."""
+def drawn_elsewhere(public: Path) -> None:
+    """The certificate names another version of matplotlib, and the page is saved anew for it."""
     from sfumato.core.certificate import Certificate
     from sfumato.data.readers import read_file
     from sfumato.workflow.public_card import public_card
 
-    public = copied(made, tmp_path, "csv")
     change(public, lambda c: c["versions"].update(matplotlib="1.0"))
     certificate = Certificate.from_mapping(json.loads((public / "certificate.json").read_text()))
     rewrite(public, "card.html", public_card(certificate, read_file(public / "data.csv").table, ""))
-    page("Histogram of 2 classes", "A histogram of 2 classes")(public)
+
+
+def test_drawings_of_another_matplotlib_are_not_compared(made: Path, tmp_path: Path) -> None:
+    public = copied(made, tmp_path, "csv")
+    drawn_elsewhere(public)
+    page("stroke-width: ", "stroke-width: 1")(public)
     found = sf.verify(public)
-    assert found.verdict == "keeps" and "figures of another version of matplotlib are not compared" in found.explain()
+    assert found.verdict == "keeps" and "drawings of another version of matplotlib are not compared" in found.explain()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Histogram of 2 classes", "A histogram of 2 classes"),
+        ("<figure>", "<figure></figure><section><p>Ada has HIV</p></section><figure>"),
+        ("<figure>", "<figure>Ada has HIV"),
+        ("</svg>", "<text>Ada has HIV</text></svg>"),
+        ("</svg>", '<g aria-label="Ada has HIV"></g></svg>'),
+        ("</svg>", "</svg><p>Ada has HIV</p>"),
+        ("</svg>", '</svg><svg xmlns="http://www.w3.org/2000/svg"></svg>'),
+    ],
+)
+def test_another_matplotlib_is_no_excuse_for_words(made: Path, tmp_path: Path, old: str, new: str) -> None:
+    public = copied(made, tmp_path, "csv")
+    drawn_elsewhere(public)
+    page(old, new)(public)
+    refused(public, OTHER_PAGE)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import Infeasible, InputError, MissingColumn, ParameterError, SchemaError
-from sfumato.data.schema import Column
+from sfumato.data.schema import Column, HierarchySpec
 from sfumato.workflow.summary import summary_lines
 from tests.workflow.people import people, release, schema, table
 
@@ -248,3 +248,11 @@ def test_progress_names_phases_and_can_cancel() -> None:
     with pytest.raises(sf.core.errors.Cancelled):
         sf.protect(people(), FIVE, SEARCH, progress=watch)
     assert phases[-1] == "writing"
+
+
+def test_a_mask_without_a_width_is_named_whatever_the_data_are() -> None:
+    open_width = sf.protect(people(40), sf.KAnonymity(2), sf.Lattice(suppression=0.3))
+    assert any("column 'zip' is masked without a declared width" in notice for notice in open_width.certificate.notices)
+    declared = people(40, zip=Column(role="quasi", type="string", hierarchy=HierarchySpec(mask="right", width=5)))
+    closed = sf.protect(declared, sf.KAnonymity(2), sf.Lattice(suppression=0.3))
+    assert not any("declared width" in notice for notice in closed.certificate.notices)

@@ -38,6 +38,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_child=_in_child)
 
 
+_SYSTEM, _STREAM, _SEEDED = "operating system", "AES-CTR stream keyed by the operating system", "seeded stream (demonstration)"
+#: How certificates name a source, and whether it is private.
+DESCRIPTIONS = {_SYSTEM: True, _STREAM: True, _SEEDED: False}
+
+
 class Randomness(Protocol):
     """A source of bytes; `private` is False when somebody could replay it."""
 
@@ -55,7 +60,7 @@ class SystemRandomness:
     """The operating system's cryptographic generator, one call per request."""
 
     private: bool = field(default=True, init=False)
-    description: str = field(default="operating system", init=False)
+    description: str = field(default=_SYSTEM, init=False)
 
     def bytes(self, count: int) -> bytes:
         """That many fresh bytes."""
@@ -86,7 +91,7 @@ class StreamRandomness:
     @property
     def description(self) -> str:
         """How the certificate names this source."""
-        return "AES-CTR stream keyed by the operating system" if self._private else "seeded stream (demonstration)"
+        return _STREAM if self._private else _SEEDED
 
     def bytes(self, count: int) -> bytes:
         """The next bytes of the stream."""

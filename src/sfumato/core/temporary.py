@@ -64,7 +64,10 @@ def hold_folder(name: Callable[[], Path]) -> HeldFolder:
     for _ in range(_ATTEMPTS):
         path = name()
         path.mkdir(mode=0o700)
-        path.chmod(0o700)  # a umask may have taken away what its owner needs
+        try:
+            path.chmod(0o700)  # a umask may have taken away what its owner needs
+        except FileNotFoundError:  # somebody who swept was faster
+            continue
         held = _held(path)
         if held is not None:
             return held

@@ -171,13 +171,15 @@ def from_mask(
 ) -> Hierarchy:
     """Replace characters by `*` one by one from the right (or left): 12345, 1234*, 123**, …
 
+    A declared `width` counts whatever the data hold: shorter values are padded, and of longer ones only so many characters are
+    shown. Without one the longest value sets it, even if its record is suppressed.
     With `alphabet` the domain below a mask is the full one: 130** stands for alphabet² values, present or not.
     """
     present = [value for value in values if value is not None]
-    length = max([width or 0, *(len(value) for value in present)], default=1)
+    length = width or max((len(value) for value in present), default=1)
     rows, sizes = [], []
     for value in present:
-        padded = value.ljust(length) if direction == "right" else value.rjust(length)
+        padded = value.ljust(length)[:length] if direction == "right" else value.rjust(length)[-length:]
         row: list[str | None] = [value]
         for masked in range(1, length + 1):
             row.append(

@@ -253,6 +253,8 @@ class Schema(_Frozen):
         """The schema as a TOML file, ready to edit."""
         import tomlkit
 
+        from sfumato.data.toml_lists import text_list
+
         document = tomlkit.document()
         document["dataset"] = self.dataset
         if self.declared_unit is not None:
@@ -269,6 +271,8 @@ class Schema(_Frozen):
                     inline = tomlkit.inline_table()
                     inline.update(_listed(value))
                     entry[key] = inline
+                elif key in ("domain", "order", "missing"):
+                    entry[key] = text_list(value)
                 elif key != "role":
                     entry[key] = _listed(value)
             entry["role"] = column.role

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.core.errors import SourceError, Unsupported, all_at_once
+from sfumato.core.plain_files import refuse_special
 from sfumato.engines.address import is_postgres_url, redacted
 from sfumato.engines.canonical import canonical_column, decoded_table
 from sfumato.engines.failures import told_plainly
@@ -70,6 +71,7 @@ def check_destination(destination: str | Path, *, table_name: str | None = None,
     import duckdb
 
     path = Path(destination)
+    refuse_special(path)  # opening a pipe would wait for its other end
     if not path.parent.is_dir():
         raise SourceError(f"there is no folder '{path.parent}' to write '{path.name}' into")
     if not _is_there(path):
@@ -123,6 +125,7 @@ def _is_there(path: Path) -> bool:
 def _write_duckdb(table: pa.Table, path: Path, name: str, overwrite: bool, confirm: Confirm | None) -> None:
     import duckdb
 
+    refuse_special(path)
     existing = _is_there(path)
     target = path if existing else path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
 

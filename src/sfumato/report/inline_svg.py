@@ -25,6 +25,32 @@ _NAMESPACE = "{http://www.w3.org/2000/svg}"
 REACHES_OUT = re.compile(r"url\(\s*['\"]?(?!#)|@import|expression\s*\(|javascript:", re.IGNORECASE)
 
 
+_NUMBER = re.compile(r"[-−+]?[0-9][0-9,.\s%]{0,11}")
+_NAME = re.compile(r"[#A-Za-z0-9_. :-]{0,80}")
+
+
+def shows_only(source: str, other: str) -> bool:
+    """Whether a figure is plain SVG whose words are all those of another; numbers, as on axes, may differ."""
+    try:
+        inline_svg(source, "of a card")
+    except InputError:
+        return False
+    drawn, known = _words(source), set(_words(other))
+    names = (
+        value
+        for node in ElementTree.fromstring(source).iter()  # noqa: S314  (`inline_svg` found no declarations)
+        for key, value in node.attrib.items()
+        if key in {"id", "class", "role", "href", "aria-labelledby", "aria-hidden"}
+    )
+    return all(word in known or _NUMBER.fullmatch(word) for word in drawn) and all(_NAME.fullmatch(name) for name in names)
+
+
+def _words(source: str) -> list[str]:
+    root = ElementTree.fromstring(source)  # noqa: S314  (as above)
+    labels = [node.attrib["aria-label"].strip() for node in root.iter() if "aria-label" in node.attrib]
+    return [text.strip() for text in root.itertext() if text.strip()] + labels
+
+
 def inline_svg(source: str, name: str) -> Html:
     """The figure, ready to stand in a page."""
     if "<!" in source or "<?" in source:

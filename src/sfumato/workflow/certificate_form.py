@@ -15,6 +15,7 @@ from sfumato.workflow.untrusted import is_plain_name, quoted
 
 _Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 _MOST_LEVELS = 100
+_MOST_VALUES = 1_000_000
 #: What a release says about its columns; bounds, codes and labels of values describe the original.
 _PUBLISHED = frozenset({"role", "type", "order", "domain", "label", "items", "hierarchy"})
 _LONGEST_MASK = 200
@@ -96,9 +97,9 @@ class FirstForm(_Strict):
     private: bool
     ledger: _Text
     composition: dict[str, Any]
-    attacks: list[dict[str, Any]]
+    attacks: list[dict[str, Any]] = Field(max_length=1000)
     transparency: dict[str, Any]
-    notices: list[_Text]
+    notices: list[_Text] = Field(max_length=1000)
 
 
 class CertificateForm(FirstForm):
@@ -140,6 +141,8 @@ def read_schema(certificate: Certificate) -> Schema:
     for column in columns.values():
         if not isinstance(column, dict) or set(column) - _PUBLISHED:
             raise VerificationFailed("the certificate's schema says things about a column that no release says")
+        if any(isinstance(listed, list) and len(listed) > _MOST_VALUES for listed in (column.get("domain"), column.get("order"))):
+            raise VerificationFailed("the certificate's schema lists more values of a column than can be checked")
         if not _harmless(column.get("hierarchy"), column.get("role"), certificate):
             raise VerificationFailed("the certificate's schema has a hierarchy that no release has")
     try:

@@ -6,12 +6,14 @@ made again and compared byte by byte, hierarchies and plain data are read and wr
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.certificate import FIRST_FORMAT, Certificate
+from sfumato.core.certificate import FIRST_FORMAT, Certificate, plain
 from sfumato.core.errors import SfumatoError, VerificationFailed
+from sfumato.core.randomness import DESCRIPTIONS
 from sfumato.core.temporary import temporary_folder
 from sfumato.data.schema import Schema
 from sfumato.workflow.public_card import CARD, CARD_FORMAT, is_artefact, public_card, told_unit
@@ -26,8 +28,13 @@ RESULT = "result.json"  # a private result that is no table
 SCHEMA = "schema.toml"
 #: Tables that come with the answer to a question.
 BESIDE_AN_ANSWER = ("errors.parquet", "errors.csv")
+#: What a release was made with, by the format of its certificate.
+_VERSIONS_FIRST = {"sfumato", "python", "numpy", "pyarrow"}
+_VERSIONS = {*_VERSIONS_FIRST, "matplotlib"}
+_VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]{0,39}")
+_MOST_STATED = 1_000_000
 _PSEUDONYM = r"^[a-z2-7]{26}$"
-_FIGURE = re.compile(r"<figure>(.*?)<figcaption>", re.DOTALL)
+_FIGURE = re.compile(r"<figure>(<svg.*?</svg>)<figcaption", re.DOTALL)
 
 
 def refuse_foreign_files(certificate: Certificate, schema: Schema) -> None:
@@ -124,16 +131,39 @@ def refuse_contradictions(certificate: Certificate) -> None:
     """What a certificate says in two places must agree: its evidence, and where its randomness came from."""
     if certificate.schema.get("dataset", "unnamed") != certificate.dataset:
         raise VerificationFailed("the certificate and its schema name different data sets")
+    known = _VERSIONS_FIRST if certificate.format == FIRST_FORMAT else _VERSIONS
+    if set(certificate.versions) != known or not all(_VERSION.fullmatch(named) for named in certificate.versions.values()):
+        raise VerificationFailed("the certificate names other versions of what made it than its format has")
     kinds = {claim.evidence == "process" for claim in certificate.claims}
     if len(kinds) > 1:
         raise VerificationFailed("the claims are partly about rows and partly about a process; no release makes both")
-    seeded = "seeded" in certificate.randomness
+    if certificate.randomness not in DESCRIPTIONS:
+        raise VerificationFailed("the certificate names a source of randomness that no release has")
+    seeded = not DESCRIPTIONS[certificate.randomness]
     if seeded == certificate.private:
         raise VerificationFailed(
             "the certificate calls itself private although its randomness was seeded, or the other way round"
         )
     if seeded and not any("demonstration" in notice for notice in certificate.notices):
         raise VerificationFailed("the release was made with a seed, and no notice of its certificate says so")
+
+
+def stated_only(certificate: Certificate) -> Finding:
+    """What nobody can check from the files, by name: it is shown, and rests on whoever wrote it."""
+    texts = {
+        "notices": certificate.notices,
+        "comparison with earlier releases": certificate.composition,
+        "attacks": certificate.attacks,
+        "scores": certificate.card.get("scores"),
+        "answers to the checklist": certificate.card.get("answers"),
+        "details of the page": certificate.card.get("details"),
+        "arguments of claims": [claim for claim in certificate.claims if claim.argument],
+    }
+    for what in (certificate.composition, certificate.attacks, certificate.method, certificate.transparency):
+        if len(json.dumps(plain(what))) > _MOST_STATED:
+            raise VerificationFailed("the certificate states more about how it was made than any release does")
+    present = ["when it was made", "how it was made", *(name for name, value in texts.items() if value)]
+    return Finding("statements", None, f"stated by the maker, not checked: {', '.join(present)}")
 
 
 def check_card(certificate: Certificate, table: pa.Table | None, signature: str, private: Path) -> Finding:
@@ -148,8 +178,10 @@ def check_card(certificate: Certificate, table: pa.Table | None, signature: str,
         refuse_behaviour(given)
     except SfumatoError as error:
         raise VerificationFailed(f"{CARD} is not a card: {error}") from None
-    if certificate.format == FIRST_FORMAT or certificate.card.get("format") != CARD_FORMAT:
+    if certificate.format == FIRST_FORMAT:
         return Finding("card", None, "not compared: it is of an earlier format; it runs no script and loads nothing")
+    if certificate.card.get("format") != CARD_FORMAT:
+        raise VerificationFailed(f"{CARD} is of a format that this version does not know; a newer version may")
     try:
         wanted = public_card(certificate, table, signature)
     except Exception as error:  # whatever a stranger wrote, the answer is a verdict and not a crash
@@ -157,15 +189,25 @@ def check_card(certificate: Certificate, table: pa.Table | None, signature: str,
     if given == wanted:
         return Finding("card", True, "made again from certificate and rows, it is the same page")
     drawn_elsewhere = certificate.versions.get("matplotlib") != _matplotlib()
-    if drawn_elsewhere and _without_figures(given) == _without_figures(wanted):
+    if drawn_elsewhere and _same_but_drawn(given, wanted):
         return Finding(
-            "card", True, "made again, its text is the same; figures of another version of matplotlib are not compared"
+            "card",
+            True,
+            "made again, its text is the same, in its figures too; drawings of another version of matplotlib are not compared",
         )
     raise VerificationFailed(f"{CARD} says something else than certificate and rows do")
 
 
-def _without_figures(page: str) -> str:
-    return _FIGURE.sub("<figure><figcaption>", page)
+def _same_but_drawn(given: str, wanted: str) -> bool:
+    """Whether two pages differ in the drawings of their figures only: as many, of plain SVG, with the words of the other's."""
+    from sfumato.report.inline_svg import shows_only
+
+    drawn, expected = _FIGURE.findall(given), _FIGURE.findall(wanted)
+    return (
+        _FIGURE.sub("<figure><figcaption", given) == _FIGURE.sub("<figure><figcaption", wanted)
+        and len(drawn) == len(expected)
+        and all(shows_only(figure, other) for figure, other in zip(drawn, expected, strict=True))
+    )
 
 
 def _matplotlib() -> str:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-_MAGIC = 4
-_FOOTER = 8
+MAGIC_BYTES = 4
+FOOTER_BYTES = 8
 _WRITER = "parquet-cpp-arrow version "
 #: Field numbers that parquet.thrift gives the parts of a page header and of the headers in it.
 _PAGE, _DATA, _DICTIONARY = frozenset({1, 2, 3, 4, 5, 7, 8}), frozenset(range(1, 9)), frozenset({1, 2, 3})
@@ -47,8 +47,8 @@ def footer_of(path: Path) -> tuple[pq.FileMetaData, pa.Schema]:
 
 
 def _refuse_content(content: mmap.mmap, given: pq.FileMetaData, own: pq.FileMetaData, rows: pa.Table) -> None:
-    end = len(content) - _FOOTER - int.from_bytes(content[-8:-4], "little")
-    place, start = _MAGIC, 0
+    end = len(content) - FOOTER_BYTES - int.from_bytes(content[-8:-4], "little")
+    place, start = MAGIC_BYTES, 0
     for number in range(given.num_row_groups):
         group = given.row_group(number)
         shown_rows = rows.slice(start, group.num_rows)
@@ -60,7 +60,7 @@ def _refuse_content(content: mmap.mmap, given: pq.FileMetaData, own: pq.FileMeta
             _refuse_pages(content[place : place + chunk.total_compressed_size], chunk, values)
             place += chunk.total_compressed_size
     if place != end:
-        raise _hidden("there are bytes between its columns and its footer")
+        raise hidden("there are bytes between its columns and its footer")
 
 
 def _refuse_footer(given: pq.FileMetaData, own: pq.FileMetaData, rows: pa.Table) -> None:
@@ -69,48 +69,48 @@ def _refuse_footer(given: pq.FileMetaData, own: pq.FileMetaData, rows: pa.Table)
     told = dict(given.metadata or {})
     described = told.pop(b"ARROW:schema", None)
     if told or described is None or not str(given.created_by).startswith(_WRITER):
-        raise _hidden("its footer holds metadata that no release has")
+        raise hidden("its footer holds metadata that no release has")
     stored = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(described, validate=True)))
     plain = pa.schema([pa.field(field.name, field.type) for field in rows.schema])
     if not stored.equals(plain, check_metadata=True):
-        raise _hidden("its footer describes other columns")
+        raise hidden("its footer describes other columns")
     if not given.schema.equals(own.schema):
-        raise _hidden("its columns have other types than those of a release")
+        raise hidden("its columns have other types than those of a release")
     shape = [[meta.row_group(i).num_rows for i in range(meta.num_row_groups)] for meta in (given, own)]
     if shape[0] != shape[1]:
-        raise _hidden("its rows are grouped in another way")
+        raise hidden("its rows are grouped in another way")
 
 
 def _refuse_chunk(chunk: pq.ColumnChunkMetaData, own: pq.ColumnChunkMetaData, place: int) -> None:
     first = chunk.dictionary_page_offset if chunk.has_dictionary_page else chunk.data_page_offset
     if first != place or chunk.has_offset_index or chunk.has_column_index:
-        raise _hidden("its columns do not follow each other without a gap")
+        raise hidden("its columns do not follow each other without a gap")
     if chunk.compression != own.compression or chunk.total_uncompressed_size > own.total_uncompressed_size * 1.01 + _SLACK:
-        raise _hidden("a column takes more room than its values")
+        raise hidden("a column takes more room than its values")
     mine, told = own.statistics, chunk.statistics
     if (told is None) != (mine is None) or (told is not None and told.to_dict() != mine.to_dict()):
-        raise _hidden("a statistic is not one of the values shown")
+        raise hidden("a statistic is not one of the values shown")
 
 
 def _refuse_pages(chunk: bytes, about: pq.ColumnChunkMetaData, shown: set[bytes]) -> None:
     place = values = 0
     while place < len(chunk):
-        header, body = _struct(chunk, place)
+        header, body = struct_of(chunk, place)
         size, kind = header.get(3), header.get(1)
         inner = header.get({_DATA_PAGE: 5, _DICTIONARY_PAGE: 7, _DATA_PAGE_2: 8}.get(int(kind or 0), 0))
         known = _DICTIONARY if kind == _DICTIONARY_PAGE else _DATA
         if set(header) - _PAGE or not isinstance(inner, dict) or set(inner) - known or not isinstance(size, int) or size < 0:
-            raise _hidden("a page has a header that no release has")
+            raise hidden("a page has a header that no release has")
         if kind == _DICTIONARY_PAGE:
             if place:
-                raise _hidden("a dictionary stands where none belongs")
+                raise hidden("a dictionary stands where none belongs")
             _refuse_entries(chunk[body : body + size], header, inner, about, shown)
         else:
             values += int(inner.get(1, 0))
             _refuse_bounds(inner.get(5 if kind == _DATA_PAGE else 8), shown)
         place = body + size
     if place != len(chunk) or values != about.num_values:
-        raise _hidden("its pages do not hold one value per row")
+        raise hidden("its pages do not hold one value per row")
 
 
 def _refuse_entries(
@@ -120,12 +120,12 @@ def _refuse_entries(
 
     size = int(header[2])
     if not 0 <= size <= about.total_uncompressed_size:
-        raise _hidden("a dictionary is larger than its column")
+        raise hidden("a dictionary is larger than its column")
     codec = about.compression.lower()
     entries = packed if codec == "uncompressed" else pa.Codec(codec).decompress(packed, size).to_pybytes()
     found = list(_entries(entries, about.physical_type))
     if len(found) != inner.get(1) or not set(found) <= shown:
-        raise _hidden("a dictionary has entries that no row uses")
+        raise hidden("a dictionary has entries that no row uses")
 
 
 def _entries(content: bytes, kind: str) -> Iterator[bytes]:
@@ -140,8 +140,14 @@ def _entries(content: bytes, kind: str) -> Iterator[bytes]:
 
 def _refuse_bounds(told: Any, shown: set[bytes]) -> None:
     """The statistics of a page; counts are numbers, bounds are bytes."""
-    if isinstance(told, dict) and any(isinstance(bound, bytes) and bound not in shown for bound in told.values()):
-        raise _hidden("a statistic is not one of the values shown")
+    if told is None:
+        return
+    counts = {3: int, 7: bool, 8: bool}
+    if not isinstance(told, dict) or any(
+        type(value) is not counts[field] if field in counts else field not in (1, 2, 5, 6) or value not in shown
+        for field, value in told.items()
+    ):
+        raise hidden("a statistic is not one of the values shown")
 
 
 def _stored_values(column: pa.ChunkedArray) -> set[bytes]:
@@ -172,7 +178,7 @@ def _stored_values(column: pa.ChunkedArray) -> set[bytes]:
     return {number.tobytes() for number in numbers} | zeros
 
 
-def _struct(content: bytes, place: int) -> tuple[dict[int, Any], int]:
+def struct_of(content: bytes, place: int) -> tuple[dict[int, Any], int]:
     """A structure of the compact protocol by field number, and where it ends."""
     fields: dict[int, Any] = {}
     last = 0
@@ -186,9 +192,11 @@ def _struct(content: bytes, place: int) -> tuple[dict[int, Any], int]:
             last += step
         else:
             number, place = _varint(content, place)
+            if 0 < _signed(number) - last <= 15:  # the shorter form would have done
+                raise hidden("a part has a header that no release has")
             last = _signed(number)
         if last in fields:
-            raise _hidden("a page has a header that no release has")
+            raise hidden("a page has a header that no release has")
         fields[last], place = _value(content, place, kind)
 
 
@@ -202,8 +210,29 @@ def _value(content: bytes, place: int, kind: int) -> tuple[Any, int]:
         length, place = _varint(content, place)
         return content[place : place + length], place + length
     if kind == 12:
-        return _struct(content, place)
-    raise _hidden("a page has a header that no release has")
+        return struct_of(content, place)
+    if kind == 9:
+        return _list(content, place)
+    if kind == 3:
+        return content[place], place + 1
+    raise hidden("a page has a header that no release has")
+
+
+def _list(content: bytes, place: int) -> tuple[list[Any], int]:
+    kind, length = content[place] & 15, content[place] >> 4
+    place += 1
+    if length == 15:
+        length, place = _varint(content, place)
+        if length < 15:
+            raise hidden("a part has a header that no release has")
+    entries: list[Any] = []
+    for _ in range(length):
+        if kind in (1, 2):  # a truth value among others is a byte
+            entry, place = content[place] == 1, place + 1
+        else:
+            entry, place = _value(content, place, kind)
+        entries.append(entry)
+    return entries, place
 
 
 def _varint(content: bytes, place: int) -> tuple[int, int]:
@@ -214,6 +243,8 @@ def _varint(content: bytes, place: int) -> tuple[int, int]:
         number |= (byte & 127) << shift
         shift += 7
         if byte < 128 or shift > 63:
+            if byte == 0 and shift > 7:  # a shorter form would have done
+                raise hidden("a part has a header that no release has")
             return number, place
 
 
@@ -221,5 +252,5 @@ def _signed(number: int) -> int:
     return (number >> 1) ^ -(number & 1)
 
 
-def _hidden(what: str) -> VerificationFailed:
+def hidden(what: str) -> VerificationFailed:
     return VerificationFailed(f"the data file holds something besides its rows: {what}")

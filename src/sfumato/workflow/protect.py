@@ -168,7 +168,7 @@ def _protected(
         randomness=randomness,
         transparency=_transparency(outcome, plan, people.schema) | about_population(people.schema, register, population_public),
         units=units,
-        notices=notices_about(table, plan),
+        notices=(*notices_about(table, plan), *_widths_left_open(plan.schema)),
         hierarchies=_trees(codes),
         ranges=shown_ranges(codes, outcome.result),
         records=codes.records,
@@ -302,6 +302,16 @@ def notices_about(table: pa.Table, plan: ColumnPlan) -> tuple[str, ...]:
                 "records: whoever knows one finds the record. Should it be a quasi-identifier?"
             )
     return (*((WARNING,) if plan.pseudonymised else ()), *telling)
+
+
+def _widths_left_open(schema: Schema) -> tuple[str, ...]:
+    """Masks without a declared width, whatever the data are: that lengths differ may be news of a suppressed record."""
+    open_masks = [name for name in schema.quasi if (spec := schema.columns[name].hierarchy) and spec.mask and not spec.width]
+    return tuple(
+        f"column '{name}' is masked without a declared width: the longest value, which may be of a record that is not released, "
+        "sets the length of every text. Declare width in its hierarchy unless all values have one length."
+        for name in open_masks
+    )
 
 
 def _hierarchy_kind(schema: Schema, name: str) -> str:

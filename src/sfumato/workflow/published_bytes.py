@@ -42,12 +42,21 @@ def compare_bytes(path: Path, table: pa.Table, *, ordered: bool, made_with: str)
     try:
         if path.suffix == ".csv":
             return _compare_csv(path, table, ordered)
-        return _compare_parquet(path, ordered, made_with)
+        return _compare_parquet(path, table, ordered, made_with)
     except VerificationFailed:
         raise
     except SfumatoError as error:
         raise VerificationFailed(f"the rows cannot be written again: {type(error).__name__}") from None
-    except (OSError, ValueError, TypeError, OverflowError, MemoryError, LookupError) as error:  # Arrow's errors are these
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        OverflowError,
+        MemoryError,
+        LookupError,
+        AttributeError,
+        RecursionError,
+    ) as error:  # Arrow's errors are these
         raise VerificationFailed(f"the rows cannot be written again ({type(error).__name__})") from None
 
 
@@ -65,17 +74,22 @@ def _compare_csv(path: Path, table: pa.Table, ordered: bool) -> str:
     return SAME_BYTES
 
 
-def _compare_parquet(path: Path, ordered: bool, made_with: str) -> str:
+def _compare_parquet(path: Path, table: pa.Table, ordered: bool, made_with: str) -> str:
     import pyarrow as pa
 
     from sfumato.data.writers import clean
     from sfumato.workflow.canonical import canonical
+    from sfumato.workflow.parquet_bytes import refuse_other_bytes_within
     from sfumato.workflow.parquet_parts import refuse_other_parts
 
     rows = read_as_stored(path)
     if ordered:
         _refuse_other_types(rows.schema)
     wanted = canonical(rows) if ordered else rows
+    if not canonical(table).equals(canonical(rows)):  # '5' and '05' are one number, and so are 2^53 and 2^53 + 1 as a float
+        raise VerificationFailed(
+            "the data file holds values in another form than those that were measured: read by its schema, its rows are others"
+        )
     with temporary_folder("verify") as place:
         again = _written(wanted, Path(place) / path.name)
         if _first_difference(path, again) is None:
@@ -88,6 +102,7 @@ def _compare_parquet(path: Path, ordered: bool, made_with: str) -> str:
                 "something that no row shows, or values in another form"
             )
         refuse_other_parts(path, again, rows)
+        refuse_other_bytes_within(path, again, rows)
     return f"types, rows and every part of the file were compared, not its bytes (written with pyarrow {made_with[:20]})"
 
 

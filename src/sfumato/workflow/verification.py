@@ -57,7 +57,7 @@ class Verification:
         if self.demonstration:
             return "demonstration"
         if not self.not_checked:
-            return "keeps"
+            return "keeps what could be checked" if self._card_not_compared else "keeps"
         if all(claim.evidence == "process" for claim in certificate.claims):
             return "rests on its maker"
         return "keeps what could be checked" if self._checked else "not checked"
@@ -90,6 +90,10 @@ class Verification:
         return tuple(finding for finding in self.findings if finding.claim and finding.passed is None)
 
     @property
+    def _card_not_compared(self) -> bool:
+        return any(finding.check == "card" and finding.passed is None for finding in self.findings)
+
+    @property
     def _checked(self) -> bool:
         return any(finding.claim and finding.passed for finding in self.findings)
 
@@ -106,13 +110,15 @@ class Verification:
     def sentence(self) -> str:
         """The verdict as a sentence."""
         missing = "; ".join(f"{finding.check} {finding.text}" for finding in self.not_checked)
+        claims = f"{len(self.not_checked)} not checked: {missing}" if self.not_checked else ""
+        card = "card.html was not compared with them, and what it says was not checked" if self._card_not_compared else ""
+        unchecked = "; ".join(part for part in (claims, card) if part)
         allowed = (
             "" if self.allow_demonstration else "; pass --allow-demonstration (allow_demonstration=True) if you expected one"
         )
         return {
             "keeps": "the release keeps what it claims",
-            "keeps what could be checked": "every claim that could be checked holds; "
-            f"{len(self.not_checked)} not checked: {missing}",
+            "keeps what could be checked": f"every claim that could be checked holds; {unchecked}",
             "rests on its maker": "the files are what they say they are, and their promise rests on its maker: files cannot show "
             f"how they were made. {missing}",
             "promises nothing": "the files fit their certificate, which promises no guarantee: there is nothing that could hold",

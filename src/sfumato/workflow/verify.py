@@ -8,7 +8,7 @@ for them. A hostile folder gets a verdict, never a crash, and nothing outside it
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,11 +75,14 @@ def verify(
             schema = read_schema(certificate)
             parts.refuse_foreign_files(certificate, schema)
             findings.append(_check_files(public, certificate, Path(private)))
+            findings.append(parts.stated_only(certificate))
             signature, signer = _check_signature(public, content, public_key)
             findings.append(signature)
             result = _read_content(certificate, schema, Path(private), findings)
             compared = references_of(schema, original, population)
             findings.extend(check_claims(certificate, schema.replace(folder=private), result, compared, ledger))
+            if ledger is not None and not is_artefact(certificate):
+                findings.append(_look_up(certificate.ledger, ledger))
             if all(finding.passed is not False for finding in findings):
                 _refuse_other_form(content, raw, "the certificate")
                 table = result if hasattr(result, "num_rows") else None
@@ -165,6 +168,20 @@ def _about(certificate: Certificate) -> Finding:
     return Finding("certificate", True, text)
 
 
+def _look_up(entry: str, ledger: Ledger | str | Path) -> Finding:
+    """The entry of a release whose claims are about its rows: they are measured, and the ledger only knows that it was made."""
+    from sfumato.ledger.chain import is_hash
+    from sfumato.ledger.ledger import Ledger as Book
+
+    with nullcontext(ledger) if isinstance(ledger, Book) else Book.open(ledger, read_only=True) as book:
+        if not is_hash(entry):
+            return Finding("ledger", None, "not used: the release is entered in none, and its claims are about its rows")
+        found = book.verify(entry)
+    if not found.ok:
+        return Finding("ledger", False, f"the ledger does not confirm the entry that the certificate names: {found.finding}")
+    return Finding("ledger", True, f"it holds the entry {entry[:16]}… of this release; its claims are about its rows")
+
+
 def _check_signature(public: UntrustedFolder, content: Any, public_key: str | Path | None) -> tuple[Finding, str]:
     """What was found, and who signed in the words of the card; empty where nobody did."""
     from sfumato.wire.signatures import VerifyingKey
@@ -204,7 +221,9 @@ def _read_content(certificate: Certificate, schema: Schema, private: Path, findi
         findings.append(Finding("data", True, "plain data in result.json"))
         return result
     table = _read_data(certificate, schema, private)
-    findings.append(Finding("data", True, f"{counted(table.num_rows, 'row')}, {counted(table.num_columns, 'column')}"))
+    nobody = "" if table.num_rows else "; no rows: the promise is about nobody"
+    shape = f"{counted(table.num_rows, 'row')}, {counted(table.num_columns, 'column')}"
+    findings.append(Finding("data", True, shape + nobody))
     parts.refuse_names(certificate, schema, table)
     findings.append(_check_bytes(certificate, table, private))
     if not is_artefact(certificate):
