@@ -397,6 +397,7 @@ def test_a_question_about_another_unit_is_refused_with_3_and_costs_nothing(
 
 def test_the_refusal_of_a_unit_is_the_same_on_a_neighbouring_table(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(query(COUNT, "--epsilon", "0.5")) == 0
+    (place / "people.toml").write_text(SCHEMA.replace('role = "unit"', 'role = "plain"'))
     texts = []
     for extra in ("", "901,18,f,99999\n"):
         with (place / "people.csv").open("a") as file:

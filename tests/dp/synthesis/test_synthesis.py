@@ -187,7 +187,7 @@ def test_the_stated_error_is_the_noise_of_the_first_measurements(method):
 
 @METHODS
 def test_a_unit_column_needs_a_bound_and_a_bound_needs_a_unit_column(method):
-    with pytest.raises(ParameterError, match="max_rows = 1"):
+    with pytest.raises(ParameterError, match="--set max_rows="):
         method(rho=1).run(visits(2))
     with pytest.raises(ParameterError, match="unit column"):
         method(rho=1, max_rows=2).run(people(3))
