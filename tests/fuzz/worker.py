@@ -82,11 +82,11 @@ def _chain(error: BaseException) -> str:
 
 
 def _named(name: str, content: bytes) -> bool:
-    """Whether the damage moved the mark to where a name stands: into the line of column names, or into the question."""
+    """Whether the mark stands where a name does: in the line of column names, or in what the owner or the analyst wrote."""
     if name == "parquet":
         return content[-3000:].count(CANARY.encode()) > 8  # a name in the footer, beside the statistics
     if name != "csv":
-        return True
+        return CANARY.encode() in content
     text = content.replace(b"\0", b"").decode("latin-1").lstrip("\ufeffÿþï»¿ \t\r\n")
     quoted = text.count('"', 0, 200) % 2 == 1 or '"' in re.split(r"[\r\n]", text)[0]
     return CANARY in re.split(r"[\r\n]", text)[0] or quoted
