@@ -41,12 +41,12 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     ),
     "query": (
         *("query", "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", "--data", "people.csv", "--schema", "people.toml"),
-        *("--ledger", "ledger.db", "--epsilon", "0.001", "--max-rows-per-group", "1", "--max-groups", "1"),
+        *("--ledger", "ledger.db", "--epsilon", "0.001", "--max-rows", "1", "--max-groups", "1"),
         *("--output", "out", "--overwrite"),
     ),
     "publish": (
         *("publish", "PrivateHistogram", "people.csv", "--schema", "people.toml", "--set", "columns=sex"),
-        *("--set", "epsilon=0.001", "--ledger", "ledger.db", "--output", "out", "--overwrite"),
+        *("--set", "rows=1", "--set", "epsilon=0.001", "--ledger", "ledger.db", "--output", "out", "--overwrite"),
     ),
     "attack": ("attack", "release", "--with", "people.csv"),
     "verify": ("verify", "release"),

@@ -102,7 +102,7 @@ def ledger_cell(content: bytes, draw: random.Random, others: Sequence[bytes]) ->
                     f'UPDATE "{table}" SET "{draw.choice(columns)}" = ? WHERE rowid = ?', (value, draw.choice(rows))
                 )
             connection.commit()
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError, IndexError):  # damaged before: even the words of the error
             pass
         finally:
             connection.close()
