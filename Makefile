@@ -11,6 +11,7 @@ MANIFEST  := pyproject.toml constraints.txt requirements.lock
 KERNELS   := $(wildcard src/sfumato/kernels/*.py)
 FIRST     := not slow and not spark and not postgres and not e2e and not oracle and not stress
 REST      := (slow or spark or postgres or e2e or oracle) and not stress
+CONNECT   := tests/engines/test_agreement.py tests/engines/test_canaries.py tests/workflow/test_one_read.py tests/workflow/test_one_state.py
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -32,6 +33,8 @@ test: setup gates services  ## the gates, then every test but the stress tests
 	@$(BIN)/python -m pytest -n $(WORKERS) -m "$(FIRST)" || [ $$? -eq 5 ]
 	@echo "== slow tests and tests with servers, $(WORKERS) at a time"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "$(REST)" || [ $$? -eq 5 ]
+	@echo "== tests with Spark, as a client of a Connect server"
+	@SFUMATO_SPARK=connect $(BIN)/python -m pytest -m spark $(CONNECT)
 
 gates: $(VENV)/.stamp-test
 	$(BIN)/ruff check .

@@ -79,7 +79,7 @@ def spark_session() -> Iterator[Any]:
     try:
         connect = os.environ.get("SFUMATO_SPARK") == "connect"
         builder = SparkSession.builder.remote("local[2]") if connect else SparkSession.builder.master("local[2]")
-        session = (
+        builder = (
             builder.appName("sfumato-tests")
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.driver.bindAddress", "127.0.0.1")
@@ -89,9 +89,10 @@ def spark_session() -> Iterator[Any]:
             .config("spark.sql.shuffle.partitions", "4")
             .config("spark.sql.session.timeZone", "UTC")
             .config("spark.local.dir", str(folder))
-            .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
-            .getOrCreate()
         )
+        if not connect:  # a Connect server has a warehouse of its own
+            builder = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse"))
+        session = builder.getOrCreate()
         if not connect:
             session.sparkContext.setLogLevel("ERROR")
         try:
