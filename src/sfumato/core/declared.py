@@ -1,0 +1,114 @@
+"""Classes whose parameters are declared: the range and the meaning of each stand beside its type, and nowhere else.
+
+A frozen dataclass that derives from `Declared` is checked when it is made: every value is settled by the range of its field,
+`coherent` says what does not fit together, and all faults are reported at once. `declarations` lists the parameters of a class
+with their ranges in words, for help, documentation and forms.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Hashable, Iterable
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from sfumato.core.errors import ParameterError, all_at_once
+from sfumato.core.ranges import Flag, OneOf, Range, Refused
+
+
+@dataclasses.dataclass(frozen=True)
+class Declaration:
+    """One parameter of a class: its range (None where any value of its type will do), its meaning, whether it may be left at
+    None, and its default (`dataclasses.MISSING` where it has to be given)."""
+
+    name: str
+    range: Range | None
+    meaning: str
+    optional: bool
+    default: Any
+
+    @property
+    def required(self) -> bool:
+        """Whether a value has to be given."""
+        return self.default is dataclasses.MISSING
+
+    @property
+    def words(self) -> str:
+        """What the value must be."""
+        words = self.range.words if self.range is not None else ""
+        return f"{words}, or left out" if words and self.optional else words
+
+
+class Declared:
+    """The root of classes with declared parameters; derive a frozen dataclass from it and annotate its fields."""
+
+    def __post_init__(self) -> None:
+        faults = []
+        for each in declarations(type(self)):
+            value = getattr(self, each.name)
+            if each.range is None or (each.optional and value is None):
+                continue
+            try:
+                stored = each.range.settled(value)
+            except Refused as refusal:
+                faults.append(f"{each.name} {refusal}")
+            else:
+                if stored is not value:
+                    object.__setattr__(self, each.name, stored)
+        if not faults:
+            faults.extend(self.coherent())
+        all_at_once(ParameterError, type(self).__name__, faults)
+
+    def coherent(self) -> Iterable[str]:
+        """What is wrong with parameters that are right one by one; a subclass that has such rules states them here."""
+        return ()
+
+
+def declarations(cls: type[Any]) -> tuple[Declaration, ...]:
+    """The parameters of a dataclass, in order."""
+    kind: Any = cls  # a class can be hashed, which its type does not say
+    return _declarations(kind)
+
+
+@cache
+def _declarations(cls: Hashable) -> tuple[Declaration, ...]:
+    kind: Any = cls
+    return tuple(_declaration(kind, field) for field in dataclasses.fields(kind) if field.init)
+
+
+def _declaration(cls: type[Any], field: dataclasses.Field[Any]) -> Declaration:
+    hint = _hint(cls, field)
+    ranges, meaning, optional = _read(hint)
+    default = field.default if field.default is not dataclasses.MISSING else field.default_factory
+    if field.default is dataclasses.MISSING and field.default_factory is not dataclasses.MISSING:
+        default = field.default_factory()
+    return Declaration(field.name, ranges, meaning, optional, default)
+
+
+def _hint(cls: type[Any], field: dataclasses.Field[Any]) -> Any:
+    """The type of a field. One that is imported for type checkers alone declares nothing and is left as text."""
+    if not isinstance(field.type, str):
+        return field.type
+    owner = next(base for base in cls.__mro__ if field.name in base.__dict__.get("__annotations__", {}))
+    try:
+        return eval(field.type, dict(vars(sys.modules[owner.__module__])))  # noqa: S307 (our own annotation, not a user's text)
+    except NameError:
+        return field.type
+
+
+def _read(hint: Any) -> tuple[Range | None, str, bool]:
+    """Range, meaning and whether None is allowed, of an annotation."""
+    if get_origin(hint) is Annotated:
+        inner, *notes = get_args(hint)
+        ranges, meaning, optional = _read(inner)
+        stated = next((note for note in notes if isinstance(note, Range)), ranges)
+        return stated, next((note for note in reversed(notes) if isinstance(note, str)), meaning), optional
+    if get_origin(hint) in (Union, UnionType):
+        parts = [part for part in get_args(hint) if part is not NoneType]
+        ranges, meaning, _ = _read(parts[0]) if len(parts) == 1 else (None, "", False)
+        return ranges, meaning, len(parts) < len(get_args(hint))
+    if get_origin(hint) is Literal:
+        return OneOf(get_args(hint)), "", False
+    return (Flag() if hint is bool else None), "", False

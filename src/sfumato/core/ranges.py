@@ -1,0 +1,288 @@
+"""What a parameter may be: a whole number, a share, one of a few words; declared once, beside the field's type.
+
+    k: Annotated[int, Whole(at_least=2), "records in a cluster, at the least"]
+    suppression: Annotated[Share, "the records that may be left out"] = 0.0
+
+A range turns what somebody wrote (in Python, TOML, JSON or on the command line) into the value that is stored, or says in a
+few words what it must be. `core.declared` reads the ranges of a class; validation, help and documentation follow from them.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral, Real
+from types import MappingProxyType
+from typing import Annotated, Any
+
+from sfumato.core.errors import ParameterError
+from sfumato.core.exact import exact
+
+
+class Refused(ValueError):
+    """The value is outside its range; the text says what it must be, to be read after the name of the parameter."""
+
+
+class Range(ABC):
+    """A set of values with words for it."""
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """What a value must be, after "must be": `a whole number of at least 2`."""
+
+    @abstractmethod
+    def settled(self, value: Any) -> Any:
+        """The value as it is stored; raises `Refused` where it is none of these."""
+
+    def refuse(self, value: Any) -> Refused:
+        """The refusal of a value; numbers are repeated, anything else may hold what nobody should read."""
+        number = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
+        return Refused(f"must be {self.words}" + (f", not {value}" if number and len(str(value)) <= 40 else ""))
+
+
+@dataclass(frozen=True)
+class _Between(Range):
+    """Numbers between two ends, either of which may be open or absent."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+    above: float | None = None
+    below: float | None = None
+
+    @property
+    def ends(self) -> str:
+        """The ends in words: `of at least 1 and below 2`, `from 0 to 1`."""
+        if self.at_least is not None and self.at_most is not None:
+            return f"from {self.at_least:g} to {self.at_most:g}"
+        stated = (("of at least", self.at_least), ("above", self.above), ("at most", self.at_most), ("below", self.below))
+        return " and ".join(f"{word} {end:g}" for word, end in stated if end is not None)
+
+    def holds(self, value: Any) -> bool:
+        """Whether a number lies between the ends."""
+        return (
+            (self.at_least is None or value >= self.at_least)
+            and (self.at_most is None or value <= self.at_most)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
+
+
+@dataclass(frozen=True)
+class Whole(_Between):
+    """Whole numbers; True and 2.0 are none."""
+
+    @property
+    def words(self) -> str:
+        return " ".join(filter(None, ("a whole number", self.ends)))
+
+    def settled(self, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, Integral) or not self.holds(value):
+            raise self.refuse(value)
+        return int(value)
+
+
+@dataclass(frozen=True)
+class Number(_Between):
+    """Finite numbers, whole or not; kept as they were given. With `exact` they become fractions, and 0.1 is a tenth."""
+
+    exact: bool = False
+
+    @property
+    def words(self) -> str:
+        return " ".join(filter(None, ("a number", self.ends)))
+
+    def settled(self, value: Any) -> Any:
+        if self.exact:
+            try:
+                number: Any = exact(value, "")
+            except ParameterError as error:
+                raise Refused(str(error).strip()) from None
+        else:
+            if isinstance(value, bool) or not isinstance(value, Real) or not _finite(value):
+                raise self.refuse(value)
+            number = value
+        if not self.holds(number):
+            raise self.refuse(value)
+        return number
+
+
+@dataclass(frozen=True)
+class OneOf(Range):
+    """One of a few words. A field of type `Literal[...]` has this range without saying so."""
+
+    choices: tuple[Any, ...]
+
+    @property
+    def words(self) -> str:
+        listed = [f"'{choice}'" if isinstance(choice, str) else str(choice) for choice in self.choices]
+        return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
+
+    def settled(self, value: Any) -> Any:
+        if not any(type(value) is type(choice) and value == choice for choice in self.choices):
+            raise self.refuse(value)
+        return value
+
+
+@dataclass(frozen=True)
+class Flag(Range):
+    """Yes or no. A field of type `bool` has this range without saying so."""
+
+    words = "true or false"
+
+    def settled(self, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self.refuse(value)
+        return value
+
+
+@dataclass(frozen=True)
+class Text(Range):
+    """A text that is not empty: the name of a column, say."""
+
+    what: str = "a text"
+    longest: int = 1000
+
+    @property
+    def words(self) -> str:
+        return self.what
+
+    def settled(self, value: Any) -> str:
+        if not isinstance(value, str) or not 0 < len(value) <= self.longest:
+            raise self.refuse(value)
+        return value
+
+
+@dataclass(frozen=True)
+class Each(Range):
+    """Several values of one range, kept as a tuple; a text is not taken for a list of its letters."""
+
+    of: Range
+    at_least: int = 0
+    at_most: int | None = None
+    different: bool = False
+    what: str = ""
+
+    @property
+    def words(self) -> str:
+        if self.what:
+            return self.what
+        if self.at_least == self.at_most:
+            count = f"{self.at_least} values, "
+        else:
+            count = f"at least {self.at_least} values, " if self.at_least > 1 else ""
+        return f"a list{' that is not empty' if self.at_least == 1 else ''}, {count}each {self.of.words}"
+
+    def settled(self, value: Any) -> tuple[Any, ...]:
+        if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+            raise self.refuse(value)
+        try:
+            entries = tuple(self.of.settled(entry) for entry in value)
+        except Refused:
+            raise self.refuse(value) from None
+        right = len(entries) >= self.at_least and (self.at_most is None or len(entries) <= self.at_most)
+        if not right or (self.different and len(set(entries)) < len(entries)):
+            raise self.refuse(value)
+        return entries
+
+
+@dataclass(frozen=True)
+class ByName(Range):
+    """A value for each of some names, kept as a mapping that cannot be changed."""
+
+    of: Range
+    at_least: int = 0
+
+    @property
+    def words(self) -> str:
+        return f"a table of names, each with {self.of.words}"
+
+    def settled(self, value: Any) -> Mapping[str, Any]:
+        if not isinstance(value, Mapping) or len(value) < self.at_least or not all(isinstance(name, str) for name in value):
+            raise self.refuse(value)
+        try:
+            return MappingProxyType({name: self.of.settled(entry) for name, entry in value.items()})
+        except Refused:
+            raise self.refuse(value) from None
+
+
+@dataclass(frozen=True)
+class Instance(Range):
+    """A value of some class."""
+
+    kind: type[Any]
+    what: str = ""
+
+    @property
+    def words(self) -> str:
+        return self.what or f"a {self.kind.__name__}"
+
+    def settled(self, value: Any) -> Any:
+        if not isinstance(value, self.kind):
+            raise self.refuse(value)
+        return value
+
+
+@dataclass(frozen=True)
+class Made(Range):
+    """What a function makes of the value; the function raises `ParameterError` where it cannot."""
+
+    by: Callable[[Any], Any]
+    what: str
+
+    @property
+    def words(self) -> str:
+        return self.what
+
+    def settled(self, value: Any) -> Any:
+        try:
+            return self.by(value)
+        except ParameterError:
+            raise self.refuse(value) from None
+
+
+@dataclass(frozen=True)
+class Either(Range):
+    """A value of any of some ranges; the first that takes it decides."""
+
+    ranges: tuple[Range, ...]
+
+    @property
+    def words(self) -> str:
+        return ", or ".join(each.words for each in self.ranges)
+
+    def settled(self, value: Any) -> Any:
+        for each in self.ranges:
+            try:
+                return each.settled(value)
+            except Refused:
+                continue
+        raise self.refuse(value)
+
+
+def _finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that no floating-point number comes near
+        return False
+
+
+_COLUMN = Text("the name of a column")
+
+#: A number of things, at least one.
+Count = Annotated[int, Whole(at_least=1)]
+#: A part of a whole.
+Share = Annotated[float, Number(at_least=0, at_most=1)]
+#: A part of a whole that is not nothing.
+PositiveShare = Annotated[float, Number(above=0, at_most=1)]
+#: A probability that is neither 0 nor 1.
+Probability = Annotated[float, Number(above=0, below=1)]
+#: A number above 0.
+Positive = Annotated[float, Number(above=0)]
+#: The name of a column.
+ColumnName = Annotated[str, _COLUMN]
+#: The names of some columns.
+ColumnNames = Annotated[tuple[str, ...], Each(_COLUMN, at_least=1, different=True, what="a list of different columns")]

@@ -1,0 +1,103 @@
+"""Parameters that are declared once: settled, refused all at once, listed with their words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from sfumato.core.declared import Declared, declarations
+from sfumato.core.errors import ParameterError
+from sfumato.core.ranges import ByName, ColumnNames, Count, Each, Either, Instance, Made, Number, Share, Text, Whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Frame(Declared):
+    columns: Annotated[ColumnNames | None, "the columns that change"] = None
+    whole: bool = True
+
+
+@dataclass(frozen=True)
+class _Method(_Frame):
+    k: Annotated[int, Whole(at_least=2), "records in a cluster"]
+    lost: Annotated[Share, "records left out"] = 0.0
+    mode: Literal["near", "far"] = "near"
+    bins: Count | None = None
+    epsilon: Annotated[Any, Number(above=0, exact=True)] = 1
+    sizes: Annotated[tuple[int, ...], Each(Whole(at_least=1), at_least=1)] = (1, 2)
+    weights: Annotated[Any, ByName(Number(above=0))] = field(default_factory=dict)
+
+    def coherent(self) -> Iterable[str]:
+        if self.bins is not None and self.bins > self.k:
+            yield "there are more bins than records in a cluster"
+
+
+def test_values_are_stored_as_their_range_has_them() -> None:
+    made = _Method(3, epsilon=0.1, sizes=[3, 4], columns=["age", "zip"], weights={"age": 2})
+    assert made.epsilon == Fraction(1, 10)
+    assert made.sizes == (3, 4)
+    assert made.columns == ("age", "zip")
+    assert isinstance(made.weights, MappingProxyType)
+
+
+def test_all_faults_come_at_once() -> None:
+    with pytest.raises(ParameterError) as refusal:
+        _Method(1, lost=2, mode="there", bins=0, epsilon=0, sizes=(), columns="age", whole=1)  # type: ignore[arg-type]
+    text = str(refusal.value)
+    assert text.startswith("_Method: 8 faults")
+    for name in ("k", "lost", "mode", "bins", "epsilon", "sizes", "columns", "whole"):
+        assert f" {name} must be " in text
+
+
+def test_what_does_not_fit_together_is_refused_after_the_single_values() -> None:
+    with pytest.raises(ParameterError, match="more bins than records"):
+        _Method(3, bins=4)
+    with pytest.raises(ParameterError, match="k must be a whole number of at least 2, not 1$"):
+        _Method(1, bins=4)
+
+
+@pytest.mark.parametrize("value", [True, 2.0, "2", None, float("nan"), 10**400 * -1])
+def test_a_whole_number_is_no_truth_value_and_no_text(value: object) -> None:
+    with pytest.raises(ParameterError, match="k must be a whole number of at least 2"):
+        _Method(value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [True, "0.1", float("inf"), float("nan"), -0.1, 1.1, 10**400])
+def test_a_share_is_finite_and_from_0_to_1(value: object) -> None:
+    with pytest.raises(ParameterError, match="lost must be a number from 0 to 1"):
+        _Method(2, lost=value)  # type: ignore[arg-type]
+
+
+def test_texts_of_a_value_are_not_repeated() -> None:
+    with pytest.raises(ParameterError) as refusal:
+        _Method("Miller 1956")  # type: ignore[arg-type]
+    assert "Miller" not in str(refusal.value)
+
+
+def test_declarations_have_ranges_meanings_and_defaults() -> None:
+    listed = {each.name: each for each in declarations(_Method)}
+    assert list(listed) == ["columns", "whole", "k", "lost", "mode", "bins", "epsilon", "sizes", "weights"]
+    assert listed["k"].required and listed["k"].meaning == "records in a cluster"
+    assert listed["k"].words == "a whole number of at least 2"
+    assert listed["bins"].words == "a whole number of at least 1, or left out"
+    assert listed["mode"].words == "'near' or 'far'"
+    assert listed["lost"].words == "a number from 0 to 1" and listed["lost"].default == 0.0
+    assert listed["columns"].optional and listed["columns"].meaning == "the columns that change"
+
+
+@dataclass(frozen=True)
+class _Others(Declared):
+    either: Annotated[Any, Either((Whole(at_least=1), Text("a name")))] = 1
+    made: Annotated[Any, Made(lambda value: (_ for _ in ()).throw(ParameterError("no")), "what nobody can make")] | None = None
+    kind: Annotated[Any, Instance(Fraction)] = Fraction(1)
+
+
+def test_either_instance_and_made() -> None:
+    assert (_Others(2).either, _Others("x").either) == (2, "x")
+    for arguments in ({"either": ""}, {"either": 0}, {"kind": 1}, {"made": 3}):
+        with pytest.raises(ParameterError, match=f"{next(iter(arguments))} must be "):
+            _Others(**arguments)
