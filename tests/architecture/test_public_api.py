@@ -31,7 +31,7 @@ print(json.dumps(sorted(name for name in sys.modules if "." not in name)))
 
 
 def table() -> dict[str, object]:
-    return dict(sfumato._TABLE)
+    return {name: module for name, module in sfumato.NAMES.items() if module != "sfumato"}
 
 
 def probe(statement: str) -> set[str]:

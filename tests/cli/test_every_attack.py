@@ -13,7 +13,7 @@ import pytest
 from pyarrow.csv import write_csv
 
 from sfumato.cli.main import run
-from sfumato.workflow import named
+from sfumato.core.registry import names
 from sfumato.workflow.attacking import ON_OUTPUTS
 from tests.workflow.test_attacking_outputs import GAMES, PARAMETERS
 
@@ -94,7 +94,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def test_every_public_attack_has_a_command() -> None:
-    assert set(COMMANDS) == set(named.attacks())
+    assert set(COMMANDS) == set(names("attack"))
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
@@ -112,7 +112,7 @@ def test_an_attack_runs_as_a_command(
 
 def test_the_manual_says_of_every_attack_how_it_is_run() -> None:
     page = (ROOT / "docs" / "attacks.md").read_text("utf-8").partition("## From the command line")[2].partition("\n## ")[0]
-    assert set(named.attacks()) <= set(re.findall(r"`([A-Za-z]+)", page))
+    assert set(names("attack")) <= set(re.findall(r"`([A-Za-z]+)", page))
 
 
 def test_attacks_by_distance_ask_who_is_who(

@@ -6,12 +6,10 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from sfumato.anonymity.search.base import Search
-from sfumato.core.guarantees.base import ClassGuarantee
-from sfumato.core.registry import candidates
+from sfumato.core import registry
 
-SEARCHES: dict[str, type[Any]] = candidates(Search)
-GUARANTEE_KINDS: dict[str, type[Any]] = candidates(ClassGuarantee)
+SEARCHES: dict[str, type[Any]] = registry.every("search")
+GUARANTEE_KINDS: dict[str, type[Any]] = registry.every("guarantee")
 
 #: Parameters worth trying besides the defaults and the suppression limits, which every search that has them is tried with.
 VARIANTS: dict[str, Sequence[dict[str, Any]]] = {

@@ -10,11 +10,9 @@ import tomlkit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.anonymity.search.base import Search
 from sfumato.core.errors import InputError, ParameterError, RecipeError
-from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.params import build, parameters
-from sfumato.core.registry import from_mapping
+from sfumato.core.registry import make
 from tests.conformance.methods import GUARANTEE_KINDS, SEARCHES, variants
 from tests.conformance.problems import GUARANTEES, guarantee, knowing
 
@@ -24,15 +22,15 @@ ROUND_TRIPS = {
 }
 
 
-def through_toml(value: Any, base: type[Any], what: str) -> Any:
+def through_toml(value: Any, kind: str) -> Any:
     described = tomlkit.dumps({"name": type(value).__name__, **parameters(value)})
-    return from_mapping(tomllib.loads(described), base, what)
+    return make(kind, tomllib.loads(described))
 
 
 @pytest.mark.parametrize("name", sorted(SEARCHES))
 def test_a_search_comes_back_from_toml(name: str) -> None:
     for search in [*variants(name), build(SEARCHES[name], ROUND_TRIPS.get(name, {}))]:
-        assert through_toml(search, Search, "method") == search
+        assert through_toml(search, "search") == search
 
 
 @pytest.mark.parametrize("kind", sorted(GUARANTEES))
@@ -40,12 +38,12 @@ def test_a_search_comes_back_from_toml(name: str) -> None:
 @given(data=st.data())
 def test_a_guarantee_comes_back_from_toml(kind: str, data: st.DataObject) -> None:
     value = data.draw(guarantee(kind, ["flu", "cold"]))
-    assert through_toml(value, ClassGuarantee, "guarantee") == value
+    assert through_toml(value, "guarantee") == value
 
 
 def test_an_adversary_comes_back_from_toml() -> None:
     value = knowing(["age", "marital-status"], 3)
-    assert through_toml(value, ClassGuarantee, "guarantee") == value
+    assert through_toml(value, "guarantee") == value
 
 
 @pytest.mark.parametrize("name", sorted({**SEARCHES, **GUARANTEE_KINDS}))
@@ -64,6 +62,6 @@ def test_a_suppression_limit_is_a_share(name: str) -> None:
 
 def test_a_name_that_is_no_search_is_refused_with_the_nearest() -> None:
     with pytest.raises(RecipeError, match="Mondrian"):
-        from_mapping({"name": "Mondrain"}, Search, "method")
+        make("search", {"name": "Mondrain"})
     with pytest.raises(InputError):
-        from_mapping({"name": "KAnonymity", "k": 2}, Search, "method")
+        make("search", {"name": "KAnonymity", "k": 2})

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.anonymity.search.base import Search
+from sfumato.core import registry
 from sfumato.core.errors import Infeasible, Unsupported
 from sfumato.core.guarantees.base import Knowledge
-from sfumato.core.registry import candidates
 from sfumato.core.view import View
 from sfumato.data.sample import sample_schema, sample_table
 from sfumato.data.schema import Column, HierarchySpec, Schema
@@ -94,7 +94,7 @@ def test_any_search_keeps_any_mixture_of_guarantees_or_says_why_not(
 
 def test_every_public_search_keeps_the_truth_and_says_so() -> None:
     """ANO-16 and PBD-08: each search is tagged; released values are original values or ancestors of them."""
-    searches = candidates(Search)
+    searches = registry.every("search")
     assert {type(method).__name__ for method in METHODS} == set(searches)
     for kind in searches.values():
         assert kind.truthful is True

@@ -11,16 +11,16 @@ import pytest
 
 import sfumato as sf
 from sfumato import measures
+from sfumato.core import registry
 from sfumato.core.errors import RecipeError, Unsupported
 from sfumato.core.guarantees.base import ClassGuarantee
-from sfumato.core.registry import candidates
 from sfumato.core.view import Measure
 from sfumato.measures import risk, utility
 from sfumato.measures.guarantees.measure import MEASURES, measure
 
 
 def test_every_public_guarantee_has_a_verifier() -> None:
-    public = set(candidates(ClassGuarantee).values())
+    public = set(registry.every("guarantee").values())
     assert public
     assert public == set(MEASURES)
 
@@ -37,9 +37,9 @@ def test_a_guarantee_without_a_verifier_is_refused() -> None:
         measure(pa.table({"a": [1]}), sf.Schema.of(quasi=["a"]), Invented())
 
 
-@pytest.mark.parametrize("key", measures.keys())
+@pytest.mark.parametrize("key", registry.names("measure"))
 def test_every_measure_is_found_by_its_own_key(key: str) -> None:
-    found = measures.by_key(key)
+    found = registry.find("measure", key)
     assert issubclass(found, Measure)
     assert dataclasses.is_dataclass(found)
     assert found.key == key  # type: ignore[attr-defined]
@@ -53,7 +53,7 @@ def test_every_listed_name_resolves() -> None:
 
 def test_an_unknown_measure_names_the_nearest() -> None:
     with pytest.raises(RecipeError, match="discernibility"):
-        measures.by_key("discernability")
+        registry.find("measure", "discernability")
 
 
 def test_the_verifier_loads_no_search_and_no_kernel() -> None:

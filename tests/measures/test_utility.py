@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError, Unsupported
+from sfumato.core.registry import find
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.masked import Masked
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import HierarchySpec
-from sfumato.measures import by_key
 from sfumato.measures.utility.class_sizes import AverageClassSize, ClassCount, Discernibility, Suppressed
 from sfumato.measures.utility.distortion import Distortion
 from sfumato.measures.utility.loss import Granularity, Loss
@@ -47,7 +47,7 @@ def recoded(rows: list[tuple[int, str]], level: int, drop: int = 0) -> ReleasedT
 def test_generalising_more_never_loses_less(rows: list[tuple[int, str]]) -> None:
     original = original_of(rows)
     for key in ("loss", "distortion", "entropy", "discernibility", "average_class_size"):
-        measure = by_key(key)()
+        measure = find("measure", key)()
         values = [measure.score(original, recoded(rows, level)).value for level in range(3)]
         assert values == sorted(values), key
     counts = [ClassCount().score(original, recoded(rows, level)).value for level in range(3)]
@@ -58,7 +58,7 @@ def test_generalising_more_never_loses_less(rows: list[tuple[int, str]]) -> None
 def test_an_unchanged_table_loses_nothing(rows: list[tuple[int, str]]) -> None:
     original, same = original_of(rows), recoded(rows, 0)
     for key in ("loss", "distortion", "entropy", "suppressed"):
-        assert by_key(key)().score(original, same).value == 0, key
+        assert find("measure", key)().score(original, same).value == 0, key
     exact = QueryError(Workload(queries=20)).score(original, same)
     assert exact.value == pytest.approx(0, abs=1e-9)
     assert exact.parts["mean absolute"] == pytest.approx(0, abs=1e-9)

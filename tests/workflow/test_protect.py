@@ -54,10 +54,10 @@ def test_the_place_of_a_row_tells_nothing() -> None:
 
 
 def test_the_loss_is_the_one_that_the_measures_find() -> None:
-    from sfumato.measures import by_key
+    from sfumato.core.registry import find
 
     made = release()
-    again = by_key("loss")().score(people(), made.owner.released)
+    again = find("measure", "loss")().score(people(), made.owner.released)
     assert made.scores["loss"] == pytest.approx(again.value, abs=1e-9)
 
 

@@ -16,12 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from sfumato.core import registry
 from sfumato.core.errors import Unsupported
 from sfumato.core.guarantees.base import TOLERANCE, ClassGuarantee, Knowledge
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity
 from sfumato.core.params import require
-from sfumato.core.registry import from_mapping
 from sfumato.core.view import View
 
 Recoding = Literal["local", "global"]
@@ -127,7 +127,7 @@ def _guarantees_of(claims: Any) -> list[ClassGuarantee]:
         if claim.get("unit", "record") != "record":
             raise _refused("different units, where this attack counts records")
         name = str(claim.get("guarantee")).split("(")[0]
-        found.append(from_mapping({**told, "name": name}, ClassGuarantee, "guarantee"))
+        found.append(registry.make("guarantee", {**told, "name": name}))
     return found
 
 

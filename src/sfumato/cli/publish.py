@@ -119,11 +119,12 @@ def _settings(given: list[str] | tuple[str, ...]) -> dict[str, Any]:
 
 
 def _list(method: str | None, json: bool) -> None:
+    from sfumato.core import registry
     from sfumato.workflow import named
 
-    known = named.algorithms()
+    known = registry.every("algorithm")
     if method is not None:
-        known = {method: named.algorithm_class(method)}
+        known = {method: registry.find("algorithm", method)}
     told = {name: named.described(kind) for name, kind in sorted(known.items())}
     lines = []
     for name, about in told.items():

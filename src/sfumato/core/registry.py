@@ -1,58 +1,120 @@
-"""Names that recipes and commands may use: exactly the public table of the package.
+"""The one registry: every guarantee, search, mask, measure, attack, mechanism and private algorithm by kind and name.
 
-A recipe says `name = "KAnonymity"`; the name is looked up here, never imported from a string in a file.
+A room says in its `__init__` which kinds it brings (`KINDS`); what is of a kind is listed in the stub of the room or of the
+package (`core.lazy`). Recipes, commands, comparisons and tests look names up here; nothing is ever imported because a file
+says so.
 """
 
 from __future__ import annotations
 
 import difflib
 import importlib
+import inspect
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
-from sfumato.core.errors import RecipeError, as_name
+from sfumato.core.errors import ParameterError, RecipeError, as_name
+from sfumato.core.lazy import Kind
 from sfumato.core.params import build
 
 
-def lookup(name: str, base: type[Any], what: str) -> type[Any]:
-    """The public class of that name, if it is a `base`; otherwise an error that lists what there is."""
-    found = candidates(base)
-    if name in found:
-        return found[name]
-    near = difflib.get_close_matches(name, found, n=1)
-    hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(sorted(found))}."
-    raise RecipeError(f"unknown {what} {as_name(name)}. {hint}")
+def find(kind: str, name: str) -> type[Any]:
+    """The class of that kind and name: `find("mask", "Mdav")`. `method` stands for searches and masks together.
+
+    >>> find("guarantee", "KAnonymity").__name__
+    'KAnonymity'
+    """
+    for each in _parts(kind):
+        place = _places(each).get(name) if isinstance(name, str) else None
+        if place is not None:
+            found = getattr(importlib.import_module(place[0]), place[1])
+            if _belongs(found, each):
+                return found  # type: ignore[no-any-return]
+    known = names(kind)
+    near = difflib.get_close_matches(str(name), known, n=1)
+    hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(known)}."
+    raise RecipeError(f"unknown {kind} {as_name(name)}. {hint}")
 
 
-def candidates(base: type[Any]) -> dict[str, type[Any]]:
-    """All public classes that derive from `base`, by name."""
-    face = importlib.import_module("sfumato")
-    found = {}
-    for name, module in face._TABLE.items():
-        if name[0].isupper() and _may_hold(module, base):
-            value = getattr(face, name)
-            if isinstance(value, type) and issubclass(value, base) and value is not base:
-                found[name] = value
-    return found
+def has(kind: str, name: object) -> bool:
+    """Whether there is something of that kind and name."""
+    return isinstance(name, str) and any(
+        place is not None and _belongs(getattr(importlib.import_module(place[0]), place[1]), each)
+        for each in _parts(kind)
+        for place in (_places(each).get(name),)
+    )
 
 
-def from_mapping(given: Mapping[str, Any], base: type[Any], what: str) -> Any:
-    """Build the object that `{name = …, parameters…}` describes."""
-    arguments = dict(given)
+def names(kind: str) -> list[str]:
+    """The names of everything of a kind, in order."""
+    return sorted(every(kind))
+
+
+def every(kind: str) -> dict[str, type[Any]]:
+    """Everything of a kind by name."""
+    return {
+        name: found
+        for each in _parts(kind)
+        for name, (module, attribute) in _places(each).items()
+        if _belongs(found := getattr(importlib.import_module(module), attribute), each)
+    }
+
+
+def make(kind: str, mapping: Mapping[str, Any] | str) -> Any:
+    """What `{name = …, parameters…}` describes; a text is a name without parameters."""
+    arguments = {"name": mapping} if isinstance(mapping, str) else dict(mapping)
     name = arguments.pop("name", None)
     if not isinstance(name, str):
-        raise RecipeError(f'a {what} needs a name, for instance name = "{next(iter(sorted(candidates(base))), "…")}"')
-    return build(lookup(name, base, what), arguments)
+        raise RecipeError(f'a {kind} needs a name, for instance name = "{names(kind)[0]}"')
+    return build(find(kind, name), arguments)
 
 
-def _may_hold(module: str, base: type[Any]) -> bool:
-    """Skip modules of other layers, so that a lookup of a guarantee does not import a search."""
-    room = {
-        "ClassGuarantee": ".core.",
-        "Search": ".anonymity.",
-        "Mask": ".masking.",
-        "Measure": ".measures.",
-        "Attack": ".attacks.",
+def kinds() -> dict[str, Kind]:
+    """Every kind of every room."""
+    return dict(_kinds())
+
+
+def _parts(kind: str) -> tuple[str, ...]:
+    """The kinds that a word stands for."""
+    if kind == "method":
+        return ("search", "mask")
+    if kind not in _kinds():
+        raise ParameterError(f"there is no kind {as_name(kind)}; there are: {', '.join(sorted(_kinds()))}")
+    return (kind,)
+
+
+@cache
+def _kinds() -> Mapping[str, Kind]:
+    import sfumato
+
+    rooms = [name for name, module in sfumato.NAMES.items() if module == "sfumato"]
+    listed = [getattr(importlib.import_module(f"sfumato.{room}"), "KINDS", {}) for room in rooms]
+    return {name: kind for each in listed for name, kind in each.items()}
+
+
+@cache
+def _places(kind: str) -> Mapping[str, tuple[str, str]]:
+    """Module and class by name of what may belong to a kind; classes elsewhere are not loaded to find out."""
+    import sfumato
+
+    wanted = _kinds()[kind]
+    if wanted.keys:
+        module, _, function = wanted.keys.partition(":")
+        places: Mapping[str, tuple[str, str]] = getattr(importlib.import_module(module), function)()
+        return places
+    rooms = {".".join(package.split(".")[:2]) for package in wanted.within}
+    listed = dict(sfumato.NAMES)
+    for room in rooms:
+        listed |= getattr(importlib.import_module(room), "NAMES", {})
+    return {
+        name: (module, name)
+        for name, module in listed.items()
+        if name[0].isupper() and any(module.startswith(f"{package}.") for package in wanted.within)
     }
-    wanted = room.get(base.__name__)
-    return wanted is None or wanted in module + "."
+
+
+def _belongs(found: Any, kind: str) -> bool:
+    module, _, base = _kinds()[kind].base.partition(":")
+    root = getattr(importlib.import_module(module), base)
+    return isinstance(found, type) and issubclass(found, root) and found is not root and not inspect.isabstract(found)

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from sfumato.core import registry
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import require
-from sfumato.core.registry import from_mapping
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
@@ -33,7 +33,7 @@ class Combined(Mask):
     refuses_constant: ClassVar[bool] = False  # each part says itself what it refuses
 
     def __post_init__(self) -> None:
-        made = tuple(from_mapping(mask, Mask, "mask") if isinstance(mask, Mapping) else mask for mask in self.masks)
+        made = tuple(registry.make("mask", mask) if isinstance(mask, Mapping) else mask for mask in self.masks)
         object.__setattr__(self, "masks", made)
         require(bool(made) and all(isinstance(mask, Mask) for mask in made), "Combined: masks must be a list of masks")
         require(self.columns is None and not self.strata, "Combined: name columns and strata in the masks it combines")

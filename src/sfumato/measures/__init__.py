@@ -1,44 +1,20 @@
 """Does it hold, how safe, how useful: guarantees, risk and utility of a released table.
 
-`by_key("loss")` finds a measure of utility or risk by the name recipes use; `guarantees` is the plain
-verifier.
+Recipes call measures of utility and risk by their keys (`loss`, `disclosure_risk`); `guarantees` is the plain verifier.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from sfumato.core.view import Measure
-
-_ROOMS = ("guarantees", "risk", "utility")
+from sfumato.core.lazy import Kind, face, names_in_stub
 
 
-def by_key(key: str) -> type[Measure]:
-    """The measure of utility or risk that recipes call by this key."""
-    import difflib
-
-    from sfumato.core.errors import RecipeError, as_name
+def places_by_key() -> dict[str, tuple[str, str]]:
+    """Module and class of every measure of utility and risk by its key."""
     from sfumato.measures import risk, utility
 
-    places = {**utility.KEYS, **risk.KEYS}
-    if key in places:
-        name, module = places[key]
-        return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
-    near = difflib.get_close_matches(key, places, n=1)
-    hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(sorted(places))}."
-    raise RecipeError(f"unknown measure {as_name(key)}. {hint}")
+    return {key: (module, name) for key, (name, module) in {**utility.KEYS, **risk.KEYS}.items()}
 
 
-def keys() -> tuple[str, ...]:
-    """The keys of all measures of utility and risk."""
-    from sfumato.measures import risk, utility
-
-    return tuple(sorted([*utility.KEYS, *risk.KEYS]))
-
-
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return importlib.import_module(f"sfumato.measures.{name}")
-    raise AttributeError(f"module 'sfumato.measures' has no attribute {name!r}")
+NAMES = names_in_stub(__file__)
+KINDS = {"measure": Kind("sfumato.core.view:Measure", ("sfumato.measures",), keys="sfumato.measures:places_by_key")}
+__all__, __getattr__, __dir__ = face(__name__, NAMES)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args, get_origin, get_type_hints
 
 from sfumato.anonymity.recoded import Recoded
+from sfumato.core import registry
 from sfumato.core.errors import ParameterError, SfumatoError, all_at_once
 from sfumato.core.params import parameters
 from sfumato.data.microdata import Microdata
@@ -161,9 +162,7 @@ def _told(text: str) -> dict[str, Any]:
 
 
 def _is_guarantee(name: str) -> bool:
-    import sfumato
-
-    return sfumato._TABLE.get(name, "").startswith("sfumato.core.guarantees.")
+    return registry.has("guarantee", name) or registry.has("loss", name)
 
 
 def _parts(text: str, word: str) -> list[str]:
@@ -202,9 +201,7 @@ def _choices(mapping: Mapping[str, Any], key: str) -> Sequence[Any]:
 
 
 def _takes_a_list(name: str, key: str) -> bool:
-    import sfumato
-
-    kind = getattr(sfumato, name, None) if name in sfumato._TABLE else None
+    kind = next((registry.find(each, name) for each in ("guarantee", "method") if registry.has(each, name)), None)
     if kind is None or not dataclasses.is_dataclass(kind):
         return False
     hint = get_type_hints(kind).get(key)

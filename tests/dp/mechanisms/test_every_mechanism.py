@@ -16,16 +16,10 @@ from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.params import build, parameters
 from sfumato.core.randomness import default
+from sfumato.core.registry import names
 from tests.dp.mechanisms.cases import CASES, SLACK, Case
 
-MECHANISMS = sorted(
-    name
-    for name, module in dp._TABLE.items()
-    if module.startswith("sfumato.dp.mechanisms")
-    and isinstance(getattr(dp, name), type)
-    and issubclass(getattr(dp, name), dp.Mechanism)
-    and name != "Mechanism"
-)
+MECHANISMS = names("mechanism")
 EACH = [(name, place) for name in MECHANISMS for place in range(len(CASES.get(name, ())))]
 #: With this false-alarm rate per comparison, all of them together stay below one in a million.
 ALARM = 1e-9

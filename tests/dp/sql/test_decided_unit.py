@@ -63,9 +63,9 @@ def test_an_algorithm_run_by_itself_is_refused_too(name: str) -> None:
 
 def test_every_public_algorithm_is_among_them() -> None:
     """But SearchLog, which always asks for a unit column, and Aim, which shares its `run` with Mst."""
-    from sfumato.workflow import named
+    from sfumato.core.registry import every
 
-    assert set(named.algorithms().values()) - {type(each) for each in ALGORITHMS.values()} == {sf.dp.Aim, sf.dp.SearchLog}
+    assert set(every("algorithm").values()) - {type(each) for each in ALGORITHMS.values()} == {sf.dp.Aim, sf.dp.SearchLog}
     assert sf.dp.Aim.run is sf.dp.Mst.run
 
 

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sfumato.core.lazy import from_table
+from sfumato.core.lazy import face
 
 _ROOM = "sfumato.measures.risk"
 
@@ -32,7 +30,7 @@ KEYS: dict[str, tuple[str, str]] = {
     "worst_case_linkage": ("LearnedLinkage", f"{_ROOM}.learned_linkage"),
 }
 
-_TABLE = {
+NAMES = {
     **dict(KEYS.values()),
     "AnonymitySet": f"{_ROOM}.anonymity_set",
     "IntegralPrivacy": f"{_ROOM}.integral_privacy",
@@ -40,8 +38,4 @@ _TABLE = {
     "ReferenceSetting": f"{_ROOM}.terminology",
 }
 
-__all__ = sorted(_TABLE)
-
-
-def __getattr__(name: str) -> Any:
-    return from_table(__name__, _TABLE, name)
+__all__, __getattr__, __dir__ = face(__name__, NAMES)

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sfumato.core.lazy import from_table
+from sfumato.core.lazy import face
 
 _ROOM = "sfumato.measures.utility"
 
@@ -34,7 +32,7 @@ KEYS: dict[str, tuple[str, str]] = {
     "suppressed": ("Suppressed", f"{_ROOM}.class_sizes"),
 }
 
-_TABLE = {
+NAMES = {
     **dict(KEYS.values()),
     "AnalysisLoss": f"{_ROOM}.information_loss",
     "CountQuery": f"{_ROOM}.query_error",
@@ -42,8 +40,4 @@ _TABLE = {
     "recover_variance": f"{_ROOM}.transparency",
 }
 
-__all__ = sorted(_TABLE)
-
-
-def __getattr__(name: str) -> Any:
-    return from_table(__name__, _TABLE, name)
+__all__, __getattr__, __dir__ = face(__name__, NAMES)

@@ -1,0 +1,38 @@
+"""The names of this package and where they live: the one list, read by people, type checkers and the package itself."""
+
+# what a dataset is
+from sfumato.data.schema import Column as Column
+from sfumato.data.schema import HierarchySpec as HierarchySpec
+from sfumato.data.microdata import Microdata as Microdata
+from sfumato.data.schema import Schema as Schema
+
+# hierarchies
+from sfumato.data.hierarchy import Hierarchy as Hierarchy
+from sfumato.data.hierarchy_builders import from_dates as from_dates
+from sfumato.data.hierarchy_builders import from_frequencies as from_frequencies
+from sfumato.data.hierarchy_builders import from_intervals as from_intervals
+from sfumato.data.hierarchy_builders import from_mask as from_mask
+from sfumato.data.hierarchy_builders import from_tree as from_tree
+from sfumato.data.hierarchy_builders import from_values as from_values
+
+# reading and writing
+from sfumato.data.read_result import ReadResult as ReadResult
+from sfumato.data.readers_frames import from_frame as from_frame
+from sfumato.data.readers import read_file as read_file
+from sfumato.data.writers import spreadsheet_notices as spreadsheet_notices
+from sfumato.data.writers import write_arrow as write_arrow
+from sfumato.data.writers import write_csv as write_csv
+from sfumato.data.writers import write_file as write_file
+from sfumato.data.writers import write_parquet as write_parquet
+
+# looking at a table
+from sfumato.data.profile import Profile as Profile
+from sfumato.data.profile import profile_table as profile_table
+from sfumato.data.suggested_schema import starting_schema as starting_schema
+
+# sample data
+from sfumato.data.sample import sample_schema as sample_schema
+from sfumato.data.sample import sample_table as sample_table
+from sfumato.data.sample import write_sample as write_sample
+
+NAMES: dict[str, str]
