@@ -75,6 +75,9 @@ from sfumato.masking.term_generalisation import TermGeneralisation as TermGenera
 from sfumato.masking.top_bottom_coding import TopBottomCoding as TopBottomCoding
 from sfumato.masking.v_mdav import VMdav as VMdav
 
+# errors
+from sfumato.core import errors as errors
+
 # rooms
 from sfumato import anonymity as anonymity
 from sfumato import attacks as attacks

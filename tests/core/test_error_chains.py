@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.core.errors import InputError, SfumatoError, as_name, forgetting
+from sfumato.core.errors import InputError, ParameterError, SfumatoError, as_name, forgetting
 from sfumato.data import hierarchy_builders
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.workflow.recipe import Recipe
@@ -197,3 +197,13 @@ def test_names_are_shown_and_addresses_are_not() -> None:
     assert as_name("Latice") == "'Latice'"
     assert PASSWORD not in as_name(URL) and PASSWORD not in str(InputError(f"cannot open '{URL}'"))
     assert "postgresql://host:5432/db" in str(InputError("cannot open postgresql://host:5432/db"))
+
+
+def test_errors_are_public_and_are_those_that_python_knows() -> None:
+    assert sf.errors.ParameterError is ParameterError
+    with pytest.raises(ValueError, match="k must be"):
+        sf.KAnonymity(0)
+    people = sf.read(pa.table({"age": [1, 2]}), sf.Schema.of(quasi=["age"]))
+    with pytest.raises(KeyError) as refusal:
+        people.schema.require_columns(["height"])
+    assert str(refusal.value).startswith("schema '") and "'age'" in str(refusal.value)

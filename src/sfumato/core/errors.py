@@ -2,9 +2,9 @@
 
     SfumatoError
     ├── InputError              exit code 2: the request cannot be carried out as written
-    │   ├── ParameterError      a parameter of a method or guarantee is out of range
+    │   ├── ParameterError      a parameter of a method or guarantee is out of range (a ValueError too)
     │   ├── SchemaError         a schema contradicts itself or the data
-    │   │   └── MissingColumn   a named column is not in the data
+    │   │   └── MissingColumn   a named column is not in the data (a KeyError too)
     │   ├── HierarchyError      a hierarchy is not a tree over its leaves
     │   │   └── HierarchyGap    values of the data are missing from their hierarchy
     │   ├── SourceError         a file or table cannot be read
@@ -72,16 +72,18 @@ class InputError(SfumatoError):
     """The request cannot be carried out as written."""
 
 
-class ParameterError(InputError):
-    """A parameter of a method or a guarantee is out of range."""
+class ParameterError(InputError, ValueError):
+    """A parameter of a method or a guarantee is out of range; for Python also a `ValueError`."""
 
 
 class SchemaError(InputError):
     """A schema contradicts itself or the data."""
 
 
-class MissingColumn(SchemaError):
-    """A named column is not in the data."""
+class MissingColumn(SchemaError, KeyError):
+    """A named column is not in the data; for Python also a `KeyError`, but one whose text is the plain sentence."""
+
+    __str__ = Exception.__str__
 
 
 class HierarchyError(InputError):

@@ -56,4 +56,5 @@ def face(package: str, names: Mapping[str, str]) -> tuple[list[str], Callable[[s
 
 
 def _loaded(module: str, name: str) -> Any:
-    return getattr(importlib.import_module(module), name)
+    home = importlib.import_module(module)
+    return getattr(home, name) if hasattr(home, name) else importlib.import_module(f"{module}.{name}")

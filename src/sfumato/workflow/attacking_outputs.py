@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sfumato import attacks
-from sfumato.core.errors import InputError, ParameterError, SourceError
+from sfumato.core.errors import InputError, ParameterError, SfumatoError, SourceError
 from sfumato.core.params import build
 from sfumato.core.plain_files import read_plain
 from sfumato.core.view import View
@@ -50,6 +50,8 @@ def attack_outputs(path: str | Path) -> dict[str, Any]:
         published, known = _FORMS[name](content["published"], _mapping(content["knowledge"], "knowledge"), Path(path).parent)
         view = published if isinstance(published, View) else View(published, Schema(), name="outputs")
         result = adversary.run(view, known)
+    except SfumatoError:
+        raise
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
         # what a file describes may be of any shape, and its numbers may be people's: none of them is repeated
         raise InputError(

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from sqlglot import exp
 
-from sfumato.core.errors import Unsupported
+from sfumato.core.errors import SfumatoError, Unsupported
 from sfumato.dp.sql.parse import function_name
 from sfumato.dp.sql.term import LONGEST, Term, written_size
 
@@ -72,6 +72,8 @@ def lower(node: exp.Expression, resolve: Resolve) -> Term:
         _refuse_extras(node)
         try:
             term = found(node, resolve)
+        except SfumatoError:
+            raise
         except (KeyError, AttributeError, TypeError, ValueError, OverflowError):
             raise Unsupported(f"{function_name(node)} is not written as expected; check its arguments") from None
         if written_size(term.expression) > LONGEST:
