@@ -27,7 +27,9 @@ class Refused(ValueError):
 
 
 class Range(ABC):
-    """A set of values with words for it."""
+    """A set of values with words for it, and where it is not plain why no other value will do, the reason (`because`)."""
+
+    because: str = ""
 
     @property
     @abstractmethod
@@ -41,7 +43,8 @@ class Range(ABC):
     def refuse(self, value: Any) -> Refused:
         """The refusal of a value; numbers are repeated, anything else may hold what nobody should read."""
         number = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
-        return Refused(f"must be {self.words}" + (f", not {value}" if number and len(str(value)) <= 40 else ""))
+        shown = f", not {value}" if number and len(str(value)) <= 40 else ""
+        return Refused(f"must be {self.words}{shown}" + (f"; {self.because}" if self.because else ""))
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class _Between(Range):
     at_most: float | None = None
     above: float | None = None
     below: float | None = None
+    because: str = ""
 
     @property
     def ends(self) -> str:
@@ -282,6 +286,10 @@ PositiveShare = Annotated[float, Number(above=0, at_most=1)]
 Probability = Annotated[float, Number(above=0, below=1)]
 #: A number above 0.
 Positive = Annotated[float, Number(above=0)]
+#: A time in seconds; `inf` is for as long as it takes.
+Seconds = Annotated[float, Either((Number(above=0), OneOf((math.inf,))))]
+#: What makes draws repeatable.
+Seed = Annotated[int | str, Either((Whole(), Text("a text")))]
 #: The name of a column.
 ColumnName = Annotated[str, _COLUMN]
 #: The names of some columns.
