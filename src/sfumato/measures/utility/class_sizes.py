@@ -8,9 +8,9 @@ Average class size: LeFevre, DeWitt, Ramakrishnan, "Mondrian multidimensional k-
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from sfumato.core.params import require
+from sfumato.core.ranges import Count
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.guarantees.classes import Classes
@@ -43,11 +43,8 @@ class Discernibility(Measure):
 class AverageClassSize(Measure):
     """Released records per class, divided by `k` when given: 1 is then the best possible."""
 
-    k: int | None = None
+    k: Annotated[Count | None, "the class size that is the best possible"] = None
     key: ClassVar[str] = "average_class_size"
-
-    def __post_init__(self) -> None:
-        require(self.k is None or self.k >= 1, f"AverageClassSize: k must be at least 1, not {self.k}")
 
     def score(self, original: Any, released: ReleasedTable) -> Score:
         """Records per class, or that as a multiple of k."""
