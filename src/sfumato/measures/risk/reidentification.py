@@ -67,7 +67,7 @@ class JournalistRisk(Measure):
 @dataclass(frozen=True)
 class MarketerRisk(Measure):
     """Expected share of records matched rightly by linking all of them: with the release alone, or with
-    a `population`.
+    a `population`. The mean over records of 1/(people behind the record's class).
     """
 
     population: Annotated[Any, "the table of the population"] = field(default=None, repr=False)

@@ -20,7 +20,7 @@ from sfumato.measures.utility.shown import quasi_of, records_of
 @dataclass(frozen=True)
 class Discernibility(Measure):
     """Every record is charged the number of records it cannot be told from: its class, or all of them
-    when suppressed.
+    when suppressed. In all Σ (class size)² + suppressed · records.
     """
 
     key: ClassVar[str] = "discernibility"
@@ -41,7 +41,7 @@ class Discernibility(Measure):
 
 @dataclass(frozen=True)
 class AverageClassSize(Measure):
-    """Released records per class, divided by `k` when given: 1 is then the best possible."""
+    """Released records per class, divided by `k` when given, records/(classes · k): 1 is then the best possible."""
 
     k: Annotated[Count | None, "the class size that is the best possible"] = None
     key: ClassVar[str] = "average_class_size"

@@ -52,7 +52,7 @@ _Weights = Annotated[
 
 @dataclass(frozen=True)
 class Loss(Measure):
-    """Mean loss per record, between 0 (nothing lost) and 1 (everything suppressed).
+    """Mean loss per record, Σ weight · loss of the cell, between 0 (nothing lost) and 1 (everything suppressed).
 
     `weights` gives each quasi-identifier's weight (the schema's `importance` by default); they are
     scaled to sum to 1.

@@ -37,7 +37,8 @@ _ROUNDING = 1e-18
 @dataclass(frozen=True)
 class PropensityScore(Measure):
     """pMSE as a share of its largest value, in [0, 1]: 0 where a model cannot tell masked from original records, 1 where it
-    always can.
+    always can. pMSE is the mean of (p − c)², p what the model takes for the probability of being masked and c the share of masked
+    rows; its largest value is c(1 − c).
 
     `model` is "logistic" or "tree" (CART). The logistic model sees only shifts of averages and shares unless `interactions` adds
     squares and products of features; the tree sees everything, also that masked values are not the rounded ones people
