@@ -135,9 +135,9 @@ def test_missing_values_stay_missing_where_a_cell_covers_nothing_else() -> None:
 
 
 def test_what_cannot_be_read_or_reached_is_refused() -> None:
-    with pytest.raises(ParameterError, match="name the guarantees"):
+    with pytest.raises(ParameterError, match="guarantees must be one guarantee or several"):
         sf.Recoded(())
-    with pytest.raises(ParameterError, match="is not a search"):
+    with pytest.raises(ParameterError, match="search must be a search for guarantees"):
         sf.Recoded(sf.KAnonymity(3), sf.Mdav(3))  # type: ignore[arg-type]
     with pytest.raises(Infeasible):
         sf.Recoded(sf.KAnonymity(1000), sf.Mondrian()).apply(people(), seed=1)

@@ -69,7 +69,7 @@ def test_refusals() -> None:
     people = numbers(20)
     with pytest.raises(ParameterError, match="seconds"):
         WorstCase(seconds=-1)
-    with pytest.raises(ParameterError, match="aggregation"):
+    with pytest.raises(ParameterError, match="learned must be"):
         WorstCase(learned=("median",))
     with pytest.raises(InputError, match="no record stands behind"):
         WorstCase().score(people, Masked(people.table(), people.schema, ("a",), None))

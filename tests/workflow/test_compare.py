@@ -275,13 +275,13 @@ def test_guarantees_and_a_search_are_written_in_words() -> None:
     ("given", "why"),
     [
         ("Mondrian", "say which, for instance 'KAnonymity\\(k=5\\) by Mondrian'"),
-        ("KAnonymity(k=5) by Mdav(k=3)", "is not a search"),
+        ("KAnonymity(k=5) by Mdav(k=3)", "search must be a search for guarantees"),
         ("KAnonymity(k=5) by Mondrian by Lattice", "one 'by'"),
         ("Mdav(k=3) by Mondrian", "unknown guarantee"),
         ("KAnonymity(k=0) by Mondrian", "k"),
         ({"name": "Recoded", "guarantees": {"name": "KAnonymity", "k": 3}, "method": "x"}, "no parameter 'method'"),
         ({"name": "Recoded", "guarantees": [3]}, "describes no guarantee"),
-        ({"name": "Recoded"}, "name the guarantees"),
+        ({"name": "Recoded"}, "guarantees must be one guarantee or several"),
     ],
 )
 def test_words_that_name_no_recoding_are_refused(given: Any, why: str) -> None:

@@ -18,10 +18,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
+from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, forgetting
-from sfumato.core.params import require
+from sfumato.core.ranges import Instance, Made, Text, Whole
 from sfumato.data.values import text_of
 from sfumato.wire.keys import OwnerKey
 from sfumato.wire.private_files import read_private, write_private
@@ -45,8 +46,8 @@ WARNING = (
 
 
 @dataclass(frozen=True)
-class Pseudonyms:
-    """Pseudonyms of one scope, a kind of identifier such as "patient"; equal scopes and keys give equal pseudonyms.
+class Pseudonyms(Declared):
+    """Pseudonyms of one `scope`, a kind of identifier such as "patient"; with the same `key` it gives equal pseudonyms.
 
     `length` counts characters of 5 bits each (26 are 130 bits). `unicode_form="NFC"` takes composed and decomposed
     spellings of a name for the same; otherwise identifiers are compared as they are.
@@ -56,19 +57,12 @@ class Pseudonyms:
     True
     """
 
-    key: OwnerKey = field(repr=False)
-    scope: str
-    length: int = LENGTH
-    unicode_form: Literal["NFC", "NFKC"] | None = None
-
-    def __post_init__(self) -> None:
-        require(isinstance(self.key, OwnerKey), "pseudonyms need an owner's key; see load_or_create_owner_key")
-        require(isinstance(self.scope, str) and bool(self.scope), "pseudonyms need a scope, such as 'patient'")
-        require(
-            isinstance(self.length, int) and SHORTEST <= self.length <= LONGEST,
-            f"the length of pseudonyms must be between {SHORTEST} and {LONGEST} characters",
-        )
-        require(self.unicode_form in (None, "NFC", "NFKC"), "unicode_form is NFC, NFKC or None")
+    key: Annotated[OwnerKey, Instance(OwnerKey, "an owner's key; see load_or_create_owner_key"), "the owner's key"] = field(
+        repr=False
+    )
+    scope: Annotated[str, Text("a kind of identifier, such as 'patient'"), "the kind of identifier"]
+    length: Annotated[int, Whole(at_least=SHORTEST, at_most=LONGEST), "characters of a pseudonym"] = LENGTH
+    unicode_form: Annotated[Literal["NFC", "NFKC"] | None, "which spellings of a name are taken for the same"] = None
 
     def of(self, identifier: object) -> str | None:
         """The pseudonym of one identifier; a missing one stays missing. Numbers and their text are the same
@@ -109,17 +103,20 @@ class Pseudonyms:
         return base64.b32encode(digest).decode().lower()[: self.length]
 
 
+def _fixed(table: Mapping[str, str]) -> Mapping[str, str]:
+    return MappingProxyType(dict(table))
+
+
 @dataclass(frozen=True)
-class PseudonymMap:
-    """Pseudonyms back to identifiers, for a privileged user: a file of mode 0600, never inside a release
+class PseudonymMap(Declared):
+    """Pseudonyms of a `scope` back to `identifiers`, for a privileged user: a file of mode 0600, never inside a release
     folder.
     """
 
-    scope: str
-    identifiers: Mapping[str, str] = field(repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "identifiers", MappingProxyType(dict(self.identifiers)))
+    scope: Annotated[str, "the kind of identifier"]
+    identifiers: Annotated[
+        Mapping[str, str], Made(_fixed, "a table of pseudonyms and identifiers"), "pseudonym to identifier"
+    ] = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.identifiers)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +20,14 @@ from numpy.typing import NDArray
 from sfumato.anonymity.search.base import Search
 from sfumato.anonymity.search.local_recoding import LocalRecoding
 from sfumato.core import randomness as sources
-from sfumato.core.errors import Infeasible, ParameterError, Unsupported
+from sfumato.core.declared import Declared
+from sfumato.core.errors import Infeasible, Unsupported
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import parameters, require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness
+from sfumato.core.ranges import Each, Instance
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import kind_of
@@ -38,8 +41,8 @@ NOT_PUBLISHED = -1
 
 
 @dataclass(frozen=True)
-class Recoded:
-    """Guarantees and the search that reaches them, as one method of a comparison.
+class Recoded(Declared):
+    """`guarantees` and the `search` that reaches them, as one method of a comparison.
 
     `apply` gives what an analyst reads out of the recoded table, row by row, in the order of the original; `classes` of the
     result says which rows show the same. To publish the recoded table itself, use `protect`.
@@ -51,23 +54,23 @@ class Recoded:
     (True, True)
     """
 
-    guarantees: ClassGuarantee | tuple[ClassGuarantee, ...]
-    search: Search = LocalRecoding()
+    guarantees: Annotated[
+        ClassGuarantee | tuple[ClassGuarantee, ...],
+        Each(
+            Instance(ClassGuarantee),
+            at_least=1,
+            alone=True,
+            what="one guarantee or several, as in sf.Recoded(sf.KAnonymity(5), sf.Mondrian())",
+        ),
+        "the guarantees to reach",
+    ]
+    search: Annotated[Search, Instance(Search, "a search for guarantees such as sf.Mondrian()"), "how they are reached"] = (
+        LocalRecoding()
+    )
 
     #: As masks have them: its columns are the quasi-identifiers, and records stand behind its rows.
     columns = None
     synthetic = False
-
-    def __post_init__(self) -> None:
-        given = self.guarantees
-        listed = (given,) if isinstance(given, ClassGuarantee) else tuple(given)
-        object.__setattr__(self, "guarantees", listed)
-        require(
-            bool(listed) and all(isinstance(each, ClassGuarantee) for each in listed),
-            "Recoded: name the guarantees to reach, for instance sf.Recoded(sf.KAnonymity(5), sf.Mondrian())",
-        )
-        if not isinstance(self.search, Search):
-            raise ParameterError(f"Recoded: {type(self.search).__name__} is not a search for guarantees such as sf.Mondrian()")
 
     @property
     def asked(self) -> tuple[ClassGuarantee, ...]:

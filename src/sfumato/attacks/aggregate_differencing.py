@@ -13,13 +13,15 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
 from sfumato.attacks.numeric_input import Real, vector
 from sfumato.attacks.reconstruction import best_single_guess
 from sfumato.attacks.success import percent, share, wilson
+from sfumato.core import ranges
+from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.exact import Number, exact
 from sfumato.core.params import require
@@ -33,21 +35,16 @@ _ANY: Range = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
-class Aggregate:
-    """A published number about a group: a `sum` or `mean` of one attribute, or a `count` of those who have a property.
+class Aggregate(Declared):
+    """A published number about a group; its `kind` is a "sum" or "mean" of one attribute, or a "count" of those who have a
+    property.
 
     The truth lies within `error` of the `value` (half a unit of the last digit of a rounded number; 0: exact).
     """
 
-    kind: Literal["count", "sum", "mean"]
-    value: Number = field(repr=False)
-    error: Number = 0
-
-    def __post_init__(self) -> None:
-        require(self.kind in {"count", "sum", "mean"}, "Aggregate: kind is 'count', 'sum' or 'mean'")
-        object.__setattr__(self, "value", exact(self.value, "Aggregate: value"))
-        object.__setattr__(self, "error", exact(self.error, "Aggregate: error"))
-        require(Fraction(self.error) >= 0, "Aggregate: error must not be negative")
+    kind: Annotated[Literal["count", "sum", "mean"], "what the number is"]
+    value: Annotated[Number, ranges.Number(exact=True), "the number"] = field(repr=False)
+    error: Annotated[Number, ranges.Number(at_least=0, exact=True), "how far the truth may be from it"] = 0
 
     def total(self, people: int) -> tuple[Fraction, Fraction]:
         """The sum over the group, and how far it may be off."""
@@ -61,16 +58,18 @@ class Aggregate:
 
 
 @dataclass(frozen=True, eq=False)
-class Membership:
+class Membership(Declared):
     """Who is in which group: `groups[i]` are the people behind answer i. `known` are values the adversary has already, its
     own for instance; each value lies between `lowest` and `highest` where they are given (counts: between 0 and 1).
     `truth`, person to value, is not the adversary's: it says what blind guessing would get."""
 
-    groups: Sequence[Collection[Hashable]] = field(repr=False)
-    known: Mapping[Hashable, Number] = field(default_factory=lambda: MappingProxyType({}), repr=False)
-    lowest: float | None = None
-    highest: float | None = None
-    truth: Mapping[Hashable, float] | None = field(default=None, repr=False)
+    groups: Annotated[Sequence[Collection[Hashable]], "the people behind each answer"] = field(repr=False)
+    known: Annotated[Mapping[Hashable, Number], "values that the adversary has already, by person"] = field(
+        default_factory=lambda: MappingProxyType({}), repr=False
+    )
+    lowest: Annotated[float | None, "what no value lies below; 0 for counts where left out"] = None
+    highest: Annotated[float | None, "what no value lies above; 1 for counts where left out"] = None
+    truth: Annotated[Mapping[Hashable, float] | None, "values by person, to score the attack"] = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -88,10 +87,7 @@ class AggregateDifferencing(Attack):
     1
     """
 
-    tolerance: float = 0.0
-
-    def __post_init__(self) -> None:
-        require(0 <= self.tolerance < math.inf, "AggregateDifferencing: tolerance must not be negative")
+    tolerance: Annotated[float, ranges.Number(at_least=0), "how close, on either side, counts as pinned down"] = 0.0
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Find everybody whose value the answers pin down."""

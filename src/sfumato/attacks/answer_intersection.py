@@ -8,18 +8,18 @@ preserving privacy", PODS 2003, for the general law.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.attacks.success import percent, wilson
+from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, MissingColumn
-from sfumato.core.params import require
+from sfumato.core.ranges import ColumnName, Number
 from sfumato.core.view import Attack, AttackResult, View
 from sfumato.data.values import as_numbers, texts
 
@@ -27,18 +27,12 @@ Real = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Extreme:
-    """An exact answer: the `least` or `greatest` value of a column among the people of a hidden group."""
+class Extreme(Declared):
+    """An exact answer: the `value` of a `column` that is "least" or "greatest" (`which`) among the people of a hidden group."""
 
-    column: str
-    value: float = field(repr=False)
-    which: Literal["least", "greatest"] = "least"
-
-    def __post_init__(self) -> None:
-        require(isinstance(self.column, str), "Extreme: column must be the name of a column")
-        number = isinstance(self.value, (int, float)) and not isinstance(self.value, bool)
-        require(number and abs(self.value) <= sys.float_info.max, "Extreme: value must be a finite number")
-        require(self.which in ("least", "greatest"), "Extreme: which is 'least' or 'greatest'")
+    column: Annotated[ColumnName, "the column of the answer"]
+    value: Annotated[float, Number(), "the answer"] = field(repr=False)
+    which: Annotated[Literal["least", "greatest"], "which end of the group it is"] = "least"
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.membership_models import Labelled, confidences_of
 from sfumato.attacks.numeric_input import Real
+from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,17 +41,17 @@ class AnsweredModel:
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class Answers(Declared):
     """What a model answered about records whose true label is known: `confidences` has a row for each record and a column
     for each of the `classes`, `labels` are the true classes, `inside` says which records the model was trained on.
 
     Of several models (shadows), the answers stand one after the other.
     """
 
-    classes: Any = field(repr=False)
-    confidences: Any = field(repr=False)
-    labels: Any = field(repr=False)
-    inside: Any = field(repr=False)
+    classes: Annotated[Any, "the classes that the model tells apart"] = field(repr=False)
+    confidences: Annotated[Any, "a row for each record, a column for each class"] = field(repr=False)
+    labels: Annotated[Any, "the true class of each record"] = field(repr=False)
+    inside: Annotated[Any, "for each record whether the model was trained on it"] = field(repr=False)
 
     def __post_init__(self) -> None:
         try:

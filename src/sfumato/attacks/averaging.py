@@ -9,27 +9,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.attacks.numeric_input import Real, matrix, vector
 from sfumato.attacks.success import percent, share, wilson
+from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
 from sfumato.core.params import require
+from sfumato.core.ranges import Positive
 from sfumato.core.view import Attack, AttackResult, View
 
 
 @dataclass(frozen=True, eq=False)
-class NoiseKnown:
+class NoiseKnown(Declared):
     """The `scale` of the Laplace noise, which certificates state. `truth`, a number per question, is not the adversary's:
     it scores the attack."""
 
-    scale: float | None = None
-    truth: Any = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        require(self.scale is None or 0 < self.scale < math.inf, "NoiseKnown: scale must be above 0")
+    scale: Annotated[Positive | None, "the scale of the Laplace noise"] = None
+    truth: Annotated[Any, "the true answer to each question, to score the attack"] = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,7 @@ class Averaging(Attack):
     1.0
     """
 
-    tolerance: float
-
-    def __post_init__(self) -> None:
-        require(0 < self.tolerance < math.inf, "Averaging: tolerance must be above 0")
+    tolerance: Annotated[Positive, "how far from the truth still counts as found"]
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Average the answers of each question."""

@@ -10,28 +10,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.candidates import target_classes
-from sfumato.attacks.classes import Classes, Histogram, classes_of, sensitive_attributes
+from sfumato.attacks.classes import AttackedAttribute, Classes, Histogram, classes_of, sensitive_attributes
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.worst import worst
+from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
-from sfumato.core.params import require
+from sfumato.core.ranges import Whole
 from sfumato.core.view import Attack, AttackResult, View
 
 
 @dataclass(frozen=True)
-class Facts:
+class Facts(Declared):
     """What is known about one person: raw quasi-identifiers (`target`), values the person cannot have
     (`excluded`), and how
     many others of the same class are known to have which value (`others`)."""
 
-    target: Mapping[str, str | None] = field(repr=False)
-    excluded: tuple[str | None, ...] = field(default=(), repr=False)
-    others: Mapping[str | None, int] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    target: Annotated[Mapping[str, str | None], "raw quasi-identifiers of the person"] = field(repr=False)
+    excluded: Annotated[tuple[str | None, ...], "values that the person cannot have"] = field(default=(), repr=False)
+    others: Annotated[Mapping[str | None, int], "how many others of the class are known to have a value"] = field(
+        default_factory=lambda: MappingProxyType({}), repr=False
+    )
 
 
 @dataclass(frozen=True)
@@ -39,24 +43,14 @@ class BackgroundKnowledge(Attack):
     """An adversary who can rule out `exclusions` values for a target and knows the values of `known_others`
     people in its class.
 
-    Success: the share of people whose value is certain once the most helpful such facts are known (both 0:
+    Success: the share of people whose value of `attribute` is certain once the most helpful such facts are known (both 0:
     homogeneity). Blind guessing: those of them who have the table's most frequent value. With `Facts` as
     knowledge one person is attacked; success is then the posterior of the likeliest value that is left.
     """
 
-    attribute: str | None = None
-    exclusions: int = 1
-    known_others: int = 0
-
-    def __post_init__(self) -> None:
-        require(
-            self.exclusions >= 0,
-            f"BackgroundKnowledge: exclusions must not be negative, not {self.exclusions}",
-        )
-        require(
-            self.known_others >= 0,
-            f"BackgroundKnowledge: known_others must not be negative, not {self.known_others}",
-        )
+    attribute: AttackedAttribute = None
+    exclusions: Annotated[int, Whole(at_least=0), "values that the adversary can rule out"] = 1
+    known_others: Annotated[int, Whole(at_least=0), "people of the class whose values the adversary knows"] = 0
 
     def run(self, view: View, knowledge: Facts | None = None) -> AttackResult:
         """Attack everybody with worst-case facts, or one person with the given ones."""

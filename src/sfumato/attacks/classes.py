@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, MissingColumn, Unsupported, all_at_once
+from sfumato.core.ranges import ColumnName
 from sfumato.core.view import View
 from sfumato.data.released import ReleasedTable
 from sfumato.data.values import texts
@@ -175,6 +176,12 @@ def hashed(keys: Ids) -> tuple[Ids, Ids]:
     encoded = pa.array(keys).dictionary_encode()
     numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return numbers, encoded.dictionary.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+#: The attribute that an attack on classes is after.
+AttackedAttribute = Annotated[
+    ColumnName | None, "the sensitive attribute that is attacked; the one that leaks most where left out"
+]
 
 
 def sensitive_attributes(view: View, attribute: str | None) -> tuple[str, ...]:

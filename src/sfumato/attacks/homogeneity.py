@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.attacks.classes import Histogram, Ids, classes_of, sensitive_attributes
+from sfumato.attacks.classes import AttackedAttribute, Histogram, Ids, classes_of, sensitive_attributes
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.worst import worst
 from sfumato.core.view import Attack, AttackResult, View
@@ -27,7 +27,7 @@ class Homogeneity(Attack):
     whole table. `attribute=None` attacks every sensitive attribute and reports the one that leaks most.
     """
 
-    attribute: str | None = None
+    attribute: AttackedAttribute = None
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Attack the released table; needs no further knowledge."""

@@ -8,33 +8,27 @@ Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam, "l-diversity: privacy beyond
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.attacks.classes import Classes, classes_of, sensitive_attributes
+from sfumato.attacks.classes import AttackedAttribute, Classes, classes_of, sensitive_attributes
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.worst import worst
-from sfumato.core.params import require
+from sfumato.core.ranges import PositiveShare
 from sfumato.core.view import Attack, AttackResult, View
 
 
 @dataclass(frozen=True)
 class ProbabilisticInference(Attack):
-    """The adversary names the most frequent value of the target's class.
+    """The adversary names the most frequent value of `attribute` in the target's class.
 
     Success is the share of people for whom that is right; blind guessing names the most frequent value of the
     whole table. `likely` is the posterior from which a value counts as practically known.
     """
 
-    attribute: str | None = None
-    likely: float = 0.8
-
-    def __post_init__(self) -> None:
-        require(
-            0 < self.likely <= 1,
-            f"ProbabilisticInference: likely must be above 0 and at most 1, not {self.likely}",
-        )
+    attribute: AttackedAttribute = None
+    likely: Annotated[PositiveShare, "the posterior from which a value counts as practically known"] = 0.8
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Attack the released table; needs no further knowledge."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -20,7 +20,9 @@ from sfumato.attacks.differencing import Differences, differences
 from sfumato.attacks.joint import Joint, joint_by_overlap, joint_by_people
 from sfumato.attacks.remaining import Linked, Remaining, link_columns, linked, remaining
 from sfumato.attacks.success import percent, share, wilson
+from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
+from sfumato.core.ranges import ColumnName
 from sfumato.core.view import Attack, AttackResult, View
 
 if TYPE_CHECKING:
@@ -28,11 +30,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class OtherReleases:
-    """The earlier releases about the same people, and the `original` rows where the owner runs the attack."""
+class OtherReleases(Declared):
+    """The earlier releases about the same people (`views`), and the `original` rows where the owner runs the attack."""
 
-    views: tuple[View, ...] = field(repr=False)
-    original: pa.Table | None = field(default=None, repr=False)
+    views: Annotated[tuple[View, ...], "the other releases"] = field(repr=False)
+    original: Annotated["pa.Table | None", "the original rows, where the owner runs the attack"] = field(  # noqa: UP037
+        default=None, repr=False
+    )
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,8 @@ class Intersection(Attack):
     shown. Masked and synthetic releases are refused (`Unsupported`): their values are not those of people.
     Where the texts of the releases have nothing in common that is said, and proves nothing about people.
 
-    Success: the share of people for whom one value of some sensitive attribute is left. Blind guessing: those
-    of them who have the most frequent value of this release. Details: `worst_remaining_group`, the fewest
+    Success: the share of people for whom one value of `attribute` (by default of some sensitive one) is left. Blind guessing:
+    those of them who have the most frequent value of this release. Details: `worst_remaining_group`, the fewest
     records that can still be the target's (records can be the same one when they agree in every column that
     all releases show as it is), `worst_group_alone`, the smallest class before, and, with the original,
     `worst_joint_group`, the fewest people who share all their classes: what remains if the records of the
@@ -57,7 +61,7 @@ class Intersection(Attack):
     them, `smallest_difference` in the smallest (`attacks.differencing`).
     """
 
-    attribute: str | None = None
+    attribute: Annotated[ColumnName | None, "the sensitive attribute that is attacked; all of them where left out"] = None
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Lay the releases over each other."""

@@ -12,16 +12,17 @@ Wong, Fu, Wang, Pei, "Minimality attack in privacy preserving data publishing", 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from sfumato.core import registry
+from sfumato.core.declared import Declared
 from sfumato.core.errors import Unsupported
 from sfumato.core.guarantees.base import TOLERANCE, ClassGuarantee, Knowledge
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity
-from sfumato.core.params import require
+from sfumato.core.ranges import Count, Each, Instance, Whole
 from sfumato.core.view import View
 
 Recoding = Literal["local", "global"]
@@ -37,7 +38,7 @@ _OR_SUPPOSE = "To suppose an algorithm, say what it requires: KnownAlgorithm(reg
 
 
 @dataclass(frozen=True, eq=False)
-class KnownAlgorithm:
+class KnownAlgorithm(Declared):
     """A public `register` of exactly the people behind the release with their raw quasi-identifiers (an Arrow table or a
     `Register`), and what the algorithm does: it merges people only where otherwise a class would have fewer than `k` of
     them or break `l`-diversity: no protected value in more than 1/l of a class (`requirement="frequency"`, `protected`:
@@ -48,27 +49,23 @@ class KnownAlgorithm:
     local recoding "any split" of a class into two groups of people with equal quasi-identifiers.
     """
 
-    register: Any = field(repr=False)
-    l: int  # noqa: E741 - the name of the parameter in the literature
-    k: int = 1
-    requirement: Literal["frequency", "distinct"] = "frequency"
-    protected: tuple[str, ...] | None = field(default=None, repr=False)
-    recoding: Recoding = "local"
-    refinement: Literal["original", "any split"] = "original"
+    register: Annotated[Any, "the people behind the release, with raw quasi-identifiers"] = field(repr=False)
+    l: Annotated[int, Whole(at_least=2), "the diversity that the algorithm requires"]  # noqa: E741 - the name in the literature
+    k: Annotated[Count, "people in a class, at the least"] = 1
+    requirement: Annotated[Literal["frequency", "distinct"], "what diversity means"] = "frequency"
+    protected: Annotated[
+        tuple[str, ...] | None,
+        Each(Instance(str), what="a list of values in their text form"),
+        "the values that are protected; every value where left out",
+    ] = field(default=None, repr=False)
+    recoding: Annotated[Recoding, "whether classes are merged one by one or the table is recoded as a whole"] = "local"
+    refinement: Annotated[Literal["original", "any split"], "what the algorithm would have preferred"] = "original"
 
-    def __post_init__(self) -> None:
-        for name, number, least in (("l", self.l, 2), ("k", self.k, 1)):
-            whole = isinstance(number, int) and not isinstance(number, bool)
-            require(whole and number >= least, f"KnownAlgorithm: {name} must be a whole number of at least {least}")
-        require(self.requirement in {"frequency", "distinct"}, "KnownAlgorithm: requirement is 'frequency' or 'distinct'")
-        require(self.recoding in {"local", "global"}, "KnownAlgorithm: recoding is 'local' or 'global'")
-        require(self.refinement in {"original", "any split"}, "KnownAlgorithm: refinement is 'original' or 'any split'")
-        listed = self.protected is None or (isinstance(self.protected, tuple) and all(isinstance(v, str) for v in self.protected))
-        require(listed, "KnownAlgorithm: protected is a list of values in their text form")
-        require(self.protected is None or self.requirement == "frequency", "KnownAlgorithm: distinct values protect all values")
-        require(
-            self.refinement == "original" or self.recoding == "local", "KnownAlgorithm: any split is for local recoding alone"
-        )
+    def coherent(self) -> Iterable[str]:
+        if self.protected is not None and self.requirement != "frequency":
+            yield "protected is for the requirement 'frequency'; distinct values protect all values"
+        if self.refinement != "original" and self.recoding != "local":
+            yield "the refinement 'any split' is for local recoding alone"
 
 
 def published_algorithm(view: View, register: Any) -> tuple[KnownAlgorithm, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from sfumato.attacks.classes import Classes, Ids, classes_of, encoded, grouped, 
 from sfumato.attacks.coverage import covering
 from sfumato.attacks.meaning import meanings
 from sfumato.attacks.success import percent, share, wilson
+from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, MissingColumn
 from sfumato.core.view import Attack, AttackResult, View
 
@@ -26,15 +27,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Register:
-    """A table of people with raw values. `columns` maps quasi-identifiers of the release to columns of the
+class Register(Declared):
+    """A `table` of people with raw values. `columns` maps quasi-identifiers of the release to columns of the
     register; empty:
     those with the same names. `truth`, where it is known, gives the row of the release that belongs to each person
     (-1: not in it); attacks by distance count their success with it and never look at it otherwise."""
 
-    table: pa.Table = field(repr=False)
-    columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    truth: Any = field(default=None, repr=False)
+    table: Annotated["pa.Table", "people with raw values"] = field(repr=False)  # noqa: UP037 - the rest is read without Arrow
+    columns: Annotated[Mapping[str, str], "the register's column for each quasi-identifier; the same names where empty"] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    truth: Annotated[Any, "the row of the release of each person, -1 for none, to score attacks"] = field(
+        default=None, repr=False
+    )
 
 
 @dataclass(frozen=True)

@@ -10,27 +10,28 @@ Genetics 41, 2009.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from sfumato.attacks.detection import Detection
 from sfumato.attacks.numeric_input import Real, matrix, vector
 from sfumato.attacks.success import percent, share
+from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
-from sfumato.core.params import require
+from sfumato.core.ranges import Probability
 from sfumato.core.view import Attack, AttackResult, View
 
 
 @dataclass(frozen=True, eq=False)
-class ReferencePeople:
+class ReferencePeople(Declared):
     """Records of people who are not behind the aggregates but are like those who are (`reference`), and the records of
     the targets. Whether a target is a member is not the adversary's: `members` and `others` are apart to score the attack.
     Rows are people, columns the attributes of the published means; a missing cell (NaN) says nothing."""
 
-    reference: Any = field(repr=False)
-    members: Any = field(repr=False)
-    others: Any = field(repr=False)
+    reference: Annotated[Any, "records of people who are not behind the aggregates"] = field(repr=False)
+    members: Annotated[Any, "records of targets who are behind the aggregates"] = field(repr=False)
+    others: Annotated[Any, "records of targets who are not"] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,8 @@ class MembershipInAggregates(Attack):
     True
     """
 
-    statistic: Literal["distance", "inner product", "likelihood"] = "inner product"
-    false_positives: float = 0.05
-
-    def __post_init__(self) -> None:
-        named = self.statistic in {"distance", "inner product", "likelihood"}
-        require(named, "MembershipInAggregates: statistic is 'distance', 'inner product' or 'likelihood'")
-        require(0 < self.false_positives < 1, "MembershipInAggregates: false_positives lies between 0 and 1")
+    statistic: Annotated[Literal["distance", "inner product", "likelihood"], "what a target is judged by"] = "inner product"
+    false_positives: Annotated[Probability, "the share of the reference people called members"] = 0.05
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Test every target, members and others."""

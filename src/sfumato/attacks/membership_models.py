@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from sfumato.attacks.detection import Detection
 from sfumato.attacks.numeric_input import Real
 from sfumato.attacks.success import percent, share
+from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
-from sfumato.core.params import require
 from sfumato.core.randomness import default
+from sfumato.core.ranges import Count, Number, Seed
 from sfumato.core.view import Attack, AttackResult, View
 from sfumato.kernels.draws import Draws
 
@@ -35,11 +36,11 @@ _ENOUGH = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class Labelled(Declared):
     """Records as a model takes them (`features`, a row each) and their `labels`."""
 
-    features: Any = field(repr=False)
-    labels: Any = field(repr=False)
+    features: Annotated[Any, "a row for each record"] = field(repr=False)
+    labels: Annotated[Any, "the label of each record"] = field(repr=False)
 
     def __post_init__(self) -> None:
         try:
@@ -61,19 +62,19 @@ class Labelled:
 
 
 @dataclass(frozen=True, eq=False)
-class ModelKnowledge:
+class ModelKnowledge(Declared):
     """Records of targets, `members` of the training data and `others` (apart to score the attack, not known to the
     adversary); `shadow` records of the same kind with an untrained `estimator` of scikit-learn like the target's (by
     default a copy of the attacked model), or in place of both the `shadow_answers` of shadow models that were trained and
     asked elsewhere; for the loss threshold alternatively the `training_loss`, the model's mean loss on its training data,
     which is often reported."""
 
-    members: Labelled
-    others: Labelled
-    shadow: Labelled | None = None
-    estimator: Any = field(default=None, repr=False)
-    training_loss: float | None = None
-    shadow_answers: Answers | None = None
+    members: Annotated[Labelled, "targets that the model was trained on"]
+    others: Annotated[Labelled, "targets that it was not trained on"]
+    shadow: Annotated[Labelled | None, "records of the same kind"] = None
+    estimator: Annotated[Any, "an untrained model; a copy of the attacked one where left out"] = field(default=None, repr=False)
+    training_loss: Annotated[float | None, Number(), "the mean loss of the model on its training data"] = None
+    shadow_answers: Annotated["Answers | None", "what shadow models answered elsewhere"] = None  # noqa: UP037 - imports this module
 
 
 @dataclass(frozen=True)
@@ -87,13 +88,9 @@ class MembershipInModels(Attack):
     and others. Blind guessing: 1/2. `seed` repeats the random halves.
     """
 
-    method: Literal["loss", "shadow"] = "loss"
-    shadows: int = 4
-    seed: int | None = None
-
-    def __post_init__(self) -> None:
-        require(self.method in {"loss", "shadow"}, "MembershipInModels: method is 'loss' or 'shadow'")
-        require(self.shadows >= 1, f"MembershipInModels: shadows must be at least 1, not {self.shadows}")
+    method: Annotated[Literal["loss", "shadow"], "a threshold on the loss, or a classifier learnt from shadow models"] = "loss"
+    shadows: Annotated[Count, "shadow models that are trained"] = 4
+    seed: Annotated[Seed | None, "repeats the random halves"] = None
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Ask the model about every target, members and others."""
@@ -125,7 +122,6 @@ class MembershipInModels(Attack):
     def _by_loss(self, model: Any, knowledge: ModelKnowledge) -> Detection:
         members, others = -losses(model, knowledge.members), -losses(model, knowledge.others)
         if knowledge.training_loss is not None:
-            require(math.isfinite(knowledge.training_loss), "ModelKnowledge: training_loss must be finite")
             # At most the mean loss is below the threshold, as in the paper; the greater score is the surer member.
             return Detection(members, others, math.nextafter(-knowledge.training_loss, -math.inf))
         if knowledge.shadow_answers is not None:

@@ -8,13 +8,13 @@ microaggregation", Data and Knowledge Engineering 67(3), 2008.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.attacks.register_records import agreeing, only_masked, result_of, sides_of, transparency_of
 from sfumato.core.errors import MissingColumn
-from sfumato.core.params import require
+from sfumato.core.ranges import Count, Each, Text
 from sfumato.core.view import Attack, AttackResult, View
 from sfumato.measures.risk.sides import by_stratum
 from sfumato.measures.risk.transparency import steps_told, strata_told
@@ -33,12 +33,12 @@ class MicroaggregationIntersection(Attack):
     group of all quasi-identifiers the intersection is a whole cluster: at most 1/k succeeds.
     """
 
-    groups: tuple[tuple[str, ...], ...] | None = None
-    nearest: int = 1
-
-    def __post_init__(self) -> None:
-        require(self.nearest >= 1, "MicroaggregationIntersection: nearest must be at least 1")
-        require(self.groups is None or all(self.groups), "MicroaggregationIntersection: a group names at least one column")
+    groups: Annotated[
+        tuple[tuple[str, ...], ...] | None,
+        Each(Each(Text("the name of a column"), at_least=1), what="a list of groups, each naming at least one column"),
+        "the columns that were clustered together; as published where left out",
+    ] = None
+    nearest: Annotated[Count, "clusters of each group that are taken"] = 1
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Intersect the clusters of everybody."""

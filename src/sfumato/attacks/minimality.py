@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.attacks.classes import Classes, Ids, classes_of, require, sensitive_attributes
+from sfumato.attacks.classes import AttackedAttribute, Classes, Ids, classes_of, require, sensitive_attributes
 from sfumato.attacks.known_algorithm import KnownAlgorithm as KnownAlgorithm
 from sfumato.attacks.known_algorithm import published_algorithm
 from sfumato.attacks.linkage import Register, look_up
@@ -22,9 +22,15 @@ from sfumato.attacks.possible_worlds import Requirement, Worlds, worlds_of_class
 from sfumato.attacks.success import percent, wilson
 from sfumato.attacks.worst import worst
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
-from sfumato.core.params import require as needed
+from sfumato.core.ranges import Count, Made
 from sfumato.core.texts import text_of
 from sfumato.core.view import Attack, AttackResult, View
+
+
+def _one_value(value: Any) -> Any:
+    if not isinstance(value, (str, int, float)):
+        raise ParameterError("not one value")
+    return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,24 +47,20 @@ class Belief:
 class Minimality(Attack):
     """The adversary knows who is in the release, the requirement, and that the algorithm generalises minimally.
 
-    `knowledge` is a `KnownAlgorithm`; or a register (an Arrow table or a `Register`), and the view's certificate says what
-    the algorithm required. All assignments of a class's sensitive values to its people are equally likely
-    beforehand; those are dropped for which the finer table would have kept the requirement. A class whose groups were too
-    small for k says nothing, and one with more than `max_worlds` tables to go through, or with so many groups and
-    splits that it would take long, is left as it is shown. Success: the
-    largest probability that somebody has a protected value (with `value`: that one), in exact arithmetic. Blind guessing:
-    1/l, which the release promises not to exceed ("distinct": what the class shows, at most). Targets are the people who
-    are exposed that far.
+    `knowledge` is a `KnownAlgorithm`; or a register (an Arrow table or a `Register`), and the view's certificate says what the
+    algorithm required. All assignments of a class's sensitive values to its people are equally likely beforehand; those are
+    dropped for which the finer table would have kept the requirement. A class whose groups were too small for k says nothing,
+    and one with more than `max_worlds` tables to go through, or with so many groups and splits that it would take long, is left
+    as it is shown. Success: the largest probability that somebody has a protected value of `attribute` (with `value`: that
+    one), in exact arithmetic. Blind guessing: 1/l, which the release promises not to exceed ("distinct": what the class shows,
+    at most). Targets are the people who are exposed that far.
     """
 
-    attribute: str | None = None
-    max_worlds: int = 200_000
-    value: str | int | float | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        whole = isinstance(self.max_worlds, int) and not isinstance(self.max_worlds, bool)
-        needed(whole and self.max_worlds >= 1, "Minimality: max_worlds must be a whole number of at least 1")
-        needed(self.value is None or isinstance(self.value, (str, int, float)), "Minimality: value is one value, not several")
+    attribute: AttackedAttribute = None
+    max_worlds: Annotated[Count, "tables of a class that are gone through, at the most"] = 200_000
+    value: Annotated[
+        str | int | float | None, Made(_one_value, "one value, not several"), "the value asked about; the worst where left out"
+    ] = field(default=None, repr=False)
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Find the person about whom minimality tells most."""

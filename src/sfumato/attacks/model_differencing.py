@@ -9,65 +9,71 @@ inverse matrix corresponding to a change in one element of a given matrix", Anna
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.attacks.numeric_input import Real, matrix, vector
 from sfumato.attacks.success import percent, share, wilson
+from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
-from sfumato.core.params import require
+from sfumato.core.ranges import Count, Made, Number, Positive
 from sfumato.core.view import Attack, AttackResult, View
 
 
+def _means(given: Any) -> Real:
+    return vector(given, "MeanVersion")
+
+
+def _weights(given: Any) -> Real:
+    return vector(given, "RegressionVersion")
+
+
+def _gram(given: Any) -> Real:
+    return matrix(given, "RegressionVersion: gram")
+
+
 @dataclass(frozen=True, eq=False)
-class MeanVersion:
+class MeanVersion(Declared):
     """The `means` of all attributes over `count` people."""
 
-    means: Any = field(repr=False)
-    count: int
-
-    def __post_init__(self) -> None:
-        require(self.count >= 1, "MeanVersion: count must be at least 1")
-        object.__setattr__(self, "means", vector(self.means, "MeanVersion"))
+    means: Annotated[Any, Made(_means, "a sequence of numbers"), "the mean of each attribute"] = field(repr=False)
+    count: Annotated[Count, "people behind the means"]
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionVersion:
-    """The weights of a linear regression: first the intercept, then one per attribute (`intercept=False`: only these).
+class RegressionVersion(Declared):
+    """The `weights` of a linear regression: first the intercept, then one per attribute (`intercept=False`: only these).
     Ridge regression has a `penalty` on the sum of squared weights, the intercept excepted. `gram` is X'X, with the column
     of ones first where there is an intercept."""
 
-    weights: Any = field(repr=False)
-    gram: Any = field(default=None, repr=False)
-    penalty: float = 0.0
-    intercept: bool = True
+    weights: Annotated[Any, Made(_weights, "a sequence of numbers"), "the intercept, then one per attribute"] = field(repr=False)
+    gram: Annotated[Any | None, Made(_gram, "rows of numbers"), "X'X, where it is known"] = field(default=None, repr=False)
+    penalty: Annotated[float, Number(at_least=0), "of ridge regression, on the sum of squared weights"] = 0.0
+    intercept: Annotated[bool, "whether the first weight is an intercept"] = True
 
-    def __post_init__(self) -> None:
-        weights = vector(self.weights, "RegressionVersion")
-        object.__setattr__(self, "weights", weights)
-        require(0 <= self.penalty < math.inf, "RegressionVersion: penalty must not be negative")
-        if self.gram is not None:
-            gram = matrix(self.gram, "RegressionVersion: gram", weights.size)
-            require(len(gram) == weights.size, "RegressionVersion: gram has a row and a column for each weight")
-            object.__setattr__(self, "gram", gram)
+    def coherent(self) -> Iterable[str]:
+        size = self.weights.size
+        if self.gram is not None and self.gram.shape != (size, size):
+            yield "gram must have a row and a column for each weight"
 
 
 @dataclass(frozen=True, eq=False)
-class EarlierVersion:
-    """The version before the change; for regressions it holds the gram matrix (design statistics that were published
+class EarlierVersion(Declared):
+    """The `model` before the change; for regressions it holds the gram matrix (design statistics that were published
     with the model, or known from elsewhere). `joined`: one person was added, otherwise one left. `known`: attributes of
     the person, by position, that the adversary has already. `truth` (the record: attributes, for a regression then the
     outcome) is not the adversary's: it scores the attack."""
 
-    model: MeanVersion | RegressionVersion
-    joined: bool = True
-    known: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}), repr=False)
-    truth: Any = field(default=None, repr=False)
+    model: Annotated[MeanVersion | RegressionVersion, "the model before the change"]
+    joined: Annotated[bool, "one person was added; otherwise one left"] = True
+    known: Annotated[Mapping[int, float], "attributes of the person that the adversary has already, by position"] = field(
+        default_factory=lambda: MappingProxyType({}), repr=False
+    )
+    truth: Annotated[Any, "the record, to score the attack"] = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -84,10 +90,7 @@ class ModelDifferencing(Attack):
     (1.0, 0.0)
     """
 
-    tolerance: float = 1e-6
-
-    def __post_init__(self) -> None:
-        require(0 < self.tolerance < math.inf, "ModelDifferencing: tolerance must be above 0")
+    tolerance: Annotated[Positive, "how far off, relative above 1, still counts as recovered"] = 1e-6
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Solve for the record that changed and compare it with the truth."""

@@ -8,13 +8,13 @@ limitation", Journal of Official Statistics 9(2), 1993.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from sfumato.attacks.register_records import agreeing, only_masked, result_of, sides_of, transparency_of
+from sfumato.attacks.register_records import RegisterColumns, agreeing, only_masked, result_of, sides_of, transparency_of
 from sfumato.core.errors import InputError
-from sfumato.core.params import require
+from sfumato.core.ranges import Positive
 from sfumato.core.view import Attack, AttackResult, View
 from sfumato.measures.risk.sides import by_stratum
 from sfumato.measures.risk.transparency import steps_told, strata_told
@@ -34,15 +34,15 @@ class NoiseLikelihood(Attack):
     (above 25 million pairs of a person and a record: over the nearest ones and a sample of the rest).
     """
 
-    noise: Literal["independent", "proportional", "multiplicative"] | None = None
-    variance: float | None = None
-    columns: tuple[str, ...] | None = None
+    noise: Annotated[
+        Literal["independent", "proportional", "multiplicative"] | None, "the law of the noise; as published where left out"
+    ] = None
+    variance: Annotated[Positive | None, "the variance of the noise, as a multiple of the column's, or of the factors"] = None
+    columns: RegisterColumns = None
 
-    def __post_init__(self) -> None:
-        kinds = (None, "independent", "proportional", "multiplicative")
-        require(self.noise in kinds, "NoiseLikelihood: noise is independent, proportional or multiplicative")
-        require((self.noise is None) == (self.variance is None), "NoiseLikelihood: give noise and variance, or neither")
-        require(self.variance is None or self.variance > 0, "NoiseLikelihood: variance must be above 0")
+    def coherent(self) -> Iterable[str]:
+        if (self.noise is None) != (self.variance is None):
+            yield "give noise and variance, or neither"
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Take the likeliest record of everybody."""

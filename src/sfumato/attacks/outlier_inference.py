@@ -9,31 +9,30 @@ coefficients: Belsley, Kuh, Welsch, "Regression diagnostics", Wiley 1980.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.numeric_input import Real, matrix, vector
 from sfumato.attacks.success import percent, share, wilson
+from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
 from sfumato.core.params import require
+from sfumato.core.ranges import Whole
 from sfumato.core.view import Attack, AttackResult, View
 
 
 @dataclass(frozen=True, eq=False)
-class TypicalPeople:
+class TypicalPeople(Declared):
     """Records like those behind the output (`typical`, a row per person), the records of the `targets`, and how many
     people are behind the output (`count`, the target included if present). For a regression the last column is what is
     predicted. `present`, true or false per target, is not the adversary's: it scores the attack."""
 
-    typical: Any = field(repr=False)
-    targets: Any = field(repr=False)
-    count: int
-    present: Any = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        require(self.count >= 2, "TypicalPeople: count must be at least 2")
+    typical: Annotated[Any, "records like those behind the output"] = field(repr=False)
+    targets: Annotated[Any, "the records of the targets"] = field(repr=False)
+    count: Annotated[int, Whole(at_least=2), "people behind the output"]
+    present: Annotated[Any, "true or false per target, to score the attack"] = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +61,7 @@ class OutlierInference(Attack):
     True
     """
 
-    output: Literal["mean", "regression"] = "mean"
-
-    def __post_init__(self) -> None:
-        require(self.output in {"mean", "regression"}, "OutlierInference: output is 'mean' or 'regression'")
+    output: Annotated[Literal["mean", "regression"], "what was published"] = "mean"
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Decide for every target whether the output shows it."""

@@ -11,15 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain, combinations
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from sfumato.attacks.candidates import target_classes
 from sfumato.attacks.classes import Classes, Ids, classes_of, encoded, released_table, require
 from sfumato.attacks.success import percent, share, wilson
+from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
-from sfumato.core.params import require as needed
+from sfumato.core.ranges import ColumnName, Count, Whole
 from sfumato.core.view import Attack, AttackResult, View
 from sfumato.data.item_sets import split
 
@@ -30,12 +31,14 @@ Items = frozenset[str]
 
 
 @dataclass(frozen=True, eq=False)
-class KnownSet:
+class KnownSet(Declared):
     """What is known about one person: `items` of the set, as they are published (generalised where the release is), and
     raw quasi-identifiers (`target`) where there are any."""
 
-    items: frozenset[str] = field(repr=False)
-    target: Mapping[str, str | None] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    items: Annotated[frozenset[str], "items of the set, as they are published"] = field(repr=False)
+    target: Annotated[Mapping[str, str | None], "raw quasi-identifiers of the person"] = field(
+        default_factory=lambda: MappingProxyType({}), repr=False
+    )
 
 
 @dataclass(frozen=True)
@@ -48,15 +51,10 @@ class PartialKnowledge(Attack):
     record: 1/n. `details` counts people left with fewer than `k` candidates, whose further items are learnt.
     """
 
-    items: int = 2
-    column: str | None = None
-    choice: Literal["worst", "average"] = "worst"
-    k: int = 2
-
-    def __post_init__(self) -> None:
-        needed(self.items >= 0, f"PartialKnowledge: items must not be negative, not {self.items}")
-        needed(self.choice in {"worst", "average"}, "PartialKnowledge: choice is 'worst' or 'average'")
-        needed(self.k >= 1, f"PartialKnowledge: k must be at least 1, not {self.k}")
+    items: Annotated[int, Whole(at_least=0), "items of the set that are known, at the most"] = 2
+    column: Annotated[ColumnName | None, "the set-valued column; the only one where left out"] = None
+    choice: Annotated[Literal["worst", "average"], "which items are known"] = "worst"
+    k: Annotated[Count, "candidates below which people are counted"] = 2
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Attack everybody, or the one person of a `KnownSet`."""

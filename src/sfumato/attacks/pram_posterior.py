@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,9 @@ class PramPosterior(Attack):
     one, with and without looking at the published one.
     """
 
-    transitions: Mapping[str, Mapping[str, Any]] | None = None
+    transitions: Annotated[
+        Mapping[str, Mapping[str, Any]] | None, "labels, outputs and matrix of each column; as published where left out"
+    ] = None
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Take the likeliest record of everybody."""

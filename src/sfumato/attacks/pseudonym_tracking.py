@@ -8,13 +8,14 @@ searcher no. 4417749", The New York Times, 2006.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.attacks.classes import encoded, grouped, released_table, require
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.errors import Unsupported
+from sfumato.core.ranges import ColumnName, Each, Text
 from sfumato.core.view import Attack, AttackResult, View
 
 
@@ -27,8 +28,12 @@ class PseudonymTracking(Attack):
     picking at random among the pseudonyms with such a record. Blind guessing picks any pseudonym.
     """
 
-    pseudonym: str | None = None
-    observed: tuple[str, ...] | None = None
+    pseudonym: Annotated[ColumnName | None, "the column of pseudonyms"] = None
+    observed: Annotated[
+        tuple[str, ...] | None,
+        Each(Text("the name of a column")),
+        "the columns that show the record; the quasi-identifiers where left out",
+    ] = None
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Attack the released table; needs no further knowledge."""

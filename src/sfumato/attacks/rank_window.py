@@ -7,15 +7,15 @@ Nin, Herranz, Torra, "Rethinking rank swapping to decrease disclosure risk", Dat
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from sfumato.attacks.register_records import agreeing, only_masked, result_of, sides_of, transparency_of
+from sfumato.attacks.register_records import RegisterColumns, agreeing, only_masked, result_of, sides_of, transparency_of
 from sfumato.core.errors import InputError, Unsupported
-from sfumato.core.params import require
+from sfumato.core.ranges import Positive
 from sfumato.core.view import Attack, AttackResult, View
 from sfumato.measures.risk.sides import Sides, by_stratum
 from sfumato.measures.risk.transparency import steps_told, strata_told, windows_told
@@ -41,14 +41,13 @@ class RankWindow(Attack):
     0
     """
 
-    p: float | None = None
-    unit: Literal["percent", "ranks"] = "percent"
-    columns: tuple[str, ...] | None = None
+    p: Annotated[Positive | None, "how far values moved, at the most; as published where left out"] = None
+    unit: Annotated[Literal["percent", "ranks"], "what `p` is counted in"] = "percent"
+    columns: RegisterColumns = None
 
-    def __post_init__(self) -> None:
-        require(self.unit in ("percent", "ranks"), "RankWindow: unit must be 'percent' or 'ranks'")
-        most = 100.0 if self.unit == "percent" else math.inf
-        require(self.p is None or 0 < self.p <= most, "RankWindow: p must be above 0 (and at most 100 percent)")
+    def coherent(self) -> Iterable[str]:
+        if self.p is not None and self.unit == "percent" and self.p > 100:
+            yield f"p must be at most 100 percent, not {self.p}"
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Intersect the windows of everybody."""

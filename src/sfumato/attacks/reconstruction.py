@@ -9,15 +9,17 @@ Dwork, McSherry, Talwar, "The price of privacy and the limits of LP decoding", S
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.attacks.numeric_input import Real, vector
 from sfumato.attacks.success import percent, share, wilson
+from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
-from sfumato.core.params import require
+from sfumato.core.ranges import Number, Positive, Seconds
 from sfumato.core.view import Attack, AttackResult, View
 
 #: Memberships (people in questions) that a linear programme is tried with.
@@ -25,19 +27,19 @@ MAX_MEMBERSHIPS = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class KnownQuestions:
+class KnownQuestions(Declared):
     """Who is in which question: `members` has a row per question and a column per person, 1 where the person
     counts (or a weight), as an array or a sparse matrix of SciPy. Values lie between `lowest` and `highest`. `truth`,
     a value per person, is not the adversary's: it scores the attack."""
 
-    members: Any = field(repr=False)
-    truth: Any = field(default=None, repr=False)
-    lowest: float = 0.0
-    highest: float = 1.0
+    members: Annotated[Any, "a row per question, a column per person"] = field(repr=False)
+    truth: Annotated[Any, "a value per person, to score the attack"] = field(default=None, repr=False)
+    lowest: Annotated[float, Number(), "what no value lies below"] = 0.0
+    highest: Annotated[float, Number(), "what no value lies above"] = 1.0
 
-    def __post_init__(self) -> None:
-        ordered = math.isfinite(self.lowest) and math.isfinite(self.highest) and self.lowest < self.highest
-        require(ordered, "KnownQuestions: lowest must lie below highest, both finite")
+    def coherent(self) -> Iterable[str]:
+        if self.lowest >= self.highest:
+            yield "lowest must lie below highest"
 
 
 @dataclass(frozen=True)
@@ -55,15 +57,13 @@ class Reconstruction(Attack):
     1.0
     """
 
-    step: float | None = 1.0
-    tolerance: float = 0.0
-    time_limit: float = 120.0
+    step: Annotated[Positive | None, "values are whole multiples of it above the lowest; None: any number"] = 1.0
+    tolerance: Annotated[float, Number(at_least=0), "how far off still counts as recovered"] = 0.0
+    time_limit: Annotated[Seconds, "seconds that the search may take"] = 120.0
 
-    def __post_init__(self) -> None:
-        require(self.step is None or 0 < self.step < math.inf, "Reconstruction: step must be above 0, or None")
-        require(0 <= self.tolerance < math.inf, "Reconstruction: tolerance must not be negative")
-        require(self.step is not None or self.tolerance > 0, "Reconstruction: values without a step need a tolerance above 0")
-        require(self.time_limit > 0, "Reconstruction: time_limit must be above 0")
+    def coherent(self) -> Iterable[str]:
+        if self.step is None and not self.tolerance:
+            yield "values without a step need a tolerance above 0"
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Decode the answers and compare with the truth."""

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.attacks.register_records import masked_and_known, result_of, sides_of
-from sfumato.core.params import require
+from sfumato.attacks.register_records import RegisterColumns, masked_and_known, result_of, sides_of
 from sfumato.core.view import Attack, AttackResult, View
 from sfumato.kernels.likely_records import nearest_own
 from sfumato.kernels.linkage import PointTree
 from sfumato.measures.risk.sides import Picked, Sides
-from sfumato.measures.risk.spaces import DISTANCES, Distance, space_of
+from sfumato.measures.risk.spaces import Distance, LinkageDistance, space_of
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,8 @@ class RegisterLinkage(Attack):
     True
     """
 
-    distance: Distance = "auto"
-    columns: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        require(self.distance in DISTANCES, f"RegisterLinkage: distance must be one of {', '.join(DISTANCES)}")
+    distance: LinkageDistance = "auto"
+    columns: RegisterColumns = None
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Look for the nearest record of everybody."""

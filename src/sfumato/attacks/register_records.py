@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ import pyarrow as pa
 from sfumato.attacks.linkage import Register
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.errors import InputError, MissingColumn, Unsupported
+from sfumato.core.ranges import ColumnNames
 from sfumato.core.view import AttackResult, View
 from sfumato.data.masked import Masked
 from sfumato.data.released import ReleasedTable
@@ -65,6 +66,12 @@ def sides_of(view: View, knowledge: Any, attack: str) -> Sides:
         raise InputError(f"{attack}: the release or the register has no rows")
     owner = view.result.rows if isinstance(view.result, Masked) else None
     return Sides(knowledge.table, released, view.schema, truth, shared, owner)
+
+
+#: The columns that an attack with a register compares.
+RegisterColumns = Annotated[
+    ColumnNames | None, "the columns compared; of those the register knows, what was masked, where left out"
+]
 
 
 def masked_columns(view: View) -> frozenset[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from sfumato.attacks.numeric_input import Real
 from sfumato.attacks.sparse_ratings import KnownItems, Ratings
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.errors import InputError
-from sfumato.core.params import require
+from sfumato.core.ranges import Number, Positive
 from sfumato.core.view import Attack, AttackResult, View
 
 
@@ -36,20 +36,12 @@ class Scoreboard(Attack):
     release counts as right when nobody is picked. Blind guessing picks any record, which is wrong for whoever is not there.
     """
 
-    form: Literal["rh", "plain"] = "rh"
-    rating_scale: float = 1.5
-    date_scale: float = 30.0
-    eccentricity: float = 1.5
-    threshold: float = 0.5
-    answer: Literal["match", "distribution"] = "match"
-
-    def __post_init__(self) -> None:
-        require(self.form in {"rh", "plain"}, "Scoreboard: form is 'rh' or 'plain'")
-        require(self.answer in {"match", "distribution"}, "Scoreboard: answer is 'match' or 'distribution'")
-        require(0 < self.rating_scale < math.inf, "Scoreboard: rating_scale must be above 0")
-        require(0 < self.date_scale < math.inf, "Scoreboard: date_scale must be above 0")
-        require(0 <= self.eccentricity < math.inf, "Scoreboard: eccentricity must not be negative")
-        require(0 <= self.threshold < 1, "Scoreboard: threshold lies between 0 and 1, 1 excluded")
+    form: Annotated[Literal["rh", "plain"], "how records are scored"] = "rh"
+    rating_scale: Annotated[Positive, "the difference of ratings that counts 1/e"] = 1.5
+    date_scale: Annotated[Positive, "the days apart that count 1/e"] = 30.0
+    eccentricity: Annotated[float, Number(at_least=0), "standard deviations that the best record has to lead by"] = 1.5
+    threshold: Annotated[float, Number(at_least=0, below=1), "the score above which a record matches, in the plain form"] = 0.5
+    answer: Annotated[Literal["match", "distribution"], "one record, or a probability for each"] = "match"
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Score every record for every target."""

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.attacks.classes import Classes, Histogram, Ids, classes_of, sensitive_attributes, spread
+from sfumato.attacks.classes import AttackedAttribute, Classes, Histogram, Ids, classes_of, sensitive_attributes, spread
 from sfumato.attacks.homogeneity import guessed_blindly
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.worst import worst
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import require
+from sfumato.core.ranges import Count, Probability
 from sfumato.core.view import Attack, AttackResult, View
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.values import as_numbers
@@ -27,7 +27,7 @@ from sfumato.data.values import as_numbers
 
 @dataclass(frozen=True)
 class Similarity(Attack):
-    """The adversary learns to which group of similar values a target's value belongs.
+    """The adversary learns to which group of similar values a target's value of `attribute` belongs.
 
     `level` is the level of the sensitive attribute's hierarchy whose nodes are the groups; the root is no
     group. `knowledge` may be a mapping of values to group names instead. Without either, numbers within
@@ -35,13 +35,9 @@ class Similarity(Attack):
     guessing: those of them who are in the most frequent group.
     """
 
-    attribute: str | None = None
-    level: int = 1
-    spread: float = 0.1
-
-    def __post_init__(self) -> None:
-        require(self.level >= 1, f"Similarity: level must be at least 1, not {self.level}")
-        require(0 < self.spread < 1, f"Similarity: spread must be between 0 and 1, not {self.spread}")
+    attribute: AttackedAttribute = None
+    level: Annotated[Count, "the level of the hierarchy whose nodes are the groups"] = 1
+    spread: Annotated[Probability, "the part of the range within which numbers are similar"] = 0.1
 
     def run(self, view: View, knowledge: Mapping[str | None, str] | None = None) -> AttackResult:
         """Attack the released table."""

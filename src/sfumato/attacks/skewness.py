@@ -9,28 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.classes import Classes, Histogram, classes_of, sensitive_attributes
+from sfumato.attacks.classes import AttackedAttribute, Classes, Histogram, classes_of, sensitive_attributes
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.worst import worst
+from sfumato.core.ranges import Number
 from sfumato.core.view import Attack, AttackResult, View
 
 
 @dataclass(frozen=True)
 class Skewness(Attack):
-    """The adversary compares the share of a value in the target's class with its share overall.
+    """The adversary compares the share of a value of `attribute` in the target's class with its share overall.
 
     Success is the belief in the value whose share rises most, in the class where it does; blind guessing is
     the belief without the release. `notable` is the gain from which a record is counted as affected.
     `knowledge` may be a mapping of values to prior shares; without it the released table is its own prior.
     """
 
-    attribute: str | None = None
-    notable: float = 0.2
+    attribute: AttackedAttribute = None
+    notable: Annotated[float, Number(), "the gain from which a record is counted as affected"] = 0.2
 
     def run(self, view: View, knowledge: Mapping[str | None, float] | None = None) -> AttackResult:
         """Attack the released table."""

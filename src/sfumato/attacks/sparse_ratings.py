@@ -8,31 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.attacks.classes import Ids
 from sfumato.attacks.numeric_input import Real
+from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
+from sfumato.core.ranges import Whole
 
 
 @dataclass(frozen=True, eq=False)
-class Ratings:
+class Ratings(Declared):
     """A release of sparse records: entry e says that record `record[e]` has item `item[e]`, rated `rating[e]` on day
     `date[e]` (None: not published; NaN: this one is not). Records and items are numbered from 0; `records` counts those
     without any entry too. An item counts once per record: of several entries the last is kept. `support`, per item, is
     how many records have it, where these entries are only a part of the release; by default it is counted."""
 
-    record: Any = field(repr=False)
-    item: Any = field(repr=False)
-    rating: Any = field(default=None, repr=False)
-    date: Any = field(default=None, repr=False)
-    records: int = 0
-    support: Any = field(default=None, repr=False)
+    record: Annotated[Any, "the record of each entry"] = field(repr=False)
+    item: Annotated[Any, "the item of each entry"] = field(repr=False)
+    rating: Annotated[Any, "the rating of each entry, NaN where it is missing"] = field(default=None, repr=False)
+    date: Annotated[Any, "the day of each entry, NaN where it is missing"] = field(default=None, repr=False)
+    records: Annotated[int, Whole(at_least=0), "how many records there are, at the least"] = 0
+    support: Annotated[Any, "how many records have each item; counted where left out"] = field(default=None, repr=False)
     _starts: Ids = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         record, item = _numbered(self.record, "record"), _numbered(self.item, "item")
         if record.size != item.size:
             raise InputError("Ratings: each entry needs a record and an item")
@@ -70,19 +73,20 @@ class Ratings:
 
 
 @dataclass(frozen=True, eq=False)
-class KnownItems:
+class KnownItems(Declared):
     """What the adversary knows of people: entry e says that target `target[e]` has item `item[e]`, rated about `rating[e]`
     about day `date[e]` (None or NaN: not known). Targets are numbered from 0. `truth`, the record of each target in the
     release or -1 for none, is not the adversary's: it scores the attack."""
 
-    target: Any = field(repr=False)
-    item: Any = field(repr=False)
-    rating: Any = field(default=None, repr=False)
-    date: Any = field(default=None, repr=False)
-    truth: Any = field(default=None, repr=False)
+    target: Annotated[Any, "the target of each entry"] = field(repr=False)
+    item: Annotated[Any, "the item of each entry"] = field(repr=False)
+    rating: Annotated[Any, "the rating of each entry, NaN where it is missing"] = field(default=None, repr=False)
+    date: Annotated[Any, "the day of each entry, NaN where it is missing"] = field(default=None, repr=False)
+    truth: Annotated[Any, "the record of each target, -1 for none, to score the attack"] = field(default=None, repr=False)
     _starts: Ids = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         target, item = _numbered(self.target, "target"), _numbered(self.item, "item")
         if target.size != item.size or not target.size:
             raise InputError("KnownItems: each entry needs a target and an item, and there must be one")

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from sfumato.core.declared import Declared
+
 
 @dataclass(frozen=True)
 class View:
@@ -41,7 +43,7 @@ class AttackResult:
     details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
 
-class Attack(ABC):
+class Attack(Declared, ABC):
     """An adversary: `run` looks at a view with some knowledge and reports success beside blind guessing."""
 
     @abstractmethod
@@ -61,7 +63,7 @@ class Score:
     uses_original: bool = True
 
 
-class Measure(ABC):
+class Measure(Declared, ABC):
     """How useful or how safe: `score(original, released)`; both are `ReleasedTable` or `Microdata` values.
 
     A measure of `masked` tables takes a `Masked`, which knows the record behind each row, or a table whose rows stand in

@@ -12,24 +12,29 @@ import hmac
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
-from sfumato.core.errors import InputError, forgetting
+from sfumato.core.declared import Declared
+from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.randomness import Randomness, SystemRandomness
+from sfumato.core.ranges import Made
 from sfumato.wire.private_files import make_private_folder, read_private, write_private
 
 KEY_BYTES = 32
 _HEADER = "sfumato-owner-key-1"
 
 
+def _key_bytes(secret: bytes) -> bytes:
+    if not isinstance(secret, bytes) or len(secret) != KEY_BYTES:
+        raise ParameterError("not a key")
+    return secret
+
+
 @dataclass(frozen=True)
-class OwnerKey:
-    """The secret from which keys for single purposes are derived. Never printed."""
+class OwnerKey(Declared):
+    """The `secret` from which keys for single purposes are derived. Never printed."""
 
-    secret: bytes = field(repr=False)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.secret, bytes) or len(self.secret) != KEY_BYTES:
-            raise InputError(f"an owner's key has {KEY_BYTES} bytes")
+    secret: Annotated[bytes, Made(_key_bytes, f"the {KEY_BYTES} bytes of an owner's key"), "the secret"] = field(repr=False)
 
     @classmethod
     def generate(cls, randomness: Randomness | None = None) -> OwnerKey:

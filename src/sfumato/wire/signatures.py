@@ -12,9 +12,11 @@ import binascii
 import hashlib
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from sfumato.core.errors import InputError, forgetting
+from sfumato.core.declared import Declared
+from sfumato.core.errors import InputError, ParameterError, forgetting
+from sfumato.core.ranges import Made
 from sfumato.wire.private_files import read_private, write_private
 
 if TYPE_CHECKING:
@@ -25,17 +27,19 @@ SIGNATURE_BYTES = 64
 _TEXT = "ed25519:"
 
 
+def _key_bytes(raw: bytes) -> bytes:
+    if len(raw) != KEY_BYTES:
+        raise ParameterError("not a key")
+    return raw
+
+
 @dataclass(frozen=True)
-class VerifyingKey:
-    """A public key. Its text form, `ed25519:…`, goes on certificates; `identity` is for people
+class VerifyingKey(Declared):
+    """A public key of 32 bytes (`raw`). Its text form, `ed25519:…`, goes on certificates; `identity` is for people
     who compare keys.
     """
 
-    raw: bytes
-
-    def __post_init__(self) -> None:
-        if len(self.raw) != KEY_BYTES:
-            raise InputError("an Ed25519 public key has 32 bytes")
+    raw: Annotated[bytes, Made(_key_bytes, f"the {KEY_BYTES} bytes of an Ed25519 public key"), "the key"]
 
     @property
     def identity(self) -> str:

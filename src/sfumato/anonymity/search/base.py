@@ -9,12 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymity.predicates.promises import Promises, promises_of
+from sfumato.core.declared import Declared
 from sfumato.core.errors import Infeasible, InputError, ParameterError, SchemaError, Unsupported
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
@@ -22,6 +23,7 @@ from sfumato.core.outcome import Outcome
 from sfumato.core.params import parameters
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness
+from sfumato.core.ranges import PositiveShare, Share
 from sfumato.data.class_table import ClassTable, encode
 from sfumato.data.microdata import Microdata
 from sfumato.data.recoding import SUPPRESSED, Recoding, Shown
@@ -41,7 +43,7 @@ class Problem:
         return int(np.floor(share * self.table.records + 1e-9))
 
 
-class Search(ABC):
+class Search(Declared, ABC):
     """A way to reach class guarantees: `run` returns an outcome whose result is a `Recoding`."""
 
     #: Every method of this room keeps the truth: values get coarser or disappear, none is made up.
@@ -82,6 +84,12 @@ class Search(ABC):
         }
         method = {"name": type(self).__name__, **parameters(self)}
         return Outcome(recoding, problem.guarantees, method, {**shared, **details})
+
+
+#: Records that a search may leave out.
+Suppression = Annotated[Share, "the records that may be left out, as a share"]
+#: How much a round of local recoding settles.
+Step = Annotated[PositiveShare, "the records that a round must settle, as a share; smaller steps lose less and take longer"]
 
 
 def pose(

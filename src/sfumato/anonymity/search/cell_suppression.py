@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.anonymity.predicates.promises import promises_of
-from sfumato.anonymity.search.base import Problem, Search
+from sfumato.anonymity.search.base import Problem, Search, Step, Suppression
 from sfumato.anonymity.search.local_recoding import LocalRecoding
 from sfumato.core.errors import ParameterError
-from sfumato.core.params import require
 from sfumato.core.progress import Progress
+from sfumato.core.ranges import ByName, Number
 from sfumato.data.class_table import ClassTable
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.recoding import Recoding
@@ -30,17 +30,16 @@ class CellSuppression(Search):
     records go completely.
 
     `importance` gives attributes that should keep their cells a larger number (the schema's `importance` by
-    default).
+    default). `step` is that of `LocalRecoding`.
     """
 
-    importance: Mapping[str, float] = field(default_factory=dict)
-    suppression: float = 0.05
-    step: float = 0.01
-
-    def __post_init__(self) -> None:
-        require(all(value > 0 for value in self.importance.values()), "CellSuppression: importance must be above 0")
-        require(0 <= self.suppression <= 1, f"CellSuppression: suppression is a share between 0 and 1, not {self.suppression}")
-        require(0 < self.step <= 1, f"CellSuppression: step is a share above 0 and at most 1, not {self.step}")
+    importance: Annotated[
+        Mapping[str, float],
+        ByName(Number(above=0)),
+        "larger for attributes that should keep their cells; as in the schema by default",
+    ] = field(default_factory=dict)
+    suppression: Suppression = 0.05
+    step: Step = 0.01
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
         unknown = [name for name in self.importance if name not in problem.table.quasi]

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymity.predicates.promises import promises_of
-from sfumato.anonymity.search.base import Problem, Search, refuse
+from sfumato.anonymity.search.base import Problem, Search, Step, Suppression, refuse
 from sfumato.anonymity.search.classes import entry_totals
 from sfumato.anonymity.search.item_recoding import ClassItems, Item, ItemTree
 from sfumato.anonymity.search.local_recoding import LocalRecoding
 from sfumato.core.errors import Infeasible, Unsupported
 from sfumato.core.guarantees.k_anonymity import KAnonymity
-from sfumato.core.params import require
 from sfumato.core.progress import Progress
+from sfumato.core.ranges import Count
 from sfumato.data.class_table import ClassTable
 from sfumato.data.recoding import SUPPRESSED, Recoding, Shown
 from sfumato.kernels.grouping import group_columns
@@ -44,17 +44,11 @@ class Hybrid(Search):
     Without a `breadth` 1, 2, 4, … are tried as long as the loss of all columns falls.
     """
 
-    suppression: float = 0.05
-    step: float = 0.01
-    items: Literal["suppress", "generalise"] = "generalise"
-    breadth: int | None = None
+    suppression: Suppression = 0.05
+    step: Step = 0.01
+    items: Annotated[Literal["suppress", "generalise"], "how sets are mended"] = "generalise"
+    breadth: Annotated[Count | None, "the size of classes by the other columns, in k; 1, 2, 4, … are tried where left out"] = None
     recodes_sets = True
-
-    def __post_init__(self) -> None:
-        require(0 <= self.suppression <= 1, f"Hybrid: suppression is a share between 0 and 1, not {self.suppression}")
-        require(0 < self.step <= 1, f"Hybrid: step is a share above 0 and at most 1, not {self.step}")
-        require(self.items in ("suppress", "generalise"), "Hybrid: items must be 'suppress' or 'generalise'")
-        require(self.breadth is None or self.breadth >= 1, f"Hybrid: breadth must be at least 1, not {self.breadth}")
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
         if not problem.table.set_valued:

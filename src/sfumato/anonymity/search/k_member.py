@@ -7,7 +7,7 @@ that suffers least. Byun, Kamra, Bertino, Li, "Efficient k-anonymization using c
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sfumato.anonymity.search.base import Problem, Search, refuse
 from sfumato.anonymity.search.classes import canonical_cells, entry_totals, show
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import require
 from sfumato.core.progress import Progress
+from sfumato.core.ranges import Count
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.recoding import SUPPRESSED, Recoding
 from sfumato.kernels.nearest import cheapest, farthest
@@ -34,10 +34,7 @@ class KMember(Search):
     hours.
     """
 
-    max_records: int = 200_000
-
-    def __post_init__(self) -> None:
-        require(self.max_records >= 1, "KMember: max_records must be at least 1")
+    max_records: Annotated[Count, "records of a table, at the most"] = 200_000
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
         table = problem.table

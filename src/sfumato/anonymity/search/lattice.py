@@ -11,17 +11,17 @@ LeFevre, DeWitt, Ramakrishnan, "Incognito", SIGMOD 2005; Kohlmayer, Prasser et a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from sfumato.anonymity.search.base import Problem, Search, by_tuple, refuse
+from sfumato.anonymity.search.base import Problem, Search, Suppression, by_tuple, refuse
 from sfumato.anonymity.search.boxes import search_boxes
 from sfumato.anonymity.search.node_tables import NodeTables
 from sfumato.anonymity.search.sweep import Found, Sweep
 from sfumato.anonymity.search.wide_tables import node_tables
-from sfumato.core.params import require
 from sfumato.core.progress import Progress
+from sfumato.core.ranges import Count, Seconds
 from sfumato.data.recoding import SUPPRESSED, Recoding
 from sfumato.kernels.grouping import group_keys
 
@@ -39,14 +39,9 @@ class Lattice(Search):
     `details["gap"]`.
     """
 
-    suppression: float = 0.0
-    max_nodes: int = 1_000_000
-    time_limit: float | None = None
-
-    def __post_init__(self) -> None:
-        require(0 <= self.suppression <= 1, f"Lattice: suppression is a share between 0 and 1, not {self.suppression}")
-        require(self.max_nodes >= 1, "Lattice: max_nodes must be at least 1")
-        require(self.time_limit is None or self.time_limit > 0, "Lattice: time_limit is a number of seconds above 0")
+    suppression: Suppression = 0.0
+    max_nodes: Annotated[Count, "lattice nodes up to which the optimum is sought"] = 1_000_000
+    time_limit: Annotated[Seconds | None, "seconds that the search may take"] = None
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
         tables = node_tables(problem.table, problem.promises, problem.promises.totals())

@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymity.search.base import Problem, Search, refuse
+from sfumato.anonymity.search.base import Problem, Search, Step, Suppression, refuse
 from sfumato.anonymity.search.classes import show
 from sfumato.anonymity.search.lattice import search
 from sfumato.anonymity.search.rounds import Round
 from sfumato.anonymity.search.specialise import specialise
 from sfumato.anonymity.search.wide_tables import node_tables
-from sfumato.core.params import require
 from sfumato.core.progress import Progress
 from sfumato.data.recoding import SUPPRESSED, Recoding
 
@@ -40,13 +39,9 @@ class LocalRecoding(Search):
     take longer. `refine` splits classes afterwards.
     """
 
-    suppression: float = 0.05
-    step: float = 0.01
-    refine: bool = True
-
-    def __post_init__(self) -> None:
-        require(0 <= self.suppression <= 1, f"LocalRecoding: suppression is a share between 0 and 1, not {self.suppression}")
-        require(0 < self.step <= 1, f"LocalRecoding: step is a share above 0 and at most 1, not {self.step}")
+    suppression: Suppression = 0.05
+    step: Step = 0.01
+    refine: Annotated[bool, "classes are split afterwards"] = True
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
         totals = problem.promises.totals()

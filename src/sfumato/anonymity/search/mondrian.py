@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ class Mondrian(Search):
     that lie on the cut go to either side, which cuts more often; without it (`strict`) regions do not overlap.
     """
 
-    relaxed: bool = False
+    relaxed: Annotated[bool, "records that lie on a cut may go to either side"] = False
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
         table = problem.table

@@ -8,14 +8,13 @@ Monotonicity justifies stopping: once a specialisation breaks a class, every fur
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Annotated, Any
 
 import numpy as np
 
 from sfumato.anonymity.search.base import Problem, Search, refuse
 from sfumato.anonymity.search.classes import show
 from sfumato.anonymity.search.specialise import Heuristic, specialise
-from sfumato.core.params import require
 from sfumato.core.progress import Progress
 from sfumato.data.recoding import Recoding
 
@@ -29,11 +28,8 @@ class TopDown(Search):
     children that fail stay behind together in the more general class. No record is suppressed.
     """
 
-    heuristic: Heuristic = "loss"
-    partial: bool = False
-
-    def __post_init__(self) -> None:
-        require(self.heuristic in get_args(Heuristic), f"TopDown: heuristic must be one of {', '.join(get_args(Heuristic))}")
+    heuristic: Annotated[Heuristic, "which split is taken first"] = "loss"
+    partial: Annotated[bool, "children that fail stay behind together"] = False
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
         totals = problem.promises.totals()

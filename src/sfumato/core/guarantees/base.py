@@ -10,10 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+from sfumato.core.declared import Declared
 from sfumato.core.errors import ParameterError
-from sfumato.core.params import require
+from sfumato.core.ranges import ColumnName, ColumnNames, Made, Whole
 from sfumato.core.texts import text_of
 
 Evidence = Literal["output", "output+reference", "process"]
@@ -25,7 +26,7 @@ TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
-class Knowledge:
+class Knowledge(Declared):
     """What the adversary is assumed to know about a person: by default the values of all quasi-identifiers.
 
     `attributes` narrows it to some columns. With `items` above 0 a set-valued quasi-identifier is known in part
@@ -33,27 +34,33 @@ class Knowledge:
     visited).
     """
 
-    attributes: tuple[str, ...] | None = None
-    items: int = 0
-
-    def __post_init__(self) -> None:
-        whole = isinstance(self.items, int) and not isinstance(self.items, bool)
-        require(whole and self.items >= 0, "Knowledge: items must be a whole number, 0 or above")
+    attributes: Annotated[ColumnNames | None, "the columns that are known; all quasi-identifiers where left out"] = None
+    items: Annotated[int, Whole(at_least=0), "the items of each set that are known, at the most; 0 for the whole set"] = 0
 
 
-def protected_texts(values: Iterable[object] | None) -> tuple[str, ...] | None:
-    """Protected values in the text form that tables are compared in; None protects every value."""
-    if values is None:
-        return None
+def _texts(values: Iterable[object]) -> tuple[str, ...]:
+    """Protected values in the text form that tables are compared in."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise ParameterError("protected_values is a list of values, for instance protected_values=('HIV',)")
-    found = [text_of(value) for value in values]
-    if any(text is None for text in found):
-        raise ParameterError("protected_values cannot contain a missing value")
-    return tuple(str(text) for text in found)
+        raise ParameterError("not a list of values")
+    texts = tuple(text_of(value) for value in values)
+    if None in texts:
+        raise ParameterError("a value is missing")
+    return tuple(str(text) for text in texts)
 
 
-class ClassGuarantee(ABC):
+#: The attribute that a guarantee keeps uncertain.
+SensitiveAttribute = Annotated[ColumnName, "the sensitive attribute"]
+#: The values that nobody may infer.
+ProtectedValues = Annotated[
+    tuple[str, ...] | None,
+    Made(_texts, "a list of values, none of them missing, for instance ('HIV',)"),
+    "the values of the attribute that are protected; every value where left out",
+]
+#: The table whose distribution counts as known.
+ReferenceTable = Annotated[Reference, "the table whose shares count as known: the whole input, or the released rows alone"]
+
+
+class ClassGuarantee(Declared, ABC):
     """A promise about every class of a released table."""
 
     direction: ClassVar[Direction] = "at_least"

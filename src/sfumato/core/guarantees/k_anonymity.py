@@ -8,10 +8,10 @@ k^m-anonymity: Terrovitis, Mamoulis, Kalnis, "Privacy-preserving anonymization o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from sfumato.core.guarantees.base import ClassGuarantee, Direction, Knowledge, protected_texts
-from sfumato.core.params import require
+from sfumato.core.guarantees.base import ClassGuarantee, Direction, Knowledge, ProtectedValues, SensitiveAttribute
+from sfumato.core.ranges import Count, Instance, PositiveShare
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,11 @@ class KAnonymity(ClassGuarantee):
     'every combination of quasi-identifiers and up to 2 items of each set is shared by no record or at least 5'
     """
 
-    k: int
-    knowledge: Knowledge | None = None
+    k: Annotated[Count, "records in a class, at the least"]
+    knowledge: Annotated[
+        Knowledge | None, Instance(Knowledge), "what the adversary knows; the values of all quasi-identifiers where left out"
+    ] = None
     protects: ClassVar[str] = "identity disclosure"
-
-    def __post_init__(self) -> None:
-        require(isinstance(self.k, int) and not isinstance(self.k, bool), "KAnonymity: k must be a whole number")
-        require(self.k >= 1, f"KAnonymity: k must be at least 1, not {self.k}")
-        known = self.knowledge
-        require(known is None or isinstance(known, Knowledge), "KAnonymity: knowledge must be a Knowledge, or left out")
 
     @property
     def threshold(self) -> float:
@@ -74,17 +70,12 @@ class AlphaKAnonymity(ClassGuarantee):
     `protected_values=None` protects every value; an empty tuple protects none, leaving k-anonymity.
     """
 
-    alpha: float
-    k: int
-    attribute: str
-    protected_values: tuple[str, ...] | None = None
+    alpha: Annotated[PositiveShare, "the share of a protected value in a class, at the most"]
+    k: Annotated[Count, "records in a class, at the least"]
+    attribute: SensitiveAttribute
+    protected_values: ProtectedValues = None
     direction: ClassVar[Direction] = "at_most"
     protects: ClassVar[str] = "identity and attribute disclosure"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "protected_values", protected_texts(self.protected_values))
-        require(0 < self.alpha <= 1, f"AlphaKAnonymity: alpha must be above 0 and at most 1, not {self.alpha}")
-        require(isinstance(self.k, int) and self.k >= 1, f"AlphaKAnonymity: k must be at least 1, not {self.k}")
 
     @property
     def threshold(self) -> float:

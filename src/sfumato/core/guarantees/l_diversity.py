@@ -11,26 +11,23 @@ diverse one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from sfumato.core.guarantees.base import ClassGuarantee, Direction, protected_texts
-from sfumato.core.params import require
+from sfumato.core.guarantees.base import ClassGuarantee, Direction, ProtectedValues, SensitiveAttribute
+from sfumato.core.ranges import Count, Number, Positive
 
 
 @dataclass(frozen=True)
 class DistinctLDiversity(ClassGuarantee):
-    """Every class has at least `l` different values of `attribute`; implies that it has at least l records."""
+    """Every class has at least `l` different values of `attribute`; implies that it has at least l records.
 
-    l: int  # noqa: E741
-    attribute: str
-    protected_values: tuple[str, ...] | None = None
+    Where `protected_values` are named, classes without any of them are exempt.
+    """
+
+    l: Annotated[Count, "different values in a class, at the least"]  # noqa: E741
+    attribute: SensitiveAttribute
+    protected_values: ProtectedValues = None
     protects: ClassVar[str] = "attribute disclosure"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "protected_values", protected_texts(self.protected_values))
-        require(
-            isinstance(self.l, int) and self.l >= 1, f"DistinctLDiversity: l must be a whole number of at least 1, not {self.l}"
-        )
 
     @property
     def threshold(self) -> float:
@@ -42,16 +39,15 @@ class DistinctLDiversity(ClassGuarantee):
 
 @dataclass(frozen=True)
 class EntropyLDiversity(ClassGuarantee):
-    """In every class the entropy of `attribute` is at least ln l; measured as the effective l, exp(entropy)."""
+    """In every class the entropy of `attribute` is at least ln `l`; measured as the effective l, exp(entropy).
 
-    l: float  # noqa: E741
-    attribute: str
-    protected_values: tuple[str, ...] | None = None
+    Where `protected_values` are named, classes without any of them are exempt.
+    """
+
+    l: Annotated[float, Number(at_least=1), "equally likely values that a class is at least as uncertain as"]  # noqa: E741
+    attribute: SensitiveAttribute
+    protected_values: ProtectedValues = None
     protects: ClassVar[str] = "attribute disclosure by probabilistic inference"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "protected_values", protected_texts(self.protected_values))
-        require(self.l >= 1, f"EntropyLDiversity: l must be at least 1, not {self.l}")
 
     @property
     def threshold(self) -> float:
@@ -67,25 +63,18 @@ class EntropyLDiversity(ClassGuarantee):
 
 @dataclass(frozen=True)
 class RecursiveLDiversity(ClassGuarantee):
-    """Recursive (c,l): with the counts of a class sorted r1 ≥ r2 ≥ …, r1 < c · (r_l + r_(l+1) + …), strictly.
+    """Recursive (`c`,`l`): with the counts of `attribute` in a class sorted r1 ≥ r2 ≥ …, r1 < c · (r_l + r_(l+1) + …), strictly.
 
     Measured as the infimum of the c that hold for this l (not attained); infinite when a class has fewer than l
-    values.
+    values. Where `protected_values` are named, classes without any of them are exempt.
     """
 
-    c: float
-    l: int  # noqa: E741
-    attribute: str
-    protected_values: tuple[str, ...] | None = None
+    c: Annotated[Positive, "how many times the records of the rarer values the most frequent value stays below"]
+    l: Annotated[Count, "from which value on, by frequency, the rarer values begin"]  # noqa: E741
+    attribute: SensitiveAttribute
+    protected_values: ProtectedValues = None
     direction: ClassVar[Direction] = "below"
     protects: ClassVar[str] = "attribute disclosure by probabilistic inference and exclusion"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "protected_values", protected_texts(self.protected_values))
-        require(self.c > 0, f"RecursiveLDiversity: c must be above 0, not {self.c}")
-        require(
-            isinstance(self.l, int) and self.l >= 1, f"RecursiveLDiversity: l must be a whole number of at least 1, not {self.l}"
-        )
 
     @property
     def threshold(self) -> float:

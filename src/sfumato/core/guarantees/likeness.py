@@ -7,32 +7,35 @@ cost of privacy: destruction of data-mining utility in anonymized data publishin
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from sfumato.core.guarantees.base import ClassGuarantee, Direction, Evidence, Reference, protected_texts
-from sfumato.core.params import require
+from sfumato.core.guarantees.base import (
+    ClassGuarantee,
+    Direction,
+    Evidence,
+    ProtectedValues,
+    ReferenceTable,
+    SensitiveAttribute,
+)
+from sfumato.core.ranges import Positive
 
 
 @dataclass(frozen=True)
 class BetaLikeness(ClassGuarantee):
-    """No value's share in a class exceeds its overall share q by more than the factor 1 + β.
+    """No value's share p of `attribute` in a class exceeds its overall share q by more than the factor 1 + `beta`.
 
     Basic: (p - q)/q ≤ β for every value with p > q. `enhanced`: (p - q)/q ≤ min(β, -ln q), which also keeps
-    frequent values uncertain.
+    frequent values uncertain. `reference` is where q is taken from: the whole `input`, or the `released` rows alone. With
+    `protected_values` the bound is on those values only.
     """
 
-    beta: float
-    attribute: str
-    enhanced: bool = False
-    reference: Reference = "input"
-    protected_values: tuple[str, ...] | None = None
+    beta: Annotated[Positive, "how far a share in a class may exceed the overall share, in units of the latter"]
+    attribute: SensitiveAttribute
+    enhanced: Annotated[bool, "frequent values stay uncertain as well"] = False
+    reference: ReferenceTable = "input"
+    protected_values: ProtectedValues = None
     direction: ClassVar[Direction] = "at_most"
     protects: ClassVar[str] = "attribute disclosure, relative to prior belief"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "protected_values", protected_texts(self.protected_values))
-        require(self.beta > 0, f"BetaLikeness: beta must be above 0, not {self.beta}")
-        require(self.reference in ("input", "released"), "BetaLikeness: reference must be 'input' or 'released'")
 
     @property
     def threshold(self) -> float:
@@ -48,19 +51,18 @@ class BetaLikeness(ClassGuarantee):
 
 @dataclass(frozen=True)
 class DeltaDisclosure(ClassGuarantee):
-    """In every class and for every value |ln(p/q)| < δ; a value missing from a class breaks it (its ratio is 0)."""
+    """In every class |ln(p/q)| < `delta` for every value of `attribute`, where p is its share there and q its overall share.
 
-    delta: float
-    attribute: str
-    reference: Reference = "input"
-    protected_values: tuple[str, ...] | None = None
+    A value missing from a class breaks it (its ratio is 0). `reference` is where q is taken from: the whole `input`, or the
+    `released` rows alone. With `protected_values` the bound is on those values only.
+    """
+
+    delta: Annotated[Positive, "what the logarithm of the ratio of the two shares stays below"]
+    attribute: SensitiveAttribute
+    reference: ReferenceTable = "input"
+    protected_values: ProtectedValues = None
     direction: ClassVar[Direction] = "below"
     protects: ClassVar[str] = "attribute disclosure, relative to prior belief"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "protected_values", protected_texts(self.protected_values))
-        require(self.delta > 0, f"DeltaDisclosure: delta must be above 0, not {self.delta}")
-        require(self.reference in ("input", "released"), "DeltaDisclosure: reference must be 'input' or 'released'")
 
     @property
     def threshold(self) -> float:

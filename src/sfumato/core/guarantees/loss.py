@@ -11,36 +11,34 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from sfumato.core.exact import Number, exact, shown
+from sfumato.core import ranges
+from sfumato.core.declared import Declared
+from sfumato.core.exact import Number, shown
 from sfumato.core.guarantees.base import Evidence
-from sfumato.core.params import require
 
 #: `add_remove`: one unit more or less. `replace`: one unit's data changed, the number of units public.
 Neighbours = Literal["add_remove", "replace"]
 
 _NEIGHBOURS = {"add_remove": "one {unit} more or less", "replace": "one {unit} replaced by another, their number public"}
+_Loss = Annotated[Number, ranges.Number(at_least=0, exact=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LossGuarantee(ABC):
+class LossGuarantee(Declared, ABC):
     """A bound on the privacy loss, whoever looks and whatever they know except the drawn noise.
 
     `neighbours` says which pairs of databases are compared, `unit` whose data makes the difference: a record, or
     everything that belongs to one value of the unit column.
     """
 
-    neighbours: Neighbours = "add_remove"
-    unit: str = "record"
+    neighbours: Annotated[Neighbours, "which pairs of databases are compared"] = "add_remove"
+    unit: Annotated[str, ranges.Text("the name of what is protected", longest=200), "whose data makes the difference"] = "record"
 
     protects: ClassVar[str] = "membership and every attribute of one unit"
     adversary: ClassVar[str] = "knows everything, including all other records and the algorithm, except the drawn noise"
     evidence: ClassVar[Evidence] = "process"
-
-    def __post_init__(self) -> None:
-        require(self.neighbours in _NEIGHBOURS, f"neighbours is one of {', '.join(_NEIGHBOURS)}")
-        require(isinstance(self.unit, str) and 0 < len(self.unit) <= 200, "unit is the name of what is protected")
 
     @property
     def name(self) -> str:
@@ -68,26 +66,18 @@ class LossGuarantee(ABC):
         """
         return replace(self, neighbours=neighbours or self.neighbours, unit=unit or self.unit)
 
-    def _store(self, field: str, *, most: int | None = None) -> None:
-        value = exact(getattr(self, field), field)
-        require(value >= 0, f"{field} must not be negative")
-        require(most is None or value <= most, f"{field} must not exceed {most}")
-        object.__setattr__(self, field, value)
-
 
 @dataclass(frozen=True)
 class PureDP(LossGuarantee):
-    """ε-differential privacy: no event becomes more than e^ε times as likely by one unit's data.
+    """ε-differential privacy: P[M(D) ∈ S] ≤ e^ε · P[M(D') ∈ S] for all neighbours D, D' and events S.
+
+    No event becomes more than e^`epsilon` times as likely by one unit's data. `neighbours` and `unit` say whose.
 
     >>> PureDP(0.1).epsilon
     Fraction(1, 10)
     """
 
-    epsilon: Number
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._store("epsilon")
+    epsilon: Annotated[_Loss, "ε: the loss, at the most"]
 
     def claim(self) -> str:
         return f"no event is more than e^{_exponent(self.epsilon)} times as likely with {self.compared}"
@@ -95,15 +85,13 @@ class PureDP(LossGuarantee):
 
 @dataclass(frozen=True)
 class ApproxDP(LossGuarantee):
-    """(ε, δ)-differential privacy: as ε-differential privacy, except for a probability δ."""
+    """(ε, δ)-differential privacy: P[M(D) ∈ S] ≤ e^ε · P[M(D') ∈ S] + δ for all neighbours D, D' and events S.
 
-    epsilon: Number
-    delta: Number
+    As ε-differential privacy with `epsilon`, except for a probability `delta`; `neighbours` and `unit` say whose data.
+    """
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._store("epsilon")
-        self._store("delta", most=1)
+    epsilon: Annotated[_Loss, "ε: the loss, at the most, except with probability δ"]
+    delta: Annotated[Number, ranges.Number(at_least=0, at_most=1, exact=True), "δ: the probability that is excepted"]
 
     def claim(self) -> str:
         factor = f"e^{_exponent(self.epsilon)}"
@@ -112,13 +100,12 @@ class ApproxDP(LossGuarantee):
 
 @dataclass(frozen=True)
 class ConcentratedDP(LossGuarantee):
-    """ρ-zero-concentrated differential privacy: the Rényi divergence of every order α is at most ρα."""
+    """ρ-zero-concentrated differential privacy: the Rényi divergence of every order α is at most ρα, where ρ is `rho`.
 
-    rho: Number
+    `neighbours` and `unit` say whose data makes the difference.
+    """
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._store("rho")
+    rho: Annotated[_Loss, "ρ: the Rényi divergence of order α, divided by α, at the most"]
 
     def claim(self) -> str:
         return f"the Rényi divergence of every order α is at most {_exponent(self.rho)}·α with {self.compared}"
@@ -126,16 +113,13 @@ class ConcentratedDP(LossGuarantee):
 
 @dataclass(frozen=True)
 class RenyiDP(LossGuarantee):
-    """(α, ε)-Rényi differential privacy: the Rényi divergence of order α is at most ε."""
+    """(α, ε)-Rényi differential privacy: the Rényi divergence of order α (`order`) is at most ε (`epsilon`).
 
-    order: Number
-    epsilon: Number
+    `neighbours` and `unit` say whose data makes the difference.
+    """
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._store("order")
-        self._store("epsilon")
-        require(self.order > 1, "order must be above 1")  # type: ignore[operator]
+    order: Annotated[Number, ranges.Number(above=1, exact=True), "α: the order of the divergence"]
+    epsilon: Annotated[_Loss, "ε: the Rényi divergence, at the most"]
 
     def claim(self) -> str:
         return f"the Rényi divergence of order {_exponent(self.order)} is at most {_exponent(self.epsilon)} with {self.compared}"

@@ -6,11 +6,12 @@ individuals from shared databases", SIGMOD 2007 (δ-presence).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from sfumato.core.guarantees.base import ClassGuarantee, Direction, Evidence
-from sfumato.core.params import require
+from sfumato.core.ranges import Count, Share
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,8 @@ class KMap(ClassGuarantee):
     Weaker than k-anonymity: right when the adversary does not know who is in the sample.
     """
 
-    k: int
+    k: Annotated[Count, "people of the population that a class matches, at the least"]
     protects: ClassVar[str] = "identity disclosure, adversary without knowledge of participation"
-
-    def __post_init__(self) -> None:
-        require(isinstance(self.k, int) and self.k >= 1, f"KMap: k must be a whole number of at least 1, not {self.k}")
 
     @property
     def threshold(self) -> float:
@@ -54,16 +52,14 @@ class DeltaPresence(ClassGuarantee):
     record have chance 0 and break it when `minimum` is above 0. Measured as the largest share.
     """
 
-    minimum: float
-    maximum: float
+    minimum: Annotated[Share, "the chance of being in the release, at the least"]
+    maximum: Annotated[Share, "the chance of being in the release, at the most"]
     direction: ClassVar[Direction] = "at_most"
     protects: ClassVar[str] = "membership disclosure"
 
-    def __post_init__(self) -> None:
-        require(
-            0 <= self.minimum <= self.maximum <= 1,
-            f"DeltaPresence: needs 0 ≤ minimum ≤ maximum ≤ 1, not {self.minimum} and {self.maximum}",
-        )
+    def coherent(self) -> Iterable[str]:
+        if self.minimum > self.maximum:
+            yield f"minimum must not exceed maximum, but {self.minimum} is above {self.maximum}"
 
     @property
     def threshold(self) -> float:

@@ -6,10 +6,17 @@ Li, Li, Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and l-diver
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal
 
-from sfumato.core.guarantees.base import ClassGuarantee, Direction, Evidence, Reference, protected_texts
-from sfumato.core.params import require
+from sfumato.core.guarantees.base import (
+    ClassGuarantee,
+    Direction,
+    Evidence,
+    ProtectedValues,
+    ReferenceTable,
+    SensitiveAttribute,
+)
+from sfumato.core.ranges import Number
 
 Distance = Literal["equal", "ordered", "hierarchical", "variational", "kl"]
 
@@ -21,22 +28,17 @@ class TCloseness(ClassGuarantee):
     `distance`: earth mover's with all values equally far (`equal`, the same number as `variational`), with values
     in order (`ordered`: numeric or declared order, normalised by m - 1), along the attribute's hierarchy
     (`hierarchical`), or the Kullback-Leibler divergence from the reference (`kl`, in nats). `reference`: the whole
-    `input`, or the `released` rows alone; the two differ when records are suppressed.
+    `input`, or the `released` rows alone; the two differ when records are suppressed. With
+    `protected_values` the equal distance adds up those alone; with another distance a class without any of them is exempt.
     """
 
-    t: float
-    attribute: str
-    distance: Distance = "equal"
-    reference: Reference = "input"
-    protected_values: tuple[str, ...] | None = None
+    t: Annotated[float, Number(at_least=0), "the distance from the reference distribution, at the most"]
+    attribute: SensitiveAttribute
+    distance: Annotated[Distance, "how the distance of two distributions is taken"] = "equal"
+    reference: ReferenceTable = "input"
+    protected_values: ProtectedValues = None
     direction: ClassVar[Direction] = "at_most"
     protects: ClassVar[str] = "attribute disclosure by skewness and, with a ground distance, similarity"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "protected_values", protected_texts(self.protected_values))
-        require(self.t >= 0, f"TCloseness: t must be at least 0, not {self.t}")
-        require(self.distance in get_args(Distance), f"TCloseness: distance must be one of {', '.join(get_args(Distance))}")
-        require(self.reference in get_args(Reference), "TCloseness: reference must be 'input' or 'released'")
 
     @property
     def threshold(self) -> float:

@@ -8,25 +8,30 @@ theoretic metric for anonymity", PET 2002; Díaz et al., "Towards measuring anon
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Annotated
 
+from sfumato.core.declared import Declared
 from sfumato.core.params import require
+from sfumato.core.ranges import Each, Number
 
 
 @dataclass(frozen=True)
-class AnonymitySet:
-    """The adversary's posterior: the probability that each member is the one looked for.
+class AnonymitySet(Declared):
+    """The adversary's posterior: the probability that each member is the one looked for (`posterior`).
 
     >>> AnonymitySet((0.25, 0.25, 0.25, 0.25)).effective_size
     4.0
     """
 
-    posterior: tuple[float, ...] = field(repr=False)
+    posterior: Annotated[tuple[float, ...], Each(Number(at_least=0), at_least=1), "the probability of each member"] = field(
+        repr=False
+    )
 
-    def __post_init__(self) -> None:
-        require(len(self.posterior) > 0, "AnonymitySet: the set has no members")
-        require(min(self.posterior) >= 0, "AnonymitySet: a probability is not negative")
-        require(abs(math.fsum(self.posterior) - 1) < 1e-9, "AnonymitySet: the probabilities add up to 1")
+    def coherent(self) -> Iterable[str]:
+        if abs(math.fsum(self.posterior) - 1) >= 1e-9:
+            yield "the probabilities must add up to 1"
 
     @classmethod
     def uniform(cls, size: int) -> AnonymitySet:

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.params import require
 from sfumato.core.randomness import StreamRandomness
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import aligned, as_masked
@@ -24,8 +23,9 @@ from sfumato.data.microdata import Microdata
 from sfumato.kernels.assignment import assign
 from sfumato.kernels.draws import Draws
 from sfumato.kernels.linkage import PointTree
+from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.risk.linked import linked_score, owners_of, with_assumption, with_classes
-from sfumato.measures.risk.spaces import DISTANCES, Distance, Space, space_of
+from sfumato.measures.risk.spaces import LinkageDistance, Space, space_of
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -42,23 +42,20 @@ class AssignmentLinkage(Measure):
     Equal masked records (a microaggregated class) are one choice, shared among them, and so are people with equal originals.
     Where several assignments have the same total for other reasons, one of them counts, found from the values alone with
     records in a random order of fixed seed: who stands behind a row plays no part. A record that was published several times is
-    in the intruder's file as often, and found when it gets any of its rows. Against an intruder who holds the original values of
-    everybody in the release. `distance` as in `DistanceLinkage`; a bare table is taken to stand in the order of the original.
-    Parts: the 95 % interval, the baseline of blind guessing, the mean distance of the assignment, and the mean number of
-    candidates that proving it took.
+    in the intruder's file as often, and found when it gets any of its rows. Against an intruder who holds the original values
+    of everybody in the release. `distance` and `columns` as in `DistanceLinkage`; a bare table is taken to stand in the order
+    of the original. Parts: the 95 % interval, the baseline of blind guessing, the mean distance of the assignment, and the mean
+    number of candidates that proving it took.
 
     >>> people = sf.read(sf.data.sample_table(200), schema=sf.data.sample_schema())
     >>> AssignmentLinkage(columns=("age", "income")).score(people, people).better
     'lower'
     """
 
-    distance: Distance = "auto"
-    columns: tuple[str, ...] | None = None
+    distance: LinkageDistance = "auto"
+    columns: ComparedColumns = None
     key: ClassVar[str] = "assignment_linkage"
     masked: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require(self.distance in DISTANCES, f"AssignmentLinkage: distance must be one of {', '.join(DISTANCES)}")
 
     def score(self, original: Microdata, released: Any) -> Score:
         """The share."""

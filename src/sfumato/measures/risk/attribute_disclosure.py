@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError
 from sfumato.core.params import require
+from sfumato.core.ranges import ColumnName, ColumnNames, Count
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import as_masked, compared_columns, sides
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.linkage import PointTree
-from sfumato.measures.risk.spaces import DISTANCES, Distance, space_of
+from sfumato.measures.risk.spaces import LinkageDistance, space_of
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -32,28 +33,25 @@ class AttributeDisclosure(Measure):
     """Gain in predicting `target` from the release: 0 when it is no better than the prior, 1 when it is always right.
 
     `columns` are what the intruder knows (default: the compared columns without the target). The prediction rests on the
-    nearest different positions of released rows that together hold at least `neighbours` rows, so that a class of equal rows
-    is looked at as a whole. Categories: the gain is (right − prior)/(1 − prior); numbers: 1 − squared error/squared error of
-    the mean; never below 0. Rows need not correspond, so synthetic data are judged too. Parts: both figures, and the part
-    "presence": people whose known values occur in the release exactly, which tells an intruder that they may well be in it,
-    itself a disclosure where being listed is confidential.
+    nearest different positions of released rows that together hold at least `neighbours` rows, so that a class of equal rows is
+    looked at as a whole; `distance` as in `DistanceLinkage`. Categories: the gain is (right − prior)/(1 − prior); numbers: 1 −
+    squared error/squared error of the mean; never below 0. Rows need not correspond, so synthetic data are judged too. Parts:
+    both figures, and the part "presence": people whose known values occur in the release exactly, which tells an intruder that
+    they may well be in it, itself a disclosure where being listed is confidential.
 
     >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
     >>> AttributeDisclosure("diagnosis").score(people, people).better
     'lower'
     """
 
-    target: str
-    neighbours: int = 5
-    distance: Distance = "auto"
-    columns: tuple[str, ...] | None = None
+    target: Annotated[ColumnName, "the column that is predicted"]
+    neighbours: Annotated[Count, "released rows that a prediction rests on, at the least"] = 5
+    distance: LinkageDistance = "auto"
+    columns: Annotated[
+        ColumnNames | None, "what the intruder knows; the columns compared, without the target, where left out"
+    ] = None
     key: ClassVar[str] = "attribute_disclosure"
     masked: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require(bool(self.target), "AttributeDisclosure: target must name a column")
-        require(self.neighbours >= 1, f"AttributeDisclosure: neighbours must be at least 1, not {self.neighbours}")
-        require(self.distance in DISTANCES, f"AttributeDisclosure: distance must be one of {', '.join(DISTANCES)}")
 
     def score(self, original: Microdata, released: Any) -> Score:
         """The gain over the prior."""

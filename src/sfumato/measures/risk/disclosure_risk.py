@@ -6,53 +6,58 @@ comparison of disclosure control methods for microdata", in: Confidentiality, di
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from sfumato.core.params import require
+from sfumato.core.ranges import Each, Number
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import aligned, as_masked
 from sfumato.data.microdata import Microdata
+from sfumato.measures.parameters import BinsOrGrids, ComparedColumns
 from sfumato.measures.risk.distance_linkage import linkage_credit
-from sfumato.measures.risk.interval_disclosure import Version, disclosed_intervals
+from sfumato.measures.risk.interval_disclosure import IntervalVersion, disclosed_intervals
 from sfumato.measures.risk.linked import owners_of, with_assumption, with_classes
 from sfumato.measures.risk.probabilistic_linkage import probabilistic_credit
-from sfumato.measures.risk.spaces import DISTANCES, Distance
+from sfumato.measures.risk.spaces import LinkageDistance
 
 Linkage = Literal["both", "largest", "only"]
 
 
 @dataclass(frozen=True)
 class DisclosureRisk(Measure):
-    """DR in [0, 1]: `weights` for interval disclosure, distance-based and probabilistic linkage.
+    """DR in [0, 1]: w1 · interval disclosure + w2 · distance-based linkage + w3 · probabilistic linkage, with `weights` w.
 
     `linkage="both"` is the weighted mean; `"largest"` puts the weight of both linkages on the better of the two, because an
     intruder would choose it; `"only"` leaves intervals out. Without numbers there are no intervals and the score rests on linkage
     alone (part "intervals counted" is 0). The distance is Gower's as soon as there are categories. Against an
-    intruder who holds the original values of the columns compared. Parts: the three components.
+    intruder who holds the original values of the `columns` compared. `version` as in `IntervalDisclosure`, `bins` as in
+    `ProbabilisticLinkage`, `distance` as in `DistanceLinkage`. Parts: the three components.
 
     >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
     >>> DisclosureRisk(columns=("age", "income")).score(people, people).parts["interval disclosure"]
     1.0
     """
 
-    weights: tuple[float, float, float] = (0.5, 0.25, 0.25)
-    linkage: Linkage = "both"
-    distance: Distance = "auto"
-    version: Version = "rank"
-    bins: int | None = None
-    columns: tuple[str, ...] | None = None
+    weights: Annotated[
+        tuple[float, float, float],
+        Each(Number(at_least=0), at_least=3, at_most=3, what="three numbers of at least 0 that sum to 1"),
+        "the weights of intervals, distance-based linkage and probabilistic linkage",
+    ] = (0.5, 0.25, 0.25)
+    linkage: Annotated[Linkage, "how the two linkages are put together"] = "both"
+    distance: LinkageDistance = "auto"
+    version: IntervalVersion = "rank"
+    bins: BinsOrGrids = None
+    columns: ComparedColumns = None
     key: ClassVar[str] = "disclosure_risk"
     masked: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        _check(self.weights, self.linkage)
-        require(self.distance in DISTANCES, f"DisclosureRisk: distance must be one of {', '.join(DISTANCES)}")
-        require(self.version in ("rank", "deviation"), "DisclosureRisk: version must be 'rank' or 'deviation'")
-        require(self.bins is None or self.bins >= 2, f"DisclosureRisk: bins must be at least 2, not {self.bins}")
+    def coherent(self) -> Iterable[str]:
+        if abs(sum(self.weights) - 1.0) > 1e-9:
+            yield "weights (of intervals, distance-based and probabilistic linkage) must sum to 1"
 
     def score(self, original: Microdata, released: Any) -> Score:
         """The combined risk."""
@@ -84,7 +89,7 @@ def combined_risk(
     linkage: Linkage = "both",
 ) -> float:
     """DR of its three components, in whatever unit they are given (rates or percentages)."""
-    _check(weights, linkage)
+    DisclosureRisk(weights, linkage)  # refuses what is no weight or no way to put linkages together
     first, second, third = weights
     if linkage == "largest":
         return first * interval + (second + third) * max(distance, probabilistic)
@@ -97,11 +102,3 @@ def combined_risk(
 def overall_score(information_loss: float, disclosure_risk: float) -> float:
     """The mean of loss and risk, by which methods are ranked; the smaller the better."""
     return 0.5 * information_loss + 0.5 * disclosure_risk
-
-
-def _check(weights: tuple[float, ...], linkage: str) -> None:
-    require(
-        len(weights) == 3 and all(weight >= 0 for weight in weights) and abs(sum(weights) - 1.0) <= 1e-9,
-        "DisclosureRisk: weights (intervals, distance-based, probabilistic linkage) are at least 0 and sum to 1",
-    )
-    require(linkage in ("both", "largest", "only"), "DisclosureRisk: linkage must be 'both', 'largest' or 'only'")

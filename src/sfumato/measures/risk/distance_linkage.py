@@ -11,19 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.params import require
+from sfumato.core.ranges import DIFFERENT_COLUMNS, Either, OneOf
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Masked, aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.kernels.linkage import own_is_nearest
+from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.risk.linked import linked_score, owners_of, with_assumption, with_classes
-from sfumato.measures.risk.spaces import DISTANCES, Distance, space_of
+from sfumato.measures.risk.spaces import Distance, LinkageDistance, space_of
 
 Int = NDArray[np.int64]
 
@@ -36,7 +38,7 @@ SUBSETS = "average over subsets"
 class DistanceLinkage(Measure):
     """Share of masked records that the nearest-neighbour rule gives back to their person, ties shared.
 
-    Against an intruder who holds the original values of the columns compared: all of them (`knowledge=None`), those named in
+    Against an intruder who holds the original values of the `columns` compared: all of them (`knowledge=None`), those named in
     `knowledge`, or `"average over subsets"`: one column, two columns, … all of them, the mean over how many are
     known (up to six columns every combination; beyond, every run of neighbouring columns, cyclically). `distance` is
     "euclidean" (standardised), "mahalanobis", "gower" or "auto" (Gower as soon as there are categories).
@@ -49,19 +51,15 @@ class DistanceLinkage(Measure):
     'lower'
     """
 
-    distance: Distance = "auto"
-    knowledge: tuple[str, ...] | str | None = None
-    columns: tuple[str, ...] | None = None
+    distance: LinkageDistance = "auto"
+    knowledge: Annotated[
+        tuple[str, ...] | str | None,
+        Either((OneOf((SUBSETS,)), DIFFERENT_COLUMNS)),
+        "the columns that the intruder knows, or the average over subsets; all of them where left out",
+    ] = None
+    columns: ComparedColumns = None
     key: ClassVar[str] = "distance_linkage"
     masked: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require(self.distance in DISTANCES, f"DistanceLinkage: distance must be one of {', '.join(DISTANCES)}")
-        known = self.knowledge
-        require(
-            known is None or known == SUBSETS or (isinstance(known, tuple) and len(known) > 0 and len(set(known)) == len(known)),
-            f"DistanceLinkage: knowledge is a tuple of different column names, '{SUBSETS}', or nothing for all columns",
-        )
 
     def score(self, original: Microdata, released: Any) -> Score:
         """The share; with subsets the parts tell it by how many columns are known."""

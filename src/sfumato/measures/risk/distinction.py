@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from sfumato.core.params import require
+from sfumato.core.ranges import Count
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.guarantees.classes import CodedColumn, combined, require_columns
@@ -48,11 +48,8 @@ class AttributeDistinction(Measure):
     `columns` of them.
     """
 
-    columns: int = 2
+    columns: Annotated[Count, "quasi-identifiers in a combination, at the most"] = 2
     key: ClassVar[str] = "distinction"
-
-    def __post_init__(self) -> None:
-        require(self.columns >= 1, f"AttributeDistinction: columns must be at least 1, not {self.columns}")
 
     def score(self, original: Any, released: ReleasedTable) -> Score:
         """Share of pairs of released records that can still be told apart."""

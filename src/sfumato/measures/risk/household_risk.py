@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn
-from sfumato.core.params import require
+from sfumato.core.ranges import ColumnName, PositiveShare
 from sfumato.core.view import Measure, Score
 from sfumato.measures.guarantees.classes import CodedColumn
+from sfumato.measures.parameters import SamplingFraction
 from sfumato.measures.risk.individual_risk import record_risks
 from sfumato.measures.risk.published import as_released
 
@@ -29,22 +30,16 @@ class HouseholdRisk(Measure):
 
     A record whose household is missing is a household of its own. The risks of the members come from the survey weights or
     `sampling_fraction`, as in `IndividualRisk`, and are taken as independent. Parts: the largest risk, the expected number of
-    households found, and the mean risk of single records for comparison.
+    households found, the share of records above `threshold`, and the mean risk of single records for comparison.
 
     >>> HouseholdRisk("household").threshold
     0.1
     """
 
-    household: str
-    sampling_fraction: float | None = None
-    threshold: float = 0.1
+    household: Annotated[ColumnName, "the column that says who lives together"]
+    sampling_fraction: SamplingFraction = None
+    threshold: Annotated[PositiveShare, "the risk above which records are counted"] = 0.1
     key: ClassVar[str] = "household_risk"
-
-    def __post_init__(self) -> None:
-        require(bool(self.household), "HouseholdRisk: household must name a column")
-        fraction = self.sampling_fraction
-        require(fraction is None or 0 < fraction <= 1, "HouseholdRisk: sampling_fraction must be above 0 and at most 1")
-        require(0 < self.threshold <= 1, "HouseholdRisk: threshold must be above 0 and at most 1")
 
     def score(self, original: Any, released: Any) -> Score:
         """The mean household risk of the records."""

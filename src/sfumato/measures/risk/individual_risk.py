@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError
-from sfumato.core.params import require
+from sfumato.core.ranges import PositiveShare
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
+from sfumato.measures.parameters import SamplingFraction
 from sfumato.measures.risk.population_uniqueness import individual_risk
 from sfumato.measures.risk.published import as_released
 from sfumato.measures.risk.reidentification import classes_of, survey_weights
@@ -40,14 +41,9 @@ class IndividualRisk(Measure):
     'lower'
     """
 
-    sampling_fraction: float | None = None
-    threshold: float = 0.1
+    sampling_fraction: SamplingFraction = None
+    threshold: Annotated[PositiveShare, "the risk above which records are counted"] = 0.1
     key: ClassVar[str] = "individual_risk"
-
-    def __post_init__(self) -> None:
-        fraction = self.sampling_fraction
-        require(fraction is None or 0 < fraction <= 1, "IndividualRisk: sampling_fraction must be above 0 and at most 1")
-        require(0 < self.threshold <= 1, "IndividualRisk: threshold must be above 0 and at most 1")
 
     def score(self, original: Any, released: Any) -> Score:
         """The mean risk of the records."""

@@ -14,11 +14,14 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import comb
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from sfumato.core import randomness
+from sfumato.core.declared import Declared
 from sfumato.core.errors import Unsupported
 from sfumato.core.params import require
+from sfumato.core.ranges import Count, Each, Whole
+from sfumato.measures.parameters import DrawSeed
 
 Record = TypeVar("Record")
 
@@ -50,29 +53,22 @@ class Generators:
 
 
 @dataclass(frozen=True)
-class IntegralPrivacy(Generic[Record]):
+class IntegralPrivacy(Declared, Generic[Record]):
     """Generators of the models that `algorithm` computes from subsets of the population.
 
     `algorithm` maps a list of records to a hashable model (round real numbers, compare trees by
     structure). `sizes` are the sizes of databases considered. `samples` draws that many subsets per size
     instead of all of them; `background` are the numbers of the records that the adversary knows to be in
-    the database.
+    the database. A model is private when at least `k` databases give it that have nothing in common but the background.
+    Another `seed`, other samples.
     """
 
-    algorithm: Callable[[list[Record]], Hashable]
-    k: int
-    sizes: tuple[int, ...]
-    background: frozenset[int] = frozenset()
-    samples: int | None = None
-    seed: int | str = "integral privacy"
-
-    def __post_init__(self) -> None:
-        require(self.k >= 1, f"IntegralPrivacy: k must be at least 1, not {self.k}")
-        require(
-            bool(self.sizes) and min(self.sizes) >= 1,
-            "IntegralPrivacy: sizes must be whole numbers of at least 1",
-        )
-        require(self.samples is None or self.samples >= 1, "IntegralPrivacy: samples must be at least 1")
+    algorithm: Annotated[Callable[[list[Record]], Hashable], "what computes a model from records"]
+    k: Annotated[Count, "databases that give a private model, at the least"]
+    sizes: Annotated[tuple[int, ...], Each(Whole(at_least=1), at_least=1), "the sizes of databases considered"]
+    background: Annotated[frozenset[int], "the numbers of the records known to be in the database"] = frozenset()
+    samples: Annotated[Count | None, "subsets drawn per size; all of them where left out"] = None
+    seed: DrawSeed = "integral privacy"
 
     def generators(self, population: Sequence[Record]) -> dict[Hashable, Generators]:
         """All models found, each with its generators."""

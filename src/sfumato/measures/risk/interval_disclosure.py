@@ -10,21 +10,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import require
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
+from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.risk.linked import with_assumption
 
 Real = NDArray[np.float64]
 Version = Literal["rank", "deviation"]
+IntervalVersion = Annotated[Version, "what the width of an interval is measured in: ranks, or the standard deviation"]
 
 WIDTHS = tuple(range(1, 11))
 
@@ -36,20 +37,17 @@ class IntervalDisclosure(Measure):
     `version="rank"`: the interval spans the masked values whose rank differs by at most w % of the records (equal values
     share all their ranks). `version="deviation"`: w % of the original's standard deviation to either side. What is missing in the
     original cannot be disclosed and is not counted; what is missing in the masked file discloses nothing.
-    Columns of categories are left out; parts give every column.
+    `columns` of categories are left out; parts give every other one.
 
     >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
     >>> IntervalDisclosure(columns=("age", "income")).score(people, people).value
     1.0
     """
 
-    version: Version = "rank"
-    columns: tuple[str, ...] | None = None
+    version: IntervalVersion = "rank"
+    columns: ComparedColumns = None
     key: ClassVar[str] = "interval_disclosure"
     masked: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require(self.version in ("rank", "deviation"), "IntervalDisclosure: version must be 'rank' or 'deviation'")
 
     def score(self, original: Microdata, released: Any) -> Score:
         """The mean share."""

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, Unsupported
-from sfumato.core.params import require
+from sfumato.core.ranges import Because, Number, Seconds, Whole
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
+from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.risk.aggregations import Named, aggregation
 from sfumato.measures.risk.aligned_files import AlignedFiles
 from sfumato.measures.risk.distance_learning import LEARNT_ON, Effort, Search
@@ -49,9 +50,10 @@ class LearnedLinkage(Measure):
     optimum is sought exactly. `seconds` limits the search to what a usual machine does in that time; it is counted in
     operations, so that the value is the same on every machine, and only the exact optimum looks at the clock, as a safety net.
 
-    Numbers and ordered categories are standardised by the original; categories agree or differ; a missing number stands at the
-    mean. Parts: the `plain` rate; how many people the weights were `learnt on`, the share of these `linked by the margin`, the
-    most of them that any weights can link as far as proved (`bound`) and whether that is reached (`proved`); and the weights.
+    `columns` are compared. Numbers and ordered categories are standardised by the original; categories agree or differ; a
+    missing number stands at the mean. Parts: the `plain` rate; how many people the weights were `learnt on`, the share of these
+    `linked by the margin`, the most of them that any weights can link as far as proved (`bound`) and whether that is reached
+    (`proved`); and the weights.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(100), schema=sf.data.sample_schema())
@@ -60,25 +62,19 @@ class LearnedLinkage(Measure):
     True
     """
 
-    aggregation: Named = "weighted mean"
-    columns: tuple[str, ...] | None = None
-    direction: Direction = "masked to original"
-    additivity: Literal["2-additive", "full"] = "2-additive"
-    margin: float = 1e-6
-    exact_up_to: int = 100
-    seconds: float = 30.0
+    aggregation: Annotated[Named, "the family of distances that is learnt from"] = "weighted mean"
+    columns: ComparedColumns = None
+    direction: Annotated[Direction, "which file seeks in which"] = "masked to original"
+    additivity: Annotated[Literal["2-additive", "full"], "which sets of attributes a Choquet integral weighs"] = "2-additive"
+    margin: Annotated[
+        float,
+        Because(Number(above=0), "with 0 a distance that tells nobody apart would do"),
+        "how much nearer the right record has to be",
+    ] = 1e-6
+    exact_up_to: Annotated[int, Whole(at_least=0), "people up to whom the optimum is sought exactly"] = 100
+    seconds: Annotated[Seconds, "what the search may take on a usual machine"] = 30.0
     key: ClassVar[str] = "worst_case_linkage"
     masked: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        families = ("weighted mean", "owa", "choquet", "bilinear")
-        require(self.aggregation in families, f"LearnedLinkage: aggregation must be one of {', '.join(families)}")
-        directions = ("masked to original", "original to masked")
-        require(self.direction in directions, f"LearnedLinkage: direction must be one of {', '.join(directions)}")
-        require(self.additivity in ("2-additive", "full"), "LearnedLinkage: additivity must be 2-additive or full")
-        require(self.margin > 0, "LearnedLinkage: margin must be above 0; with 0 a distance that tells nobody apart would do")
-        require(self.exact_up_to >= 0, "LearnedLinkage: exact_up_to must not be negative")
-        require(self.seconds > 0, "LearnedLinkage: seconds must be above 0")
 
     def score(self, original: Microdata, released: Any) -> Score:
         """Learn the distance and count the links."""

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError
-from sfumato.core.params import require
+from sfumato.core.ranges import Probability
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import as_masked, sides
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
 from sfumato.kernels.linkage import PointTree
+from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.risk.interval import wilson
-from sfumato.measures.risk.spaces import DISTANCES, Distance, space_of
+from sfumato.measures.risk.spaces import LinkageDistance, space_of
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -38,23 +39,19 @@ class NearestRecord(Measure):
     A copy counts as 1/(originals it equals), so an unmasked table reaches what linkage reaches. Another row counts when its
     nearest original is nearer than `quantile` of the originals are to their nearest other one. The baseline is what the
     originals reach when each is taken as a released row and compared with the others, so what new people from the same
-    population would reach. Parts: the baseline, the share of exact copies, the threshold, the median distances, and the 95 %
-    interval.
+    population would reach. `distance` and `columns` as in `DistanceLinkage`. Parts: the baseline, the share of exact copies,
+    the threshold, the median distances, and the 95 % interval.
 
     >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
     >>> NearestRecord().score(people, people).parts["exact copies"]
     1.0
     """
 
-    quantile: float = 0.05
-    distance: Distance = "auto"
-    columns: tuple[str, ...] | None = None
+    quantile: Annotated[Probability, "the share of originals whose distance to the nearest other one makes the threshold"] = 0.05
+    distance: LinkageDistance = "auto"
+    columns: ComparedColumns = None
     key: ClassVar[str] = "nearest_record"
     masked: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require(0 < self.quantile < 1, "NearestRecord: quantile must lie between 0 and 1")
-        require(self.distance in DISTANCES, f"NearestRecord: distance must be one of {', '.join(DISTANCES)}")
 
     def score(self, original: Microdata, released: Any) -> Score:
         """The share."""

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError
-from sfumato.core.params import require
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
+from sfumato.measures.parameters import SamplingFraction
 from sfumato.measures.risk.reidentification import classes_of, survey_weights
 
 
@@ -33,15 +33,8 @@ class PopulationUniqueness(Measure):
     uniques, and the data intrusion simulation score.
     """
 
-    sampling_fraction: float | None = None
+    sampling_fraction: SamplingFraction = None
     key: ClassVar[str] = "population_uniqueness"
-
-    def __post_init__(self) -> None:
-        fraction = self.sampling_fraction
-        require(
-            fraction is None or 0 < fraction <= 1,
-            "PopulationUniqueness: sampling_fraction must be above 0 and at most 1",
-        )
 
     def score(self, original: Any, released: ReleasedTable) -> Score:
         """The estimate under the negative binomial model."""

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError
-from sfumato.core.params import require
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.agreement import TOLERANCE, agreement_counts, best_agreement
 from sfumato.kernels.linkage import Metric, own_is_nearest
+from sfumato.measures.parameters import BinsOrGrids, ComparedColumns
 from sfumato.measures.risk.linked import linked_score, owners_of, with_assumption, with_classes
 
 Real = NDArray[np.float64]
@@ -73,7 +73,7 @@ class ProbabilisticLinkage(Measure):
     there are values are tried, and the best of these four grids counts: an intruder might know which. It is chosen by its right
     links, so the value is a little above what an intruder reaches who has to guess the grid. A missing value agrees with nothing.
     A record that was published several times is found when any of its rows is; a bare table is taken to stand in the order of
-    the original. Against an intruder who holds the original values of the columns compared and does not know the method.
+    the original. Against an intruder who holds the original values of the `columns` compared and does not know the method.
     Chances are estimated in blocks of at most 10 columns; with more than 12 columns the best partner is sought in a k-d tree,
     in time that grows with columns × pairs of records at worst instead of doubling with every column. Parts: the 95 % interval,
     the baseline of blind guessing, and the weight of each column (agreement against disagreement).
@@ -83,13 +83,10 @@ class ProbabilisticLinkage(Measure):
     'lower'
     """
 
-    bins: int | None = None
-    columns: tuple[str, ...] | None = None
+    bins: BinsOrGrids = None
+    columns: ComparedColumns = None
     key: ClassVar[str] = "probabilistic_linkage"
     masked: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require(self.bins is None or self.bins >= 2, f"ProbabilisticLinkage: bins must be at least 2, not {self.bins}")
 
     def score(self, original: Microdata, released: Any) -> Score:
         """The share."""

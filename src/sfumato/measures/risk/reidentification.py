@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError
 from sfumato.core.guarantees.population import KMap
-from sfumato.core.params import require
+from sfumato.core.ranges import PositiveShare
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.guarantees.classes import Classes, CodedColumn
@@ -36,14 +36,8 @@ def classes_of(released: ReleasedTable) -> Classes:
 class ProsecutorRisk(Measure):
     """The largest 1/class size; its mean and the share of records above `threshold` are parts."""
 
-    threshold: float = 0.2
+    threshold: Annotated[PositiveShare, "the risk above which records are counted"] = 0.2
     key: ClassVar[str] = "prosecutor_risk"
-
-    def __post_init__(self) -> None:
-        require(
-            0 < self.threshold <= 1,
-            "ProsecutorRisk: threshold must be above 0 and at most 1",
-        )
 
     def score(self, original: Any, released: ReleasedTable) -> Score:
         """Risk of the worst record."""
@@ -55,18 +49,12 @@ class ProsecutorRisk(Measure):
 @dataclass(frozen=True)
 class JournalistRisk(Measure):
     """The largest 1/people behind a class: in the `population` table, or estimated by the survey weights
-    of the release.
+    of the release. Its mean and the share of records above `threshold` are parts.
     """
 
-    population: Any = field(default=None, repr=False)
-    threshold: float = 0.2
+    population: Annotated[Any, "the table of the population"] = field(default=None, repr=False)
+    threshold: Annotated[PositiveShare, "the risk above which records are counted"] = 0.2
     key: ClassVar[str] = "journalist_risk"
-
-    def __post_init__(self) -> None:
-        require(
-            0 < self.threshold <= 1,
-            "JournalistRisk: threshold must be above 0 and at most 1",
-        )
 
     def score(self, original: Any, released: ReleasedTable) -> Score:
         """Risk of the worst record."""
@@ -79,10 +67,10 @@ class JournalistRisk(Measure):
 @dataclass(frozen=True)
 class MarketerRisk(Measure):
     """Expected share of records matched rightly by linking all of them: with the release alone, or with
-    a `population`.
+    a `population`. The mean over records of 1/(people behind the record's class).
     """
 
-    population: Any = field(default=None, repr=False)
+    population: Annotated[Any, "the table of the population"] = field(default=None, repr=False)
     key: ClassVar[str] = "marketer_risk"
 
     def score(self, original: Any, released: ReleasedTable) -> Score:

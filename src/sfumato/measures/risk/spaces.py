@@ -10,7 +10,7 @@ generalized distance in statistics", Proceedings of the National Institute of Sc
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ Real = NDArray[np.float64]
 
 #: `auto` is Euclidean for numbers and Gower as soon as there is a category.
 Distance = Literal["auto", "euclidean", "mahalanobis", "gower"]
-DISTANCES = ("auto", "euclidean", "mahalanobis", "gower")
+LinkageDistance = Annotated[Distance, "how far two records are apart; Gower's as soon as there are categories where it is 'auto'"]
 
 #: What two independent values of a column scaled to deviation 1 differ by on average, squared.
 _NEUTRAL_SQUARE = 2.0

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from math import comb, prod
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError
 from sfumato.core.params import require
+from sfumato.core.ranges import ColumnNames, Count, PositiveShare
 from sfumato.core.view import Measure, Score
 from sfumato.measures.guarantees.classes import CodedColumn, combined, require_columns
 from sfumato.measures.risk.population_uniqueness import intrusion_simulation
@@ -64,15 +65,10 @@ class SpecialUniques(Measure):
     'lower'
     """
 
-    max_size: int = 3
-    sampling_fraction: float | None = None
-    columns: tuple[str, ...] | None = None
+    max_size: Annotated[Count, "columns in a combination, at the most"] = 3
+    sampling_fraction: Annotated[PositiveShare | None, "records of the release per person of the population"] = None
+    columns: Annotated[ColumnNames | None, "the columns looked at; the quasi-identifiers where left out"] = None
     key: ClassVar[str] = "special_uniques"
-
-    def __post_init__(self) -> None:
-        require(self.max_size >= 1, f"SpecialUniques: max_size must be at least 1, not {self.max_size}")
-        fraction = self.sampling_fraction
-        require(fraction is None or 0 < fraction <= 1, "SpecialUniques: sampling_fraction must be above 0 and at most 1")
 
     def score(self, original: Any, released: Any) -> Score:
         """The share."""

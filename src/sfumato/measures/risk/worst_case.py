@@ -10,18 +10,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_args
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import require
+from sfumato.core.ranges import Each, OneOf, Seconds
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Masked, aligned, as_masked, original_rows
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
+from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.risk.aggregations import Named
 from sfumato.measures.risk.assignment_linkage import AssignmentLinkage
 from sfumato.measures.risk.distance_linkage import DistanceLinkage
@@ -39,7 +40,7 @@ LARGEST_ASSIGNMENT = 5_000
 
 @dataclass(frozen=True)
 class WorstCase(Measure):
-    """The largest rate of right links over several intruders with the complete original.
+    """The largest rate of right links over several intruders with the complete original (`columns`).
 
     They link by the plain and the Mahalanobis distance, by agreement weights (`ProbabilisticLinkage`), one to one
     (`AssignmentLinkage`, up to 5,000 records), by learnt distances, in both directions (`learned` names the families,
@@ -53,16 +54,13 @@ class WorstCase(Measure):
     'lower'
     """
 
-    columns: tuple[str, ...] | None = None
-    learned: tuple[Named, ...] = ("weighted mean",)
-    seconds: float = 30.0
+    columns: ComparedColumns = None
+    learned: Annotated[tuple[Named, ...], Each(OneOf(get_args(Named))), "the families of distances that are learnt"] = (
+        "weighted mean",
+    )
+    seconds: Annotated[Seconds, "what learning each distance may take on a usual machine"] = 30.0
     key: ClassVar[str] = "worst_case"
     masked: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        for family in self.learned:
-            LearnedLinkage(family, seconds=self.seconds)
-        require(self.seconds > 0, "WorstCase: seconds must be above 0")
 
     def score(self, original: Microdata, released: Any) -> Score:
         """The maximum, with every rate."""

@@ -8,9 +8,9 @@ Average class size: LeFevre, DeWitt, Ramakrishnan, "Mondrian multidimensional k-
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from sfumato.core.params import require
+from sfumato.core.ranges import Count
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.guarantees.classes import Classes
@@ -20,7 +20,7 @@ from sfumato.measures.utility.shown import quasi_of, records_of
 @dataclass(frozen=True)
 class Discernibility(Measure):
     """Every record is charged the number of records it cannot be told from: its class, or all of them
-    when suppressed.
+    when suppressed. In all Σ (class size)² + suppressed · records.
     """
 
     key: ClassVar[str] = "discernibility"
@@ -41,13 +41,10 @@ class Discernibility(Measure):
 
 @dataclass(frozen=True)
 class AverageClassSize(Measure):
-    """Released records per class, divided by `k` when given: 1 is then the best possible."""
+    """Released records per class, divided by `k` when given, records/(classes · k): 1 is then the best possible."""
 
-    k: int | None = None
+    k: Annotated[Count | None, "the class size that is the best possible"] = None
     key: ClassVar[str] = "average_class_size"
-
-    def __post_init__(self) -> None:
-        require(self.k is None or self.k >= 1, f"AverageClassSize: k must be at least 1, not {self.k}")
 
     def score(self, original: Any, released: ReleasedTable) -> Score:
         """Records per class, or that as a multiple of k."""

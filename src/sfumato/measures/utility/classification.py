@@ -8,20 +8,21 @@ Computers & Security 29(8), 2010.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import require
 from sfumato.core.randomness import default
+from sfumato.core.ranges import ColumnName, Count, Each, OneOf, Whole
 from sfumato.core.view import Measure, Score
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.draws import Draws
+from sfumato.measures.parameters import ComparedColumns, DrawSeed
 from sfumato.measures.utility.compared_records import compared
 from sfumato.measures.utility.features import Encoding
 from sfumato.measures.utility.learners import LEARNERS, learn
@@ -42,7 +43,7 @@ class Classification(Measure):
     whatever was masked) without the target. `folds` and `repeats` say how often records are split; at most `sample` records take
     part. Masked copies of the records a model is tested on are kept out of its training; where no record stands behind a row,
     it is trained on as many masked rows as there are original training records. The area under the curve is the mean over the
-    classes, each against the rest.
+    classes, each against the rest. Another `seed`, other splits.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
@@ -51,23 +52,23 @@ class Classification(Measure):
     (0.0, 'AUC bayes masked')
     """
 
-    target: str
-    columns: tuple[str, ...] | None = None
-    learners: tuple[str, ...] = LEARNERS
-    folds: int = 5
-    repeats: int = 1
-    sample: int = 5_000
-    seed: int | str = "classification"
+    target: Annotated[ColumnName, "the column whose classes are learnt"]
+    columns: ComparedColumns = None
+    learners: Annotated[
+        tuple[str, ...],
+        Each(OneOf(LEARNERS), at_least=1, different=True, what=f"some of {', '.join(LEARNERS)}, each once"),
+        "the learners that are averaged",
+    ] = LEARNERS
+    folds: Annotated[int, Whole(at_least=2), "parts that records are split into, each tested once"] = 5
+    repeats: Annotated[Count, "how often records are split anew"] = 1
+    sample: Annotated[int, Whole(at_least=10), "records that take part, at the most"] = 5_000
+    seed: DrawSeed = "classification"
     key: ClassVar[str] = "classification"
     masked: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        known = len(self.learners) > 0 and len(set(self.learners)) == len(self.learners) and set(self.learners) <= set(LEARNERS)
-        require(known, f"Classification: learners must be some of {', '.join(LEARNERS)}, each once")
-        require(self.folds >= 2, f"Classification: folds must be at least 2, not {self.folds}")
-        require(self.repeats >= 1, f"Classification: repeats must be at least 1, not {self.repeats}")
-        require(self.sample >= 10, f"Classification: sample must be at least 10, not {self.sample}")
-        require(self.columns is None or self.target not in self.columns, "Classification: the target is no feature")
+    def coherent(self) -> Iterable[str]:
+        if self.columns is not None and self.target in self.columns:
+            yield "the target must not be one of the columns it is learnt from"
 
     def score(self, original: Any, released: Any) -> Score:
         """Mean accuracy lost; accuracy and area of every learner on both sides, and their deviation over splits, as parts."""

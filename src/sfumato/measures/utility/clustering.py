@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import require
 from sfumato.core.randomness import default
+from sfumato.core.ranges import Number, Whole
 from sfumato.core.view import Measure, Score
 from sfumato.kernels.draws import Draws
+from sfumato.measures.parameters import ComparedColumns, DrawSeed
 from sfumato.measures.utility.compared_records import compared
 from sfumato.measures.utility.features import Encoding
 
@@ -35,9 +36,10 @@ _TOUCHING = 1e-200  # squared distance of a record on a centre, so that quotient
 class ClusteringAgreement(Measure):
     """How far the clusters of the masked records are from those of the original: 1 − adjusted Rand index, in [0, 1].
 
-    `clusters` is their number. `method` is "k_means", or "fuzzy" for fuzzy c-means with exponent `fuzziness`, whose loss is half
-    the mean absolute difference of memberships after matching the clusters. Each masked row is compared with the record behind
-    it; where no record stands behind a row, the original records are assigned to both sets of centres.
+    `clusters` is their number, over the `columns`; another `seed`, other starts. `method` is "k_means", or "fuzzy" for fuzzy
+    c-means with exponent `fuzziness`, whose loss is half the mean absolute difference of memberships after matching the
+    clusters. Each masked row is compared with the record behind it; where no record stands behind a row, the original records
+    are assigned to both sets of centres.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
@@ -45,18 +47,13 @@ class ClusteringAgreement(Measure):
     0.0
     """
 
-    clusters: int = 5
-    method: Literal["k_means", "fuzzy"] = "k_means"
-    columns: tuple[str, ...] | None = None
-    fuzziness: float = 2.0
-    seed: int | str = "clustering"
+    clusters: Annotated[int, Whole(at_least=2), "how many clusters are formed"] = 5
+    method: Annotated[Literal["k_means", "fuzzy"], "how clusters are formed"] = "k_means"
+    columns: ComparedColumns = None
+    fuzziness: Annotated[float, Number(above=1), "the exponent of fuzzy c-means"] = 2.0
+    seed: DrawSeed = "clustering"
     key: ClassVar[str] = "clustering"
     masked: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require(self.clusters >= 2, f"ClusteringAgreement: clusters must be at least 2, not {self.clusters}")
-        require(self.method in ("k_means", "fuzzy"), "ClusteringAgreement: method must be 'k_means' or 'fuzzy'")
-        require(1 < self.fuzziness < np.inf, f"ClusteringAgreement: fuzziness must be above 1, not {self.fuzziness}")
 
     def score(self, original: Any, released: Any) -> Score:
         """The loss; adjusted Rand, Rand and Jaccard index and the variation of information (in bits) as parts."""

@@ -12,15 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import require
+from sfumato.core.ranges import Positive
 from sfumato.core.view import Measure, Score
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
+from sfumato.measures.parameters import Bins, ComparedColumns
 from sfumato.measures.utility.compared_records import compared
 
 Real = NDArray[np.float64]
@@ -33,8 +34,8 @@ Distance = Callable[[Real, Real], float]
 class Hellinger(Measure):
     """Mean Hellinger distance of the columns' distributions, √(½ Σ (√p − √q)²), in [0, 1].
 
-    `bins` is the number of ranges a column of numbers is cut into; `pairs` compares the joint distribution of every two
-    columns as well and takes the mean of both. Rows need not correspond.
+    The `columns` are compared; `bins` is the number of ranges a column of numbers is cut into; `pairs` compares the joint
+    distribution of every two columns as well and takes the mean of both. Rows need not correspond.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
@@ -43,14 +44,11 @@ class Hellinger(Measure):
     0.0
     """
 
-    columns: tuple[str, ...] | None = None
-    bins: int = 10
-    pairs: bool = False
+    columns: ComparedColumns = None
+    bins: Bins = 10
+    pairs: Annotated[bool, "the joint distribution of every two columns is compared as well"] = False
     key: ClassVar[str] = "hellinger"
     masked: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require(self.bins >= 2, f"Hellinger: bins must be at least 2, not {self.bins}")
 
     def score(self, original: Any, released: Any) -> Score:
         """The mean distance; parts per column and, where asked for, of all pairs."""
@@ -65,7 +63,7 @@ class KullbackLeibler(Measure):
     """Mean divergence Σ p log₂(p/q) of the masked distribution q from the original p, in bits; not bounded.
 
     A value that the masked table no longer shows would cost infinitely much, so `smoothing` records are added, on both
-    sides, to every cell that occurs on either. `bins` and `pairs` as for `Hellinger`.
+    sides, to every cell that occurs on either. `columns`, `bins` and `pairs` as for `Hellinger`.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
@@ -73,16 +71,12 @@ class KullbackLeibler(Measure):
     0.0
     """
 
-    columns: tuple[str, ...] | None = None
-    bins: int = 10
-    pairs: bool = False
-    smoothing: float = 0.5
+    columns: ComparedColumns = None
+    bins: Bins = 10
+    pairs: Annotated[bool, "the joint distribution of every two columns is compared as well"] = False
+    smoothing: Annotated[Positive, "records added to every cell"] = 0.5
     key: ClassVar[str] = "kullback_leibler"
     masked: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require(self.bins >= 2, f"KullbackLeibler: bins must be at least 2, not {self.bins}")
-        require(0 < self.smoothing < np.inf, "KullbackLeibler: smoothing must be a positive number of records")
 
     def score(self, original: Any, released: Any) -> Score:
         """The mean divergence; parts per column and, where asked for, of all pairs."""

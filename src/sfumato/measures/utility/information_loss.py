@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.core.errors import Unsupported
-from sfumato.core.params import require
+from sfumato.core.errors import ParameterError, Unsupported
+from sfumato.core.ranges import Either, Made, OneOf
 from sfumato.core.view import Measure, Score
 from sfumato.data.records import CategoryColumn, Records
+from sfumato.measures.parameters import Bins, ComparedColumns
 from sfumato.measures.utility.compared_records import compared
 from sfumato.measures.utility.divergence import Cells, hellinger, kullback_leibler, mean_over_pairs
 from sfumato.measures.utility.probabilistic_loss import probabilistic_losses
@@ -47,12 +48,18 @@ DIVERGENCES: MappingProxyType[str, Divergence] = MappingProxyType(
 _OF_DISTRIBUTIONS = ("total_variation", "hellinger", "kullback_leibler")
 
 
+def _function(value: Any) -> Any:
+    if not callable(value):
+        raise ParameterError("not a function")
+    return value
+
+
 @dataclass(frozen=True)
 class AnalysisLoss(Measure):
     """How far the result of your own analysis moves when it is run on the masked records.
 
     `analysis` takes `Records` (columns of numbers and categories as arrays) and returns numbers, as many on both sides;
-    `divergence` is a name of `DIVERGENCES` or a function of both results. Rows need not correspond.
+    `divergence` is a name of `DIVERGENCES` or a function of both results. The `columns` are compared; rows need not correspond.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
@@ -61,18 +68,13 @@ class AnalysisLoss(Measure):
     0.0
     """
 
-    analysis: Analysis
-    divergence: str | Divergence = "absolute"
-    columns: tuple[str, ...] | None = None
+    analysis: Annotated[Analysis, Made(_function, "a function of records"), "the analysis that is run on both tables"]
+    divergence: Annotated[
+        str | Divergence, Either((OneOf(tuple(DIVERGENCES)), Made(_function, "a function"))), "how far two results are apart"
+    ] = "absolute"
+    columns: ComparedColumns = None
     key: ClassVar[str] = "analysis_loss"
     masked: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require(callable(self.analysis), "AnalysisLoss: analysis must be a function of records")
-        require(
-            callable(self.divergence) or self.divergence in DIVERGENCES,
-            f"AnalysisLoss: divergence must be a function or one of {', '.join(DIVERGENCES)}",
-        )
 
     def score(self, original: Any, released: Any) -> Score:
         """The divergence of the second result from the first."""
@@ -95,10 +97,10 @@ class AnalysisLoss(Measure):
 class InformationLoss(Measure):
     """One number for mixed data, in [0, 1]: 0 where nothing changed, 1 where nothing is left.
 
-    Columns of numbers count with their probabilistic information loss (`pil`). Columns of categories count with the mean of
-    two Hellinger distances: of their distributions, and of the joint distributions of all pairs with at least one category
-    (numbers cut into `bins` ranges), so that a mask that keeps every column and breaks what binds them is noticed. Both are
-    weighted by the number of columns: for numbers alone it *is* PIL. Rows need not correspond.
+    Of the `columns` those of numbers count with their probabilistic information loss (`pil`). Columns of categories count with
+    the mean of two Hellinger distances: of their distributions, and of the joint distributions of all pairs with at least one
+    category (numbers cut into `bins` ranges), so that a mask that keeps every column and breaks what binds them is noticed.
+    Both are weighted by the number of columns: for numbers alone it *is* PIL. Rows need not correspond.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
@@ -108,13 +110,10 @@ class InformationLoss(Measure):
     True
     """
 
-    columns: tuple[str, ...] | None = None
-    bins: int = 10
+    columns: ComparedColumns = None
+    bins: Bins = 10
     key: ClassVar[str] = "information_loss"
     masked: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require(self.bins >= 2, f"InformationLoss: bins must be at least 2, not {self.bins}")
 
     def score(self, original: Any, released: Any) -> Score:
         """The weighted mean; its components as parts."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from sfumato.core.errors import ParameterError
 from sfumato.core.params import require
+from sfumato.core.ranges import ByName, Number
 from sfumato.core.view import Measure, Score
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable
@@ -42,15 +43,22 @@ def table_loss(records: Sequence[Sequence[float]], weights: Sequence[float]) -> 
     return float(sum(record_loss(cells, weights) for cells in records))
 
 
+_Weights = Annotated[
+    Mapping[str, float] | None,
+    ByName(Number(at_least=0)),
+    "the weight of each quasi-identifier; its importance in the schema where left out",
+]
+
+
 @dataclass(frozen=True)
 class Loss(Measure):
-    """Mean loss per record, between 0 (nothing lost) and 1 (everything suppressed).
+    """Mean loss per record, Σ weight · loss of the cell, between 0 (nothing lost) and 1 (everything suppressed).
 
     `weights` gives each quasi-identifier's weight (the schema's `importance` by default); they are
     scaled to sum to 1.
     """
 
-    weights: Mapping[str, float] | None = None
+    weights: _Weights = None
     key: ClassVar[str] = "loss"
 
     def score(self, original: Any, released: ReleasedTable) -> Score:
@@ -90,9 +98,9 @@ class Loss(Measure):
 
 @dataclass(frozen=True)
 class Granularity(Measure):
-    """1 - loss: the share of precision that is left."""
+    """1 - loss: the share of precision that is left; `weights` as for `Loss`."""
 
-    weights: Mapping[str, float] | None = None
+    weights: _Weights = None
     key: ClassVar[str] = "granularity"
 
     def score(self, original: Any, released: ReleasedTable) -> Score:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from sfumato.core import randomness
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import require
+from sfumato.core.ranges import ColumnName, Probability
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
 from sfumato.data.values import as_numbers
 from sfumato.measures.guarantees.classes import CodedColumn, require_columns
+from sfumato.measures.parameters import DrawSeed
 from sfumato.measures.utility.shown import OriginalColumn, ShownColumn, require_leaves, rows_of, shown_columns
 
 Floats = NDArray[np.float64]
@@ -33,26 +34,16 @@ Floats = NDArray[np.float64]
 class MachineLearningLoss(Measure):
     """Accuracy that a model of `target` loses when it is trained on the release instead of the original.
 
-    Features are the quasi-identifiers. A share `held_out` of the original records is kept for testing;
-    where the released rows stand in the original order those records are kept out of training too,
-    otherwise a sample of the released rows of the same size is used.
+    `learner` is "logistic" or "forest"; features are the quasi-identifiers. A share `held_out` of the original records is kept
+    for testing; where the released rows stand in the original order those records are kept out of training too, otherwise a
+    sample of the released rows of the same size is used. Another `seed`, another split.
     """
 
-    target: str
-    learner: Literal["logistic", "forest"] = "logistic"
-    held_out: float = 0.3
-    seed: int | str = "machine learning"
+    target: Annotated[ColumnName, "the column that is learnt"]
+    learner: Annotated[Literal["logistic", "forest"], "the model that is trained"] = "logistic"
+    held_out: Annotated[Probability, "the share of the records kept for testing"] = 0.3
+    seed: DrawSeed = "machine learning"
     key: ClassVar[str] = "machine_learning"
-
-    def __post_init__(self) -> None:
-        require(
-            self.learner in ("logistic", "forest"),
-            "MachineLearningLoss: learner must be 'logistic' or 'forest'",
-        )
-        require(
-            0 < self.held_out < 1,
-            f"MachineLearningLoss: held_out must be between 0 and 1, not {self.held_out}",
-        )
 
     def score(self, original: Any, released: ReleasedTable) -> Score:
         """Accuracy lost; accuracies, areas under the curve and the accuracy of always guessing the

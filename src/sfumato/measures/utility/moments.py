@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import Unsupported
 from sfumato.core.view import Measure, Score
 from sfumato.data.records import Records
+from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.utility.compared_records import compared
 from sfumato.measures.utility.probabilistic_loss import PairMoments
 from sfumato.measures.utility.units import in_own_units
@@ -30,9 +31,9 @@ class MomentsLoss(Measure):
     """Mean absolute difference of standardised moments, averaged over means, variances, covariances and correlations; not
     bounded, 0 where nothing moved.
 
-    Only numbers count. Where rows correspond, the parts have the standardised distance of values too (IL1s); with
-    `eigenvalues` also that of the eigenvalues of the correlation matrix. A moment that the masked table no longer gives
-    counts as 0: a column that became constant is correlated with nothing.
+    Only numbers count (`columns` restricts them). Where rows correspond, the parts have the standardised distance of values too
+    (IL1s); with `eigenvalues` also that of the eigenvalues of the correlation matrix. A moment that the masked table no longer
+    gives counts as 0: a column that became constant is correlated with nothing.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
@@ -41,8 +42,8 @@ class MomentsLoss(Measure):
     True
     """
 
-    columns: tuple[str, ...] | None = None
-    eigenvalues: bool = False
+    columns: ComparedColumns = None
+    eigenvalues: Annotated[bool, "the eigenvalues of the correlation matrix are compared as well"] = False
     key: ClassVar[str] = "moments"
     masked: ClassVar[bool] = True
 

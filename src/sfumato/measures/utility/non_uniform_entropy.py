@@ -23,7 +23,7 @@ from sfumato.measures.utility.shown import OriginalColumn, joint_counts, rows_of
 @dataclass(frozen=True)
 class NonUniformEntropy(Measure):
     """Bits lost by all cells together as a share of what suppressing everything would lose; parts are
-    bits per attribute.
+    bits per attribute. A cell that shows a set of values loses log₂(records with one of them/records with the value).
     """
 
     key: ClassVar[str] = "entropy"

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.core.errors import Unsupported
 from sfumato.core.view import Measure, Score
 from sfumato.data.records import Records
+from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.utility.compared_records import compared
 from sfumato.measures.utility.units import in_units, unit_of
 
@@ -54,7 +55,7 @@ class ProbabilisticInformationLoss(Measure):
     True
     """
 
-    columns: tuple[str, ...] | None = None
+    columns: ComparedColumns = None
     key: ClassVar[str] = "pil"
     masked: ClassVar[bool] = True
 

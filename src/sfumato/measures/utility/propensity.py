@@ -11,17 +11,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import require
 from sfumato.core.randomness import default
+from sfumato.core.ranges import Whole
 from sfumato.core.view import Measure, Score
 from sfumato.data.records import Records
 from sfumato.kernels.draws import Draws
+from sfumato.measures.parameters import ComparedColumns, DrawSeed
 from sfumato.measures.utility.compared_records import compared
 from sfumato.measures.utility.features import Encoding
 
@@ -36,13 +37,14 @@ _ROUNDING = 1e-18
 @dataclass(frozen=True)
 class PropensityScore(Measure):
     """pMSE as a share of its largest value, in [0, 1]: 0 where a model cannot tell masked from original records, 1 where it
-    always can.
+    always can. pMSE is the mean of (p − c)², p what the model takes for the probability of being masked and c the share of masked
+    rows; its largest value is c(1 − c).
 
     `model` is "logistic" or "tree" (CART). The logistic model sees only shifts of averages and shares unless `interactions` adds
     squares and products of features; the tree sees everything, also that masked values are not the rounded ones people
     write down. At most `sample` rows of each side are used where it is costly (tree, interactions). Parts compare pMSE with what
     resampling the original would give: `ratio` 1 is as good as that, `standardised` counts deviations above it (in closed form
-    for the logistic model, from `resamples` for the tree). Rows need not correspond.
+    for the logistic model, from `resamples` for the tree, by `seed`). The `columns` are compared; rows need not correspond.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
@@ -50,19 +52,14 @@ class PropensityScore(Measure):
     0.0
     """
 
-    columns: tuple[str, ...] | None = None
-    model: Literal["logistic", "tree"] = "logistic"
-    interactions: bool = False
-    resamples: int = 10
-    sample: int = 20_000
-    seed: int | str = "propensity"
+    columns: ComparedColumns = None
+    model: Annotated[Literal["logistic", "tree"], "what tries to tell masked from original records"] = "logistic"
+    interactions: Annotated[bool, "the logistic model sees squares and products of features"] = False
+    resamples: Annotated[int, Whole(at_least=2), "how often the original is resampled for the tree"] = 10
+    sample: Annotated[int, Whole(at_least=10), "rows of each side where it is costly, at the most"] = 20_000
+    seed: DrawSeed = "propensity"
     key: ClassVar[str] = "propensity"
     masked: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        require(self.model in ("logistic", "tree"), "PropensityScore: model must be 'logistic' or 'tree'")
-        require(self.resamples >= 2, f"PropensityScore: resamples must be at least 2, not {self.resamples}")
-        require(self.sample >= 10, f"PropensityScore: sample must be at least 10, not {self.sample}")
 
     def score(self, original: Any, released: Any) -> Score:
         """pMSE / (c (1 − c)) with c the share of masked rows."""

@@ -11,19 +11,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core import randomness
+from sfumato.core.declared import Declared
 from sfumato.core.errors import MissingColumn
-from sfumato.core.params import require
+from sfumato.core.ranges import ByName, Count, Either, Instance, OneOf, Positive, PositiveShare
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
 from sfumato.data.values import as_numbers
 from sfumato.measures.guarantees.classes import Classes, CodedColumn
+from sfumato.measures.parameters import DrawSeed
 from sfumato.measures.utility.shown import (
     OriginalColumn,
     ShownColumn,
@@ -34,6 +36,7 @@ from sfumato.measures.utility.shown import (
 )
 
 Domain = Literal["full", "leaves", "present"]
+_DOMAIN = OneOf(get_args(Domain))
 
 
 @dataclass(frozen=True)
@@ -52,27 +55,19 @@ class CountQuery:
 
 
 @dataclass(frozen=True)
-class Workload:
-    """Random count queries: each asks about `attributes` of the quasi-identifiers and accepts a share of
+class Workload(Declared):
+    """Random count queries (`queries` of them): each asks about `attributes` of the quasi-identifiers and accepts a share of
     their values.
 
     `selectivity` is the aimed share of records; each attribute accepts a run of neighbouring values
     (ordered attributes) or a random set holding about selectivity^(1/attributes) of the records. The
-    same seed draws the same queries.
+    same `seed` draws the same queries.
     """
 
-    queries: int = 200
-    attributes: int = 2
-    selectivity: float = 0.1
-    seed: int | str = "workload"
-
-    def __post_init__(self) -> None:
-        require(self.queries >= 1, f"Workload: queries must be at least 1, not {self.queries}")
-        require(self.attributes >= 1, f"Workload: attributes must be at least 1, not {self.attributes}")
-        require(
-            0 < self.selectivity <= 1,
-            f"Workload: selectivity must be above 0 and at most 1, not {self.selectivity}",
-        )
+    queries: Annotated[Count, "how many queries are drawn"] = 200
+    attributes: Annotated[Count, "quasi-identifiers that a query asks about"] = 2
+    selectivity: Annotated[PositiveShare, "the share of records that a query aims at"] = 0.1
+    seed: DrawSeed = "workload"
 
     def generate(self, table: pa.Table, quasi: Sequence[str]) -> list[CountQuery]:
         """Draw the queries for a table."""
@@ -90,25 +85,21 @@ class Workload:
 
 @dataclass(frozen=True)
 class QueryError(Measure):
-    """Median relative error of count queries on the release.
+    """Median relative error, |answer − count|/max(count, `sanity`), of the count queries of `workload` on the release.
 
     `domain` says over which values a shown text is spread (one choice, or one per attribute); `sanity`
     replaces the true count in the denominator where that is smaller. The mean, the 90th percentile and
     the mean absolute error are parts.
     """
 
-    workload: Workload = field(default_factory=Workload)
-    domain: Domain | Mapping[str, Domain] = "full"
-    sanity: float = 1.0
+    workload: Annotated[Workload, Instance(Workload), "the queries"] = field(default_factory=Workload)
+    domain: Annotated[
+        Domain | Mapping[str, Domain],
+        Either((_DOMAIN, ByName(_DOMAIN))),
+        "the values a shown text is spread over: one choice, or one per attribute",
+    ] = "full"
+    sanity: Annotated[Positive, "the least denominator of a relative error"] = 1.0
     key: ClassVar[str] = "query_error"
-
-    def __post_init__(self) -> None:
-        chosen = [self.domain] if isinstance(self.domain, str) else list(self.domain.values())
-        require(
-            all(entry in get_args(Domain) for entry in chosen),
-            f"QueryError: domain must be one of {', '.join(get_args(Domain))}",
-        )
-        require(self.sanity > 0, f"QueryError: sanity must be above 0, not {self.sanity}")
 
     def score(self, original: Any, released: ReleasedTable) -> Score:
         """Generate the workload on the original and answer it on both tables."""

@@ -8,21 +8,23 @@ Volinsky, "Matrix factorization techniques for recommender systems", Computer 42
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, MissingColumn, Unsupported, all_at_once
-from sfumato.core.params import require
 from sfumato.core.randomness import default
+from sfumato.core.ranges import ColumnName, Count, Positive, Probability
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.kernels.draws import Draws
+from sfumato.measures.parameters import DrawSeed
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -34,11 +36,11 @@ _CHUNK = 1 << 15  # ratings whose products are held at a time
 class RecommenderLoss(Measure):
     """Root mean squared error of predicted ratings, trained on masked ratings, minus that of training on original ones.
 
-    Both tables are long: one row per rating with `user`, `item` and `rating`. A share `held_out` of the original ratings is kept
-    for testing and taken out of both tables. Masked ratings that were averaged *with* the held-out ones still know of them; to
-    rule that out, `split` first, mask the training part alone, and `compare`. Ratings are predicted with `factors` factors after
-    `rounds` rounds, `penalty` being added for each rating a user or item has. Parts have both errors and those of guessing from
-    the averages of users and items.
+    Both tables are long: one row per rating with `user`, `item` and `rating`. A share `held_out` of the original ratings is
+    kept for testing (which, by `seed`) and taken out of both tables. Masked ratings that were averaged *with* the held-out ones
+    still know of them; to rule that out, `split` first, mask the training part alone, and `compare`. Ratings are predicted with
+    `factors` factors after `rounds` rounds, `penalty` being added for each rating a user or item has. Parts have both errors
+    and those of guessing from the averages of users and items.
 
     >>> import pyarrow as pa
     >>> ratings = pa.table({"user": [1, 1, 2, 2, 3, 3], "item": ["a", "b", "a", "b", "a", "b"], "rating": [5, 3, 4, 2, 5, 2]})
@@ -46,23 +48,20 @@ class RecommenderLoss(Measure):
     0.0
     """
 
-    user: str = "user"
-    item: str = "item"
-    rating: str = "rating"
-    factors: int = 8
-    rounds: int = 10
-    penalty: float = 0.1
-    held_out: float = 0.2
-    seed: int | str = "recommender"
+    user: Annotated[ColumnName, "the column of users"] = "user"
+    item: Annotated[ColumnName, "the column of items"] = "item"
+    rating: Annotated[ColumnName, "the column of ratings"] = "rating"
+    factors: Annotated[Count, "factors of a user and of an item"] = 8
+    rounds: Annotated[Count, "rounds of fitting"] = 10
+    penalty: Annotated[Positive, "what is added for each rating of a user or item"] = 0.1
+    held_out: Annotated[Probability, "the share of the ratings kept for testing"] = 0.2
+    seed: DrawSeed = "recommender"
     key: ClassVar[str] = "recommender"
     masked: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        require(self.factors >= 1, f"RecommenderLoss: factors must be at least 1, not {self.factors}")
-        require(self.rounds >= 1, f"RecommenderLoss: rounds must be at least 1, not {self.rounds}")
-        require(0 < self.penalty < np.inf, f"RecommenderLoss: penalty must be positive, not {self.penalty}")
-        require(0 < self.held_out < 1, f"RecommenderLoss: held_out must be between 0 and 1, not {self.held_out}")
-        require(len({self.user, self.item, self.rating}) == 3, "RecommenderLoss: user, item and rating are three columns")
+    def coherent(self) -> Iterable[str]:
+        if len({self.user, self.item, self.rating}) < 3:
+            yield "user, item and rating must be three columns"
 
     def score(self, original: Any, released: Any) -> Score:
         """RMSE masked − RMSE original, in units of the rating."""

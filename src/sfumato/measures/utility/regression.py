@@ -7,15 +7,16 @@ utility of data altered to protect confidentiality", The American Statistician 6
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import require
+from sfumato.core.ranges import ColumnName, ColumnNames, Probability
 from sfumato.core.view import Measure, Score
 from sfumato.data.records import NumberColumn, Records
 from sfumato.measures.utility.compared_records import compared
@@ -41,16 +42,15 @@ class RegressionLoss(Measure):
     0.0
     """
 
-    target: str
-    predictors: tuple[str, ...] | None = None
-    level: float = 0.95
+    target: Annotated[ColumnName, "the column that is modelled"]
+    predictors: Annotated[ColumnNames | None, "the columns it is modelled by; all others where left out"] = None
+    level: Annotated[Probability, "the coverage of the confidence intervals"] = 0.95
     key: ClassVar[str] = "regression"
     masked: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        require(0 < self.level < 1, f"RegressionLoss: level must be between 0 and 1, not {self.level}")
-        require(self.predictors is None or self.target not in self.predictors, "RegressionLoss: the target predicts itself")
-        require(self.predictors is None or len(self.predictors) > 0, "RegressionLoss: predictors must name a column")
+    def coherent(self) -> Iterable[str]:
+        if self.predictors is not None and self.target in self.predictors:
+            yield "the target must not be one of its predictors"
 
     def score(self, original: Any, released: Any) -> Score:
         """The loss; for each coefficient its overlap and how many standard errors it moved."""
