@@ -57,9 +57,9 @@ class _Between(Range):
     def ends(self) -> str:
         """The ends in words: `of at least 1 and below 2`, `from 0 to 1`."""
         if self.at_least is not None and self.at_most is not None:
-            return f"from {self.at_least:g} to {self.at_most:g}"
+            return f"from {_shown(self.at_least)} to {_shown(self.at_most)}"
         stated = (("of at least", self.at_least), ("above", self.above), ("at most", self.at_most), ("below", self.below))
-        return " and ".join(f"{word} {end:g}" for word, end in stated if end is not None)
+        return " and ".join(f"{word} {_shown(end)}" for word, end in stated if end is not None)
 
     def holds(self, value: Any) -> bool:
         """Whether a number lies between the ends."""
@@ -87,7 +87,8 @@ class Whole(_Between):
 
 @dataclass(frozen=True)
 class Number(_Between):
-    """Finite numbers, whole or not; kept as they were given. With `exact` they become fractions, and 0.1 is a tenth."""
+    """Finite numbers, whole or not; those of Python are kept as they were given, those of numpy become such. With `exact` they
+    become fractions, and 0.1 is a tenth."""
 
     exact: bool = False
 
@@ -104,7 +105,8 @@ class Number(_Between):
         else:
             if isinstance(value, bool) or not isinstance(value, Real) or not _finite(value):
                 raise self.refuse(value)
-            number = value
+            plain = isinstance(value, (int, float, Fraction))
+            number = value if plain else int(value) if isinstance(value, Integral) else float(value)
         if not self.holds(number):
             raise self.refuse(value)
         return number
@@ -158,13 +160,15 @@ class Text(Range):
 
 @dataclass(frozen=True)
 class Each(Range):
-    """Several values of one range, kept as a tuple; a text is not taken for a list of its letters."""
+    """Several values of one range, kept as a tuple; a text is not taken for a list of its letters. With `alone`, a value that
+    is no list stands for a list of itself."""
 
     of: Range
     at_least: int = 0
     at_most: int | None = None
     different: bool = False
     what: str = ""
+    alone: bool = False
 
     @property
     def words(self) -> str:
@@ -177,6 +181,8 @@ class Each(Range):
         return f"a list{' that is not empty' if self.at_least == 1 else ''}, {count}each {self.of.words}"
 
     def settled(self, value: Any) -> tuple[Any, ...]:
+        if self.alone and (isinstance(value, str) or not isinstance(value, Iterable)):
+            value = (value,)
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
             raise self.refuse(value)
         try:
@@ -249,10 +255,11 @@ class Either(Range):
     """A value of any of some ranges; the first that takes it decides."""
 
     ranges: tuple[Range, ...]
+    what: str = ""
 
     @property
     def words(self) -> str:
-        return ", or ".join(each.words for each in self.ranges)
+        return self.what or ", or ".join(each.words for each in self.ranges)
 
     def settled(self, value: Any) -> Any:
         for each in self.ranges:
@@ -261,6 +268,28 @@ class Either(Range):
             except Refused:
                 continue
         raise self.refuse(value)
+
+
+@dataclass(frozen=True)
+class Because(Range):
+    """A range with the reason for it, which a refusal tells: `k must be a number above 0, not 0; it would add no noise`."""
+
+    of: Range
+    reason: str
+
+    @property
+    def words(self) -> str:
+        return self.of.words
+
+    def settled(self, value: Any) -> Any:
+        try:
+            return self.of.settled(value)
+        except Refused as refusal:
+            raise Refused(f"{refusal}; {self.reason}") from None
+
+
+def _shown(end: float) -> str:
+    return f"{end:,}" if isinstance(end, int) else f"{end:g}"
 
 
 def _finite(value: Any) -> bool:
