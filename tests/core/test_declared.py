@@ -8,11 +8,12 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pytest
 
 from sfumato.core.declared import Declared, declarations
 from sfumato.core.errors import ParameterError
-from sfumato.core.ranges import ByName, ColumnNames, Count, Each, Either, Instance, Made, Number, Share, Text, Whole
+from sfumato.core.ranges import Because, ByName, ColumnNames, Count, Each, Either, Instance, Made, Number, Share, Text, Whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,3 +102,24 @@ def test_either_instance_and_made() -> None:
     for arguments in ({"either": ""}, {"either": 0}, {"kind": 1}, {"made": 3}):
         with pytest.raises(ParameterError, match=f"{next(iter(arguments))} must be "):
             _Others(**arguments)
+
+
+@dataclass(frozen=True)
+class _Reasoned(Declared):
+    k: Annotated[float, Because(Number(above=0), "0 would add no noise")]
+    cells: Annotated[int, Whole(at_least=1, at_most=4_194_304)] = 1
+
+
+def test_a_reason_is_told_with_the_refusal_and_large_ends_are_written_out() -> None:
+    with pytest.raises(ParameterError, match="k must be a number above 0, not 0; 0 would add no noise$"):
+        _Reasoned(0)
+    with pytest.raises(ParameterError, match="cells must be a whole number from 1 to 4,194,304, not 0$"):
+        _Reasoned(1, cells=0)
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"), [(Fraction(1, 2), Fraction(1, 2)), (np.float32(0.5), 0.5), (np.int64(2), 2), (2, 2), (0.5, 0.5)]
+)
+def test_a_number_of_numpy_is_stored_as_one_of_python_and_others_as_they_are(value: Any, stored: object) -> None:
+    kept = _Reasoned(value).k
+    assert kept == stored and type(kept) is type(stored)

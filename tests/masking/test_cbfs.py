@@ -157,9 +157,9 @@ def test_a_missing_sensitive_value_is_a_value_of_its_own() -> None:
         ({"l": 2, "diversity": "recursive"}, "c belongs"),
         ({"l": 2, "c": 2.0}, "c belongs"),
         ({"l": 2, "diversity": "recursive", "c": 0.0}, "c must be"),
-        ({"l": 2, "diversity": "plenty"}, "diversity is"),
+        ({"l": 2, "diversity": "plenty"}, "diversity must be"),
         ({"sensitive": "ill"}, "say what"),
-        ({"p": 2, "sensitive": ()}, "at least one column"),
+        ({"p": 2, "sensitive": ()}, "sensitive must be the names of columns"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(parameters: dict[str, Any], said: str) -> None:

@@ -96,7 +96,11 @@ def test_rare_values_are_counted_within_each_stratum() -> None:
     ("mask", "error", "match"),
     [
         (lambda: sf.Generalisation(), ParameterError, "give levels, suppress or fewer_than"),
-        (lambda: sf.Generalisation({"age": 0}), ParameterError, "from 1"),
+        (
+            lambda: sf.Generalisation({"age": 0}),
+            ParameterError,
+            "levels must be .* of at least 1; level 0 would leave a column as it is",
+        ),
         (lambda: sf.Generalisation({"age": 1.5}), ParameterError, "whole number"),
         (lambda: sf.Generalisation(suppress={"town": "x"}), ParameterError, "list of values"),
         (lambda: sf.Generalisation(fewer_than=1), ParameterError, "fewer_than"),

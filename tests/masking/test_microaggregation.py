@@ -163,7 +163,7 @@ def test_what_cannot_be_done_is_refused(method: type[Microaggregation]) -> None:
         method(61).apply(people())
     with pytest.raises(ParameterError, match="groups must list"):
         method(3, groups=(("age",), ("age", "job")))
-    with pytest.raises(ParameterError, match="groups must list"):
+    with pytest.raises(ParameterError, match="groups must be lists of columns, none of them empty"):
         method(3, groups=(("age",), ()))
     with pytest.raises(ParameterError, match="exactly the masked columns"):
         method(3, groups=(("age",),)).apply(people())

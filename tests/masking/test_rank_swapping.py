@@ -137,7 +137,7 @@ def test_a_seed_gives_the_same_file_again(kind: Maker) -> None:
         (0, "percent", "above 0"),
         (-1, "percent", "above 0"),
         (100.5, "percent", "at most at 100"),
-        (float("nan"), "percent", "finite"),
+        (float("nan"), "percent", "p must be a number, not nan"),
         (0, "ranks", "at least 1"),
         (2.5, "ranks", "whole number"),
         (5, "share", "'percent' or 'ranks'"),

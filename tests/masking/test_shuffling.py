@@ -126,7 +126,7 @@ def test_what_cannot_be_shuffled_is_refused() -> None:
         sf.Shuffling(predictors=("y",), columns=("y",)).apply(table, seed=1)
     with pytest.raises(MissingColumn, match="'w'"):
         sf.Shuffling(predictors=("w",), columns=("y",)).apply(table, seed=1)
-    with pytest.raises(ParameterError, match="each column once"):
+    with pytest.raises(ParameterError, match="predictors must be a list of different columns"):
         sf.Shuffling(predictors=("x", "x"))
     with pytest.raises(Unsupported, match="holds categories"):
         sf.Shuffling(columns=("name",)).apply(table, seed=1)

@@ -110,7 +110,7 @@ def test_what_is_not_a_set_or_too_few_records_are_refused() -> None:
         sf.TermGeneralisation(2, columns=("x",)).apply(pa.table({"x": ["a", "b"]}))
     with pytest.raises(Unsupported, match="k = 9 is more than there are records"):
         sf.TermGeneralisation(9).apply(logs([["cat"], ["dog"]]))
-    with pytest.raises(ParameterError, match="k must be a whole number from 2"):
+    with pytest.raises(ParameterError, match="k must be a whole number of at least 2, not 1"):
         sf.TermGeneralisation(1)
     with pytest.raises(Unsupported, match="no values at all"):
         sf.TermGeneralisation(2).apply(logs([None, None]))

@@ -120,11 +120,11 @@ def test_quantiles_are_taken_within_each_stratum() -> None:
     ("mask", "match"),
     [
         (lambda: sf.TopBottomCoding(), "give top, bottom or both"),
-        (lambda: sf.TopBottomCoding(top={}), "at least one column"),
+        (lambda: sf.TopBottomCoding(top={}), "top must be a number, .* or a table of bounds by column"),
         (lambda: sf.TopBottomCoding(top=5, by="rank"), "by must be"),
         (lambda: sf.TopBottomCoding(top=5, show="median"), "show must be"),
         (lambda: sf.TopBottomCoding(top=1.0, by="quantile"), "between 0 and 1"),
-        (lambda: sf.TopBottomCoding(top=float("inf")), "finite"),
+        (lambda: sf.TopBottomCoding(top=float("inf")), "top must be a number, .*, not inf$"),
     ],
 )
 def test_parameters_out_of_range_are_refused(mask: object, match: str) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from sfumato.core.errors import Unsupported, all_at_once
-from sfumato.core.params import require
+from sfumato.core.ranges import Because, Number
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
 from sfumato.kernels.draws import Draws
@@ -32,10 +32,15 @@ from sfumato.masking.noise_moments import (
     rounded_back,
 )
 
+#: The variance of noise as a multiple of a column's variance.
+NoiseRatio = Annotated[
+    float, Because(Number(above=0), "0 would add no noise"), "the variance of the noise, as a multiple of that of the column"
+]
+
 
 @dataclass(frozen=True)
 class AdditiveNoise(Mask):
-    """Add independent normal noise to columns of numbers.
+    """Add independent normal noise to columns of numbers: X' = X + N(0, k·Var X).
 
     `k` is the variance of the noise as a multiple of the variance of the column: 0.1 adds a tenth. On average the mean
     stays and the variance grows by 1 + k, which whoever knows k divides out again (`Correction`); covariances with other
@@ -60,13 +65,10 @@ class AdditiveNoise(Mask):
     0.1
     """
 
-    k: float
-    moments: Literal["free", "exact"] = "free"
-    rescale: bool = False
-    may_round_back: bool = False
-
-    def __post_init__(self) -> None:
-        check_noise_parameters(type(self).__name__, self.k, self.moments)
+    k: NoiseRatio
+    moments: Annotated[Literal["free", "exact"], "whether moments are met on average or by every draw"] = "free"
+    rescale: Annotated[bool, "whether masked values are drawn towards the mean, so that the variance stays"] = False
+    may_round_back: Annotated[bool, "whether columns are masked that rounding gives back"] = False
 
     def check(self, records: Records, people: Microdata) -> None:
         """Every column has to vary; exact moments need enough of them to hide in; rounding must not take the noise back."""
@@ -117,13 +119,6 @@ class AdditiveNoise(Mask):
 
     def _unchanged(self, column: NumberColumn) -> float:
         return rounded_back(column, noise_deviation(column, self.k) * scaled_by(self.k, self.rescale))
-
-
-def check_noise_parameters(name: str, k: float, moments: str) -> None:
-    """The parameters that additive and correlated noise share."""
-    number = isinstance(k, (int, float)) and not isinstance(k, bool)
-    require(number and math.isfinite(k) and k > 0, f"{name}: k must be a positive number; k = 0 would add no noise")
-    require(moments in ("free", "exact"), f'{name}: moments must be "free" or "exact"')
 
 
 def scaled_by(k: float, rescale: bool) -> float:

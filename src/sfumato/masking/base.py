@@ -11,17 +11,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core import randomness as sources
+from sfumato.core.declared import Declared
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import parameters, require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness
+from sfumato.core.ranges import ColumnNames, Each, Text
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
@@ -65,7 +67,7 @@ class Change:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mask(ABC):
+class Mask(Declared, ABC):
     """A masking method; the constructor only stores parameters.
 
     `columns` are masked (default: the quasi-identifiers; for synthetic data every published column). With `strata` the
@@ -73,9 +75,13 @@ class Mask(ABC):
     rounds what is put into columns of whole numbers; `whole=False` publishes such columns as real numbers, for exact moments.
     """
 
-    columns: tuple[str, ...] | None = None
-    strata: tuple[str, ...] | None = None
-    whole: bool = True
+    columns: Annotated[ColumnNames | None, "the columns that are masked; the quasi-identifiers if none are named"] = None
+    strata: Annotated[
+        tuple[str, ...] | None,
+        Each(Text("the name of a column"), what="a list of columns"),
+        "columns within whose combinations of values records are masked separately",
+    ] = None
+    whole: Annotated[bool, "whether columns of whole numbers stay whole"] = True
 
     #: Kinds of columns that the method can mask.
     handles: ClassVar[frozenset[Kind]] = frozenset({"number"})
@@ -124,7 +130,7 @@ class Mask(ABC):
         """The columns to mask as arrays."""
         return Records.of(table, people.schema, chosen_columns(self, people))
 
-    def check(self, records: Records, people: Microdata) -> None:  # noqa: B027 (a mask without such parameters checks nothing)
+    def check(self, records: Records, people: Microdata) -> None:
         """Refuse parameters that the records of a stratum cannot have (k above their number…), before anything is changed."""
 
     @abstractmethod

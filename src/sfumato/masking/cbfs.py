@@ -9,16 +9,16 @@ Workshops 2006; Machanavajjhala, Gehrke, Kifer, Venkitasubramaniam, "l-diversity
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from sfumato.core.errors import Infeasible, MissingColumn, ParameterError, all_at_once
 from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
-from sfumato.core.params import require
+from sfumato.core.ranges import Each, Made, Number, Positive, Text
 from sfumato.data.column_types import CodedText
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
@@ -27,6 +27,13 @@ from sfumato.kernels.microaggregation_diverse import Diversity, Kind, diverse_cb
 from sfumato.kernels.microaggregation_live import Space
 from sfumato.masking.base import Context
 from sfumato.masking.microaggregation import Int, Microaggregation
+
+
+def _whole(p: Any) -> Any:
+    """A p of 2.0 is whole too."""
+    if isinstance(p, bool) or not isinstance(p, (int, float)) or not float(p).is_integer() or p < 2:
+        raise ParameterError("p must be a whole number of at least 2")
+    return p
 
 
 @dataclass(frozen=True)
@@ -46,29 +53,26 @@ class Cbfs(Microaggregation):
     ['KAnonymity', 'DistinctLDiversity']
     """
 
-    sensitive: tuple[str, ...] | None = None
-    p: int | None = None
-    l: float | None = None  # noqa: E741
-    diversity: Literal["distinct", "entropy", "recursive"] = "entropy"
-    c: float | None = None
+    sensitive: Annotated[
+        tuple[str, ...] | None,
+        Each(Text("the name of a column"), at_least=1, what="the names of columns", alone=True),
+        "the columns whose values every cluster must mix",
+    ] = None
+    p: Annotated[int | None, Made(_whole, "a whole number of at least 2"), "different values of each of them in a cluster"] = None
+    l: Annotated[float | None, Number(above=1), "how diverse each of them must be in a cluster"] = None  # noqa: E741
+    diversity: Annotated[Literal["distinct", "entropy", "recursive"], "what l counts"] = "entropy"
+    c: Annotated[Positive | None, "the factor of recursive diversity"] = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.sensitive is not None:
-            named: Any = self.sensitive  # one name alone, or a list from a recipe
-            object.__setattr__(self, "sensitive", (named,) if isinstance(named, str) else tuple(named))
-        require(self.p is None or self.l is None, "Cbfs: give p (p-sensitive) or l (l-diverse), not both")
-        require(self.diversity in ("distinct", "entropy", "recursive"), "Cbfs: diversity is distinct, entropy or recursive")
-        require(self.p is None or _whole(self.p), "Cbfs: p must be a whole number of at least 2")
-        require(self.l is None or (math.isfinite(self.l) and self.l > 1), "Cbfs: l must be a number above 1")
-        counted = self.l is None or self.diversity == "entropy" or _whole(self.l)
-        require(counted, "Cbfs: distinct and recursive l must be a whole number")
-        recursive = self.l is not None and self.diversity == "recursive"
-        require((self.c is not None) == recursive, 'Cbfs: c belongs to l with diversity="recursive", which needs it')
-        require(self.c is None or (math.isfinite(self.c) and self.c > 0), "Cbfs: c must be above 0")
-        asked = self.p is not None or self.l is not None
-        require(asked or self.sensitive is None, "Cbfs: say what sensitive=… must show by p=… or l=…")
-        require(self.sensitive is None or len(self.sensitive) > 0, "Cbfs: sensitive must name at least one column")
+    def coherent(self) -> Iterable[str]:
+        yield from super().coherent()
+        if self.p is not None and self.l is not None:
+            yield "give p (p-sensitive) or l (l-diverse), not both"
+        if self.l is not None and self.diversity != "entropy" and not float(self.l).is_integer():
+            yield "distinct and recursive l must be a whole number"
+        if (self.c is not None) != (self.l is not None and self.diversity == "recursive"):
+            yield 'c belongs to l with diversity="recursive", which needs it'
+        if self.sensitive is not None and self.p is None and self.l is None:
+            yield "say what sensitive=… must show by p=… or l=…"
 
     def check(self, records: Records, people: Microdata) -> None:
         """Refuse what `Microaggregation` refuses, and sensitive columns that are not there or are masked themselves."""
@@ -126,7 +130,3 @@ class Cbfs(Microaggregation):
     def _least(self) -> float:
         """How many values, or as many as how many, a cluster must show."""
         return next(float(number) for number in (self.p, self.l, 1) if number is not None)
-
-
-def _whole(number: float) -> bool:
-    return not isinstance(number, bool) and float(number).is_integer() and number >= 2

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported, all_at_once
+from sfumato.core.ranges import Each, Text
 from sfumato.data.column_types import CodedText
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
@@ -17,6 +18,11 @@ from sfumato.data.schema import Schema
 
 if TYPE_CHECKING:
     from sfumato.masking.base import Mask
+
+#: The names of different columns, or of none.
+DifferentColumns = Annotated[
+    tuple[str, ...], Each(Text("the name of a column"), different=True, what="a list of different columns")
+]
 
 _WORDS = {"number": "numbers", "ordered": "ordered categories", "category": "categories"}
 
@@ -45,9 +51,7 @@ def chosen_columns(mask: Mask, people: Microdata) -> tuple[str, ...]:
     if mask.columns is not None:
         missing = [f"column '{column}' is not in the data" for column in mask.columns if column not in people.column_names]
         all_at_once(MissingColumn, name, missing)
-        if len(set(mask.columns)) != len(mask.columns) or not mask.columns:
-            raise ParameterError(f"{name}: columns must name at least one column, each once")
-        return tuple(mask.columns)
+        return mask.columns
     schema = people.schema
     if mask.synthetic:
         left = {*schema.with_role("identifier"), *schema.with_role("unit"), *(mask.strata or ())}

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from sfumato.core import registry
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import require
+from sfumato.core.ranges import Each, Range
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import in_memory
+
+
+class _AnyMask(Range):
+    """A mask, or its name and parameters; what is wrong with these is told as the mask tells it."""
+
+    words = "a mask"
+
+    def settled(self, value: Any) -> Mask:
+        made = registry.make("mask", value) if isinstance(value, Mapping) else value
+        if not isinstance(made, Mask):
+            raise self.refuse(value)
+        return made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,19 +40,15 @@ class Combined(Mask):
     >>> both = sf.Combined(masks=(sf.AdditiveNoise(0.1, columns=("age",)), sf.Pram(stay=0.8, columns=("sex",))))
     """
 
-    masks: tuple[Mask, ...]
+    masks: Annotated[tuple[Mask, ...], Each(_AnyMask(), at_least=1), "the masks, in the order in which they are applied"]
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
     refuses_constant: ClassVar[bool] = False  # each part says itself what it refuses
 
-    def __post_init__(self) -> None:
-        made = tuple(registry.make("mask", mask) if isinstance(mask, Mapping) else mask for mask in self.masks)
-        object.__setattr__(self, "masks", made)
-        require(bool(made) and all(isinstance(mask, Mask) for mask in made), "Combined: masks must be a list of masks")
-        require(self.columns is None and not self.strata, "Combined: name columns and strata in the masks it combines")
-        require(
-            not any(mask.synthetic for mask in made) or len(made) == 1,
-            "Combined: a mask that makes every published column anew cannot be combined with others",
-        )
+    def coherent(self) -> Iterable[str]:
+        if self.columns is not None or self.strata:
+            yield "name columns and strata in the masks it combines"
+        if len(self.masks) > 1 and any(mask.synthetic for mask in self.masks):
+            yield "a mask that makes every published column anew cannot be combined with others"
 
     def records(self, people: Microdata, table: pa.Table) -> Records:
         """The columns of all parts, each once."""

@@ -7,19 +7,20 @@ Aggarwal, Yu, "A condensation approach to privacy preserving data mining", EDBT 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.params import require
+from sfumato.core.ranges import Count
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.kernels.draws import Draws
 from sfumato.kernels.microaggregation import mdav
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.magnitude import magnitudes
-from sfumato.masking.microaggregation import check_records, check_size, described_clusters
+from sfumato.masking.microaggregation import check_records, described_clusters
 from sfumato.masking.mixed_records import ClusteredRecords, means_of_clusters
 
 Int = NDArray[np.int64]
@@ -44,10 +45,7 @@ class Condensation(Mask):
     [2.0, 4.0, 6.0, 20.0]
     """
 
-    k: int
-
-    def __post_init__(self) -> None:
-        check_size("Condensation", self.k, least=1)
+    k: Annotated[Count, "the records of a group"]
 
     def check(self, records: Records, people: Microdata) -> None:
         """Refuse fewer records than a group needs."""

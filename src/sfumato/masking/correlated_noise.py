@@ -9,7 +9,7 @@ the preservation of confidentiality in multivariate data", Journal of Statistica
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from sfumato.core.errors import Unsupported
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
 from sfumato.kernels.draws import Draws
-from sfumato.masking.additive_noise import check_noise_parameters, scaled_by
+from sfumato.masking.additive_noise import NoiseRatio, scaled_by
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.magnitude import magnitudes
 from sfumato.masking.noise_moments import (
@@ -37,7 +37,7 @@ from sfumato.masking.noise_moments import (
 
 @dataclass(frozen=True)
 class CorrelatedNoise(Mask):
-    """Add normal noise with k times the covariance of the columns, all columns together.
+    """Add normal noise with k times the covariance Σ of the columns, all columns together: X' = X + N(0, k·Σ).
 
     `k` as for `AdditiveNoise`. On average means stay, covariances grow by 1 + k and correlations stay. `rescale=True`
     draws the masked records towards the mean by 1/√(1+k), so that covariances stay too. `moments="exact"` makes all this
@@ -49,7 +49,8 @@ class CorrelatedNoise(Mask):
 
     Missing values stay missing. Each covariance comes from the records that know both columns; where such covariances
     contradict each other (no covariance matrix has all of them) the columns are refused. So are columns that are linear
-    combinations of each other: their noise would be too, and an intruder could take it out.
+    combinations of each other: their noise would be too, and an intruder could take it out. `may_round_back=True` masks
+    columns that rounding gives back, as for `AdditiveNoise`.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
@@ -58,13 +59,10 @@ class CorrelatedNoise(Mask):
     'proportional'
     """
 
-    k: float
-    rescale: bool = False
-    moments: Literal["free", "exact"] = "free"
-    may_round_back: bool = False
-
-    def __post_init__(self) -> None:
-        check_noise_parameters(type(self).__name__, self.k, self.moments)
+    k: NoiseRatio
+    rescale: Annotated[bool, "whether masked records are drawn towards the mean, so that covariances stay"] = False
+    moments: Annotated[Literal["free", "exact"], "whether moments are met on average or by every draw"] = "free"
+    may_round_back: Annotated[bool, "whether columns are masked that rounding gives back"] = False
 
     def check(self, records: Records, people: Microdata) -> None:
         """The covariance has to be regular; exact moments need records enough to hide in."""

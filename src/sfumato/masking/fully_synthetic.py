@@ -6,10 +6,10 @@ Rubin, "Statistical disclosure limitation", Journal of Official Statistics 9, 19
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from sfumato.core.errors import Unsupported, all_at_once
-from sfumato.core.params import require
+from sfumato.core.ranges import Count
 from sfumato.data.records import Kind, Records
 from sfumato.masking.base import Context, Mask
 
@@ -22,14 +22,10 @@ class FullySynthetic(Mask):
     share, rounded up.
     """
 
-    size: int | None = None
+    size: Annotated[Count | None, "how many synthetic records are made; as many as there are if left out"] = None
 
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
     synthetic: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        whole = self.size is None or (isinstance(self.size, int) and not isinstance(self.size, bool) and self.size >= 1)
-        require(whole, f"{type(self).__name__}: size must be a whole number of at least 1")
 
     def rows_of(self, context: Context) -> int:
         """How many synthetic records the stratum at hand gets."""

@@ -9,12 +9,11 @@ DSAA 2016.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.params import require
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.draws import Draws
@@ -50,11 +49,7 @@ class GaussianCopula(FullySynthetic):
     (500, True)
     """
 
-    marginals: Literal["smoothed", "empirical"] = "smoothed"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.marginals in ("smoothed", "empirical"), "GaussianCopula: marginals are 'smoothed' or 'empirical'")
+    marginals: Annotated[Literal["smoothed", "empirical"], "whether numbers are smoothed, or those that occur"] = "smoothed"
 
     def check(self, records: Records, people: Microdata) -> None:
         """Enough values for a quantile function that gives none of them away."""

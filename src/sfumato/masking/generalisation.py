@@ -7,14 +7,14 @@ control", Wiley 2012, section 3.3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from sfumato.core.errors import ParameterError, Unsupported, all_at_once
-from sfumato.core.params import require
+from sfumato.core.ranges import Because, ByName, Each, Instance, Whole
 from sfumato.data import hierarchy_builders
 from sfumato.data.column_types import CodedText
 from sfumato.data.hierarchy import ROOT, Hierarchy
@@ -47,30 +47,34 @@ class Generalisation(Mask):
     '[20, 25)'
     """
 
-    levels: Mapping[str, int] = field(default_factory=dict)
-    suppress: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    fewer_than: int | None = None
+    levels: Annotated[
+        Mapping[str, int],
+        Because(ByName(Whole(at_least=1)), "level 0 would leave a column as it is"),
+        "the level of its hierarchy at which each column is shown",
+    ] = field(default_factory=dict)
+    suppress: Annotated[
+        Mapping[str, tuple[str, ...]],
+        ByName(Each(Instance(object), what="a list of values")),
+        "values of each column that are not shown at all",
+    ] = field(default_factory=dict)
+    fewer_than: Annotated[int | None, Whole(at_least=2), "what fewer records than this show is replaced"] = None
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
     refuses_constant: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        require(
-            isinstance(self.levels, Mapping) and all(_whole(level) and level >= 1 for level in self.levels.values()),
-            "Generalisation: levels gives each column a whole number from 1; level 0 would leave it as it is",
-        )
-        listed = isinstance(self.suppress, Mapping) and not any(isinstance(values, str) for values in self.suppress.values())
-        require(listed, "Generalisation: suppress gives each column a list of values")
-        object.__setattr__(self, "suppress", {name: tuple(values) for name, values in self.suppress.items()})
-        require(
-            self.fewer_than is None or (_whole(self.fewer_than) and self.fewer_than >= 2),
-            "Generalisation: fewer_than is a whole number from 2",
-        )
-        named = tuple(dict.fromkeys((*self.levels, *self.suppress)))
-        require(bool(named) or self.fewer_than is not None, "Generalisation: give levels, suppress or fewer_than")
-        if self.columns is None and named:
-            object.__setattr__(self, "columns", named)
-        missing = [name for name in named if name not in (self.columns or ())]
-        require(not missing, "Generalisation: levels and suppress name a column that is not in columns=(…)")
+        if self.columns is None and isinstance(self.levels, Mapping) and isinstance(self.suppress, Mapping):
+            object.__setattr__(self, "columns", self._named or None)
+        super().__post_init__()
+
+    def coherent(self) -> Iterable[str]:
+        if not self._named and self.fewer_than is None:
+            yield "give levels, suppress or fewer_than"
+        if not set(self._named) <= set(self.columns or ()):
+            yield "levels and suppress name a column that is not in columns=(…)"
+
+    @property
+    def _named(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.levels, *self.suppress)))
 
     def check(self, records: Records, people: Microdata) -> None:
         """Levels exist; every column is changed by something; there are as many records as `fewer_than` asks for."""
@@ -153,7 +157,3 @@ def _without_rare(shown: CodedText, fewest: int) -> CodedText:
             starred.add(place)
             pool += int(counts[place])
     return shown.with_values([ROOT if place in starred else text for place, text in enumerate(texts)])
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

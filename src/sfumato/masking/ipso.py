@@ -8,20 +8,21 @@ disclosure control", Statistics and Computing 29, 2019.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import ParameterError, Unsupported
-from sfumato.core.params import require
+from sfumato.core.ranges import ColumnNames, Count
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.magnitude import magnitudes
-from sfumato.masking.predictors import check_names, check_predictors, orthonormal, regressors
+from sfumato.masking.predictors import check_predictors, orthonormal, regressors
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -55,21 +56,14 @@ class Ipso(Mask):
     Kept(what='mean', exactly=True, note='over records without missing values')
     """
 
-    method: Literal["A", "B", "C"] = "C"
-    predictors: tuple[str, ...] | None = None
-    groups: int | None = None
+    method: Annotated[Literal["A", "B", "C"], "what of the regression is kept"] = "C"
+    predictors: Annotated[ColumnNames | None, "columns that stay as they are and predict the masked ones"] = None
+    groups: Annotated[Count | None, "groups of masked columns that are made one after the other"] = None
     handles: ClassVar[frozenset[Kind]] = frozenset({"number"})
 
-    def __post_init__(self) -> None:
-        require(self.method in ("A", "B", "C"), "Ipso: method is 'A', 'B' or 'C'")
-        check_names("Ipso", self.predictors)
-        whole = self.groups is None or (isinstance(self.groups, int) and not isinstance(self.groups, bool) and self.groups >= 1)
-        require(whole, "Ipso: groups must be a whole number of at least 1")
-        if self.method == "A":
-            require(
-                self.predictors is not None and self.groups in (None, 1),
-                "Ipso: method A publishes fitted values: give it predictors, and no groups",
-            )
+    def coherent(self) -> Iterable[str]:
+        if self.method == "A" and (self.predictors is None or self.groups not in (None, 1)):
+            yield "method A publishes fitted values: give it predictors, and no groups"
 
     def check(self, records: Records, people: Microdata) -> None:
         """Predictors exist and are not masked; no more groups than columns; enough records to regress on."""

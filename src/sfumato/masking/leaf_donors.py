@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.ranges import Because, Whole
 from sfumato.data.records import CategoryColumn, NumberColumn
 from sfumato.kernels.draws import Draws
 from sfumato.masking.magnitude import magnitude
@@ -22,6 +23,11 @@ from sfumato.masking.magnitude import magnitude
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
 Column = NumberColumn | CategoryColumn
+
+#: How many records a leaf has at the least.
+LeafSize = Annotated[
+    int, Because(Whole(at_least=2), "a leaf of one record would give it back as it is"), "the records of a leaf, at the least"
+]
 
 #: A category with more values than this, or than half the records, is split by their order instead of by classes.
 _MANY_CLASSES = 100

@@ -8,16 +8,16 @@ statistical disclosure control", IEEE TKDE 14(1), 2002.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.k_anonymity import KAnonymity
-from sfumato.core.params import require
+from sfumato.core.ranges import Each, Text, Whole
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
 from sfumato.kernels.draws import Draws
@@ -26,6 +26,9 @@ from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.mixed_records import CategoryCentroid, ClusteredRecords
 
 Int = NDArray[np.int64]
+
+#: How many records a cluster has at the least.
+ClusterSize = Annotated[int, Whole(at_least=2), "the records of a cluster, at the least"]
 
 
 @dataclass(frozen=True)
@@ -42,27 +45,24 @@ class Microaggregation(Mask):
     values of its cluster, so that all records of a cluster stay equal.
     """
 
-    k: int
+    k: ClusterSize
     _: KW_ONLY
-    groups: tuple[tuple[str, ...], ...] | None = None
-    standardise: bool = True
-    category_centroid: CategoryCentroid = "mode"
+    groups: Annotated[
+        tuple[tuple[str, ...], ...] | None,
+        Each(Each(Text("the name of a column"), at_least=1), at_least=1, what="lists of columns, none of them empty"),
+        "sets of columns that are clustered separately",
+    ] = None
+    standardise: Annotated[bool, "whether numbers are divided by their standard deviation before distances are measured"] = True
+    category_centroid: Annotated[CategoryCentroid, "how the categories of a cluster are shown"] = "mode"
 
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
     #: What does not vary in a stratum is shared by all of it, as by a cluster.
     refuses_constant_stratum: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        name = type(self).__name__
-        check_size(name, self.k)
-        if self.groups is not None:
-            object.__setattr__(self, "groups", tuple(tuple(group) for group in self.groups))
-            listed = [column for group in self.groups for column in group]
-            require(
-                bool(listed) and all(self.groups) and len(set(listed)) == len(listed),
-                f"{name}: groups must list columns, each in one group, and no group may be empty",
-            )
-        require(self.category_centroid in ("mode", "ancestor"), f'{name}: category_centroid is "mode" or "ancestor"')
+    def coherent(self) -> Iterable[str]:
+        listed = [column for group in self.groups or () for column in group]
+        if len(set(listed)) < len(listed):
+            yield "groups must list columns, each in one group"
 
     def check(self, records: Records, people: Microdata) -> None:
         """Refuse fewer records than a cluster needs, and groups that are not the masked columns."""
@@ -124,12 +124,6 @@ def described_clusters(space: Space, labels: Int) -> dict[str, Any]:
         "information_loss": error / total if total > 0.0 else 0.0,
         "labels": labels.tolist(),
     }
-
-
-def check_size(name: str, k: int, least: int = 2) -> None:
-    """Refuse a k that leaves records as they are."""
-    whole = isinstance(k, int) and not isinstance(k, bool)
-    require(whole and k >= least, f"{name}: k, the records of a cluster, must be a whole number of at least {least}, not {k}")
 
 
 def check_records(name: str, k: int, records: Records) -> None:

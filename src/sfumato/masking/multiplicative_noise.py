@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from sfumato.core.errors import Unsupported, all_at_once
-from sfumato.core.params import require
+from sfumato.core.ranges import Number, Share
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
 from sfumato.kernels.draws import Draws
@@ -27,7 +27,7 @@ _HALF_STEP = 2.0**-54
 
 @dataclass(frozen=True)
 class MultiplicativeNoise(Mask):
-    """Multiply every value by a random factor with mean 1.
+    """Multiply every value by a random factor with mean 1: X' = X·F.
 
     `alpha` is the spread of the factors in percent: with 10 most values move by up to 10 %. `law="normal"` draws factors
     from N(1, (alpha/100)²), only positive ones, divided by their mean so that it is 1 again (which matters above
@@ -37,7 +37,8 @@ class MultiplicativeNoise(Mask):
     Zero times anything is zero. Who uses this mask usually wants that (no income stays no income), but such values are
     not protected: a column of which more than the share `zeros` is zero is refused, and the release says that zeros stay.
     Dates have no zero of their own and are refused, and so are values on a grid (whole numbers, cents) so coarse that rounding
-    to it takes the factor back in more than 95 % of them. Missing values stay missing.
+    to it takes the factor back in more than 95 % of them; `may_round_back=True` masks such columns all the same, for a study.
+    Missing values stay missing.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
@@ -46,23 +47,13 @@ class MultiplicativeNoise(Mask):
     0.01
     """
 
-    alpha: float
-    law: Literal["normal", "lognormal"] = "normal"
-    zeros: float = 0.5
-    may_round_back: bool = False
+    alpha: Annotated[float, Number(above=0, at_most=1000), "the spread of the factors in percent"]
+    law: Annotated[Literal["normal", "lognormal"], "the law of the factors"] = "normal"
+    zeros: Annotated[Share, "the share of a column that may be zero and stays so"] = 0.5
+    may_round_back: Annotated[bool, "whether columns are masked that rounding gives back"] = False
 
     #: The only value of a stratum is multiplied like any other.
     refuses_constant_stratum: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        number = isinstance(self.alpha, (int, float)) and not isinstance(self.alpha, bool)
-        require(
-            number and 0 < self.alpha <= 1000,
-            "MultiplicativeNoise: alpha is the spread of the factors in percent, above 0 and at most 1000",
-        )
-        require(self.law in ("normal", "lognormal"), 'MultiplicativeNoise: law must be "normal" or "lognormal"')
-        share = isinstance(self.zeros, (int, float)) and not isinstance(self.zeros, bool)
-        require(share and 0 <= self.zeros <= 1, "MultiplicativeNoise: zeros is a share between 0 and 1")
 
     def check(self, records: Records, people: Microdata) -> None:
         """Refuse dates, columns of mostly zeros, and numbers so small that rounding to their grid takes the factor back."""

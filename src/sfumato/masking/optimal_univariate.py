@@ -22,7 +22,7 @@ from sfumato.kernels.microaggregation_live import Space
 from sfumato.kernels.microaggregation_univariate import optimal_groups
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.magnitude import magnitude, mean_of
-from sfumato.masking.microaggregation import check_records, check_size, described_clusters
+from sfumato.masking.microaggregation import ClusterSize, check_records, described_clusters
 from sfumato.masking.mixed_records import means_of_clusters
 
 Int = NDArray[np.int64]
@@ -45,13 +45,10 @@ class OptimalUnivariate(Mask):
     [2, 2, 2, 11, 11, 11]
     """
 
-    k: int
+    k: ClusterSize
 
     #: What does not vary in a stratum is shared by all of it, as by a cluster.
     refuses_constant_stratum: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_size("OptimalUnivariate", self.k)
 
     def check(self, records: Records, people: Microdata) -> None:
         """Refuse fewer records than a group needs."""

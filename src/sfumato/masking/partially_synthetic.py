@@ -9,23 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, Unsupported
-from sfumato.core.params import require
+from sfumato.core.ranges import ColumnNames, Count
 from sfumato.data.column_types import CodedText
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.fully_synthetic import check_values
-from sfumato.masking.leaf_donors import Trees
+from sfumato.masking.leaf_donors import LeafSize, Trees
 from sfumato.masking.magnitude import magnitude, mean_of
-from sfumato.masking.predictors import check_names, check_predictors, orthonormal, regressors
-from sfumato.masking.sequential_trees import check_trees
+from sfumato.masking.predictors import check_predictors, orthonormal, regressors
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -38,9 +37,10 @@ class PartiallySynthetic(Mask):
 
     `predictors` stay as they are (default: every column of the schema that is not masked, identifies nobody and is no
     weight). Masked columns are made in turn, each given the predictors and those made before. `model` "tree" draws the value
-    of a record in the same leaf, of at least `min_leaf` records, for numbers and categories (`smooth=True`: numbers with
-    noise); "linear" is a regression with normal residuals, for numbers. `where="unique"` replaces only records that are
-    unique in the quasi-identifiers, those most at risk; all others stay real. Missing cells stay missing.
+    of a record in the same leaf, of at least `min_leaf` records and at most `max_depth` splits deep, for numbers and
+    categories (`smooth=True`: numbers with noise); "linear" is a regression with normal residuals, for numbers.
+    `where="unique"` replaces only records that are unique in the quasi-identifiers, those most at risk; all others stay real.
+    Missing cells stay missing.
 
     The rows stay aligned with the records: whoever knows the real predictors of a person finds the row. What is protected
     is the value in the masked columns, or, when these are the quasi-identifiers, the way to the rest of the record.
@@ -52,19 +52,13 @@ class PartiallySynthetic(Mask):
     1000
     """
 
-    predictors: tuple[str, ...] | None = None
-    model: Literal["tree", "linear"] = "tree"
-    where: Literal["all", "unique"] = "all"
-    min_leaf: int = 5
-    max_depth: int | None = None
-    smooth: bool = False
+    predictors: Annotated[ColumnNames | None, "columns that stay as they are and predict the masked ones"] = None
+    model: Annotated[Literal["tree", "linear"], "the model of a column given the others"] = "tree"
+    where: Annotated[Literal["all", "unique"], "which records are replaced"] = "all"
+    min_leaf: LeafSize = 5
+    max_depth: Annotated[Count | None, "the most splits of a tree in a row"] = None
+    smooth: Annotated[bool, "whether trees add noise to numbers"] = False
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
-
-    def __post_init__(self) -> None:
-        check_names("PartiallySynthetic", self.predictors)
-        require(self.model in ("tree", "linear"), "PartiallySynthetic: model is 'tree' or 'linear'")
-        require(self.where in ("all", "unique"), "PartiallySynthetic: where is 'all' or 'unique'")
-        check_trees("PartiallySynthetic", self.min_leaf, self.max_depth)
 
     def check(self, records: Records, people: Microdata) -> None:
         """Predictors exist and are not masked; the model can make the columns."""

@@ -9,14 +9,14 @@ implementation", Journal of Official Statistics 14(4), 1998.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from sfumato.core.errors import ParameterError, Unsupported, all_at_once
-from sfumato.core.params import require
+from sfumato.core.ranges import Number, Range, Share
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
 from sfumato.data.schema import Column, Schema
@@ -25,6 +25,17 @@ from sfumato.masking import transition_matrix as matrices
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.transition_law import Law, Variable
 from sfumato.masking.unchanged import MOST_UNCHANGED, changed_at_random, least_changed
+
+
+class _Matrices(Range):
+    """Matrices by column, as plain numbers; what is wrong with one is told as it is found."""
+
+    words = "a table of matrices by column"
+
+    def settled(self, value: Any) -> dict[str, matrices.Rows]:
+        if not isinstance(value, Mapping) or not value:
+            raise self.refuse(value)
+        return {str(name): matrices.checked(rows, str(name)) for name, rows in value.items()}
 
 
 @dataclass(frozen=True)
@@ -58,41 +69,36 @@ class Pram(Mask):
     1.098612
     """
 
-    stay: float | None = None
-    epsilon: float | None = None
-    matrix: Mapping[str, Any] | None = None
-    suppress: float = 0.0
-    invariant: bool = False
-    joint: bool = False
+    stay: Annotated[float | None, Number(at_least=0, below=1), "the probability that a category stays what it is"] = None
+    epsilon: Annotated[float | None, Number(at_least=0), "the ε of randomised response, in place of stay"] = None
+    matrix: Annotated[Mapping[str, Any] | None, _Matrices(), "the owner's matrix of transition probabilities, by column"] = None
+    suppress: Annotated[Share, "the probability that a value becomes the extra category * afterwards"] = 0.0
+    invariant: Annotated[bool, "whether the matrix is made so that expected frequencies stay"] = False
+    joint: Annotated[bool, "whether the columns are treated as one"] = False
 
     handles: ClassVar[frozenset[Kind]] = frozenset({"ordered", "category"})
     #: A column with one value may still change within its declared domain; `check` refuses where it cannot.
     refuses_constant: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.matrix is not None:
-            require(isinstance(self.matrix, Mapping) and bool(self.matrix), "Pram: matrix is a table of matrices by column")
-            object.__setattr__(
-                self, "matrix", {str(name): matrices.checked(rows, str(name)) for name, rows in self.matrix.items()}
-            )
-            require(not self.joint, "Pram: joint columns take stay or epsilon, not a matrix by column")
-        require(self.stay is None or self.epsilon is None, "Pram: give stay or epsilon, not both")
-        require(
-            self.stay is None or (_number(self.stay) and 0 <= self.stay < 1),
-            "Pram: stay is a probability of at least 0 and below 1",
-        )
-        require(self.epsilon is None or (_number(self.epsilon) and self.epsilon >= 0), "Pram: epsilon is a number of at least 0")
-        require(_number(self.suppress) and 0 <= self.suppress <= 1, "Pram: suppress is a probability between 0 and 1")
-        default = self.stay is not None or self.epsilon is not None
-        require(
-            default or self.matrix is not None or self.suppress > 0,
-            "Pram: give stay, epsilon, a matrix, or suppress: nothing would change otherwise",
-        )
-        require(not (self.joint and self.suppress), "Pram: joint columns have no extra category; leave out suppress")
-        require(not (self.invariant and self.suppress), "Pram: an invariant matrix has no extra category; leave out suppress")
-        require(not self.invariant or default or self.matrix is not None, "Pram: invariant is built on stay, epsilon or a matrix")
-        if self.matrix is not None and self.columns is None and not default:
+        super().__post_init__()
+        if self.matrix is not None and self.columns is None and self.stay is None and self.epsilon is None:
             object.__setattr__(self, "columns", tuple(self.matrix))
+
+    def coherent(self) -> Iterable[str]:
+        drawn = self.stay is not None or self.epsilon is not None or self.matrix is not None
+        if self.matrix is not None and self.joint:
+            yield "joint columns take stay or epsilon, not a matrix by column"
+        if self.stay is not None and self.epsilon is not None:
+            yield "give stay or epsilon, not both"
+        if not drawn and not self.suppress:
+            yield "give stay, epsilon, a matrix, or suppress: nothing would change otherwise"
+        if self.joint and self.suppress:
+            yield "joint columns have no extra category; leave out suppress"
+        if self.invariant and self.suppress:
+            yield "an invariant matrix has no extra category; leave out suppress"
+        if self.invariant and not drawn:
+            yield "invariant is built on stay, epsilon or a matrix"
 
     def check(self, records: Records, people: Microdata) -> None:
         """Refuse columns that the matrix does not fit, or would leave as they are."""
@@ -177,7 +183,3 @@ class Pram(Mask):
             for column in records.categories
         ]
         return [Variable.joined(parts)] if self.joint and len(parts) > 1 else parts
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, ParameterError, Unsupported, all_at_once
-from sfumato.core.params import require
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.masking.magnitude import magnitude
@@ -20,15 +19,6 @@ Real = NDArray[np.float64]
 
 #: Below this share of the largest singular value, standardised regressors count as linearly dependent.
 _DEPENDENT = 1e-9
-
-
-def check_names(method: str, names: tuple[str, ...] | None) -> None:
-    """Refuse predictors that are no list of different column names."""
-    if names is None:
-        return
-    named = isinstance(names, tuple) and bool(names) and all(isinstance(name, str) for name in names)
-    require(named, f"{method}: predictors must name at least one column, as in predictors=('age', 'sex')")
-    require(len(set(names)) == len(names), f"{method}: a predictor is named twice")
 
 
 def check_predictors(

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import ParameterError, all_at_once
 from sfumato.core.exact import exact
-from sfumato.core.params import require
+from sfumato.core.ranges import Made
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, NumberColumn, Records
 from sfumato.kernels.draws import Draws
@@ -30,23 +30,27 @@ Int = NDArray[np.int64]
 _WHAT_TO_DO = "use a larger p or coarser strata, or mask such a column of few values by PRAM"
 
 
+def _as_written(p: Any) -> Any:
+    exact(p, "p")
+    return p
+
+
 @dataclass(frozen=True)
 class RankExchange(Mask):
-    """Swap values between ranks that `partners` pairs; `p` says how far, in percent of a column's values or in ranks."""
+    """Swap values between ranks that `partners` pairs; `p` says how far, in the `unit` "percent" of a column's values or
+    "ranks"."""
 
-    p: float
-    unit: Literal["percent", "ranks"] = "percent"
+    p: Annotated[float, Made(_as_written, "a number"), "how far a value may move"]
+    unit: Annotated[Literal["percent", "ranks"], "what p counts: percent of a column's values, or ranks"] = "percent"
 
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered"})
 
-    def __post_init__(self) -> None:
-        name = type(self).__name__
-        require(self.unit in ("percent", "ranks"), f"{name}: unit must be 'percent' or 'ranks'")
-        share = exact(self.p, f"{name}: p")
-        if self.unit == "percent":
-            require(0 < share <= 100, f"{name}: p is a percentage of the values and must lie above 0 and at most at 100")
-        else:
-            require(share >= 1 and share.denominator == 1, f"{name}: p counted in ranks must be a whole number of at least 1")
+    def coherent(self) -> Iterable[str]:
+        distance = exact(self.p, "p")
+        if self.unit == "percent" and not 0 < distance <= 100:
+            yield "p is a percentage of the values and must lie above 0 and at most at 100"
+        if self.unit == "ranks" and (distance < 1 or distance.denominator != 1):
+            yield "p counted in ranks must be a whole number of at least 1"
 
     @abstractmethod
     def partners(self, count: int, ranks: int, draws: Draws) -> Int:

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, ParameterError, Unsupported, all_at_once
-from sfumato.core.params import require
+from sfumato.core.ranges import ColumnName, ColumnNames, PositiveShare
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.columns import DifferentColumns
 from sfumato.masking.unchanged import refuse_unchanged
 
 Int = NDArray[np.int64]
@@ -55,29 +56,25 @@ class RecordSwapping(Mask):
     80
     """
 
-    rate: float
-    match: tuple[str, ...] = ()
-    swapped: tuple[str, ...] = ()
-    targeted: bool = False
-    key: tuple[str, ...] | None = None
-    household: str | None = None
+    rate: Annotated[PositiveShare, "the share of records whose values are exchanged"]
+    match: Annotated[DifferentColumns, "columns on which partners agree"] = ()
+    swapped: Annotated[DifferentColumns, "the columns that are exchanged, together"] = ()
+    targeted: Annotated[bool, "whether rare records are chosen first"] = False
+    key: Annotated[ColumnNames | None, "the columns on which a record is rare"] = None
+    household: Annotated[ColumnName | None, "a column that names households, which are exchanged as a whole"] = None
 
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
 
     def __post_init__(self) -> None:
-        number = isinstance(self.rate, (int, float)) and not isinstance(self.rate, bool)
-        require(number and 0 < self.rate <= 1, "RecordSwapping: rate is a share above 0 and at most 1")
-        for name in ("match", "swapped"):
-            given = getattr(self, name)
-            require(not isinstance(given, str), f"RecordSwapping: {name} is a list of columns")
-            object.__setattr__(self, name, tuple(given))
-        require(self.key is None or (self.targeted and bool(self.key)), "RecordSwapping: key names columns of targeted swapping")
-        require(
-            not self.swapped or self.columns in (None, self.swapped), "RecordSwapping: swapped and columns name the same columns"
-        )
+        super().__post_init__()
         if self.swapped:
             object.__setattr__(self, "columns", self.swapped)
-        require(len(set(self.match)) == len(self.match), "RecordSwapping: match must name each column once")
+
+    def coherent(self) -> Iterable[str]:
+        if self.key is not None and not self.targeted:
+            yield "key names columns of targeted swapping"
+        if self.swapped and self.columns not in (None, self.swapped):
+            yield "swapped and columns name the same columns"
 
     def check(self, records: Records, people: Microdata) -> None:
         """The columns it looks at must be there; match and swapped columns are different ones."""

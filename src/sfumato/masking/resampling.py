@@ -9,13 +9,13 @@ resampling for statistical confidentiality in contingency tables", Computers and
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import require
+from sfumato.core.ranges import Count
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.kernels.draws import Draws
@@ -43,14 +43,9 @@ class Resampling(Mask):
     1000
     """
 
-    how: Literal["independent", "ranks", "joint"] = "independent"
-    samples: int = 3
+    how: Annotated[Literal["independent", "ranks", "joint"], "what is drawn together"] = "independent"
+    samples: Annotated[Count, "the samples that are averaged by rank"] = 3
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
-
-    def __post_init__(self) -> None:
-        require(self.how in ("independent", "ranks", "joint"), "Resampling: how is 'independent', 'ranks' or 'joint'")
-        whole = isinstance(self.samples, int) and not isinstance(self.samples, bool) and self.samples >= 1
-        require(whole, "Resampling: samples must be a whole number of at least 1")
 
     def check(self, records: Records, people: Microdata) -> None:
         """Ranks need an order; a stratum of one record would be published as it is."""

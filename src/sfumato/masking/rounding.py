@@ -11,14 +11,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import ParameterError, Unsupported, all_at_once
-from sfumato.core.params import require
+from sfumato.core.ranges import ByName, Either, Number
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
 from sfumato.kernels.draws import Draws
@@ -32,7 +32,7 @@ _SLACK = 1e-9
 
 @dataclass(frozen=True)
 class Rounding(Mask):
-    """Round columns of numbers to multiples of `base`.
+    """Round columns of numbers to multiples of `base`: X' = base·⌊X/base + 1/2⌋.
 
     `base` is one number for all columns or one for each: `{"age": 5, "income": 1000}`. `how="nearest"` takes the nearest
     multiple, halves upward; it keeps the order and moves nothing further than half a base. `how="random"` takes the multiple
@@ -50,19 +50,15 @@ class Rounding(Mask):
     {0}
     """
 
-    base: float | Mapping[str, float]
-    how: Literal["nearest", "random"] = "nearest"
+    base: Annotated[
+        float | Mapping[str, float],
+        Either((Number(above=0), ByName(Number(above=0), at_least=1))),
+        "values become multiples of it; one for all columns, or one for each",
+    ]
+    how: Annotated[Literal["nearest", "random"], "which multiple is taken"] = "nearest"
 
     #: The only value of a stratum is rounded like any other; multiples of the base are refused below.
     refuses_constant_stratum: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        require(self.how in ("nearest", "random"), 'Rounding: how must be "nearest" or "random"')
-        bases = list(self.base.values()) if isinstance(self.base, Mapping) else [self.base]
-        require(bool(bases), "Rounding: bases by column must name at least one column")
-        for base in bases:
-            real = isinstance(base, (int, float)) and not isinstance(base, bool)
-            require(real and math.isfinite(base) and base > 0, "Rounding: a base must be a positive number")
 
     def check(self, records: Records, people: Microdata) -> None:
         """Every column needs a base that fits it and changes it."""

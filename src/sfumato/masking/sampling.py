@@ -8,10 +8,10 @@ control", Wiley 2012, section 3.3.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import require
+from sfumato.core.ranges import Probability
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, NumberColumn, Records
 from sfumato.kernels.draws import Draws
@@ -33,13 +33,9 @@ class Sampling(Mask):
     100
     """
 
-    share: float
+    share: Annotated[Probability, "the share of the records that is published"]
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
     refuses_constant: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        real = isinstance(self.share, (int, float)) and not isinstance(self.share, bool)
-        require(real and 0 < self.share < 1, "Sampling: share lies between 0 and 1, ends excluded")
 
     def check(self, records: Records, people: Microdata) -> None:
         """The sample must be neither empty nor everybody."""

@@ -8,15 +8,17 @@ bespoke creation of synthetic data in R", Journal of Statistical Software 74, 20
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from sfumato.core.errors import ParameterError
-from sfumato.core.params import require
+from sfumato.core.ranges import Count
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept
+from sfumato.masking.columns import DifferentColumns
 from sfumato.masking.fully_synthetic import FullySynthetic, check_values
-from sfumato.masking.leaf_donors import Trees
+from sfumato.masking.leaf_donors import LeafSize, Trees
 
 
 @dataclass(frozen=True)
@@ -37,19 +39,10 @@ class SequentialTrees(FullySynthetic):
     ['sex', 'age', 'income']
     """
 
-    order: tuple[str, ...] | None = None
-    min_leaf: int = 5
-    max_depth: int | None = None
-    smooth: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        order = self.order
-        named = order is None or (
-            isinstance(order, tuple) and all(isinstance(n, str) for n in order) and len(set(order)) == len(order)
-        )
-        require(named, "SequentialTrees: order must be a list of different column names")
-        check_trees("SequentialTrees", self.min_leaf, self.max_depth)
+    order: Annotated[DifferentColumns | None, "the columns in the order in which they are made"] = None
+    min_leaf: LeafSize = 5
+    max_depth: Annotated[Count | None, "the most splits in a row"] = None
+    smooth: Annotated[bool, "whether numbers get noise, so that none is published as it is"] = False
 
     def check(self, records: Records, people: Microdata) -> None:
         """The order names masked columns; every column has values for a leaf at least."""
@@ -79,11 +72,3 @@ class SequentialTrees(FullySynthetic):
         if self.smooth:
             return (Kept("mean"), Kept("variance"), Kept("frequencies", note="of categories"))
         return (Kept("mean"), Kept("variance"), Kept("frequencies"))
-
-
-def check_trees(method: str, min_leaf: int, max_depth: int | None) -> None:
-    """Refuse leaves of one record, which would give it back as it is, and trees without splits."""
-    whole = isinstance(min_leaf, int) and not isinstance(min_leaf, bool) and min_leaf >= 2
-    require(whole, f"{method}: min_leaf must be a whole number of at least 2")
-    deep = max_depth is None or (isinstance(max_depth, int) and not isinstance(max_depth, bool) and max_depth >= 1)
-    require(deep, f"{method}: max_depth must be a whole number of at least 1")

@@ -8,18 +8,18 @@ Muralidhar, Sarathy, "Data shuffling: a new masking approach for numerical data"
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, ParameterError, Unsupported, all_at_once
-from sfumato.core.params import require
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.kernels.draws import Draws
 from sfumato.kernels.rank_swapping import stable_order
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.columns import DifferentColumns
 from sfumato.masking.unchanged import refuse_unchanged
 
 Real = NDArray[np.float64]
@@ -54,13 +54,9 @@ class Shuffling(Mask):
     True
     """
 
-    predictors: tuple[str, ...] = ()
+    predictors: Annotated[DifferentColumns, "columns whose relation to the shuffled ones is kept"] = ()
 
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered"})
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "predictors", tuple(self.predictors))
-        require(len(set(self.predictors)) == len(self.predictors), "Shuffling: predictors must name each column once")
 
     def check(self, records: Records, people: Microdata) -> None:
         """Predictors must be there and not be masked."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported, all_at_once
-from sfumato.core.params import require
+from sfumato.core.ranges import Whole
 from sfumato.data.column_types import CodedText
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.item_sets import ItemSets
@@ -56,13 +56,9 @@ class TermGeneralisation(Mask):
     ['dog|pet', 'dog', 'pet']
     """
 
-    k: int
+    k: Annotated[int, Whole(at_least=2), "the records that show a term, at the least"]
     handles: ClassVar[frozenset[Kind]] = frozenset({"category"})
     refuses_constant: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        whole = isinstance(self.k, int) and not isinstance(self.k, bool)
-        require(whole and self.k >= 2, "TermGeneralisation: k must be a whole number from 2")
 
     def records(self, people: Microdata, table: pa.Table) -> Records:
         """Sets as single texts, which the frame can handle; `change` splits and joins them."""

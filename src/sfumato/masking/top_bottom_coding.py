@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import ParameterError, Unsupported, all_at_once
-from sfumato.core.params import require
+from sfumato.core.ranges import ByName, Either, Flag, Instance, Number, Text
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.data.values import text_of
@@ -27,6 +27,8 @@ from sfumato.masking.magnitude import mean_of
 
 _FEWEST_FOR_MEAN = 3
 _EPOCH = datetime.date(1970, 1, 1)
+_BOUND = Either((Number(), Text("a value of the column"), Instance(datetime.date, "a date"), Flag()))
+_BOUNDS = Either((_BOUND, ByName(_BOUND, at_least=1)), "a number, a category or a date, or a table of bounds by column")
 
 
 @dataclass(frozen=True)
@@ -50,27 +52,21 @@ class TopBottomCoding(Mask):
     80
     """
 
-    top: float | str | Mapping[str, float | str] | None = None
-    bottom: float | str | Mapping[str, float | str] | None = None
-    by: Literal["value", "quantile"] = "value"
-    show: Literal["bound", "mean"] = "bound"
+    top: Annotated[float | str | Mapping[str, float | str] | None, _BOUNDS, "values above it are replaced"] = None
+    bottom: Annotated[float | str | Mapping[str, float | str] | None, _BOUNDS, "values below it are replaced"] = None
+    by: Annotated[Literal["value", "quantile"], "whether bounds are values or shares of the values"] = "value"
+    show: Annotated[Literal["bound", "mean"], "what is shown in place of a coded value"] = "bound"
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered"})
     #: A value beyond the bounds is coded, be it the only one of its stratum or not.
     refuses_constant_stratum: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        require(self.top is not None or self.bottom is not None, "TopBottomCoding: give top, bottom or both")
-        require(self.by in ("value", "quantile"), 'TopBottomCoding: by must be "value" or "quantile"')
-        require(self.show in ("bound", "mean"), 'TopBottomCoding: show must be "bound" or "mean"')
-        for given in (self.top, self.bottom):
-            bounds = list(given.values()) if isinstance(given, Mapping) else [] if given is None else [given]
-            require(given is None or bool(bounds), "TopBottomCoding: bounds by column must name at least one column")
-            for bound in bounds:
-                real = isinstance(bound, (int, float)) and not isinstance(bound, bool)
-                if self.by == "quantile":
-                    require(real and 0 < float(bound) < 1, "TopBottomCoding: quantiles lie between 0 and 1, ends excluded")
-                elif real:
-                    require(math.isfinite(float(bound)), "TopBottomCoding: bounds must be finite")
+    def coherent(self) -> Iterable[str]:
+        given = [bound for bound in (self.top, self.bottom) if bound is not None]
+        if not given:
+            yield "give top, bottom or both"
+        bounds = [each for bound in given for each in (bound.values() if isinstance(bound, Mapping) else (bound,))]
+        if self.by == "quantile" and not all(isinstance(each, (int, float)) and 0 < each < 1 for each in bounds):
+            yield "quantiles lie between 0 and 1, ends excluded"
 
     def check(self, records: Records, people: Microdata) -> None:
         """Every column needs a bound that makes sense for it; a mean needs three values behind it."""

@@ -6,10 +6,10 @@ Martínez-Ballesté, "V-MDAV: a multivariate microaggregation with variable grou
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import Annotated
 
-from sfumato.core.params import require
+from sfumato.core.ranges import Number
 from sfumato.kernels.microaggregation import v_mdav
 from sfumato.kernels.microaggregation_live import Space
 from sfumato.masking.base import Context
@@ -30,11 +30,7 @@ class VMdav(Microaggregation):
     [22, 22, 22, 22, 61, 61, 61]
     """
 
-    gamma: float = 0.2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(math.isfinite(self.gamma) and self.gamma >= 0, "VMdav: gamma must be a number of at least 0")
+    gamma: Annotated[float, Number(at_least=0), "how readily a cluster grows beyond k"] = 0.2
 
     def partition(self, space: Space, context: Context) -> Int:
         """Clusters by V-MDAV."""

@@ -229,7 +229,7 @@ def test_answers_lie_on_the_grid_whatever_the_value(mechanism: Any) -> None:
         (lambda: dp.Histogram(epsilon=1), "edges"),
         (lambda: dp.Histogram(edges=(2, 1), epsilon=1), "rise"),
         (lambda: dp.Quantiles((0.5, 0.2), 0, 1, 1), "rise"),
-        (lambda: dp.Quantiles((1.5,), 0, 1, 1), "between 0 and 1"),
+        (lambda: dp.Quantiles((1.5,), 0, 1, 1), "quantiles must be numbers from 0 to 1 that rise"),
         (lambda: dp.Covariance(((1, 0),), 1), "below"),
         (lambda: dp.Regression(((0, 1),), 1), "predictor"),
         (lambda: dp.Regression(((0, 1), (0, 1)), 1).answer([[1, 2, 3]]), "2 numbers"),

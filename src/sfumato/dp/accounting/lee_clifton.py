@@ -11,23 +11,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
+from sfumato.core import ranges
+from sfumato.core.declared import Declared
 from sfumato.core.errors import Unsupported
 from sfumato.core.exact import Number, exact
 from sfumato.core.params import require
+from sfumato.core.ranges import Each
 from sfumato.dp.accounting.enclosure import DIGITS, Enclosure, shortened
 
 
 @dataclass(frozen=True)
-class Worlds:
-    """The query's value in each possible world, and its sensitivity for one person more or less around those worlds."""
+class Worlds(Declared):
+    """The query's `values` in the possible worlds, and its `sensitivity` for one person more or less around those worlds."""
 
-    values: tuple[Fraction, ...]
-    sensitivity: Fraction
-
-    def __post_init__(self) -> None:
-        require(len(self.values) >= 2, "there are at least two possible worlds")
-        require(self.sensitivity > 0, "the sensitivity must be above 0")
+    values: Annotated[
+        tuple[Fraction, ...], Each(ranges.Number(), at_least=2, what="at least two numbers"), "the query's value in each world"
+    ]
+    sensitivity: Annotated[Fraction, ranges.Number(above=0), "the query's largest change by one person"]
 
     @property
     def spread(self) -> Fraction:

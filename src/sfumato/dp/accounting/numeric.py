@@ -12,13 +12,17 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from sfumato.core import ranges
+from sfumato.core.declared import Declared
 from sfumato.core.errors import MissingExtra, Unsupported
 from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import ApproxDP, Neighbours
 from sfumato.core.params import require
+from sfumato.core.ranges import Count
 from sfumato.dp.accounting.enclosure import shortened
+from sfumato.dp.ranges import POSITIVE
 
 Noise = Literal["laplace", "gaussian", "discrete_laplace", "discrete_gaussian"]
 
@@ -30,31 +34,22 @@ _DIGITS = 9
 
 
 @dataclass(frozen=True)
-class NoisyAnswer:
-    """One kind of noise on a value, drawn `times` times on fresh questions.
+class NoisyAnswer(Declared):
+    """One kind of `noise` on a value, drawn `times` times on fresh questions.
 
     `scale` is the Laplace scale or the deviation, `sensitivity` the largest change of the value under the relation that
     the events are accounted for. With `sampling` below 1 each answer reads a Poisson sample of the units.
     """
 
-    noise: Noise
-    scale: Number
-    sensitivity: Number = 1
-    times: int = 1
-    sampling: Number = 1
+    noise: Annotated[Noise, "the law of the noise"]
+    scale: Annotated[Number, POSITIVE, "the Laplace scale, or the deviation"]
+    sensitivity: Annotated[Number, POSITIVE, "the largest change of the value"] = 1
+    times: Annotated[Count, "how often such an answer is given"] = 1
+    sampling: Annotated[Number, ranges.Number(above=0, at_most=1, exact=True), "the probability that a unit is read"] = 1
 
-    def __post_init__(self) -> None:
-        require(
-            self.noise in ("laplace", "gaussian", "discrete_laplace", "discrete_gaussian"),
-            "noise is one of laplace, gaussian, discrete_laplace, discrete_gaussian",
-        )
-        for name in ("scale", "sensitivity", "sampling"):
-            object.__setattr__(self, name, exact(getattr(self, name), name))
-        require(Fraction(self.scale) > 0 and Fraction(self.sensitivity) > 0, "scale and sensitivity must be above 0")
-        require(0 < Fraction(self.sampling) <= 1, "sampling is the probability that a unit is read: above 0, at most 1")
-        require(isinstance(self.times, int) and self.times >= 1, "an answer is given at least once")
-        if self.noise.startswith("discrete"):
-            require(Fraction(self.sensitivity).denominator == 1, "whole numbers change by whole numbers")
+    def coherent(self) -> Iterable[str]:
+        if self.noise.startswith("discrete") and Fraction(self.sensitivity).denominator != 1:
+            yield "whole numbers change by whole numbers"
 
 
 @dataclass(frozen=True)

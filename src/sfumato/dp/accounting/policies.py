@@ -7,18 +7,22 @@ Dwork, Roth, "The algorithmic foundations of differential privacy", 2014; McSher
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
+from typing import Annotated
 
+from sfumato.core.declared import Declared
 from sfumato.core.errors import BudgetRefused, Unsupported
 from sfumato.core.exact import AMOUNT_BITS, Number, exact, shown
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.params import require
+from sfumato.core.ranges import Count, Instance
 from sfumato.dp.accounting.composition import parts_of, sequential, with_parts
 from sfumato.dp.accounting.conversion import kind_of
 from sfumato.dp.accounting.disjoint import composed
+from sfumato.dp.ranges import PART
 from sfumato.engines.expressions import Expression
 
 
@@ -30,19 +34,19 @@ def share(total: LossGuarantee, fraction: Number) -> LossGuarantee:
 
 
 @dataclass(frozen=True)
-class UniformPolicy:
-    """Equal amounts for a known number of questions.
+class UniformPolicy(Declared):
+    """Equal amounts of a `total` for a known number of `questions`.
 
     >>> [amount.epsilon for amount in UniformPolicy(PureDP(1), 4)]
     [Fraction(1, 4), Fraction(1, 4), Fraction(1, 4), Fraction(1, 4)]
     """
 
-    total: LossGuarantee
-    questions: int
+    total: Annotated[LossGuarantee, Instance(LossGuarantee, "a loss"), "what all questions may cost together"]
+    questions: Annotated[Count, "how many questions there are"]
 
-    def __post_init__(self) -> None:
-        kind_of(self.total)
-        require(isinstance(self.questions, int) and self.questions >= 1, "a policy is for at least one question")
+    def coherent(self) -> Iterable[str]:
+        kind_of(self.total)  # refuses a loss of which there are no parts
+        return ()
 
     def __iter__(self) -> Iterator[LossGuarantee]:
         amount = share(self.total, Fraction(1, self.questions))
@@ -50,20 +54,19 @@ class UniformPolicy:
 
 
 @dataclass(frozen=True)
-class GeometricPolicy:
-    """Falling amounts for any number of questions: each gets the same fraction of what is left.
+class GeometricPolicy(Declared):
+    """Falling amounts of a `total` for any number of questions: each gets the same `fraction` of what is left.
 
     The sum stays below the total for ever. The amounts end where a number would grow too fine to be held exactly; with
     a half each time that is after more than two hundred questions, with noise far beyond any use.
     """
 
-    total: LossGuarantee
-    fraction: Number = Fraction(1, 2)
+    total: Annotated[LossGuarantee, Instance(LossGuarantee, "a loss"), "what all questions may cost together"]
+    fraction: Annotated[Number, PART, "the part of what is left that each question gets"] = Fraction(1, 2)
 
-    def __post_init__(self) -> None:
-        kind_of(self.total)
-        object.__setattr__(self, "fraction", exact(self.fraction, "fraction"))
-        require(0 < Fraction(self.fraction) < 1, "the fraction of what is left lies strictly between 0 and 1")
+    def coherent(self) -> Iterable[str]:
+        kind_of(self.total)  # refuses a loss of which there are no parts
+        return ()
 
     def __iter__(self) -> Iterator[LossGuarantee]:
         part, left = Fraction(self.fraction), Fraction(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from sfumato.core.declared import Declared
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress, silent
@@ -20,7 +21,7 @@ def counted_rows(rows: int | None, unit: str, what: str = "row") -> str | None:
     return f"At most {counted} counted; {what}s beyond that are left out, and no margin speaks of them"
 
 
-class Algorithm(ABC):
+class Algorithm(Declared, ABC):
     """A frozen value; `run` looks at the data once and returns an outcome made by `private_outcome`.
 
     Bounds and domains come from the schema's declarations (`source = "declared"`), never from the data. `run` refuses

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
+from sfumato.core.ranges import Each, Text
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.contributions import Bounding, check_order, keep_per_unit, random_keys, ranks
 from sfumato.dp.algorithms.declared_values import (
@@ -29,6 +29,19 @@ MAX_COLUMNS = 64
 
 _TRIALS = 10
 
+#: The columns whose numbers are clustered.
+ClusteredColumns = Annotated[
+    Sequence[str],
+    Each(Text("the name of a column"), 1, MAX_COLUMNS, different=True, what=f"1 to {MAX_COLUMNS} different columns", alone=True),
+    "the columns whose numbers are clustered",
+]
+
+
+def misnamed(columns: Sequence[str]) -> Iterator[str]:
+    """What is wrong with columns that a table of centres cannot show."""
+    if "size" in columns:
+        yield "a clustered column cannot be called 'size': the sizes of clusters are; rename it"
+
 
 class Clusters(Protocol):
     """The parameters that say which points are clustered."""
@@ -45,15 +58,6 @@ class Clusters(Protocol):
     def bounding(self) -> Bounding: ...
     @property
     def order(self) -> str | None: ...
-
-
-def check_columns(columns: Sequence[str], k: int) -> tuple[str, ...]:
-    """The names of the clustered columns, checked."""
-    names = (columns,) if isinstance(columns, str) else tuple(columns)
-    require(1 <= len(names) <= MAX_COLUMNS and len(set(names)) == len(names), f"columns are 1 to {MAX_COLUMNS} different names")
-    require("size" not in names, "a clustered column cannot be called 'size': the sizes of clusters are; rename it")
-    require(isinstance(k, int) and not isinstance(k, bool) and k >= 1, "k is a whole number of at least 1")
-    return names
 
 
 def declared_axes(data: Microdata, algorithm: Clusters) -> list[Axis]:

@@ -9,7 +9,7 @@ user contribution", PoPETs 2020.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +19,20 @@ from numpy.typing import NDArray
 from sfumato.core.errors import MissingColumn, ParameterError, Unsupported, all_at_once
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness, default, words
+from sfumato.core.ranges import ColumnName, Whole
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.declared_values import Codes, distinct_values, unit_codes
 
 Bounding = Literal["sample", "truncate"]
 
 MOST_ROWS = 10**6
+
+#: How many rows of a unit count.
+KeptRows = Annotated[int | None, Whole(at_least=1, at_most=MOST_ROWS), "the most rows that one unit keeps"]
+#: Which of them count.
+BoundedBy = Annotated[Bounding, "how a unit's rows are chosen: at random, or the first ones"]
+#: What truncating keeps first.
+OrderedBy = Annotated[ColumnName | None, "the column by which the first rows of a unit are kept"]
 
 
 def bound_contributions(

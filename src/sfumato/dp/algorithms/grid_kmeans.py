@@ -9,28 +9,28 @@ Su, Cao, Li, Bertino, Jin, "Differentially private k-means clustering", CODASPY 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.exact import Number
+from sfumato.core import ranges
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, below, default
+from sfumato.core.ranges import Count
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import Algorithm
-from sfumato.dp.algorithms.cluster_points import bounded_points, check_columns, declared_axes, spread_centres
-from sfumato.dp.algorithms.contributions import Bounding, check_bounding
+from sfumato.dp.algorithms.cluster_points import ClusteredColumns, bounded_points, declared_axes, misnamed, spread_centres
+from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows, OrderedBy
 from sfumato.dp.algorithms.declared_values import STEPS, Codes
 from sfumato.dp.algorithms.kmeans import sizes_and_sums
 from sfumato.dp.algorithms.lloyd import centre_table, nearest_centres, weighted_kmeans
-from sfumato.dp.algorithms.spending import Spending
+from sfumato.dp.algorithms.spending import Epsilon, Rho, Spending, one_of_them
 from sfumato.dp.outcomes import private_outcome
 
 if TYPE_CHECKING:
@@ -53,30 +53,31 @@ _RESTARTS = 10
 
 @dataclass(frozen=True)
 class GridKMeans(Algorithm):
-    """k centres and noisy sizes from a noisy grid and one noisy step.
+    """`k` centres and noisy sizes from a noisy grid and one noisy step.
 
-    Whoever sees the centres, and knows everything but the noise, learns almost nothing from one unit's coming or going.
-    A unit (a value of the schema's unit column, else a record) keeps at most `rows` rows. No point is released.
+    Whoever sees the centres, and knows everything but the noise, learns almost nothing from one unit's coming or going. A
+    unit (a value of the schema's unit column, else a record) keeps at most `rows` rows, by `bounding` and `order`. No point
+    is released.
 
-    `columns` (at most 16) hold numbers with declared bounds; distances count each column in units of its declared
-    width. `expected_rows`, about how many points there are, fixes the grid; without it 2 % of the budget measures it.
+    `epsilon` or `rho` is the loss of it all. `columns` (at most 16) hold numbers with declared bounds; distances count each
+    column in units of its declared width. `expected_rows`, about how many points there are, fixes the grid; without it 2 %
+    of the budget measures it.
     """
 
-    columns: Sequence[str]
-    k: int
-    epsilon: Number | None = None
-    rho: Number | None = None
-    expected_rows: int | None = None
-    rows: int | None = None
-    bounding: Bounding = "sample"
-    order: str | None = None
+    columns: ClusteredColumns
+    k: Annotated[Count, "how many clusters there are"]
+    epsilon: Epsilon = None
+    rho: Rho = None
+    expected_rows: Annotated[int | None, ranges.Number(at_least=1), "about how many points there are"] = None
+    rows: KeptRows = None
+    bounding: BoundedBy = "sample"
+    order: OrderedBy = None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", check_columns(self.columns, self.k))
-        require(len(self.columns) <= MAX_COLUMNS, f"a grid has at most {MAX_COLUMNS} columns; use KMeans for more")
-        require(self.expected_rows is None or self.expected_rows >= 1, "expected_rows is at least 1")
-        check_bounding(self.rows, self.bounding)
-        self.loss()
+    def coherent(self) -> Iterable[str]:
+        yield from misnamed(self.columns)
+        if len(self.columns) > MAX_COLUMNS:
+            yield f"a grid has at most {MAX_COLUMNS} columns; use KMeans for more"
+        yield from one_of_them(self.epsilon, self.rho)
 
     @property
     def kept_rows(self) -> int:

@@ -7,22 +7,29 @@ the empty ones. Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivit
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import LossGuarantee, Neighbours
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
+from sfumato.core.ranges import ByName, Each, Either, Text, Whole
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import Algorithm
-from sfumato.dp.algorithms.contributions import Bounding, check_bounding, check_order, keep_per_unit, random_keys, ranks
+from sfumato.dp.algorithms.contributions import (
+    BoundedBy,
+    KeptRows,
+    OrderedBy,
+    check_order,
+    keep_per_unit,
+    random_keys,
+    ranks,
+)
 from sfumato.dp.algorithms.declared_values import (
     Axis,
     Categories,
@@ -36,9 +43,10 @@ from sfumato.dp.algorithms.declared_values import (
     refuse,
     unit_codes,
 )
-from sfumato.dp.algorithms.spending import Spending
+from sfumato.dp.algorithms.spending import Epsilon, Rho, Spending, one_of_them
 from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.outcomes import private_outcome
+from sfumato.dp.ranges import Floating, Rising
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,8 +79,8 @@ class PrivateHistogram(Algorithm):
     """Noisy counts of all combinations of declared categories and bins.
 
     Whoever sees the counts, and knows everything but the noise, learns almost nothing from one unit's coming or going
-    (`add_remove`) or from the replacement of its rows (`replace`). A unit is one value of the schema's unit column and
-    keeps at most `rows` rows; without a unit column it is a record.
+    (`neighbours` "add_remove") or from the replacement of its rows ("replace"); `epsilon` or `rho` says how little. A unit
+    is one value of the schema's unit column and keeps at most `rows` rows; without a unit column it is a record.
 
     `columns` are counted together. A column of numbers needs `bins`: how many of equal width between its declared
     bounds, or their edges; whole numbers without `bins` are counted one by one. `count` says what is counted: "rows",
@@ -83,27 +91,29 @@ class PrivateHistogram(Algorithm):
     141.4213562373095
     """
 
-    columns: Sequence[str]
-    epsilon: Number | None = None
-    rho: Number | None = None
-    bins: Mapping[str, int | Sequence[float]] = field(default_factory=dict)
-    rows: int | None = None
-    count: Literal["rows", "units"] = "rows"
-    bounding: Bounding = "sample"
-    order: str | None = None
-    neighbours: Neighbours = "add_remove"
-    non_negative: bool = False
+    columns: Annotated[
+        Sequence[str],
+        Each(Text("the name of a column"), at_least=1, different=True, what="one or more different columns", alone=True),
+        "the columns that are counted together",
+    ]
+    epsilon: Epsilon = None
+    rho: Rho = None
+    bins: Annotated[
+        Mapping[str, int | Sequence[float]],
+        ByName(Either((Whole(at_least=1), Rising(Floating(), at_least=2, what="two or more edges that rise")))),
+        "for each column of numbers, how many bins there are or their edges",
+    ] = field(default_factory=dict)
+    rows: KeptRows = None
+    count: Annotated[Literal["rows", "units"], "what is counted"] = "rows"
+    bounding: BoundedBy = "sample"
+    order: OrderedBy = None
+    neighbours: Annotated[Neighbours, "which databases are neighbours"] = "add_remove"
+    non_negative: Annotated[bool, "whether negative counts are raised to 0"] = False
 
-    def __post_init__(self) -> None:
-        columns = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
-        object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "bins", {name: _checked_bins(name, given) for name, given in dict(self.bins).items()})
-        require(len(columns) >= 1, "a histogram needs at least one column")
-        require(len(set(columns)) == len(columns), "a histogram names each column once")
-        require(set(self.bins) <= set(columns), "bins are given for columns of the histogram only")
-        require(self.count in ("rows", "units"), "count is rows or units")
-        check_bounding(self.rows, self.bounding)
-        self.loss()
+    def coherent(self) -> Iterable[str]:
+        if not set(self.bins) <= set(self.columns):
+            yield "bins are given for columns of the histogram only"
+        yield from one_of_them(self.epsilon, self.rho)
 
     def sensitivity(self) -> tuple[int, int]:
         """(L1, squared L2) of all counts together: a unit's rows may all lie in one cell; as a unit it counts there once."""
@@ -221,20 +231,6 @@ class PrivateHistogram(Algorithm):
             )
             return None
         return Bins(Axis(name, first, last, True), tuple(float(edge) for edge in range(first, last + 2)))
-
-
-def _checked_bins(name: str, given: int | Sequence[float]) -> int | tuple[float, ...]:
-    if isinstance(given, int) and not isinstance(given, bool):
-        require(given >= 1, f"the bins of '{name}' number at least 1")
-        return given
-    require(not isinstance(given, (str, bool, float)), f"the bins of '{name}' are a number of bins or a list of edges")
-    edges = tuple(float(edge) for edge in given)  # type: ignore[union-attr]
-    ascending = all(a < b for a, b in zip(edges, edges[1:], strict=False))
-    require(
-        len(edges) >= 2 and ascending and all(map(math.isfinite, edges)),
-        f"the edges of '{name}' are two or more ascending numbers",
-    )
-    return edges
 
 
 def _size(cell: Bins | Categories) -> int:

@@ -7,27 +7,29 @@ Blum, Dwork, McSherry, Nissim, "Practical privacy: the SuLQ framework", PODS 200
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from sfumato.core import ranges
 from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import LossGuarantee, PureDP
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
+from sfumato.core.ranges import Because, Count, Each
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import Algorithm
-from sfumato.dp.algorithms.cluster_points import bounded_points, check_columns, declared_axes, spread_centres
-from sfumato.dp.algorithms.contributions import Bounding, check_bounding
+from sfumato.dp.algorithms.cluster_points import ClusteredColumns, bounded_points, declared_axes, misnamed, spread_centres
+from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows, OrderedBy
 from sfumato.dp.algorithms.declared_values import STEPS, Codes
 from sfumato.dp.algorithms.lloyd import centre_table, nearest_centres
-from sfumato.dp.algorithms.spending import Spending
+from sfumato.dp.algorithms.spending import LEAST
 from sfumato.dp.outcomes import private_outcome
+from sfumato.dp.ranges import Floating
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,38 +59,39 @@ def kmeans_scales(epsilon: Number, iterations: int, widths: Sequence[Number], ro
 
 @dataclass(frozen=True)
 class KMeans(Algorithm):
-    """k centres and noisy sizes by Lloyd's iteration with noise; `GridKMeans` is nearly always closer.
+    """`k` centres and noisy sizes by Lloyd's iteration with noise; `GridKMeans` is nearly always closer.
 
-    Whoever sees the centres, and knows everything but the noise, learns almost nothing from one unit's coming or going.
-    A unit (a value of the schema's unit column, else a record) keeps at most `rows` rows. No point is released.
+    Whoever sees the centres, and knows everything but the noise, learns almost nothing from one unit's coming or going. A
+    unit (a value of the schema's unit column, else a record) keeps at most `rows` rows, by `bounding` and `order`. No point
+    is released.
 
-    `columns` hold numbers with declared bounds; distances count each column in units of its declared width.
-    `iterations` is T, fixed beforehand. `start` gives the first centres, chosen without the data; by default they are
-    drawn at random, far from each other. A cluster whose noisy size is lost in noise keeps its centre.
+    `columns` hold numbers with declared bounds; distances count each column in units of its declared width. `epsilon` is
+    the loss, `iterations` is T, fixed beforehand: every iteration spends ε/T, half on sizes and half on sums. `start` gives
+    the first centres, chosen without the data; by default they are drawn at random, far from each other. A cluster whose
+    noisy size is lost in noise keeps its centre.
     """
 
-    columns: Sequence[str]
-    k: int
-    epsilon: Number
-    iterations: int = 5
-    start: Sequence[Sequence[float]] | None = None
-    rows: int | None = None
-    bounding: Bounding = "sample"
-    order: str | None = None
+    columns: ClusteredColumns
+    k: Annotated[Count, "how many clusters there are"]
+    epsilon: Annotated[
+        Number,
+        Because(ranges.Number(at_least=float(LEAST), exact=True), "below a millionth nothing but noise would be released"),
+        "the loss ε that the release costs",
+    ]
+    iterations: Annotated[Count, "how many times centres are moved"] = 5
+    start: Annotated[
+        Sequence[Sequence[float]] | None,
+        Each(Each(Floating()), what="k centres, a number per column"),
+        "the first centres, chosen without the data",
+    ] = None
+    rows: KeptRows = None
+    bounding: BoundedBy = "sample"
+    order: OrderedBy = None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", check_columns(self.columns, self.k))
-        object.__setattr__(self, "epsilon", Spending.of(self.epsilon).amount)
-        require(isinstance(self.iterations, int) and self.iterations >= 1, "iterations is a whole number of at least 1")
-        check_bounding(self.rows, self.bounding)
-        if self.start is not None:
-            start = tuple(tuple(float(x) for x in centre) for centre in self.start)
-            require(
-                len(start) == self.k and all(len(c) == len(self.columns) for c in start),
-                "start gives k centres, a number per column",
-            )
-            require(bool(np.isfinite(start).all()), "the numbers of start are finite")
-            object.__setattr__(self, "start", start)
+    def coherent(self) -> Iterable[str]:
+        yield from misnamed(self.columns)
+        if self.start is not None and (len(self.start) != self.k or any(len(c) != len(self.columns) for c in self.start)):
+            yield "start gives k centres, a number per column"
 
     @property
     def kept_rows(self) -> int:

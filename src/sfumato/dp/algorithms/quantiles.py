@@ -9,26 +9,26 @@ PVLDB 2010.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.exact import Number
+from sfumato.core import ranges
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
+from sfumato.core.ranges import ColumnName, Each, Whole
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import Algorithm
-from sfumato.dp.algorithms.contributions import Bounding, check_bounding
+from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows, OrderedBy
 from sfumato.dp.algorithms.count_tree import BRANCHING, noisy_tree, quantile, rank_deviation, tree_sensitivity
 from sfumato.dp.algorithms.declared_values import Axis, check_unit, declared_axis, refuse
 from sfumato.dp.algorithms.histogram import PrivateHistogram
-from sfumato.dp.algorithms.spending import Spending
+from sfumato.dp.algorithms.spending import Epsilon, Rho, Spending, one_of_them
 from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.outcomes import private_outcome
 
@@ -38,10 +38,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PrivateQuantiles(Algorithm):
-    """Quantiles of one column of numbers; however many are asked for, they cost the same.
+    """`quantiles` of one `column` of numbers; however many are asked for, they cost the same.
 
-    Whoever sees them, and knows everything but the noise, learns almost nothing from one unit's coming or going. A
-    unit (a value of the schema's unit column, else a record) keeps at most `rows` rows.
+    Whoever sees them, and knows everything but the noise, learns almost nothing from one unit's coming or going. A unit (a
+    value of the schema's unit column, else a record) keeps at most `rows` rows, by `bounding` and `order`. `epsilon` or
+    `rho` is the loss of them all.
 
     `leaves` is the resolution: values are told apart down to the declared width divided by it; a column of whole
     numbers with no more values than that gets one leaf per value. The cost of a finer resolution is one more level of
@@ -51,24 +52,22 @@ class PrivateQuantiles(Algorithm):
     True
     """
 
-    column: str
-    quantiles: Sequence[float] = (0.5,)
-    epsilon: Number | None = None
-    rho: Number | None = None
-    leaves: int = BRANCHING**3
-    branching: int = BRANCHING
-    rows: int | None = None
-    bounding: Bounding = "sample"
-    order: str | None = None
+    column: Annotated[ColumnName, "the column of numbers"]
+    quantiles: Annotated[
+        Sequence[float],
+        Each(ranges.Number(at_least=0, at_most=1), at_least=1, what="one or more numbers from 0 to 1", alone=True),
+        "the shares of the rows that lie below the answers",
+    ] = (0.5,)
+    epsilon: Epsilon = None
+    rho: Rho = None
+    leaves: Annotated[int, Whole(at_least=2, at_most=1 << 22), "how many values are told apart"] = BRANCHING**3
+    branching: Annotated[int, Whole(at_least=2, at_most=1024), "the children of a node of the tree of counts"] = BRANCHING
+    rows: KeptRows = None
+    bounding: BoundedBy = "sample"
+    order: OrderedBy = None
 
-    def __post_init__(self) -> None:
-        asked = (self.quantiles,) if isinstance(self.quantiles, (int, float)) else tuple(self.quantiles)
-        object.__setattr__(self, "quantiles", asked)
-        require(len(asked) >= 1 and all(0 <= q <= 1 for q in asked), "quantiles are one or more numbers between 0 and 1")
-        require(2 <= self.leaves <= 1 << 22, "leaves are between 2 and 4,194,304")
-        require(2 <= self.branching <= 1024, "branching is between 2 and 1,024")
-        check_bounding(self.rows, self.bounding)
-        self.loss()
+    def coherent(self) -> Iterable[str]:
+        return one_of_them(self.epsilon, self.rho)
 
     @property
     def kept_rows(self) -> int:

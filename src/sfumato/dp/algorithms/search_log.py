@@ -7,28 +7,29 @@ Korolova, Kenthapadi, Mishra, Ntoulas, "Releasing search queries and clicks priv
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import ApproxDP, LossGuarantee
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
+from sfumato.core.ranges import ColumnName, Each, Instance, Whole
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import Algorithm, counted_rows
-from sfumato.dp.algorithms.contributions import Bounding, check_bounding, ranks
+from sfumato.dp.algorithms.contributions import MOST_ROWS, Bounding, ranks
 from sfumato.dp.algorithms.declared_values import read, refuse, unit_codes
 from sfumato.dp.algorithms.keywords import Mentions, Split, mentions
-from sfumato.dp.algorithms.spending import Spending
+from sfumato.dp.algorithms.spending import Epsilon, Rho, Spending, one_of_them
 from sfumato.dp.algorithms.stability import threshold
 from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.outcomes import private_outcome
+from sfumato.dp.ranges import AsWritten
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,47 +42,44 @@ class SearchLog(Algorithm):
     Whoever sees the counts, and knows everything but the noise, learns almost nothing from one user's whole log coming
     or going; with keywords found in the log, except with probability `delta`. Rows and users are not released.
 
-    `column` holds the searches and `split` says what a keyword is: each of their words, or the whole search. `limit` is
-    m, the most keywords that one user contributes: a random choice ("sample"), or the first ones by the column `order`
-    ("truncate"). A keyword counts once per user unless `repeats`; then a count is a number of searches, which
-    changes nothing in L1 but lets one user fill one count. `domain` lists the keywords to count, all of them shown;
-    without it keywords are found in the log, which needs `delta`, and those whose noisy count reaches `threshold` are
-    shown. `rho` instead of `epsilon` adds Gaussian noise, for a domain.
+    `column` holds the searches and `split` says what a keyword is: each of their words, or the whole search. `limit` is m,
+    the most keywords that one user contributes by `bounding`: a random choice ("sample"), or the first ones by the column
+    `order` ("truncate"). A keyword counts once per user unless `repeats`; then a count is a number of searches, which
+    changes nothing in L1 but lets one user fill one count. `domain` lists the keywords to count, all of them shown; without
+    it keywords are found in the log, which needs `delta`, and those whose noisy count reaches `threshold` are shown. `rho`
+    instead of `epsilon` adds Gaussian noise, for a domain.
 
     >>> SearchLog("query", limit=2, epsilon=1, delta="1e-6").threshold
     30
     """
 
-    column: str
-    limit: int
-    epsilon: Number | None = None
-    delta: Number | None = None
-    rho: Number | None = None
-    domain: Sequence[str] | None = None
-    split: Split = "words"
-    bounding: Bounding = "sample"
-    order: str | None = None
-    repeats: bool = False
+    column: Annotated[ColumnName, "the column that holds the searches"]
+    limit: Annotated[int, Whole(at_least=1, at_most=MOST_ROWS), "the most keywords that one user contributes"]
+    epsilon: Epsilon = None
+    delta: Annotated[
+        Number | None, AsWritten(above=0, below=1), "the probability δ that a keyword of one user alone is shown"
+    ] = None
+    rho: Rho = None
+    domain: Annotated[
+        Sequence[str] | None,
+        Each(Instance(object), at_least=1, different=True, what="one or more keywords, each once"),
+        "the keywords that are counted; those in the log if left out",
+    ] = None
+    split: Annotated[Split, "what a keyword is: a word, or the whole search"] = "words"
+    bounding: Annotated[Bounding, "how a user's keywords are chosen: at random, or the first ones"] = "sample"
+    order: Annotated[ColumnName | None, "the column by which the first keywords are kept"] = None
+    repeats: Annotated[bool, "whether a keyword counts as often as a user searched for it"] = False
 
-    def __post_init__(self) -> None:
-        check_bounding(self.limit, self.bounding)
-        require(self.split in ("words", "value"), "split is words or value (the whole text)")
-        require(
-            self.order is not None or self.bounding == "sample",
-            "truncating keeps the first keywords: name the column that orders them",
-        )
-        if self.domain is not None:
-            object.__setattr__(self, "domain", tuple(self.domain))
-            require(len(set(self.domain)) == len(self.domain) >= 1, "the domain lists one or more keywords, each once")
-            require(self.delta is None, "keywords of a domain are all shown, which needs no delta; leave one of them out")
-        else:
-            require(
-                self.epsilon is not None and self.delta is not None,
-                "keywords found in the log need epsilon and delta, or a domain",
-            )
-            require(not self.repeats, "keywords found in the log count once per user; repeats need a domain")
-            require(0 < exact(self.delta or 0, "delta") < 1, "delta lies between 0 and 1")
-        self.loss()
+    def coherent(self) -> Iterable[str]:
+        if self.order is None and self.bounding == "truncate":
+            yield "truncating keeps the first keywords: name the column that orders them"
+        if self.domain is not None and self.delta is not None:
+            yield "keywords of a domain are all shown, which needs no delta; leave one of them out"
+        if self.domain is None and (self.epsilon is None or self.delta is None):
+            yield "keywords found in the log need epsilon and delta, or a domain"
+        if self.domain is None and self.repeats:
+            yield "keywords found in the log count once per user; repeats need a domain"
+        yield from one_of_them(self.epsilon, self.rho)
 
     def loss(self) -> LossGuarantee:
         return self._guarantee("record")

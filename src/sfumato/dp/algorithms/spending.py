@@ -7,9 +7,10 @@ Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", Neur
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,24 @@ from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import ConcentratedDP, LossGuarantee, Neighbours, PureDP
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
+from sfumato.core.ranges import Because
 from sfumato.dp.algorithms.integer_noise import DiscreteGaussianError, DiscreteLaplaceError
 from sfumato.dp.mechanisms.base import Error
+from sfumato.dp.ranges import AsWritten
 
 #: Smaller amounts would need noise that does not fit into 64 bits.
 LEAST = Fraction(1, 10**6)
+
+_AMOUNT = Because(AsWritten(at_least=float(LEAST)), "below a millionth nothing but noise would be released")
+#: What a release may cost, in one of two measures.
+Epsilon = Annotated[Number | None, _AMOUNT, "the loss ε that the release may cost"]
+Rho = Annotated[Number | None, _AMOUNT, "the zero-concentrated loss ρ that the release may cost"]
+
+
+def one_of_them(epsilon: Number | None, rho: Number | None) -> Iterator[str]:
+    """What is wrong with a cost that is stated twice or not at all."""
+    if (epsilon is None) == (rho is None):
+        yield "give epsilon or rho, one of them: it says how much privacy the release may cost"
 
 
 @dataclass(frozen=True)

@@ -11,37 +11,37 @@ unifying privacy loss composition for data analytics", ALT 2021.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default, permutation
+from sfumato.core.ranges import ColumnName, Count, Each, Instance
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import Algorithm, counted_rows
-from sfumato.dp.algorithms.contributions import Bounding, check_bounding
+from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows
 from sfumato.dp.algorithms.declared_values import check_unit, declared_categories, read, refuse, unit_codes
 from sfumato.dp.algorithms.keywords import Split, mentions
-from sfumato.dp.algorithms.spending import Spending
+from sfumato.dp.algorithms.spending import Epsilon, Rho, Spending, one_of_them
 from sfumato.dp.outcomes import private_outcome
 
 
 @dataclass(frozen=True)
 class TopK(Algorithm):
-    """The k candidates that most units have, in order.
+    """The `k` candidates of a `column` that most units have, in order.
 
     Whoever sees the list, and knows everything but the random choices, learns almost nothing from one unit's coming or
     going. The score of a candidate is the number of units that have it: it changes by at most 1 however many different
-    candidates a unit has. With `repeats` it is the number of mentions, of which one unit keeps `rows` ("sample"), and
-    its sensitivity is `rows`.
+    candidates a unit has. With `repeats` it is the number of mentions, of which one unit keeps `rows` (by `bounding`,
+    "sample"), and its sensitivity is `rows`.
 
     `method`: "peeling" is k rounds of the exponential mechanism, in each a candidate wins with probability
     proportional to exp(ε/k · score / 2S); "permute_and_flip" plays the rounds with that mechanism, never worse in
@@ -53,29 +53,31 @@ class TopK(Algorithm):
     text; sets with a declared separator are split by it.
     """
 
-    column: str
-    k: int
-    epsilon: Number | None = None
-    rho: Number | None = None
-    method: Literal["peeling", "permute_and_flip", "oneshot"] = "oneshot"
-    candidates: Sequence[str] | None = None
-    split: Split = "value"
-    repeats: bool = False
-    rows: int | None = None
-    bounding: Bounding = "sample"
+    column: Annotated[ColumnName, "the column that holds the candidates of a row"]
+    k: Annotated[Count, "how many winners there are"]
+    epsilon: Epsilon = None
+    rho: Rho = None
+    method: Annotated[Literal["peeling", "permute_and_flip", "oneshot"], "how winners are chosen"] = "oneshot"
+    candidates: Annotated[
+        Sequence[str] | None,
+        Each(Instance(object), at_least=1, different=True, what="a list of different texts"),
+        "what may win; the declared domain of the column if left out",
+    ] = None
+    split: Annotated[Split, "what a candidate is: the whole value, or a word of it"] = "value"
+    repeats: Annotated[bool, "whether mentions are counted in place of units"] = False
+    rows: KeptRows = None
+    bounding: BoundedBy = "sample"
 
-    def __post_init__(self) -> None:
-        require(isinstance(self.k, int) and self.k >= 1, "k is a whole number of at least 1")
-        require(self.method in ("peeling", "permute_and_flip", "oneshot"), "method is peeling, permute_and_flip or oneshot")
-        require(self.split in ("words", "value"), "split is words or value (the whole text)")
-        check_bounding(self.rows, self.bounding)
-        require(self.bounding == "sample", "repeated mentions are bounded by sample")
-        require(self.repeats or self.kept_rows == 1, "different candidates need no bound; rows is for repeats = True")
-        require(self.rho is None or self.method == "peeling", 'rho is for method = "peeling", whose rounds have a bounded range')
-        if self.candidates is not None:
-            object.__setattr__(self, "candidates", tuple(self.candidates))
-            require(len(set(self.candidates)) == len(self.candidates) >= self.k, "candidates are at least k different texts")
-        self.loss()
+    def coherent(self) -> Iterable[str]:
+        if self.bounding != "sample":
+            yield "repeated mentions are bounded by sample"
+        if not self.repeats and self.kept_rows != 1:
+            yield "different candidates need no bound; rows is for repeats = True"
+        if self.rho is not None and self.method != "peeling":
+            yield 'rho is for method = "peeling", whose rounds have a bounded range'
+        if self.candidates is not None and len(self.candidates) < self.k:
+            yield "candidates are at least k different texts"
+        yield from one_of_them(self.epsilon, self.rho)
 
     def contribution(self, unit: str) -> str | None:
         once = f"Each {unit} is counted once for every candidate that it has, however many rows it has"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Generic, Literal, TypeVar
 
+from sfumato.core.declared import Declared
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
@@ -42,11 +43,11 @@ class Error:
         return abs(self.bias) + spread
 
 
-class Mechanism(ABC, Generic[V, A]):
+class Mechanism(Declared, ABC, Generic[V, A]):
     """A randomised answer to a value computed from the data.
 
-    The constructor stores and checks parameters; `answer` draws. Anything that is released is drawn with integer
-    noise from `kernels.sampling`.
+    The constructor stores parameters, each within its declared range; `answer` draws. Anything that is released is drawn
+    with integer noise from `kernels.sampling`.
     """
 
     @property

@@ -10,22 +10,22 @@ Confidentiality 10(1), 2020; Croft, Sack, Shi, arXiv 1911.00602, 2019.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
 
-from sfumato.core.errors import ParameterError
-from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness, below
+from sfumato.core.ranges import Count
 from sfumato.dp.accounting.enclosure import Enclosure
-from sfumato.dp.mechanisms.calibrated import Calibrated, change_of, positive, source_of
+from sfumato.dp.mechanisms.calibrated import Calibrated, Change, change_of, source_of
 from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.grid import Real, plain_scale, real_of
 from sfumato.dp.mechanisms.laws import Law, bounded_laplace_law
-from sfumato.dp.sensitivity.base import Sensitivity
+from sfumato.dp.ranges import Bound, Epsilon, apart
 from sfumato.kernels.sampling import bernoulli_exp, discrete_laplace_one
 
 #: The interval is divided into about this many steps per sensitivity.
@@ -37,31 +37,27 @@ _LARGEST_TABLE = 2**17
 class BoundedLaplace(Calibrated[Real, float]):
     """A number between `lower` and `upper`, never outside, with Laplace-shaped noise.
 
-    ε-private for a value of that sensitivity. `scale="naive"` asks for b = S/ε, which is refused unless S is the whole
-    width: elsewhere it would leak up to nearly ln 2 more than stated. Values outside the interval are clamped first;
-    what is missing or NaN counts as `lower`. The time an answer takes depends on the value; do not let it be measured.
+    ε-private (`epsilon`) for a value of the `sensitivity` S. `scale="naive"` asks for b = S/ε, which is refused unless S is
+    the whole width: elsewhere it would leak up to nearly ln 2 more than stated. `steps` is the number of steps of the grid.
+    Values outside the interval are clamped first; what is missing or NaN counts as `lower`. The time an answer takes
+    depends on the value; do not let it be measured.
 
     >>> BoundedLaplace(0, 10, sensitivity=10, epsilon=1, scale="naive").loss().epsilon
     Fraction(1, 1)
     """
 
-    lower: Number
-    upper: Number
-    sensitivity: Sensitivity | Number
-    epsilon: Number
-    scale: Literal["corrected", "naive"] = "corrected"
-    steps: int | None = None
+    lower: Annotated[Bound, "the lower end of the answers, declared by the owner"]
+    upper: Annotated[Bound, "the upper end of the answers, declared by the owner"]
+    sensitivity: Change
+    epsilon: Epsilon
+    scale: Annotated[Literal["corrected", "naive"], "whether the scale makes up for what is cut off"] = "corrected"
+    steps: Annotated[Count | None, "how many steps the grid of answers has"] = None
 
-    def __post_init__(self) -> None:
-        self._settle()
-        for name in ("lower", "upper"):
-            object.__setattr__(self, name, exact(getattr(self, name), name))
-        require(Fraction(self.lower) < Fraction(self.upper), "lower must be below upper: both are declared by the owner")
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-        require(self.scale in {"corrected", "naive"}, "scale is 'corrected' or 'naive'")
-        require(self.steps is None or isinstance(self.steps, int) and self.steps >= 1, "steps is a whole number of at least 1")
-        if self.scale == "naive" and self._shift < self._last:
-            raise ParameterError(
+    def coherent(self) -> Iterable[str]:
+        yield from super().coherent()
+        yield from apart(self.lower, self.upper)
+        if self.scale == "naive" and change_of(self) > 0 and self.width > 0 and self._shift < self._last:
+            yield (
                 "the scale S/ε is not ε-private on an interval wider than the sensitivity: the share of the noise that lies"
                 " inside depends on the value and leaks up to nearly ln 2 more. Use scale='corrected', or clamp the noisy"
                 " answer instead (TruncatedMean, or Laplace and then clamp)"

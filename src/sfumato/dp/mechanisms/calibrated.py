@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
-from sfumato.core.errors import ParameterError
-from sfumato.core.exact import Number, exact
+from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import Neighbours, PureDP
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness, default
+from sfumato.core.ranges import Because, Either, Instance
 from sfumato.dp.mechanisms.base import A, Mechanism, V
+from sfumato.dp.ranges import POSITIVE, UNIT
 from sfumato.dp.sensitivity.base import Sensitivity
+
+_CONSTANT = "what nobody can change is the mechanism Constant"
+
+#: What noise is calibrated to.
+Change = Annotated[
+    Sensitivity | Number,
+    Because(Either((Instance(Sensitivity), POSITIVE)), _CONSTANT),
+    "the largest change of the value by one unit",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stated(Mechanism[V, A]):
-    """The neighbour relation and the unit that the loss is about."""
+    """The neighbour relation and the unit that the loss is about.
 
-    neighbours: Neighbours = "add_remove"
-    unit: str = "record"
+    `neighbours` says which databases the loss compares: one unit more or less, or one replaced; `unit` is whose data makes
+    the difference.
+    """
 
-    def _check_epsilon(self, name: str = "epsilon") -> None:
-        value = exact(getattr(self, name), name)
-        require(value > 0, f"{name} must be above 0; an answer that costs nothing is the mechanism Constant")
-        object.__setattr__(self, name, value)
-
-    def _check_bounds(self, lower: str = "lower", upper: str = "upper") -> None:
-        low, high = exact(getattr(self, lower), lower), exact(getattr(self, upper), upper)
-        require(low < high, f"{lower} must be below {upper}: they are bounds declared by the owner, not taken from the data")
-        object.__setattr__(self, lower, low)
-        object.__setattr__(self, upper, high)
+    neighbours: Annotated[Neighbours, "which databases are neighbours"] = "add_remove"
+    unit: Annotated[str, UNIT, "whose data makes the difference"] = "record"
 
     def _pure(self, epsilon: Number) -> PureDP:
         return PureDP(epsilon, neighbours=self.neighbours, unit=self.unit)
@@ -39,27 +42,41 @@ class Stated(Mechanism[V, A]):
 
 @dataclass(frozen=True, kw_only=True)
 class Calibrated(Mechanism[V, A]):
-    """Noise for a sensitivity: a `Sensitivity`, which names its relation and unit, or a number stated for both."""
+    """Noise for a `sensitivity`: a `Sensitivity`, which names its relation and unit, or a number stated for both.
 
-    neighbours: Neighbours | None = None
-    unit: str | None = None
+    `neighbours` and `unit` are those of the loss; they follow from a `Sensitivity`, and a number is about one record more or
+    less unless they say otherwise.
+    """
 
-    def _settle(self, norm: str = "l1") -> None:
-        """Check the field `sensitivity` and take relation and unit from it."""
-        given: Any = self.sensitivity  # type: ignore[attr-defined]
-        if isinstance(given, Sensitivity):
-            refuse_local(given)
-            require(
-                self.neighbours in {None, given.neighbours} and self.unit in {None, given.unit},
-                "the sensitivity names another neighbour relation or unit than the mechanism; leave the mechanism's out",
+    neighbours: Annotated[Neighbours | None, "which databases are neighbours; the sensitivity says it too"] = None
+    unit: Annotated[str | None, UNIT, "whose data makes the difference; the sensitivity says it too"] = None
+
+    #: What of a sensitivity the noise is for.
+    norm: ClassVar[Literal["l1", "l2_squared", "largest"]] = "l1"
+
+    def __post_init__(self) -> None:
+        stated = self._stated
+        for name, usual in (("neighbours", "add_remove"), ("unit", "record")):
+            if not getattr(self, name):
+                object.__setattr__(self, name, usual if stated is None else getattr(stated, name))
+        super().__post_init__()
+
+    def coherent(self) -> Iterable[str]:
+        stated = self._stated
+        if stated is not None and stated.local:
+            yield (
+                "this sensitivity is the one around a single data set, which itself tells about the data: noise calibrated to it"
+                " is not private. Use the global sensitivity of the query"
             )
-            object.__setattr__(self, "neighbours", given.neighbours)
-            object.__setattr__(self, "unit", given.unit)
-        else:
-            object.__setattr__(self, "sensitivity", exact(given, "sensitivity"))
-            object.__setattr__(self, "neighbours", self.neighbours or "add_remove")
-            object.__setattr__(self, "unit", self.unit or "record")
-        require(change_of(self, norm) > 0, "the sensitivity must be above 0; what nobody can change is the mechanism Constant")
+        if stated is not None and (self.neighbours, self.unit) != (stated.neighbours, stated.unit):
+            yield "the sensitivity names another neighbour relation or unit than the mechanism; leave the mechanism's out"
+        if change_of(self, self.norm) == 0:
+            yield f"the sensitivity must be above 0; {_CONSTANT}"
+
+    @property
+    def _stated(self) -> Sensitivity | None:
+        given: Any = self.sensitivity  # type: ignore[attr-defined]
+        return given if isinstance(given, Sensitivity) else None
 
     def _pure(self, epsilon: Number) -> PureDP:
         return PureDP(epsilon, neighbours=self.neighbours or "add_remove", unit=self.unit or "record")
@@ -71,22 +88,6 @@ def change_of(mechanism: Any, norm: str = "l1") -> Fraction:
     if isinstance(given, Sensitivity):
         return Fraction(getattr(given, norm))
     return Fraction(given) ** 2 if norm == "l2_squared" else Fraction(given)
-
-
-def refuse_local(sensitivity: Sensitivity) -> None:
-    """Refuse a sensitivity around one data set."""
-    if sensitivity.local:
-        raise ParameterError(
-            "this sensitivity is the one around a single data set, which itself tells about the data: noise calibrated to it"
-            " is not private. Use the global sensitivity of the query"
-        )
-
-
-def positive(value: Number, name: str) -> Fraction:
-    """An exact number above zero."""
-    number = exact(value, name)
-    require(number > 0, f"{name} must be above 0")
-    return number
 
 
 def source_of(randomness: Randomness | None) -> Randomness:

@@ -8,18 +8,19 @@ Li, Lyu, Su, Yang, "Differential privacy: from theory to practice", Morgan & Cla
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
+from typing import Annotated
 
 import numpy as np
 
-from sfumato.core.errors import ParameterError
-from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import Neighbours, PureDP
 from sfumato.core.randomness import Randomness, below
-from sfumato.dp.mechanisms.calibrated import Stated, source_of
+from sfumato.dp.mechanisms.calibrated import source_of
+from sfumato.dp.mechanisms.clamped import Clamped
 from sfumato.dp.mechanisms.errors import LaplaceError
 from sfumato.dp.mechanisms.grid import plain_scale
 from sfumato.dp.mechanisms.laws import Law, clamped_laplace_law
@@ -28,30 +29,26 @@ from sfumato.kernels.sampling import bernoulli_exp, discrete_laplace_one
 
 
 @dataclass(frozen=True)
-class ClampingDownMean(Stated[Records, float]):
+class ClampingDownMean(Clamped[float]):
     """A mean between `lower` and `upper` of clamped records whose number is public.
 
-    ε-private when one record is replaced. With one record more or less the same formula leaks up to
-    ln((n+1)/n) + εn/(n+1) and is refused: `NoisyAverage` is made for that relation. So are records that are not clamped.
+    ε-private when one record is replaced. With one record more or less the same formula leaks up to ln((n+1)/n) + εn/(n+1)
+    and is refused: `NoisyAverage` is made for that relation. So are records that are not clamped (`clamp_records=False`).
     """
 
-    lower: Number
-    upper: Number
-    epsilon: Number
-    clamp_records: bool = True
+    clamp_records: Annotated[bool, "whether records are clamped, without which no noise would hide one"] = True
 
-    neighbours: Neighbours = field(default="replace", kw_only=True)
+    neighbours: Annotated[Neighbours, "which databases are neighbours"] = field(default="replace", kw_only=True)
 
-    def __post_init__(self) -> None:
-        self._check_bounds()
-        self._check_epsilon()
+    def coherent(self) -> Iterable[str]:
+        yield from super().coherent()
         if self.neighbours != "replace":
-            raise ParameterError(
+            yield (
                 "the clamping-down mean divides by the exact number of records, which tells it when a record comes or goes: for"
                 " neighbours='add_remove' use NoisyAverage (noisy sum divided by noisy count)"
             )
         if not self.clamp_records:
-            raise ParameterError(
+            yield (
                 "without clamping, one record can move the sum by any amount and no noise hides it: records are always clamped"
                 " to [lower, upper]"
             )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.randomness import Randomness
@@ -16,9 +17,9 @@ from sfumato.dp.mechanisms.calibrated import Stated
 
 @dataclass(frozen=True)
 class Constant(Stated[object, int | float | str]):
-    """Always the same answer: ε = 0, and no bound on the error."""
+    """Always the same answer, `constant`: ε = 0, and no bound on the error."""
 
-    constant: int | float | str = 0
+    constant: Annotated[int | float | str, "the answer"] = 0
 
     def loss(self) -> PureDP:
         return self._pure(0)

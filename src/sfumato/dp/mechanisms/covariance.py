@@ -7,36 +7,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.exact import Number, exact
+from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
+from sfumato.core.ranges import Each
 from sfumato.dp.mechanisms.calibrated import Stated, source_of
 from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.moments import deviation, measure
 from sfumato.dp.mechanisms.records import numbers
+from sfumato.dp.ranges import INTERVAL, Epsilon, PublicSize
 
 
 @dataclass(frozen=True)
 class Covariance(Stated[Any, NDArray[np.float64]]):
     """The (population) covariance matrix of rows whose columns are clamped to `bounds`, one pair per column.
 
-    ε-private for the whole matrix. `size` is a public guess of the number of rows, for stating the error alone.
+    ε-private (`epsilon`) for the whole matrix. `size` is a public guess of the number of rows, for stating the error alone.
     """
 
-    bounds: tuple[tuple[Number, Number], ...]
-    epsilon: Number
-    size: int | None = None
-
-    def __post_init__(self) -> None:
-        self._check_epsilon()
-        object.__setattr__(self, "bounds", declared_bounds(self.bounds))
-        require(self.size is None or isinstance(self.size, int) and self.size >= 1, "size is a whole number of at least 1")
+    bounds: Annotated[
+        tuple[tuple[Number, Number], ...],
+        Each(INTERVAL, at_least=1, what="one pair (lower, upper) per column, the first below the second"),
+        "the ends of the values of each column, declared by the owner",
+    ]
+    epsilon: Epsilon
+    size: PublicSize = None
 
     @property
     def _widest(self) -> float:
@@ -63,14 +64,6 @@ class Covariance(Stated[Any, NDArray[np.float64]]):
         moments = measure(columns, pairs, self.neighbours, Fraction(self.epsilon), source_of(randomness))
         halves = np.array([float(high - low) / 2 for low, high in pairs])
         return moments.covariance * np.outer(halves, halves)
-
-
-def declared_bounds(bounds: Any) -> tuple[tuple[Fraction, Fraction], ...]:
-    """Pairs of exact numbers, low below high."""
-    require(len(bounds) > 0 and all(len(pair) == 2 for pair in bounds), "bounds are one pair (lower, upper) per column")
-    found = tuple((exact(low, "bounds"), exact(high, "bounds")) for low, high in bounds)
-    require(all(low < high for low, high in found), "the first of a pair of bounds must be below the second")
-    return found
 
 
 def columns_of(rows: Any, count: int) -> list[NDArray[np.float64]]:

@@ -18,7 +18,7 @@ from sfumato.kernels.sampling import select_by_exponent
 
 @dataclass(frozen=True)
 class Exponential(Selection):
-    """The best of the declared `candidates`, or one nearly as good.
+    """The best of the declared `candidates`, or one nearly as good: each with probability proportional to exp(ε·score/(2S)).
 
     ε-private for scores that each change by at most S. With `monotone=True` all scores change in the same direction (a
     count of supporters, one unit more or less), and the exponent is ε·score/S. The ε is that of the whole choice: there

@@ -10,22 +10,23 @@ foundations of differential privacy", Foundations and Trends 9, 2014 (classic fo
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import Annotated, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, LossGuarantee
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
+from sfumato.core.ranges import Count
 from sfumato.dp.mechanisms.base import Error
-from sfumato.dp.mechanisms.calibrated import Calibrated, change_of, positive, source_of
+from sfumato.dp.mechanisms.calibrated import Calibrated, Change, change_of, source_of
 from sfumato.dp.mechanisms.grid import Grid, Real, Reals, power_of_two_below
-from sfumato.dp.sensitivity.base import Sensitivity
+from sfumato.dp.ranges import PART, POSITIVE, Step
 from sfumato.kernels.sampling import discrete_gaussian, discrete_gaussian_one
 
 _FINENESS = 20
@@ -33,42 +34,34 @@ _FINENESS = 20
 
 @dataclass(frozen=True)
 class Gaussian(Calibrated[Any, Any]):
-    """A number or vector plus Gaussian noise, for L2 sensitivity.
+    """A number or vector plus Gaussian noise, for the `sensitivity` S in the L2 norm.
 
-    Either `epsilon` and `delta`, or `rho` for zero-concentrated privacy. `form="classic"` uses √(2 ln(1.25/δ))·S/ε, valid
-    for ε up to 1 and larger than needed. With several `coordinates`, (ε, δ) is reached through ρ, because the discrete
-    noise is not round; the deviation is a few per cent larger than for one number.
+    Either `epsilon` and `delta`, or `rho` for zero-concentrated privacy: the variance is S²/(2ρ). With `form="classic"` the
+    deviation is √(2 ln(1.25/δ))·S/ε, valid for ε up to 1 and larger than needed. With several `coordinates`, (ε, δ) is
+    reached through ρ, because the discrete noise is not round; the deviation is a few per cent larger than for one number.
+    `step` is the grid.
 
     >>> round(float(Gaussian(1, epsilon=0.5, delta="1e-5").deviation), 4)
     7.0318
     """
 
-    sensitivity: Sensitivity | Number
-    epsilon: Number | None = None
-    delta: Number | None = None
-    rho: Number | None = None
-    form: Literal["analytic", "classic"] = "analytic"
-    coordinates: int = 1
-    step: Number | None = None
+    sensitivity: Change
+    epsilon: Annotated[Number | None, POSITIVE, "the loss ε that an answer costs, with delta"] = None
+    delta: Annotated[Number | None, PART, "the probability δ with which more may be lost"] = None
+    rho: Annotated[Number | None, POSITIVE, "the zero-concentrated loss ρ, in place of epsilon and delta"] = None
+    form: Annotated[Literal["analytic", "classic"], "which formula of the deviation is used"] = "analytic"
+    coordinates: Annotated[Count, "how many numbers one answer has"] = 1
+    step: Step = None
 
-    def __post_init__(self) -> None:
-        self._settle("l2_squared")
+    norm = "l2_squared"
+
+    def coherent(self) -> Iterable[str]:
+        yield from super().coherent()
         pair = self.epsilon is not None and self.delta is not None
-        require(
-            pair != (self.rho is not None) and pair == (self.epsilon is not None or self.delta is not None),
-            "the Gaussian mechanism takes epsilon and delta, or rho alone; it is never epsilon-private without delta",
-        )
-        for name in ("epsilon", "delta", "rho", "step"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, positive(getattr(self, name), name))
-        require(self.delta is None or exact(self.delta, "delta") < 1, "delta must be below 1")
-        require(self.form in {"analytic", "classic"}, "form is 'analytic' or 'classic'")
-        if self.form == "classic":
-            require(
-                self.epsilon is not None and exact(self.epsilon, "epsilon") <= 1,
-                "the classic formula holds for epsilon up to 1; use form='analytic'",
-            )
-        require(isinstance(self.coordinates, int) and self.coordinates >= 1, "coordinates is a whole number of at least 1")
+        if pair == (self.rho is not None) or pair != (self.epsilon is not None or self.delta is not None):
+            yield "the Gaussian mechanism takes epsilon and delta, or rho alone; it is never epsilon-private without delta"
+        elif self.form == "classic" and (self.epsilon is None or Fraction(self.epsilon) > 1):
+            yield "the classic formula holds for epsilon up to 1; use form='analytic'"
 
     @cached_property
     def grid(self) -> Grid:

@@ -6,6 +6,7 @@ Ghosh, Roughgarden, Sundararajan, "Universally utility-maximizing privacy mechan
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,14 +15,14 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.exact import Number, exact
+from sfumato.core.exact import exact
 from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
-from sfumato.dp.mechanisms.calibrated import Calibrated, change_of, positive, source_of
+from sfumato.dp.mechanisms.calibrated import Calibrated, Change, change_of, source_of
 from sfumato.dp.mechanisms.errors import LaplaceError
 from sfumato.dp.mechanisms.grid import WIDEST, many, plain_scale
-from sfumato.dp.sensitivity.base import Sensitivity
+from sfumato.dp.ranges import Epsilon
 from sfumato.kernels.sampling import discrete_laplace, discrete_laplace_one
 
 
@@ -29,20 +30,20 @@ from sfumato.kernels.sampling import discrete_laplace, discrete_laplace_one
 class Geometric(Calibrated[Any, Any]):
     """A whole number, or a vector of them, plus noise y with probability proportional to exp(-ε|y|/S).
 
-    ε-private for L1 sensitivity S; exact, nothing is rounded. What is not a whole number is refused, by its type; entries
-    of a vector are held between plus and minus 2^62.
+    ε-private (`epsilon`) for L1 `sensitivity` S; exact, nothing is rounded. What is not a whole number is refused, by its
+    type; entries of a vector are held between plus and minus 2^62.
 
     >>> Geometric(sensitivity=1, epsilon=1).loss().epsilon
     Fraction(1, 1)
     """
 
-    sensitivity: Sensitivity | Number
-    epsilon: Number
+    sensitivity: Change
+    epsilon: Epsilon
 
-    def __post_init__(self) -> None:
-        self._settle()
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-        require(change_of(self) >= 1, "whole numbers change by at least 1; a smaller sensitivity is for Laplace")
+    def coherent(self) -> Iterable[str]:
+        yield from super().coherent()
+        if 0 < change_of(self) < 1:
+            yield "whole numbers change by at least 1; a smaller sensitivity is for Laplace"
 
     @cached_property
     def scale(self) -> Fraction:

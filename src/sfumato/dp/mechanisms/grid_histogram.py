@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.exact import Number, exact
-from sfumato.core.params import require
+from sfumato.core.exact import Number
 from sfumato.core.randomness import Randomness
+from sfumato.core.ranges import Count
 from sfumato.dp.mechanisms.calibrated import source_of
 from sfumato.dp.mechanisms.noisy_counts import NoisyCounts
 from sfumato.dp.mechanisms.records import numbers
+from sfumato.dp.ranges import INTERVAL, Epsilon
 from sfumato.kernels.sampling import discrete_laplace
 
 
@@ -25,26 +27,16 @@ from sfumato.kernels.sampling import discrete_laplace
 class GridHistogram(NoisyCounts[Sequence[tuple[float, float]] | NDArray[np.floating]]):
     """Noisy counts of positions (x, y) in `columns` × `rows` cells of a declared rectangle, as an array [row, column].
 
-    ε-private; the sensitivity is that of `Histogram`. Positions outside the rectangle are not counted; its upper and
-    right borders belong to it.
+    The rectangle reaches over `x_bounds` and `y_bounds`. ε-private (`epsilon`); sensitivity and noise are those of `Histogram`,
+    with the same `contributions`. Positions outside the rectangle are not counted; its upper and right borders belong to it.
     """
 
-    x_bounds: tuple[Number, Number]
-    y_bounds: tuple[Number, Number]
-    columns: int
-    rows: int
-    epsilon: Number
-    contributions: int = 1
-
-    def __post_init__(self) -> None:
-        self._check_epsilon()
-        for name in ("x_bounds", "y_bounds"):
-            given = getattr(self, name)
-            require(len(given) == 2, f"{name} are two numbers")
-            object.__setattr__(self, name, tuple(exact(bound, name) for bound in given))
-            require(getattr(self, name)[0] < getattr(self, name)[1], f"the first of {name} must be below the second")
-        for name in ("columns", "rows", "contributions"):
-            require(isinstance(getattr(self, name), int) and getattr(self, name) >= 1, f"{name} is a whole number of at least 1")
+    x_bounds: Annotated[tuple[Number, Number], INTERVAL, "the ends of the rectangle from left to right"]
+    y_bounds: Annotated[tuple[Number, Number], INTERVAL, "the ends of the rectangle from bottom to top"]
+    columns: Annotated[Count, "how many cells lie beside each other"]
+    rows: Annotated[Count, "how many cells lie above each other"]
+    epsilon: Epsilon
+    contributions: Annotated[Count, "how many records one unit may own"] = 1
 
     def counts(self, positions: Sequence[tuple[float, float]] | NDArray[np.floating]) -> NDArray[np.int64]:
         """The counts without noise: not to be released."""

@@ -6,51 +6,52 @@ Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity in private dat
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.exact import Number, exact
-from sfumato.core.params import require
+from sfumato.core.exact import Number
 from sfumato.core.randomness import Randomness
+from sfumato.core.ranges import Count, Each, Instance
 from sfumato.dp.mechanisms.calibrated import source_of
 from sfumato.dp.mechanisms.noisy_counts import NoisyCounts
 from sfumato.dp.mechanisms.records import Records, numbers
+from sfumato.dp.ranges import EXACT, Epsilon, Rising
 from sfumato.kernels.sampling import discrete_laplace
+
+#: The edges of buckets.
+EDGES = Rising(EXACT, at_least=2, what="numbers that rise, at least two")
 
 
 @dataclass(frozen=True)
 class Histogram(NoisyCounts[Records]):
-    """Noisy counts of records in half-open buckets [edge, next edge), or of declared `categories`.
+    """Noisy counts of records in half-open buckets [edge, next edge) between the `edges`, or of declared `categories`.
 
-    ε-private; the L1 sensitivity is `contributions` for one unit more or less and twice that for one replaced, where
-    `contributions` is how many records one unit may own (the caller bounds them). What lies in no bucket is not counted.
-    Counts may become negative: clipping them is post-processing and biases totals.
+    Laplace noise of scale S/ε on each count is ε-private (`epsilon`); the L1 sensitivity S is `contributions` for one unit
+    more or less and twice that for one replaced, where `contributions` is how many records one unit may own (the caller
+    bounds them). What lies in no bucket is not counted. Counts may become negative: clipping them is post-processing and
+    biases totals.
 
     >>> Histogram(edges=(1000, 2000, 3000, 4000), epsilon=1).counts([1500, 2500, 2600]).tolist()
     [1, 2, 0]
     """
 
-    edges: tuple[Number, ...] | None = None
-    categories: tuple[str | int | float | bool, ...] | None = None
-    epsilon: Number = 1
-    contributions: int = 1
+    edges: Annotated[tuple[Number, ...] | None, EDGES, "where buckets begin and end, declared by the owner"] = None
+    categories: Annotated[
+        tuple[str | int | float | bool, ...] | None,
+        Each(Instance(object), at_least=1, different=True, what="a list of different categories"),
+        "what is counted, declared by the owner",
+    ] = None
+    epsilon: Epsilon = 1
+    contributions: Annotated[Count, "how many records one unit may own"] = 1
 
-    def __post_init__(self) -> None:
-        self._check_epsilon()
-        require((self.edges is None) != (self.categories is None), "declare the edges of buckets, or categories")
-        require(isinstance(self.contributions, int) and self.contributions >= 1, "contributions is a whole number of at least 1")
-        if self.edges is not None:
-            object.__setattr__(self, "edges", tuple(exact(edge, "edges") for edge in self.edges))
-            rising = all(one < two for one, two in zip(self._edges, self._edges[1:], strict=False))
-            require(len(self._edges) >= 2 and rising, "edges rise, and there are at least two")
-        else:
-            object.__setattr__(self, "categories", tuple(self.categories or ()))
-            require(0 < len(self._categories) == len(set(self._categories)), "categories are all different, at least one")
+    def coherent(self) -> Iterable[str]:
+        if (self.edges is None) == (self.categories is None):
+            yield "declare the edges of buckets, or categories"
 
     @property
     def _edges(self) -> tuple[Fraction, ...]:

@@ -11,38 +11,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import PureDP
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
 from sfumato.dp.mechanisms.calibrated import Stated
 from sfumato.dp.mechanisms.errors import BoundedError
-from sfumato.dp.mechanisms.histogram import Histogram
+from sfumato.dp.mechanisms.histogram import EDGES, Histogram
 from sfumato.dp.mechanisms.records import Records, numbers
+from sfumato.dp.ranges import Epsilon, PublicSize
 
 
 @dataclass(frozen=True)
 class HistogramMean(Stated[Records, float]):
     """The mean of records, from a noisy histogram with declared `edges`.
 
-    ε-private by post-processing. Records outside the edges are clamped into the first or last bucket. When the noisy
+    ε-private (`epsilon`) by post-processing. Records outside the edges are clamped into the first or last bucket. When the noisy
     total is not positive, the middle of the domain is answered. `size` is a public guess of the number of records, for
     stating the error alone.
     """
 
-    edges: tuple[Number, ...]
-    epsilon: Number
-    size: int | None = None
-
-    def __post_init__(self) -> None:
-        self._check_epsilon()
-        object.__setattr__(self, "edges", self.histogram.edges)
-        require(self.size is None or isinstance(self.size, int) and self.size >= 1, "size is a whole number of at least 1")
+    edges: Annotated[tuple[Number, ...], EDGES, "where buckets begin and end, declared by the owner"]
+    epsilon: Epsilon
+    size: PublicSize = None
 
     @cached_property
     def histogram(self) -> Histogram:

@@ -8,60 +8,55 @@ the mechanism allows. Dwork, McSherry, Nissim, Smith, "Calibrating noise to sens
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import Annotated, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import ParameterError
-from sfumato.core.exact import Number, exact
+from sfumato.core import ranges
+from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import ApproxDP, LossGuarantee
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
+from sfumato.core.ranges import Count
 from sfumato.dp.accounting.enclosure import Enclosure
-from sfumato.dp.mechanisms.calibrated import Calibrated, change_of, positive, source_of
+from sfumato.dp.mechanisms.calibrated import Calibrated, Change, change_of, source_of
 from sfumato.dp.mechanisms.errors import LaplaceError
 from sfumato.dp.mechanisms.grid import Grid, Real, Reals, plain_scale
 from sfumato.dp.mechanisms.laws import Law, laplace_law
-from sfumato.dp.sensitivity.base import Sensitivity
+from sfumato.dp.ranges import Step
 from sfumato.kernels.sampling import discrete_laplace, discrete_laplace_one
 
 
 @dataclass(frozen=True)
 class Laplace(Calibrated[Any, Any]):
-    """A number or vector plus Laplace noise of scale S/ε per coordinate, S in the L1 norm.
+    """A number or vector plus Laplace noise of scale S/ε per coordinate, S the `sensitivity` in the L1 norm.
 
-    ε-private, or (ε, δ)-private with `delta`: `form="printed"` uses S/(ε - ln(1-δ)), `form="tight"` the smallest scale,
-    S/(ε - 2 ln(1-δ)), for one coordinate. `coordinates` is how many numbers one answer has; `step` is the grid (by
-    default the largest power of two up to 2^-20 of the sensitivity, per coordinate). The noise is unbounded: counts may
-    become negative. A value that is not finite is answered as if it were 0.
+    ε-private (`epsilon`), or (ε, δ)-private with `delta`: `form="printed"` uses S/(ε - ln(1-δ)), `form="tight"` the
+    smallest scale, S/(ε - 2 ln(1-δ)), for one coordinate. `coordinates` is how many numbers one answer has; `step` is the
+    grid (by default the largest power of two up to 2^-20 of the sensitivity, per coordinate). The noise is unbounded:
+    counts may become negative. A value that is not finite is answered as if it were 0.
 
     >>> Laplace(sensitivity=1, epsilon=0.5).scale
     Fraction(2, 1)
     """
 
-    sensitivity: Sensitivity | Number
-    epsilon: Number
-    delta: Number = 0
-    form: Literal["tight", "printed"] = "tight"
-    coordinates: int = 1
-    step: Number | None = None
+    sensitivity: Change
+    epsilon: Annotated[Number, ranges.Number(at_least=0, exact=True), "the loss ε that an answer costs"]
+    delta: Annotated[Number, ranges.Number(at_least=0, below=1, exact=True), "the probability δ with which more may be lost"] = 0
+    form: Annotated[Literal["tight", "printed"], "which formula of the scale is used with a delta"] = "tight"
+    coordinates: Annotated[Count, "how many numbers one answer has"] = 1
+    step: Step = None
 
-    def __post_init__(self) -> None:
-        self._settle()
-        object.__setattr__(self, "epsilon", exact(self.epsilon, "epsilon"))
-        object.__setattr__(self, "delta", exact(self.delta, "delta"))
-        require(0 <= Fraction(self.delta) < 1, "delta lies between 0 and 1, 1 excluded")
-        require(Fraction(self.epsilon) > 0 or 0 < self.delta and self.epsilon == 0, "epsilon must be above 0, or 0 with a delta")  # type: ignore[operator]
-        require(self.form in {"tight", "printed"}, "form is 'tight' or 'printed'")
-        require(isinstance(self.coordinates, int) and self.coordinates >= 1, "coordinates is a whole number of at least 1")
+    def coherent(self) -> Iterable[str]:
+        yield from super().coherent()
+        if self.epsilon == 0 and self.delta == 0:
+            yield "epsilon must be above 0, or 0 with a delta"
         if self.delta and self.form == "tight" and self.coordinates > 1:
-            raise ParameterError("the tight scale is proved for one coordinate; use form='printed', or Gaussian")
-        if self.step is not None:
-            object.__setattr__(self, "step", positive(self.step, "step"))
+            yield "the tight scale is proved for one coordinate; use form='printed', or Gaussian"
 
     @cached_property
     def grid(self) -> Grid:

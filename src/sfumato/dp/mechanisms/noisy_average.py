@@ -7,44 +7,40 @@ Dwork, Roth, "The algorithmic foundations of differential privacy", Foundations 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Annotated
 
-from sfumato.core.errors import ParameterError
-from sfumato.core.exact import Number, exact
+from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import PureDP
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
-from sfumato.dp.mechanisms.calibrated import Stated, source_of
+from sfumato.dp.mechanisms.calibrated import source_of
+from sfumato.dp.mechanisms.clamped import Clamped
 from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.grid import plain_scale
 from sfumato.dp.mechanisms.records import PLACES, Records, places
+from sfumato.dp.ranges import PART, PublicSize
 from sfumato.kernels.sampling import discrete_laplace_one
 
 
 @dataclass(frozen=True)
-class NoisyAverage(Stated[Records, float]):
-    """The mean of records clamped to [lower, upper], when a record may come or go.
+class NoisyAverage(Clamped[float]):
+    """The mean of records clamped to [`lower`, `upper`], when a record may come or go: (sum + noise) / (count + noise).
 
-    ε-private; `count_share` of ε goes to the count. `size` is a public guess of the number of records: it is used to state
-    the error, never to answer.
+    ε-private (`epsilon`). The part s of ε, `count_share`, goes to the count: its noise has the scale 1/(sε), that of the sum
+    (upper - lower)/(2(1-s)ε). `size` is a public guess of the number of records: it is used to state the error, never to
+    answer.
     """
 
-    lower: Number
-    upper: Number
-    epsilon: Number
-    count_share: Number = "1/2"
-    size: int | None = None
+    count_share: Annotated[Number, PART, "the part of ε that goes to the count"] = "1/2"
+    size: PublicSize = None
 
-    def __post_init__(self) -> None:
-        self._check_bounds()
-        self._check_epsilon()
+    def coherent(self) -> Iterable[str]:
+        yield from super().coherent()
         if self.neighbours != "add_remove":
-            raise ParameterError("with a public number of records nothing needs to be spent on it: use ClampingDownMean")
-        object.__setattr__(self, "count_share", exact(self.count_share, "count_share"))
-        require(0 < Fraction(self.count_share) < 1, "count_share lies between 0 and 1")
-        require(self.size is None or isinstance(self.size, int) and self.size >= 1, "size is a whole number of at least 1")
+            yield "with a public number of records nothing needs to be spent on it: use ClampingDownMean"
 
     @cached_property
     def _count_scale(self) -> Fraction:

@@ -21,7 +21,8 @@ from sfumato.kernels.sampling import permute_and_flip
 class PermuteAndFlip(Selection):
     """The best of the declared `candidates`, or one nearly as good; ε-private, only the winner is released.
 
-    Takes scores as `Exponential` does; prefer it unless a law in closed form is needed.
+    Candidates come in random order, and each is accepted with probability exp(ε(score - best)/(2S)). Takes scores as
+    `Exponential` does; prefer it unless a law in closed form is needed.
     """
 
     def loss(self) -> PureDP:

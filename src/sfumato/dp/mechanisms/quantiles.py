@@ -11,48 +11,55 @@ Smith, "Privacy-preserving statistical estimation with optimal convergence rates
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.exact import Number, exact
+from sfumato.core import ranges
+from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness, below
+from sfumato.core.ranges import Whole
 from sfumato.dp.mechanisms.calibrated import Stated, source_of
+from sfumato.dp.mechanisms.clamped import Clamped
 from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.exact_choice import choose
 from sfumato.dp.mechanisms.records import Records, places
+from sfumato.dp.ranges import Bound, Epsilon, Rising, apart
 
 Ranks = NDArray[np.int64]
+
+#: The fineness of the grid of answers.
+Points = Annotated[int, Whole(at_least=1, at_most=2**40), "the steps of the grid that answers are among"]
 
 
 @dataclass(frozen=True)
 class Quantiles(Stated[Records, tuple[float, ...]]):
-    """Several quantiles of records between declared bounds, in rising order, from one budget.
+    """Several `quantiles` of records between declared bounds, in rising order, from one budget.
 
-    ε-private. The answers are among `points` + 1 equally spaced points from `lower` to `upper`; records are rounded to them.
-    No bound in the records' unit holds for every table (there may be a gap), so `error()` is the width; `rank_error` is
-    what the mechanism promises: how many records lie between the answer and the true quantile.
+    ε-private (`epsilon`). The answers are among `points` + 1 equally spaced points from `lower` to `upper`; records are
+    rounded to them. No bound in the records' unit holds for every table (there may be a gap), so `error()` is the width;
+    `rank_error` is what the mechanism promises: how many records lie between the answer and the true quantile.
     """
 
-    quantiles: tuple[Number, ...]
-    lower: Number
-    upper: Number
-    epsilon: Number
-    points: int = 2**20
+    quantiles: Annotated[
+        tuple[Number, ...],
+        Rising(ranges.Number(at_least=0, at_most=1, exact=True), at_least=1, what="numbers from 0 to 1 that rise, at least one"),
+        "the shares of the records that lie below the answers",
+    ]
+    lower: Annotated[Bound, "the lower end of the values, declared by the owner"]
+    upper: Annotated[Bound, "the upper end of the values, declared by the owner"]
+    epsilon: Epsilon
+    points: Points = 2**20
 
-    def __post_init__(self) -> None:
-        self._check_bounds()
-        self._check_epsilon()
-        found = tuple(exact(quantile, "quantiles") for quantile in self.quantiles)
-        require(len(found) > 0 and all(0 <= q <= 1 for q in found), "quantiles lie between 0 and 1, at least one")
-        require(all(one < two for one, two in zip(found, found[1:], strict=False)), "quantiles rise")
-        object.__setattr__(self, "quantiles", found)
-        require(isinstance(self.points, int) and 1 <= self.points <= 2**40, "points is a whole number from 1 to 2^40")
+    def coherent(self) -> Iterable[str]:
+        yield from apart(self.lower, self.upper)
 
     @cached_property
     def _levels(self) -> int:
@@ -131,21 +138,13 @@ class Quantiles(Stated[Records, tuple[float, ...]]):
 
 
 @dataclass(frozen=True)
-class Median(Stated[Records, float]):
+class Median(Clamped[float]):
     """The median of records between declared bounds, on a grid of `points` + 1 points; ε-private.
 
     See `Quantiles` for the error.
     """
 
-    lower: Number
-    upper: Number
-    epsilon: Number
-    points: int = 2**20
-
-    def __post_init__(self) -> None:
-        self._check_bounds()
-        self._check_epsilon()
-        _ = self._quantiles
+    points: Points = 2**20
 
     @cached_property
     def _quantiles(self) -> Quantiles:

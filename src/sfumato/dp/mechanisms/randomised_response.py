@@ -10,14 +10,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
-from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import PureDP
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness, below
+from sfumato.core.ranges import Each, Instance
 from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.mechanisms.calibrated import Stated, source_of
+from sfumato.dp.ranges import Epsilon
 from sfumato.kernels.sampling import bernoulli_exp
 
 Category: TypeAlias = str | int | float | bool
@@ -27,17 +27,17 @@ Category: TypeAlias = str | int | float | bool
 class RandomisedResponse(Stated[Category, Category]):
     """A category computed from the data, reported through noise; `categories` are declared.
 
-    ε-private, whatever one unit may change the category to. A value that is none of the categories is answered by a
-    uniform draw, which is within ε of every other answer. When ranks or scores matter, `Exponential` does better.
+    The true one of c categories with probability e^ε/(e^ε + c - 1), else any other. ε-private (`epsilon`), whatever one
+    unit may change the category to. A value that is none of the categories is answered by a uniform draw, which is within ε
+    of every other answer. When ranks or scores matter, `Exponential` does better.
     """
 
-    categories: tuple[Category, ...]
-    epsilon: Number
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "categories", tuple(self.categories))
-        require(len(set(self.categories)) == len(self.categories) >= 2, "at least two different categories are needed")
-        self._check_epsilon()
+    categories: Annotated[
+        tuple[Category, ...],
+        Each(Instance(object), at_least=2, different=True, what="at least two different categories"),
+        "the answers that may be given, declared by the owner",
+    ]
+    epsilon: Epsilon
 
     @cached_property
     def truth(self) -> float:

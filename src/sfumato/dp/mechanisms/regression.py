@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core import ranges
 from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import PureDP
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
+from sfumato.core.ranges import Each
 from sfumato.dp.mechanisms.calibrated import Stated, source_of
-from sfumato.dp.mechanisms.covariance import columns_of, declared_bounds
+from sfumato.dp.mechanisms.covariance import columns_of
 from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.moments import Moments, deviation, measure, scale
+from sfumato.dp.ranges import INTERVAL, Epsilon, PublicSize
 
 
 @dataclass(frozen=True)
@@ -42,21 +44,18 @@ class Fit:
 class Regression(Stated[Any, Fit]):
     """Least squares of the last column on the others, from rows whose columns are clamped to `bounds`.
 
-    ε-private for everything in the fit. `ridge` is added to the variance of each scaled predictor; by default the
+    ε-private (`epsilon`) for everything in the fit. `ridge` is added to the variance of each scaled predictor; by default the
     deviation of the noise in it. `size` is a public guess of the number of rows, for stating the error alone.
     """
 
-    bounds: tuple[tuple[Number, Number], ...]
-    epsilon: Number
-    ridge: float | None = None
-    size: int | None = None
-
-    def __post_init__(self) -> None:
-        self._check_epsilon()
-        object.__setattr__(self, "bounds", declared_bounds(self.bounds))
-        require(len(self.bounds) >= 2, "regression needs at least one predictor and the target, each with bounds")
-        require(self.ridge is None or self.ridge >= 0, "ridge must not be negative")
-        require(self.size is None or isinstance(self.size, int) and self.size >= 1, "size is a whole number of at least 1")
+    bounds: Annotated[
+        tuple[tuple[Number, Number], ...],
+        Each(INTERVAL, at_least=2, what="one pair (lower, upper) for the target and for each predictor, at least one of these"),
+        "the ends of the values of each column, declared by the owner; the target is the last one",
+    ]
+    epsilon: Epsilon
+    ridge: Annotated[float | None, ranges.Number(at_least=0), "what is added to the variance of each scaled predictor"] = None
+    size: PublicSize = None
 
     def loss(self) -> PureDP:
         return self._pure(self.epsilon)

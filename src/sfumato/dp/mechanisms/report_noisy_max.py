@@ -24,7 +24,10 @@ from sfumato.kernels.sampling import discrete_laplace
 
 @dataclass(frozen=True)
 class ReportNoisyMax(Selection):
-    """The candidate whose score is the highest after noise; ε-private, only the winner is released."""
+    """The candidate whose score is the highest after Laplace noise of scale 2S/ε (S/ε where scores are `monotone`).
+
+    ε-private; only the winner is released.
+    """
 
     def loss(self) -> PureDP:
         return self._pure(self.epsilon)

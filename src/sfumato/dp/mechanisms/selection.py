@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.exact import Number
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
-from sfumato.dp.mechanisms.calibrated import Calibrated, change_of, positive
+from sfumato.core.ranges import Each, Instance
+from sfumato.dp.mechanisms.calibrated import Calibrated, Change, change_of
 from sfumato.dp.mechanisms.errors import ChoiceError
 from sfumato.dp.mechanisms.grid import Grid, Real
-from sfumato.dp.sensitivity.base import Sensitivity
+from sfumato.dp.ranges import Epsilon, Step
 
 Candidate: TypeAlias = str | int | float
 Scores: TypeAlias = Sequence[Real] | Mapping[Candidate, Real] | NDArray[np.floating] | NDArray[np.integer]
@@ -30,26 +30,26 @@ class Selection(Calibrated[Scores, Candidate]):
     """One of the `candidates`, by scores in their order or by a mapping; a candidate without a score has 0.
 
     `sensitivity` is the largest change of one score. Scores are rounded to `step` (by default a power of two of at most
-    2^-20 of the sensitivity; whole numbers stay exact), and the rounding is inside the sensitivity.
+    2^-20 of the sensitivity; whole numbers stay exact), and the rounding is inside the sensitivity. `epsilon` is the loss of
+    the whole choice; with `monotone=True` all scores change in the same direction when a unit comes or goes.
     """
 
-    candidates: tuple[Candidate, ...]
-    sensitivity: Sensitivity | Number
-    epsilon: Number
-    monotone: bool = False
-    step: Number | None = None
+    candidates: Annotated[
+        tuple[Candidate, ...],
+        Each(Instance(object), at_least=1, different=True, what="a list of different candidates"),
+        "what may be chosen, declared by the owner",
+    ]
+    sensitivity: Change
+    epsilon: Epsilon
+    monotone: Annotated[bool, "whether all scores change in the same direction"] = False
+    step: Step = None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "candidates", tuple(self.candidates))
-        require(0 < len(self.candidates) == len(set(self.candidates)), "candidates are declared, at least one, all different")
-        self._settle("largest")
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-        if self.step is not None:
-            object.__setattr__(self, "step", positive(self.step, "step"))
-        require(
-            not self.monotone or self.neighbours == "add_remove",
-            "scores move in one direction when a unit comes or goes; when it is replaced they do not: leave monotone out",
-        )
+    norm = "largest"
+
+    def coherent(self) -> Iterable[str]:
+        yield from super().coherent()
+        if self.monotone and self.neighbours != "add_remove":
+            yield "scores move in one direction when a unit comes or goes; when it is replaced they do not: leave monotone out"
 
     @cached_property
     def grid(self) -> Grid:

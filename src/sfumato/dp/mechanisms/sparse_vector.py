@@ -13,43 +13,41 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Annotated
 
 from sfumato.core.errors import BudgetRefused
-from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import PureDP
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
+from sfumato.core.ranges import Count
 from sfumato.dp.mechanisms.base import Error
-from sfumato.dp.mechanisms.calibrated import Calibrated, change_of, positive, source_of
+from sfumato.dp.mechanisms.calibrated import Calibrated, Change, change_of, source_of
 from sfumato.dp.mechanisms.grid import Grid, Real, plain_scale
-from sfumato.dp.sensitivity.base import Sensitivity
+from sfumato.dp.ranges import Bound, Epsilon
 from sfumato.kernels.sampling import discrete_laplace_one
 
 
 @dataclass(frozen=True)
 class SparseVector(Calibrated[Iterable[Real], tuple[bool, ...]]):
-    """Which of a stream of values, each of that sensitivity, lie above a public `threshold`.
+    """Which of a stream of values, each of the `sensitivity` S, lie above a public `threshold`.
 
-    ε-private for any number of answers "below" and at most `positives` answers "above". `start` opens a run that is asked
+    The threshold gets Laplace noise of scale S/ε₁ once, every value of scale 2cS/ε₂ (c `positives`, ε₁ + ε₂ = ε). ε-private
+    (`epsilon`) for any number of answers "below" and at most `positives` answers "above". `start` opens a run that is asked
     one value at a time, each of which may depend on earlier answers; `answer` asks a whole list. With `monotone=True`
     all values change in the same direction when a unit comes or goes, and half the noise does.
     """
 
-    threshold: Number
-    sensitivity: Sensitivity | Number
-    epsilon: Number
-    positives: int = 1
-    monotone: bool = False
+    threshold: Annotated[Bound, "what the values are compared with"]
+    sensitivity: Change
+    epsilon: Epsilon
+    positives: Annotated[Count, "how many answers may say that a value lies above"] = 1
+    monotone: Annotated[bool, "whether all values change in the same direction"] = False
 
-    def __post_init__(self) -> None:
-        self._settle("largest")
-        object.__setattr__(self, "threshold", exact(self.threshold, "threshold"))
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-        require(isinstance(self.positives, int) and self.positives >= 1, "positives is a whole number of at least 1")
-        require(
-            not self.monotone or self.neighbours == "add_remove",
-            "values move in one direction when a unit comes or goes; when it is replaced they do not: leave monotone out",
-        )
+    norm = "largest"
+
+    def coherent(self) -> Iterable[str]:
+        yield from super().coherent()
+        if self.monotone and self.neighbours != "add_remove":
+            yield "values move in one direction when a unit comes or goes; when it is replaced they do not: leave monotone out"
 
     @cached_property
     def grid(self) -> Grid:

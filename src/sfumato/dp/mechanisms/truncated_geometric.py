@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from sfumato.core.errors import ParameterError
 from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import PureDP
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness, below
+from sfumato.core.ranges import Count, Each, Instance
 from sfumato.dp.accounting.enclosure import Enclosure
-from sfumato.dp.mechanisms.calibrated import Stated, positive, source_of
+from sfumato.dp.mechanisms.calibrated import Stated, source_of
 from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.grid import real_of
+from sfumato.dp.ranges import PART, Epsilon
 from sfumato.kernels.sampling import bernoulli, discrete_laplace_one
 
 Entry: TypeAlias = int | float | str
@@ -34,7 +35,7 @@ Entry: TypeAlias = int | float | str
 class TruncatedGeometric(Stated[Entry, Entry]):
     """An entry of an ordered `domain`, moved by y ranks with probability proportional to α^|y|.
 
-    α is `ratio`, or exp(-ε/S) for a value whose rank one unit moves by at most `sensitivity` ranks. With
+    α is `ratio`, or exp(-ε/S) with `epsilon` for a value whose rank one unit moves by at most `sensitivity` ranks. With
     `form="accumulated"` the loss is exactly that ε; with `form="renormalised"` it is larger, and `loss()` says by how
     much. Where the entries are numbers that rise (or fall), any number counts as the next entry that is not above it, and
     one outside as the nearer end; NaN and None count as the first entry. In other domains what is no entry is refused:
@@ -44,25 +45,19 @@ class TruncatedGeometric(Stated[Entry, Entry]):
     {30: Fraction(1, 4), 40: Fraction(1, 2), 50: Fraction(1, 4)}
     """
 
-    domain: tuple[Entry, ...]
-    epsilon: Number | None = None
-    ratio: Number | None = None
-    sensitivity: int = 1
-    form: Literal["accumulated", "renormalised"] = "accumulated"
+    domain: Annotated[
+        tuple[Entry, ...],
+        Each(Instance(object), at_least=2, different=True, what="at least two different entries"),
+        "the answers in their order, declared by the owner",
+    ]
+    epsilon: Epsilon | None = None
+    ratio: Annotated[Number | None, PART, "the ratio of probabilities one rank apart"] = None
+    sensitivity: Annotated[Count, "how many ranks one unit moves the value by, at most"] = 1
+    form: Annotated[Literal["accumulated", "renormalised"], "where the probability of ranks outside goes"] = "accumulated"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "domain", tuple(self.domain))
-        require(
-            len(self.domain) >= 2 and len(set(self.domain)) == len(self.domain), "the domain has at least two different entries"
-        )
-        require((self.epsilon is None) != (self.ratio is None), "give epsilon, or the ratio of probabilities one rank apart")
-        require(isinstance(self.sensitivity, int) and self.sensitivity >= 1, "sensitivity is a whole number of ranks")
-        require(self.form in {"accumulated", "renormalised"}, "form is 'accumulated' or 'renormalised'")
-        if self.epsilon is not None:
-            self._check_epsilon()
-        else:
-            object.__setattr__(self, "ratio", exact(self.ratio or 0, "ratio"))
-            require(0 < Fraction(self.ratio or 0) < 1, "ratio lies between 0 and 1")
+    def coherent(self) -> Iterable[str]:
+        if (self.epsilon is None) == (self.ratio is None):
+            yield "give epsilon, or the ratio of probabilities one rank apart"
 
     @cached_property
     def _reach(self) -> int:
@@ -72,7 +67,7 @@ class TruncatedGeometric(Stated[Entry, Entry]):
     @cached_property
     def _exponent(self) -> Fraction:
         """ε per rank, when it was given."""
-        return positive(self.epsilon or 0, "epsilon") / self._reach
+        return Fraction(self.epsilon or 0) / self._reach
 
     def loss(self) -> PureDP:
         if self.form == "accumulated":

@@ -9,24 +9,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
-from sfumato.core.exact import Number, exact
+from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import PureDP
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
-from sfumato.dp.mechanisms.calibrated import Stated, source_of
+from sfumato.core.ranges import Count
+from sfumato.dp.mechanisms.calibrated import source_of
+from sfumato.dp.mechanisms.clamped import Clamped
 from sfumato.dp.mechanisms.errors import LaplaceError
 from sfumato.dp.mechanisms.grid import Grid, plain_scale
 from sfumato.dp.mechanisms.laws import Law, clamped_laplace_law
 from sfumato.dp.mechanisms.records import PLACES, Records, places
+from sfumato.dp.ranges import INTERVAL
 from sfumato.dp.sensitivity.base import Sensitivity
 from sfumato.kernels.sampling import discrete_laplace_one
 
 
 @dataclass(frozen=True)
-class TruncatedMean(Stated[Records, float]):
+class TruncatedMean(Clamped[float]):
     """A mean between `lower` and `upper` of records whose declared `bounds` may be wider.
 
     ε-private under both relations and for every size: the deviations from the middle of the bounds are divided by
@@ -36,20 +39,8 @@ class TruncatedMean(Stated[Records, float]):
     2000.0
     """
 
-    lower: Number
-    upper: Number
-    epsilon: Number
-    min_size: int = 1
-    bounds: tuple[Number, Number] | None = None
-
-    def __post_init__(self) -> None:
-        self._check_bounds()
-        self._check_epsilon()
-        require(isinstance(self.min_size, int) and self.min_size >= 1, "min_size is a whole number of at least 1")
-        if self.bounds is not None:
-            require(len(self.bounds) == 2, "bounds are the smallest and the largest possible value of a record")
-            object.__setattr__(self, "bounds", tuple(exact(bound, "bounds") for bound in self.bounds))
-            require(self._bounds[0] < self._bounds[1], "the first of the bounds must be below the second")
+    min_size: Annotated[Count, "the least number that sums are divided by"] = 1
+    bounds: Annotated[tuple[Number, Number] | None, INTERVAL, "the smallest and the largest possible value of a record"] = None
 
     @property
     def _bounds(self) -> tuple[Fraction, Fraction]:

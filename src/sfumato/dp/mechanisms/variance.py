@@ -12,14 +12,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
-from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import PureDP
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
-from sfumato.dp.mechanisms.calibrated import Stated, source_of
+from sfumato.dp.mechanisms.calibrated import source_of
+from sfumato.dp.mechanisms.clamped import Clamped
 from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.moments import Moments, deviation, measure
 from sfumato.dp.mechanisms.records import Records, numbers
+from sfumato.dp.ranges import PublicSize
 
 
 class MeanVariance(NamedTuple):
@@ -30,22 +30,14 @@ class MeanVariance(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MeanAndVariance(Stated[Records, MeanVariance]):
+class MeanAndVariance(Clamped[MeanVariance]):
     """The mean and the (population) variance of records clamped to [lower, upper].
 
     ε-private together: both come from the same noisy moments. `size` is a public guess of the number of records, for
     stating the error alone.
     """
 
-    lower: Number
-    upper: Number
-    epsilon: Number
-    size: int | None = None
-
-    def __post_init__(self) -> None:
-        self._check_bounds()
-        self._check_epsilon()
-        require(self.size is None or isinstance(self.size, int) and self.size >= 1, "size is a whole number of at least 1")
+    size: PublicSize = None
 
     @cached_property
     def _half(self) -> float:
@@ -75,18 +67,10 @@ class MeanAndVariance(Stated[Records, MeanVariance]):
 
 
 @dataclass(frozen=True)
-class Variance(Stated[Records, float]):
-    """The (population) variance of records clamped to [lower, upper]; ε-private. See `MeanAndVariance`."""
+class Variance(Clamped[float]):
+    """The (population) variance of records clamped to [lower, upper]; ε-private. `size` as for `MeanAndVariance`."""
 
-    lower: Number
-    upper: Number
-    epsilon: Number
-    size: int | None = None
-
-    def __post_init__(self) -> None:
-        self._check_bounds()
-        self._check_epsilon()
-        _ = self._both
+    size: PublicSize = None
 
     @cached_property
     def _both(self) -> MeanAndVariance:

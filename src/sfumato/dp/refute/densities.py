@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from itertools import pairwise
+from typing import Annotated, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.declared import Declared
 from sfumato.core.params import require
+from sfumato.core.ranges import Made
 
 Curve: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 Mass: TypeAlias = Callable[[float, float], float]
@@ -23,21 +26,22 @@ _TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
-    """An open interval on which the density is positive and smooth except at its `kinks`.
+class Piece(Declared):
+    """An open interval from `low` to `high` on which the density is positive and smooth except at its `kinks`.
 
     `log_density` takes an array; `mass(a, b)` is the probability between two points of the interval, integrated
     numerically where it is not given.
     """
 
-    low: float
-    high: float
-    log_density: Curve = field(repr=False)
-    mass: Mass | None = field(default=None, repr=False)
-    kinks: tuple[float, ...] = ()
+    low: Annotated[float, "where the piece begins"]
+    high: Annotated[float, "where the piece ends"]
+    log_density: Annotated[Curve, "the logarithm of the density, of an array"] = field(repr=False)
+    mass: Annotated[Mass | None, "the probability between two points of the piece"] = field(default=None, repr=False)
+    kinks: Annotated[tuple[float, ...], "where the density is not smooth"] = ()
 
-    def __post_init__(self) -> None:
-        require(self.low < self.high, "a piece of a density has its low end below its high end")
+    def coherent(self) -> Iterable[str]:
+        if not self.low < self.high:
+            yield "a piece of a density has its low end below its high end"
 
     def between(self, low: float, high: float) -> float:
         """The probability of the part of this piece between two points."""
@@ -58,8 +62,16 @@ class Piece:
         return math.fsum(parts)
 
 
+def _in_order(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+    return tuple(sorted(pieces, key=lambda piece: piece.low))
+
+
+def _possible(atoms: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    return tuple(sorted((point, mass) for point, mass in atoms if mass > 0))
+
+
 @dataclass(frozen=True, eq=False)
-class Density:
+class Density(Declared):
     """The law of one real output: `pieces` with a density and `atoms`, values with a probability of their own.
 
     >>> clamped = Density.laplace(0, 1).clamped(0, 10)
@@ -67,17 +79,21 @@ class Density:
     0.5
     """
 
-    pieces: tuple[Piece, ...] = ()
-    atoms: tuple[tuple[float, float], ...] = ()
+    pieces: Annotated[tuple[Piece, ...], Made(_in_order, "pieces of a density"), "intervals with a density"] = ()
+    atoms: Annotated[
+        tuple[tuple[float, float], ...],
+        Made(_possible, "values, each with its probability"),
+        "values with a probability of their own",
+    ] = ()
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "pieces", tuple(sorted(self.pieces, key=lambda piece: piece.low)))
-        object.__setattr__(self, "atoms", tuple(sorted((point, mass) for point, mass in self.atoms if mass > 0)))
-        ends = [(piece.low, piece.high) for piece in self.pieces]
-        require(all(one[1] <= two[0] for one, two in zip(ends, ends[1:], strict=False)), "pieces of a density do not overlap")
-        require(len({point for point, _ in self.atoms}) == len(self.atoms), "an atom is given once")
+    def coherent(self) -> Iterable[str]:
+        if any(one.high > two.low for one, two in pairwise(self.pieces)):
+            yield "pieces of a density do not overlap"
+        if len({point for point, _ in self.atoms}) < len(self.atoms):
+            yield "an atom is given once"
         total = self.between(-math.inf, math.inf) + math.fsum(mass for _, mass in self.atoms)
-        require(abs(total - 1) <= _TOLERANCE, "a law has probability 1 altogether")
+        if not abs(total - 1) <= _TOLERANCE:
+            yield "a law has probability 1 altogether"
 
     @classmethod
     def laplace(cls, centre: float, scale: float) -> Density:

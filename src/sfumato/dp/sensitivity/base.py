@@ -4,33 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
-from sfumato.core.exact import exact
+from sfumato.core.declared import Declared
 from sfumato.core.guarantees.loss import Neighbours
-from sfumato.core.params import require
+from sfumato.core.ranges import Number
+from sfumato.dp.ranges import UNIT
+
+_NOT_NEGATIVE = Number(at_least=0, exact=True)
 
 
 @dataclass(frozen=True)
-class Sensitivity:
+class Sensitivity(Declared):
     """The largest change of a query between neighbouring databases, exact.
 
     `l1` bounds the sum of absolute changes over coordinates, `l2_squared` the sum of squares, `largest` one coordinate.
-    `local` marks a sensitivity around one data set, which must not be used to calibrate noise: it tells about the data.
-    `why` is the argument in one sentence.
+    `neighbours` and `unit` say between which databases, and whose data makes the difference. `local` marks a sensitivity
+    around one data set, which must not be used to calibrate noise: it tells about the data. `why` is the argument in one
+    sentence.
     """
 
-    l1: Fraction
-    l2_squared: Fraction
-    largest: Fraction
-    neighbours: Neighbours
-    unit: str = "record"
-    why: str = ""
-    local: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("l1", "l2_squared", "largest"):
-            object.__setattr__(self, name, exact(getattr(self, name), name))
-        require(self.l1 >= 0 and self.l2_squared >= 0 and self.largest >= 0, "a sensitivity must not be negative")
+    l1: Annotated[Fraction, _NOT_NEGATIVE, "the largest sum of absolute changes"]
+    l2_squared: Annotated[Fraction, _NOT_NEGATIVE, "the largest sum of squared changes"]
+    largest: Annotated[Fraction, _NOT_NEGATIVE, "the largest change of one coordinate"]
+    neighbours: Annotated[Neighbours, "which databases are neighbours"]
+    unit: Annotated[str, UNIT, "whose data makes the difference"] = "record"
+    why: Annotated[str, "the argument in one sentence"] = ""
+    local: Annotated[bool, "whether it holds around one data set only"] = False
 
     @classmethod
     def of(

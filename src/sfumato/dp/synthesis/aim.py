@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.dp.synthesis.base import Made, Synthesis, Work, whole_number
+from sfumato.core.ranges import Whole
+from sfumato.dp.synthesis.base import Made, Synthesis, Work
 from sfumato.dp.synthesis.budget import (
     Purse,
     Reach,
@@ -48,15 +50,9 @@ class Aim(Synthesis):
     dependencies and takes longer. Where more than 3,000 marginals would be candidates, the degree is lowered.
     """
 
-    max_cells: int = 125_000
-    degree: int = 3
-    marginal_cells: int = 10_000
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole_number(self.max_cells, "max_cells", 1, 100_000_000)
-        whole_number(self.degree, "degree", 1, 5)
-        whole_number(self.marginal_cells, "marginal_cells", 1, 10_000_000)
+    max_cells: Annotated[int, Whole(at_least=1, at_most=100_000_000), "the cells of the model, at most"] = 125_000
+    degree: Annotated[int, Whole(at_least=1, at_most=5), "the columns of a marginal, at most"] = 3
+    marginal_cells: Annotated[int, Whole(at_least=1, at_most=10_000_000), "the cells of a marginal that counts, at most"] = 10_000
 
     def _first_variance(self, columns: int, reach: Reach) -> Fraction:
         if columns == 1:

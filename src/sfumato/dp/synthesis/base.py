@@ -9,9 +9,10 @@ data", Journal of Privacy and Confidentiality 11(3), 2021.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -20,18 +21,19 @@ from sfumato.core.errors import ParameterError, SchemaError
 from sfumato.core.exact import Number, exact, shown
 from sfumato.core.guarantees.loss import ConcentratedDP, Neighbours
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
+from sfumato.core.ranges import Each, Text, Whole
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.dp.algorithms.base import Algorithm, counted_rows
 from sfumato.dp.algorithms.contributions import check_order, keep_per_unit, random_keys
 from sfumato.dp.algorithms.declared_values import read, unit_codes
 from sfumato.dp.algorithms.integer_noise import DiscreteGaussianError
-from sfumato.dp.algorithms.spending import LEAST
+from sfumato.dp.algorithms.spending import LEAST, Rho
 from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.outcomes import private_outcome
+from sfumato.dp.ranges import AsWritten
 from sfumato.dp.synthesis.budget import Purse, Reach
 from sfumato.dp.synthesis.coded_columns import Codes
 from sfumato.dp.synthesis.declared_domain import Domain, declared_domain
@@ -76,32 +78,26 @@ class Synthesis(Algorithm):
     quality report, which is not private and never leaves with the table.
     """
 
-    rho: Number | None = None
-    epsilon: Number | None = None
-    delta: Number | None = None
-    rows: int | None = None
-    most_rows: int = 1 << 24
-    bins: int = 32
-    missing: tuple[str, ...] = ()
-    max_rows: int | None = None
-    bounding: Literal["sample", "truncate"] = "sample"
-    neighbours: Neighbours = "add_remove"
-    report: bool = True
+    rho: Rho = None
+    epsilon: Annotated[Number | None, AsWritten(above=0), "the loss ε that the table may cost, with delta in place of rho"] = None
+    delta: Annotated[Number | None, AsWritten(above=0, below=1), "the probability δ with which more may be lost"] = None
+    rows: Annotated[int | None, Whole(at_least=0, at_most=_MOST_ROWS), "how many records are drawn"] = None
+    most_rows: Annotated[int, Whole(at_least=1, at_most=_MOST_ROWS), "the most records that are drawn"] = 1 << 24
+    bins: Annotated[int, Whole(at_least=1, at_most=10_000), "the ranges that numbers are cut into"] = 32
+    missing: Annotated[
+        tuple[str, ...], Each(Text("the name of a column"), what="a list of columns"), "columns that may be missing"
+    ] = ()
+    max_rows: Annotated[int | None, Whole(at_least=1, at_most=1_000_000), "the most records that one unit keeps"] = None
+    bounding: Annotated[Literal["sample", "truncate"], "how a unit's records are chosen: at random, or the first ones"] = "sample"
+    neighbours: Annotated[Neighbours, "which databases are neighbours"] = "add_remove"
+    report: Annotated[bool, "whether the owner gets a report on quality"] = True
 
-    def __post_init__(self) -> None:
-        require(
-            (self.rho is not None) != (self.epsilon is not None and self.delta is not None)
-            and (self.epsilon is None) == (self.delta is None),
-            "give rho, or epsilon and delta in its place: it says how much privacy the table may cost",
-        )
-        require(self.budget >= LEAST, "rho is at least a millionth: below that nothing but noise would be released")
-        whole_number(self.rows, "rows", 0, _MOST_ROWS)
-        whole_number(self.most_rows, "most_rows", 1, _MOST_ROWS)
-        whole_number(self.bins, "bins", 1, 10_000)
-        whole_number(self.max_rows, "max_rows", 1, 1_000_000)
-        require(self.bounding in ("sample", "truncate"), "bounding is sample or truncate")
-        require(self.neighbours in ("add_remove", "replace"), "neighbours is add_remove or replace")
-        require(not isinstance(self.missing, str), "missing is a list of column names")
+    def coherent(self) -> Iterable[str]:
+        pair = self.epsilon is not None and self.delta is not None
+        if pair == (self.rho is not None) or pair != (self.epsilon is not None or self.delta is not None):
+            yield "give rho, or epsilon and delta in its place: it says how much privacy the table may cost"
+        elif self.budget < LEAST:
+            yield "rho is at least a millionth: below that nothing but noise would be released"
 
     @property
     def budget(self) -> Fraction:
@@ -205,9 +201,3 @@ class Synthesis(Algorithm):
         known = np.where(inside, units, -1)
         keys = [random_keys(known.size, source)] if self.bounding == "sample" else []
         return np.asfortranarray(codes[keep_per_unit(known, self.max_rows, *keys)])
-
-
-def whole_number(value: int | None, name: str, least: int, most: int) -> None:
-    """Refuse anything but a whole number in a range; None is left to its default."""
-    fine = value is None or (isinstance(value, int) and not isinstance(value, bool) and least <= value <= most)
-    require(fine, f"{name} must be a whole number from {least:,} to {most:,}")

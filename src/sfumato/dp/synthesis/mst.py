@@ -11,10 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from typing import Annotated
 
 import numpy as np
 
-from sfumato.dp.synthesis.base import Made, Synthesis, Work, whole_number
+from sfumato.core.ranges import Whole
+from sfumato.dp.synthesis.base import Made, Synthesis, Work
 from sfumato.dp.synthesis.budget import Reach, choice_parameter, choose, noisy_counts, variance_for
 from sfumato.dp.synthesis.estimation import Fitted, Measured, Measurement, add, fit
 from sfumato.dp.synthesis.junction_tree import Columns, cells
@@ -30,11 +32,9 @@ class Mst(Synthesis):
     tables; dependencies of three columns are kept only as far as pairs imply them.
     """
 
-    max_cells: int = 100_000
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole_number(self.max_cells, "max_cells", 1, 100_000_000)
+    max_cells: Annotated[
+        int, Whole(at_least=1, at_most=100_000_000), "the cells of a pair of columns that is considered, at most"
+    ] = 100_000
 
     def _first_variance(self, columns: int, reach: Reach) -> Fraction:
         # a single column has no pairs to pay for
