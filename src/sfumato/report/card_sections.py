@@ -12,7 +12,6 @@ from sfumato.report.content import PUBLIC_FIGURES, Audience, CardContent
 from sfumato.report.inline_svg import inline_svg
 from sfumato.report.markup import Child, Html, definitions, element, joined, table
 from sfumato.report.wording import (
-    AGAINST,
     CLASSES,
     EVIDENCE,
     FIGURES,
@@ -278,7 +277,7 @@ def _against(claim: Claim) -> list[Child]:
         return [f"Protects {claim.protects}.", element("span", f"Adversary: {claim.adversary}.", class_="note")]
     return [
         f"Protects against {claim.protects}." if claim.protects else "",
-        element("span", AGAINST.get(claim.guarantee.split("(")[0], AGAINST[""]), class_="note"),
+        element("span", f"Adversary: {claim.adversary}.", class_="note") if claim.adversary else "",
     ]
 
 

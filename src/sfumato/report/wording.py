@@ -22,13 +22,6 @@ UNITS_OF_THE_MAKER = (
     "maker, because the column that names them is not published."
 )
 
-_KNOWS = "Adversary: knows the quasi-identifiers of a person and that the person is in the table."
-AGAINST = {
-    "": _KNOWS,
-    "KMap": "Adversary: knows the quasi-identifiers of people of the population, not who is in the table.",
-    "DeltaPresence": "Adversary: knows the population and wants to know who is in the table.",
-}
-
 RISK = {
     "average": "average risk of a record",
     "highest": "highest risk of a record",

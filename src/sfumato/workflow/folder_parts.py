@@ -16,7 +16,7 @@ from sfumato.core.errors import SfumatoError, VerificationFailed
 from sfumato.core.randomness import DESCRIPTIONS
 from sfumato.core.temporary import temporary_folder
 from sfumato.data.schema import Schema
-from sfumato.workflow.public_card import CARD, CARD_FORMAT, is_artefact, public_card, told_unit
+from sfumato.workflow.public_card import CARD, CARD_FORMAT, EARLIER_CARDS, is_artefact, public_card, told_unit
 from sfumato.workflow.untrusted import quoted
 from sfumato.workflow.verification import Finding
 
@@ -178,7 +178,7 @@ def check_card(certificate: Certificate, table: pa.Table | None, signature: str,
         refuse_behaviour(given)
     except SfumatoError as error:
         raise VerificationFailed(f"{CARD} is not a card: {error}") from None
-    if certificate.format == FIRST_FORMAT:
+    if certificate.format == FIRST_FORMAT or certificate.card.get("format") in EARLIER_CARDS:
         return Finding("card", None, "not compared: it is of an earlier format; it runs no script and loads nothing")
     if certificate.card.get("format") != CARD_FORMAT:
         raise VerificationFailed(f"{CARD} is of a format that this version does not know; a newer version may")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core import randomness as sources_of_randomness
 from sfumato.core.errors import Infeasible, forgetting
-from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.guarantees.base import ANY_ADVERSARY, ClassGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
@@ -264,7 +264,7 @@ def _transparency(outcome: Outcome[Recoding], plan: ColumnPlan, schema: Schema) 
     (Kerckhoffs).
     """
     told: dict[str, Any] = {
-        "adversary": "knows the quasi-identifiers of a person and that the person is in the table",
+        "adversary": _adversary(outcome.claimed),
         "quasi_identifiers": list(plan.quasi),
         "hierarchies": {name: _hierarchy_kind(schema, name) for name in plan.quasi},
         "removed_columns": list(plan.dropped),
@@ -275,6 +275,12 @@ def _transparency(outcome: Outcome[Recoding], plan: ColumnPlan, schema: Schema) 
     if "levels" in outcome.details:
         told["levels"] = dict(outcome.details["levels"])
     return told
+
+
+def _adversary(guarantees: Sequence[ClassGuarantee]) -> str:
+    if all(guarantee.adversary == ANY_ADVERSARY for guarantee in guarantees):
+        return "knows the quasi-identifiers of a person and that the person is in the table"
+    return "as each promise says"
 
 
 def about_population(schema: Schema, population: Microdata | None, public: bool) -> dict[str, Any]:

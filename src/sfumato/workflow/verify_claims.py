@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import RECORDS_PER_CLASS, Certificate, Claim, plain
 from sfumato.core.errors import SfumatoError
-from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.guarantees.base import ANY_ADVERSARY, ClassGuarantee
+from sfumato.core.guarantees.likeness import BetaLikeness, DeltaDisclosure
+from sfumato.core.guarantees.population import DeltaPresence
 from sfumato.core.params import parameters
 from sfumato.data.schema import Column, Schema
 from sfumato.workflow import named
@@ -96,23 +98,28 @@ def _check_claim(
         beside.pop(_BESIDE, None)
     if not _same_numbers(beside, measured.also):
         return [Finding(name, False, "the certificate states other numbers beside the promise than those measured here")]
+    if _about_nobody(table, guarantee):
+        return [Finding(name, None, f"{claim.promised}; no released row has a protected value, so that this is about nobody")]
     return [Finding(name, True, f"{claim.promised}; measured {measured.value:.6g}")]
+
+
+def _about_nobody(table: pa.Table, guarantee: ClassGuarantee) -> bool:
+    """Whether a promise is about protected values that no row has."""
+    from sfumato.data.values import texts
+
+    protected = getattr(guarantee, "protected_values", None)
+    if not protected or guarantee.sensitive not in table.column_names:
+        return False
+    return not set(texts(table.column(guarantee.sensitive).unique())) & set(protected)
 
 
 def _misstated(claim: Claim, guarantee: ClassGuarantee, certificate: Certificate, schema: Schema) -> str | None:
     """What the claim says otherwise than its guarantee does, in words; None where they agree."""
     from sfumato.workflow.claims import References
 
-    stated = (claim.guarantee, plain(dict(claim.parameters)), claim.promised, claim.evidence, claim.protects, claim.adversary)
-    meant = (
-        guarantee.key,
-        plain(parameters(guarantee)),
-        guarantee.claim(),
-        guarantee.evidence,
-        guarantee.protects,
-        guarantee.adversary,
-    )
-    if stated != meant:
+    stated = (claim.guarantee, plain(dict(claim.parameters)), claim.evidence, claim.protects)
+    meant = (guarantee.key, plain(parameters(guarantee)), guarantee.evidence, guarantee.protects)
+    if stated != meant or (claim.promised, claim.adversary) not in _wordings(guarantee):
         return _OTHER_WORDS
     if claim.holds is not True:
         return "the certificate itself says that the claim does not hold"
@@ -125,6 +132,21 @@ def _misstated(claim: Claim, guarantee: ClassGuarantee, certificate: Certificate
     if claim.reference != named_by_input and not by_population:
         return "the claim names another second file than the one that it needs"
     return None
+
+
+def _wordings(guarantee: ClassGuarantee) -> set[tuple[str, str]]:
+    """Promise and adversary as they are worded, and as earlier versions worded the same, in folders that are still out there."""
+    now = (guarantee.claim(), guarantee.adversary)
+    if getattr(guarantee, "protected_values", None) is not None:
+        return {now}  # earlier versions did not say that the promise is about some values only
+    if isinstance(guarantee, DeltaDisclosure):
+        name, most = guarantee.attribute, f"{guarantee.delta:.4g}"
+        return {now, (f"in every class the odds of each value of '{name}' change by less than the factor e^{most}", now[1])}
+    if isinstance(guarantee, BetaLikeness):
+        return {now, (replace(guarantee, enhanced=False).claim(), now[1])}
+    if isinstance(guarantee, DeltaPresence):
+        return {now, (now[0], ANY_ADVERSARY)}
+    return {now}
 
 
 def _unit(certificate: Certificate, schema: Schema, guarantee: ClassGuarantee) -> str:

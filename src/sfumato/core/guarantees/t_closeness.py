@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from sfumato.core.guarantees.base import ClassGuarantee, Direction, Evidence, Reference, protected_texts
+from sfumato.core.guarantees.base import ClassGuarantee, Direction, Evidence, Reference, protected_texts, stated
 from sfumato.core.params import require
 
 Distance = Literal["equal", "ordered", "hierarchical", "variational", "kl"]
@@ -51,7 +51,10 @@ class TCloseness(ClassGuarantee):
         return "output+reference" if self.reference == "input" else "output"
 
     def claim(self) -> str:
-        return (
-            f"the distribution of '{self.attribute}' in every class is within {self.t:.4g} ({self.distance} distance) "
-            f"of its distribution in the {'original' if self.reference == 'input' else 'released'} table"
-        )
+        near = f"within {stated(self.t)} ({self.distance} distance)"
+        where = f"in the {'original' if self.reference == 'input' else 'released'} table"
+        if self.protected_values is None:
+            return f"the distribution of '{self.attribute}' in every class is {near} of its distribution {where}"
+        if self.distance in ("equal", "variational"):
+            return f"the shares of the protected values of '{self.attribute}' in every class are {near} of those {where}"
+        return f"the distribution of '{self.attribute}' in {self.classes} is {near} of its distribution {where}"
