@@ -22,7 +22,7 @@ from sfumato.core.errors import Cancelled, SfumatoError, Unsupported
 from sfumato.core.view import View
 from sfumato.data.schema import Schema
 from sfumato.workflow import named
-from sfumato.workflow.readings import Reading, Today, as_it_reads, as_they_are, keep
+from sfumato.workflow.readings import ColumnReading, Reading, Today, as_it_reads, as_they_are, keep
 
 if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata
@@ -178,7 +178,7 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
         return _Earlier(entry.hash, why_not=f"it could not be read ({type(error).__name__})")
     told = {"transparency": dict(reading.transparency)}
     changed = None if not same and (payload.get("seeded") or new.entry.payload.get("seeded")) else not same
-    return _Earlier(entry.hash, View(released, schema, told, "an earlier release"), changed_table=changed)
+    return _Earlier(entry.hash, View(released, schema, told, "an earlier release"), changed_table=changed, reading=reading)
 
 
 def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | None, counted: bool) -> dict[str, Any]:
@@ -186,11 +186,16 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
 
     views = [each.view for each in earlier if each.view is not None]
     names = sorted({name for each in (new.view, *views) for name in each.schema.quasi})
+    odd = _written_otherwise([new.reading, *(each.reading for each in earlier if each.reading is not None)])
+    if odd is not None:
+        return {"why": f"the values of column '{odd}' had another type, or other codes for missing ones"}
+    # the texts of a column that today's table lacks cannot be read over its values
+    unread = frozenset(names) - set(new.view.result.hierarchies) - set(() if original is None else original.column_names)
     people = None
     if counted and original is not None and set(names) <= set(original.column_names):
         people = pa.Table.from_batches(list(original.relation.batches(names)))
     try:
-        result = Intersection().run(_read_by_all(new.view, names), OtherReleases(tuple(views), people))
+        result = Intersection().run(_read_by_all(new.view, names), OtherReleases(tuple(views), people, unread))
     except Unsupported as error:
         return {"why": str(error)}
     except Cancelled:
@@ -212,6 +217,16 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
         "details": dict(result.details),
         "finding": f"{result.finding}{changed}",
     }
+
+
+def _written_otherwise(readings: Sequence[Reading]) -> str | None:
+    """A column that some of the releases, be it without the new one, do not write as others do."""
+    first: dict[str, ColumnReading] = {}
+    for reading in readings:
+        for name, column in reading.columns.items():
+            if not first.setdefault(name, column).same_values(column):
+                return name
+    return None
 
 
 def _repeated(new: Newest, others: Sequence[_Earlier]) -> tuple[dict[str, str], str]:
