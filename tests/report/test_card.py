@@ -120,6 +120,13 @@ def test_a_card_of_a_bare_certificate_is_complete() -> None:
     assert "No earlier release of this data set was considered." in text
 
 
+def test_a_card_with_an_attack_on_several_releases_does_not_say_that_none_was_run() -> None:
+    together = replace(certificate(), attacks=(), composition={"earlier_releases": 1, "attack": "Intersection", "finding": "x"})
+    text = release_card(CardContent(together), audience="public")
+    assert "No attack was run against this release." not in text
+    assert "No attack was run against this release alone; below it is attacked together with earlier ones." in text
+
+
 @pytest.mark.parametrize(
     "svg",
     [

@@ -145,8 +145,14 @@ def safety(content: CardContent, audience: Audience) -> Html:
             ("Attack", "Succeeds", "Blind guessing", "Targets", "Finding"),
             [_attack_row(attack) for attack in attacks],
         ),
-        element("p", "No attack was run against this release.") if not attacks else None,
+        element("p", _no_attack(content)) if not attacks else None,
     )
+
+
+def _no_attack(content: CardContent) -> str:
+    if "attack" in content.certificate.composition:
+        return "No attack was run against this release alone; below it is attacked together with earlier ones."
+    return "No attack was run against this release."
 
 
 def composition(content: CardContent) -> Html:

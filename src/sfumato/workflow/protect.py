@@ -29,6 +29,7 @@ from sfumato.workflow.columns import ColumnPlan, check_size, plan_columns, relea
 from sfumato.workflow.earlier import opened
 from sfumato.workflow.owner_key import fingerprint, owner_key_of, replace_names
 from sfumato.workflow.publish import Draft, publish
+from sfumato.workflow.readings import written_as
 from sfumato.workflow.release import OwnerSide, Release
 from sfumato.workflow.scoring import Attacked, Checks, Measured, attack_all, plain_result, scores_of, shown_ranges
 
@@ -166,7 +167,9 @@ def _protected(
             people, register, fingerprint(people, owner_key), fingerprint(register, owner_key), population_public
         ),
         randomness=randomness,
-        transparency=_transparency(outcome, plan, people.schema) | about_population(people.schema, register, population_public),
+        transparency=_transparency(outcome, plan, people.schema)
+        | {"written_as": written_as(people, plan.keep)}
+        | about_population(people.schema, register, population_public),
         units=units,
         notices=(*notices_about(table, plan), *_widths_left_open(plan.schema)),
         hierarchies=_trees(codes),

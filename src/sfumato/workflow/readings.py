@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -102,6 +102,16 @@ class Reading:
     def masked(self) -> bool:
         """Whether values were changed, and not only generalised."""
         return "masked_columns" in self.transparency or "steps" in self.transparency
+
+
+def written_as(people: Microdata, names: Iterable[str]) -> dict[str, Any]:
+    """How the values behind published columns were written: what has to agree before two releases are laid over each other."""
+    types = {each.name: each.type for each in people.relation.schema()}
+    told: dict[str, Any] = {}
+    for name in names:
+        missing = people.schema.columns[name].missing if name in people.schema.columns else ()
+        told[name] = {"type": kind_of(types[name]), **({"missing": sorted(missing)} if missing else {})}
+    return told
 
 
 def kind_of(kind: pa.DataType) -> str:
