@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sfumato.core.certificate import plain
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.exact import Number
-from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.core.guarantees.loss import RECORD, LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import parameters, require
 from sfumato.core.progress import Progress, silent
@@ -29,7 +29,6 @@ from sfumato.dp.query_answer import BatchCost, QueryAnswer
 from sfumato.dp.releasing import charged_run
 from sfumato.engines.sql_relation import lenient
 from sfumato.ledger.amounts import LossAmount
-from sfumato.ledger.protected import RECORD
 
 if TYPE_CHECKING:
     from sqlglot import exp
