@@ -93,6 +93,7 @@ class Session:
         from sfumato.dp.sql.catalogue import Catalogue, private_table, public_table
         from sfumato.dp.sql.noise import DeclaredBounds
 
+        require(isinstance(version, str), "version is a text, so that 4 and '4' are not two versions")
         tables = {name: replace(table, relation=lenient(table.relation)) for name, table in _named(data).items()}
         self.dataset = _dataset(tables)
         self.analyst = analyst

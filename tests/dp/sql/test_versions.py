@@ -203,3 +203,8 @@ def test_a_database_counts_and_adds_up_where_the_rows_are(postgres_url: str, tmp
     assert [state for _, state in states(where)] == ["first seen", "changed", "changed"]
     with sf.Ledger.open(where) as ledger:
         assert {each.how for each in ledger.versions("visits")} == {"counts and sums"}
+
+
+def test_a_version_is_a_text() -> None:
+    with pytest.raises(SfumatoError, match="version is a text"):
+        sf.Session(visits(3), budget=sf.PureDP(1), version=4)  # type: ignore[arg-type]
