@@ -197,3 +197,15 @@ def test_names_are_shown_and_addresses_are_not() -> None:
     assert as_name("Latice") == "'Latice'"
     assert PASSWORD not in as_name(URL) and PASSWORD not in str(InputError(f"cannot open '{URL}'"))
     assert "postgresql://host:5432/db" in str(InputError("cannot open postgresql://host:5432/db"))
+
+
+@pytest.mark.parametrize(
+    "written", ["'tiger lily'", '"tiger lily"', "'it\\'s lily'", "tiger\\ lily", "'tiger lily", "tiger_lily", "'tiger\nlily'"]
+)
+def test_a_password_is_left_out_whole(written: str) -> None:
+    said = str(SfumatoError(f"cannot connect with host=h password = {written}"))
+    assert said.startswith("cannot connect with host=h password = …") and "lily" not in said and "tiger" not in said
+
+
+def test_what_follows_a_password_is_kept() -> None:
+    assert str(SfumatoError("password='a b' host=h; ask them")) == "password=… host=h; ask them"

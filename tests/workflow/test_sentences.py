@@ -80,9 +80,10 @@ def test_a_lower_bound_is_never_rounded_up(epsilon: float) -> None:
 
 @pytest.mark.parametrize("bound", [1_234_564, 333_333.25, 7])
 def test_an_upper_bound_is_never_rounded_down(bound: float) -> None:
-    from sfumato.dp.sql.explanation import _rounded_up
+    from sfumato.core.exact import rounded_to
 
-    assert bound <= float(_rounded_up(bound).replace(",", "")) <= bound * 1.00001
+    assert bound <= rounded_to(6, bound, up=True) <= bound * 1.00001
+    assert bound >= rounded_to(6, bound, up=False) >= bound / 1.00001
 
 
 def test_pseudonyms_made_with_other_keys_do_not_make_releases_disjoint(tmp_path: Path) -> None:

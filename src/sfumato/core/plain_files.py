@@ -4,6 +4,7 @@ that are really read, whatever the size of the file is said to be.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -13,6 +14,21 @@ from sfumato.core.errors import SfumatoError, SourceError
 
 #: More than any file has that a person writes: a schema, a recipe, a key, a list of questions.
 MOST_TEXT_BYTES = 64_000_000
+
+
+def sync_folder(folder: str | os.PathLike[str]) -> None:
+    """Make new names in a folder durable; some file systems cannot, and then they are durable soon enough."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EBADF):
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def open_plain(path: str | os.PathLike[str], error: type[SfumatoError] = SourceError) -> BinaryIO:

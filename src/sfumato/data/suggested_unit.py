@@ -11,12 +11,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from sfumato.core.guarantees.loss import RECORD
 from sfumato.data.identifier_names import PERSON_NUMBERS, SHARED, role_by_name
 
 if TYPE_CHECKING:
     from sfumato.data.profile import ColumnProfile
 
-RECORD = "record"
 _NUMBERS = {"e-mail address", "UUID", "IBAN", "payment card", "national number"}
 _GROUPS = {"household"}  # words of quasi-identifiers that may as well name a group of people
 _MANY, _FEW_ROWS = 20, 100

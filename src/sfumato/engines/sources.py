@@ -6,7 +6,8 @@ The source decides the engine: files and frames are held in memory, databases st
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +25,25 @@ SchemaLike = Schema | str | Path | Mapping[str, Any]
 
 _LAZY_FILES = (".parquet", ".pq", ".csv", ".tsv", ".txt")
 _DATABASE_FILES = (".duckdb", ".db", ".ddb")
+
+
+def _is_memory(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"(?i)-1|\d+(\.\d+)?\s*([kmgt](i?b)?|b|bytes)", value.strip()) is not None
+
+
+#: What the options of readers take, and how that is said: a wrong one is no fault of the file.
+_OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "separator": (
+        lambda value: isinstance(value, str) and len(value) == 1 and value not in '"\r\n',
+        "one character, and neither a quote nor a line break",
+    ),
+    "encoding": (lambda value: isinstance(value, str), "the name of an encoding"),
+    "strip": (lambda value: isinstance(value, bool), "True or False"),
+    "as_text": (lambda value: isinstance(value, bool), "True or False"),
+    "sheet": (lambda value: isinstance(value, (str, int)) and not isinstance(value, bool), "the name or number of a sheet"),
+    "threads": (lambda value: type(value) is int and value > 0, "a whole number above 0"),
+    "memory_limit": (_is_memory, "an amount of memory such as '2GB'"),
+}
 
 
 @forgetting()
@@ -214,6 +234,9 @@ def _no_other(options: Mapping[str, Any], allowed: Sequence[str]) -> None:
     if other:
         possible = f"possible here: {', '.join(allowed)}" if allowed else "this source has no options"
         raise ParameterError(f"unknown option {', '.join(other)}; {possible}")
+    for name, value in options.items():
+        if name in _OPTIONS and value is not None and not _OPTIONS[name][0](value):
+            raise ParameterError(f"{name} is {_OPTIONS[name][1]}")
 
 
 def _is_spark_frame(source: object) -> bool:

@@ -85,7 +85,7 @@ class PostgresStore:
 
     def run(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """One statement."""
-        text = statement.replace("{t}", PREFIX).replace("?", "%s")
+        text = statement.replace("{t}", PREFIX).replace("{c}", ' COLLATE "C"').replace("?", "%s")
         cursor = self._connection.execute(text, parameters or None)
         return cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
 

@@ -88,7 +88,7 @@ class SqliteStore:
 
     def run(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """One statement."""
-        cursor = self._connection.execute(statement.replace("{t}", ""), parameters)
+        cursor = self._connection.execute(statement.replace("{t}", "").replace("{c}", ""), parameters)
         return cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
 
     def sound(self) -> bool:

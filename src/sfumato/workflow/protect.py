@@ -149,6 +149,8 @@ def _protected(
     owner_key = owner_key_of(key, randomness)
     checks = Checks.of(*asked, published=plan.schema, population=register)
     remember(people, (*people.schema.quasi, *people.schema.sensitive))
+    if register is not None and population_public:
+        remember(register, _by_frequency(people.schema))
 
     outcome = search.run(people, wanted, population=register, progress=progress, randomness=randomness)
     _refuse_empty(outcome)
@@ -290,10 +292,15 @@ def about_population(schema: Schema, population: Microdata | None, public: bool)
     """Whether the population is declared public, and which hierarchies were learnt from it."""
     if population is None:
         return {}
-    specs = {name: schema.columns[name].hierarchy for name in schema.quasi}
-    learnt = [name for name, spec in specs.items() if spec is not None and spec.frequency is not None]
+    learnt = _by_frequency(schema)
     told: dict[str, Any] = {"population": "declared public by the owner" if public else "not published"}
     return told | ({"learnt_from_population": learnt} if learnt else {})
+
+
+def _by_frequency(schema: Schema) -> list[str]:
+    """Quasi-identifiers whose hierarchy is learnt from how often values occur."""
+    specs = {name: schema.columns[name].hierarchy for name in schema.quasi}
+    return [name for name, spec in specs.items() if spec is not None and spec.frequency is not None]
 
 
 def notices_about(table: pa.Table, plan: ColumnPlan) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ FORMAT = "sfumato-reading-1"
 class ColumnReading:
     """How the values behind a column were written: their type, the codes that meant none; and how they were generalised.
 
-    `width` is that of a mask in characters, which depends on the longest value.
+    `width` is that of a mask in characters: as declared, otherwise that of the longest value.
     """
 
     kind: str
@@ -198,7 +198,7 @@ def _kept_spec(spec: HierarchySpec | None, folder: str | None, store: Path | Non
 def _width(tree: Hierarchy, spec: HierarchySpec | None) -> int | None:
     if spec is None or spec.mask is None:
         return None
-    return max([spec.width or 0, 1, *(len(leaf) for leaf in tree.leaves if leaf is not None)])
+    return hierarchy_builders.mask_width(tree.leaves, spec.width)
 
 
 def _tree(name: str, column: ColumnReading, values: list[str | None], today: Today, store: Path) -> Hierarchy:
@@ -212,7 +212,10 @@ def _tree(name: str, column: ColumnReading, values: list[str | None], today: Tod
             raise Unsupported(f"the groups of column '{name}' were learnt from the table of then")
         return today.hierarchies[name]
     short = values
-    if column.width is not None:
+    if told.get("width"):
+        if told["width"] != column.width:  # kept by a version in which a longer value still widened the mask
+            raise Unsupported(f"column '{name}' was masked to a width that is not known for certain")
+    elif column.width is not None:
         # a longer value did not occur then, and would make other texts of the rest
         short = [value for value in values if value is None or len(value) <= column.width]
         told["width"] = column.width

@@ -8,7 +8,7 @@ for them. A hostile folder gets a verdict, never a crash, and nothing outside it
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +57,7 @@ def verify(
     brings along. `ledger` is where claims about a process, such as differential privacy, were paid for.
     `allow_demonstration` accepts a release that was made with a seed.
     """
+    from sfumato.workflow.entered import check_entry
     from sfumato.workflow.verify_claims import check_claims, references_of
 
     place = Path(folder)
@@ -81,8 +82,8 @@ def verify(
             result = _read_content(certificate, schema, Path(private), findings)
             compared = references_of(schema, original, population)
             findings.extend(check_claims(certificate, schema.replace(folder=private), result, compared, ledger))
-            if ledger is not None and not is_artefact(certificate):
-                findings.append(_look_up(certificate.ledger, ledger))
+            entry = None if ledger is None else check_entry(certificate, ledger)
+            findings.extend([] if entry is None else [entry])
             if all(finding.passed is not False for finding in findings):
                 _refuse_other_form(content, raw, "the certificate")
                 table = result if hasattr(result, "num_rows") else None
@@ -166,20 +167,6 @@ def _about(certificate: Certificate) -> Finding:
     if not certificate.private:
         text += "; made with a seed: a demonstration that anybody can repeat"
     return Finding("certificate", True, text)
-
-
-def _look_up(entry: str, ledger: Ledger | str | Path) -> Finding:
-    """The entry of a release whose claims are about its rows: they are measured, and the ledger only knows that it was made."""
-    from sfumato.ledger.chain import is_hash
-    from sfumato.ledger.ledger import Ledger as Book
-
-    with nullcontext(ledger) if isinstance(ledger, Book) else Book.open(ledger, read_only=True) as book:
-        if not is_hash(entry):
-            return Finding("ledger", None, "not used: the release is entered in none, and its claims are about its rows")
-        found = book.verify(entry)
-    if not found.ok:
-        return Finding("ledger", False, f"the ledger does not confirm the entry that the certificate names: {found.finding}")
-    return Finding("ledger", True, f"it holds the entry {entry[:16]}… of this release; its claims are about its rows")
 
 
 def _check_signature(public: UntrustedFolder, content: Any, public_key: str | Path | None) -> tuple[Finding, str]:

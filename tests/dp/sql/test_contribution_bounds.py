@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.core.errors import SchemaError, Unsupported
+from sfumato.core.errors import SchemaError, SfumatoError, Unsupported
 from sfumato.workflow.artefact import publish_artefact
 
 SCHEMA: dict[str, Any] = {
@@ -101,6 +101,42 @@ def test_a_missing_key_is_a_group_that_a_unit_is_in() -> None:
     columns = {"p": {"type": "integer", "role": "unit"}, "c": {"type": "string"}}
     asked = sf.Session(sf.read(table, schema={"dataset": "d", "columns": columns}), budget=sf.PureDP(1000), seed=1)
     assert asked.contributions(by=["c"], epsilon=200, share=1.0).max_groups == 2
+
+
+def test_groups_of_several_keys_are_counted_together() -> None:
+    """Each unit has one sex, and visits in both years or in one: two groups of both keys; a text is one key."""
+    units = [unit for unit in range(300) for _ in range(8)]
+    table = pa.table(
+        {
+            "p": units,
+            "my sex": ["mf"[unit % 2] for unit in units],
+            "year": [2020 + row % 2 for row in range(len(units))],
+            "hour": [row % 8 for row in range(len(units))],
+        }
+    )
+    columns = {"p": {"type": "integer", "role": "unit"}, "my sex": {"type": "string"}}
+    columns |= {name: {"type": "integer", "bounds": [0, 3000]} for name in ("year", "hour")}
+    data = sf.read(table, schema={"dataset": "d", "columns": columns})
+    expected: dict[Any, int] = {
+        "my sex": 1, ("my sex",): 1, ("my sex", "year"): 2, ("hour", "year"): 8, "hour / 2 < 2": 2,
+    }  # fmt: skip
+    for by, groups in expected.items():
+        asked = sf.Session(data, budget=sf.PureDP(1000), seed=1)
+        found = asked.contributions(by=by, epsilon=400, share=1.0)
+        assert (found.max_rows, found.max_groups, str(asked.remaining())) == (8, groups, "ε = 600"), by
+        assert not any(answer.repeated for answer in found.answers)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"by": ["nosuch", "ward"]}, "there are: patient, ward, days"), ({"by": ["ward"], "share": 2.0}, "share lies between")],
+)
+def test_what_cannot_be_asked_is_refused_before_any_charge(options: dict[str, Any], said: str) -> None:
+    asked = session()
+    before = asked.remaining()
+    with pytest.raises(SfumatoError, match=said):
+        asked.contributions(epsilon=1, **options)
+    assert asked.remaining() == before
 
 
 def test_many_small_numbers_of_units_are_not_left_out() -> None:

@@ -19,6 +19,8 @@ from sfumato.core.params import require
 
 #: `add_remove`: one unit more or less. `replace`: one unit's data changed, the number of units public.
 Neighbours = Literal["add_remove", "replace"]
+#: The unit where no column names one: each record by itself.
+RECORD = "record"
 
 _NEIGHBOURS = {"add_remove": "one {unit} more or less", "replace": "one {unit} replaced by another, their number public"}
 
@@ -32,7 +34,7 @@ class LossGuarantee(ABC):
     """
 
     neighbours: Neighbours = "add_remove"
-    unit: str = "record"
+    unit: str = RECORD
 
     protects: ClassVar[str] = "membership and every attribute of one unit"
     adversary: ClassVar[str] = "knows everything, including all other records and the algorithm, except the drawn noise"

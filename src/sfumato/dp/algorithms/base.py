@@ -50,3 +50,14 @@ class Algorithm(ABC):
         from sfumato.core.params import parameters
 
         return parameters(self)
+
+
+class RowBounded(Algorithm):
+    """An algorithm of which a declared number of each unit's `rows` count."""
+
+    rows: int | None
+
+    @property
+    def kept_rows(self) -> int:
+        """How many rows of one unit count; a record that is a unit of its own has one."""
+        return 1 if self.rows is None else self.rows

@@ -24,7 +24,7 @@ from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, below, default
 from sfumato.data.microdata import Microdata
-from sfumato.dp.algorithms.base import Algorithm
+from sfumato.dp.algorithms.base import RowBounded
 from sfumato.dp.algorithms.cluster_points import bounded_points, check_columns, declared_axes, spread_centres
 from sfumato.dp.algorithms.contributions import Bounding, check_bounding
 from sfumato.dp.algorithms.declared_values import STEPS, Codes
@@ -52,7 +52,7 @@ _RESTARTS = 10
 
 
 @dataclass(frozen=True)
-class GridKMeans(Algorithm):
+class GridKMeans(RowBounded):
     """k centres and noisy sizes from a noisy grid and one noisy step.
 
     Whoever sees the centres, and knows everything but the noise, learns almost nothing from one unit's coming or going.
@@ -77,11 +77,6 @@ class GridKMeans(Algorithm):
         require(self.expected_rows is None or self.expected_rows >= 1, "expected_rows is at least 1")
         check_bounding(self.rows, self.bounding)
         self.loss()
-
-    @property
-    def kept_rows(self) -> int:
-        """How many rows of one unit count; a record that is a unit of its own has one."""
-        return 1 if self.rows is None else self.rows
 
     def loss(self) -> LossGuarantee:
         return self._spending.guarantee()

@@ -21,7 +21,7 @@ from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
-from sfumato.dp.algorithms.base import Algorithm
+from sfumato.dp.algorithms.base import RowBounded
 from sfumato.dp.algorithms.cluster_points import bounded_points, check_columns, declared_axes, spread_centres
 from sfumato.dp.algorithms.contributions import Bounding, check_bounding
 from sfumato.dp.algorithms.declared_values import STEPS, Codes
@@ -56,7 +56,7 @@ def kmeans_scales(epsilon: Number, iterations: int, widths: Sequence[Number], ro
 
 
 @dataclass(frozen=True)
-class KMeans(Algorithm):
+class KMeans(RowBounded):
     """k centres and noisy sizes by Lloyd's iteration with noise; `GridKMeans` is nearly always closer.
 
     Whoever sees the centres, and knows everything but the noise, learns almost nothing from one unit's coming or going.
@@ -89,11 +89,6 @@ class KMeans(Algorithm):
             )
             require(bool(np.isfinite(start).all()), "the numbers of start are finite")
             object.__setattr__(self, "start", start)
-
-    @property
-    def kept_rows(self) -> int:
-        """How many rows of one unit count; a record that is a unit of its own has one."""
-        return 1 if self.rows is None else self.rows
 
     def loss(self) -> LossGuarantee:
         return PureDP(self.epsilon)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import bisect
-import decimal
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from sfumato.core.errors import InputError
+from sfumato.core.exact import rounded_to
 from sfumato.core.exact import shown as shown_number
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.params import parameters, require
@@ -77,18 +76,13 @@ class Explanation:
         lines.append(self.contribution)
         for note in self.measurements:
             lines.append(
-                f"  {note.what}: one {self.unit} changes it by at most {_rounded_up(note.sensitivity_l1)} in sum; "
+                f"  {note.what}: one {self.unit} changes it by at most "
+                f"{rounded_to(6, note.sensitivity_l1, up=True):,.6g} in sum; "
                 f"{note.law} noise, standard deviation {note.deviation:,.4g}"
             )
         for column in self.columns:
             lines.append(f"  {column.told(self.confidence)}")
         return "\n".join([*lines, *self.notes])
-
-
-def _rounded_up(sensitivity: float) -> str:
-    """Six digits, never less than the number: it stands behind "at most"."""
-    context = decimal.Context(prec=6, rounding=decimal.ROUND_CEILING)
-    return f"{float(context.create_decimal_from_float(sensitivity)):,.6g}" if math.isfinite(sensitivity) else str(sensitivity)
 
 
 def cost_text(loss: LossGuarantee) -> str:
