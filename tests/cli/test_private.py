@@ -404,3 +404,26 @@ def test_the_refusal_of_a_unit_is_the_same_on_a_neighbouring_table(place: Path, 
             file.write(extra)
         texts.append(as_json(query("SELECT SUM(income) AS s FROM people", "--epsilon", "0.1", "--unit", "age"), capsys, 3))
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("cell", ["x", "1e400", "9" * 24, "NaN", "", "5"])
+def test_a_cell_that_cannot_be_read_is_missing_and_tells_nothing(
+    place: Path, cell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (place / "people.csv").read_text().splitlines()
+    (place / "people.csv").write_text("\n".join([*lines, f"901,30,f,{cell}", f"902,{cell},f,30"]) + "\n")
+    asked = ["query", "SELECT COUNT(income) AS n, COUNT(age) AS a FROM people", *ON, "--epsilon", "1", *BOUNDS, "--seed", "1"]
+    assert run(asked) == 0
+    shown = capsys.readouterr()
+    assert "record" not in shown.err and "cannot be read" not in shown.out + shown.err
+    publish = ["publish", "PrivateHistogram", "people.csv", "--schema", "people.toml", "--analyst", "ann", "--seed", "1"]
+    settings = ["--set", 'columns=["age"]', "--set", "bins={age=2}", "--set", "epsilon=0.5", "--set", "rows=1"]
+    assert run([*publish, *settings, "--output", "out"]) == 0, capsys.readouterr().err
+
+
+def test_a_broken_line_is_refused_without_saying_which(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (place / "people.csv").open("a") as file:
+        file.write("903,30,f,1,2\n")
+    assert run(["query", COUNT, *ON, "--epsilon", "1", *BOUNDS]) == 2
+    told = capsys.readouterr().err
+    assert "well-formed" in told and "2,00" not in told and "1 line" not in told

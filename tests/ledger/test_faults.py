@@ -31,6 +31,14 @@ def test_a_new_file_belongs_to_its_owner_alone(tmp_path: Path) -> None:
     assert "ledger.db-wal" in modes and set(modes.values()) == {0o600}
 
 
+def test_nothing_of_the_driver_hangs_on_an_error(ledger: Ledger) -> None:
+    for transaction in (ledger._store.reading, ledger._store.writing):
+        with pytest.raises(LedgerError) as caught, transaction():
+            ledger._store.run("SELECT 'canary' FROM nowhere")
+        assert caught.value.__cause__ is None and caught.value.__context__ is None
+        assert "canary" not in str(caught.value)
+
+
 def test_every_commit_reaches_the_disk(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "ledger.db")
     assert store.run("PRAGMA journal_mode") == [("wal",)] and store.run("PRAGMA synchronous") == [(2,)]

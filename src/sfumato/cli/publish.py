@@ -64,7 +64,7 @@ def publish(
 
     algorithm = named.algorithm({"name": method, **_settings(parameters or ())})
     check_output(output, format, sign, overwrite)
-    people = read(data, schema=schema, table=table)
+    people = read(data, schema=schema, table=table, unreadable="missing")
     session = open_session(people, ledger=ledger, analyst=analyst, unit=unit, version=version, digest=digest, seed=seed)
     with shown_progress(json, quiet) as progress:
         outcome = session.release(algorithm, for_owner=True, progress=progress)

@@ -30,7 +30,7 @@ def tables_of(data: str | None, schema: str | None, others: Sequence[str]) -> Mi
         raise ParameterError("name the data: --data FILE --schema FILE, or --table NAME=PLACE:SCHEMA")
     if schema is None and data is not None:
         raise ParameterError("a private answer needs declared bounds and domains: name the schema with --schema FILE")
-    main = None if data is None else read(data, schema=schema)
+    main = None if data is None else read(data, schema=schema, unreadable="missing")
     if not others:
         assert main is not None  # noqa: S101  (for the type checker)
         return main
@@ -38,7 +38,7 @@ def tables_of(data: str | None, schema: str | None, others: Sequence[str]) -> Mi
     for text in others:
         name, place, described = _named_place(text)
         in_database = "://" in place or Path(place).suffix.lower() in (".duckdb", ".ddb")
-        tables[name] = read(place, schema=described, table=name if in_database else None)
+        tables[name] = read(place, schema=described, table=name if in_database else None, unreadable="missing")
     return tables
 
 

@@ -59,7 +59,7 @@ def test_groups_are_asked_for_where_there_are_keys() -> None:
 def test_counting_units_needs_no_bound_on_rows() -> None:
     answer = session().sql("SELECT COUNT(DISTINCT patient) AS n FROM visits", epsilon=10**6)
     assert answer.table.to_pylist() == [{"n": 100}]
-    assert answer.contribution == "Each patient is counted once, however many rows it has"
+    assert answer.contribution == "Each patient is counted once, however many rows it has. Rows without a patient are left out"
     per_unit = "SELECT AVG(CLAMP(n, 0, 9)) AS m FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient)"
     assert "nothing has to be bounded" in session().explain(per_unit, epsilon=1).contribution
 
@@ -161,3 +161,28 @@ def test_many_small_numbers_of_units_are_not_left_out() -> None:
 def test_an_algorithm_asks_as_well(algorithm: Any) -> None:
     with pytest.raises(SchemaError, match="how many rows of one patient count is not declared"):
         session().release(algorithm)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said", "kept"),
+    [
+        (None, "Rows whose key is missing or not among the declared values are left out", 2),
+        ({"ward": ["a", None]}, "Rows whose key is not among the declared values are left out", 3),
+    ],
+)
+def test_rows_without_unit_or_declared_key_are_said_to_be_left_out(keys: Any, said: str, kept: int) -> None:
+    schema = {
+        "dataset": "d",
+        "columns": {"patient": {"role": "unit", "type": "integer"}, "ward": {"type": "string", "domain": ["a"]}},
+    }
+    table = pa.table({"patient": [1, 2, 3, 4, None], "ward": ["a", "a", "b", None, "a"]})
+    asked = sf.Session(sf.read(table, schema=schema), budget=sf.PureDP(10**9), max_rows=9, max_groups=9)
+    answer = asked.sql("SELECT ward, COUNT(*) AS n FROM d GROUP BY ward", epsilon=10**6, keys=keys)
+    assert sum(answer.table["n"].to_pylist()) == kept
+    assert answer.contribution.endswith(f"Rows without a patient are left out. {said}")
+    assert answer.contribution == publish_artefact(answer.outcome).certificate.method["contribution"]
+    every = asked.sql("SELECT COUNT(*) AS n FROM d", epsilon=10**6)
+    assert every.table["n"].to_pylist() == [4] and every.contribution.endswith("Rows without a patient are left out")
+    per_unit = "SELECT SUM(CLAMP(n, 0, 9)) AS m FROM (SELECT patient, COUNT(*) AS n FROM d GROUP BY patient)"
+    single = asked.sql(per_unit, epsilon=10**6)
+    assert single.table["m"].to_pylist() == [4] and single.contribution.endswith("Rows without a patient are left out")

@@ -17,7 +17,8 @@ def counted_rows(rows: int | None, unit: str, what: str = "row") -> str | None:
     if rows is None:
         return None
     counted = f"1 {what} of each {unit} is" if rows == 1 else f"{rows:,} {what}s of each {unit} are"
-    return f"At most {counted} counted; {what}s beyond that are left out, and no margin speaks of them"
+    beyond = f"{what}s beyond that are left out, and no margin speaks of them"
+    return f"At most {counted} counted; {beyond}. Rows without a {unit} are left out"
 
 
 class Algorithm(ABC):

@@ -102,7 +102,7 @@ def explain(question: Question, price: Price, confidence: float, sizes: Sequence
         query=question.text,
         loss=price.loss,
         unit=question.unit,
-        contribution=_contribution(question, price),
+        contribution=". ".join([_contribution(question, price), *_left_out(question)]),
         groups=question.groups if question.keys else 1,
         threshold=price.threshold,
         confidence=confidence,
@@ -134,14 +134,22 @@ def _contribution(question: Question, price: Price) -> str:
     )
 
 
+def _left_out(question: Question) -> list[str]:
+    """Which other rows are not counted."""
+    sentences = []
+    if question.rows.unit is not None:
+        sentences.append(f"Rows without a {question.unit} are left out")
+    declared = [key.values for key in question.keys if key.values is not None]
+    if declared:
+        missing = "" if any(None in values for values in declared) else "missing or "
+        sentences.append(f"Rows whose key is {missing}not among the declared values are left out")
+    return sentences
+
+
 def _notes(question: Question, columns: tuple[ColumnNote, ...]) -> list[str]:
     notes = []
     if question.keys and not question.discovers:
-        notes.append(
-            "rows whose key is missing or not among the declared values are left out; declared groups without rows are shown"
-        )
-    if question.rows.unit is not None:
-        notes.append(f"rows without a {question.unit} are left out")
+        notes.append("declared groups without rows are shown")
     if any(m.kind == "tree" for m in question.measurements):
         notes.append(
             "quantiles come from one tree of noisy counts over the declared bounds; MIN and MAX keep clear of the ends by it"

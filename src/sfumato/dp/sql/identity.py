@@ -27,6 +27,7 @@ from sfumato.dp.sql.measurement import BRANCHING, Measurement
 from sfumato.dp.sql.measuring import Group, order_column, split
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.normal_form import NormalRows, form, normal_rows
+from sfumato.dp.sql.parse import sql_text
 from sfumato.dp.sql.question import Question, ordered_values
 from sfumato.dp.sql.rows import scanned_as
 from sfumato.engines import expressions as e
@@ -161,7 +162,7 @@ def _placeholders(question: Question) -> Callable[[exp.Expression], str]:
     def renamed(node: exp.Expression) -> exp.Expression:
         return exp.column(numbers[node.name], quoted=True) if isinstance(node, exp.Column) and node.name in numbers else node
 
-    return lambda expression: expression.transform(renamed).sql()
+    return lambda expression: sql_text(expression.transform(renamed))
 
 
 def digest(value: Any) -> str:
