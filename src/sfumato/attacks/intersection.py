@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.attacks.candidates import target_classes
-from sfumato.attacks.classes import Classes, classes_of, released_table
+from sfumato.attacks.classes import Classes, classes_of, of_units, released_table
 from sfumato.attacks.differencing import Differences, differences
 from sfumato.attacks.joint import Joint, joint_by_overlap, joint_by_people
 from sfumato.attacks.remaining import Linked, Remaining, link_columns, linked, remaining
@@ -150,12 +150,13 @@ def _finding(views: Sequence[View], joint: Joint, worst: int, alone: int, rate: 
     records = "1 record" if worst == 1 else f"{worst:,} records"
     left = f"leave a target among {records} at the worst" if joint.exact else f"may leave a target among as few as {records}"
     parts = [f"Laid over each other, for people who are in every release, the {releases} releases {left}, {change}."]
-    if any(view.schema.unit is not None for view in views):
+    several = any(of_units(view) for view in views)
+    if several:
         parts.append("One person may stand behind several records.")
     if rate is not None:
         estimated = "" if joint.exact else "an estimated "
         parts.append(f"For {estimated}{percent(rate)} of them one sensitive value is left.")
-    return " ".join([*parts, apart.sentence()])
+    return " ".join([*parts, apart.sentence(records=several)])
 
 
 def _releases(views: Sequence[View]) -> list[Classes]:

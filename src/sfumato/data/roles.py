@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sfumato.core.rounding import percent
 from sfumato.data.identifier_names import PERSON_NUMBERS
 from sfumato.data.identifier_patterns import PATTERNS
 from sfumato.data.schema import Role, Type
@@ -47,14 +48,14 @@ def suggest(
     direct = {name: part for name, part in patterns.items() if name in DIRECT and part >= _CLEAR}
     if direct and not (named is not None and named[0] == "quasi"):
         name, part = max(direct.items(), key=lambda entry: entry[1])
-        return Suggestion("identifier", f"{part:.0%} of the values look like: {name}")
+        return Suggestion("identifier", f"{percent(part)} of the values look like: {name}")
     if named is not None:
         return _by_name(named, kind, distinct, rows)
     text = kind == "string"
     if text and mean_length >= _FREE_TEXT_LENGTH:
         return Suggestion("identifier", "free text, which may name people")
     if rows >= _FEWEST_ROWS and kind in ("string", "integer") and distinct >= _NEARLY_ALL_DIFFERENT * rows:
-        return Suggestion("identifier", f"{unique_share:.0%} of the records have a value of their own")
+        return Suggestion("identifier", f"{percent(unique_share)} of the records have a value of their own")
     indirect = next((name for name, part in patterns.items() if part >= _CLEAR), None)
     if indirect is not None:
         return Suggestion("quasi", f"the values look like: {indirect}")
