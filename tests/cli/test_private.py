@@ -404,3 +404,17 @@ def test_the_refusal_of_a_unit_is_the_same_on_a_neighbouring_table(place: Path, 
             file.write(extra)
         texts.append(as_json(query("SELECT SUM(income) AS s FROM people", "--epsilon", "0.1", "--unit", "age"), capsys, 3))
     assert texts[0] == texts[1]
+
+
+def test_a_question_without_declared_types_is_refused_without_guessing_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("sex,age\n" + "f,30\nm,40\n" * 20)
+    Path("t.toml").write_text('dataset = "t"\nunit = "record"\n[columns.sex]\nrole = "quasi"\n[columns.age]\nrole = "quasi"\n')
+    asked = ["--data", "t.csv", "--schema", "t.toml", "--analyst", "ann", "--epsilon", "1", "--explain"]
+    assert run(["query", "SELECT sex, COUNT(*) AS n FROM t GROUP BY sex", *asked]) == 2
+    told = capsys.readouterr().err
+    assert "the type of 'sex' is not declared" in told and 'for instance type = "integer"' not in told
+    assert run(["query", "SELECT COUNT(*) AS n FROM t", *asked]) == 2
+    assert "the type of any column, and rows are read by one, is not declared" in capsys.readouterr().err

@@ -105,7 +105,7 @@ def finish(raw: RawTable, where: str, schema: Schema | None = None, *, as_text: 
             faults.append(typed.fault)
     all_at_once(
         SourceError,
-        f"{where} has values that do not fit their type (correct the type, or list the code under missing)",
+        f"{where} has values that do not fit their type (correct the type, or list the code under the column, as missing)",
         faults,
     )
     return ReadResult(

@@ -297,15 +297,10 @@ def _suppressed_rows(table: pa.Table, schema: Schema, handling: Suppressed) -> t
     count = int(starred.sum())
     if not count or not schema.quasi:
         return table, []
+    these = f"{counted(count, 'row')} with '*' in every quasi-identifier {'was' if count == 1 else 'were'}"
     if handling == "drop":
-        return table.filter(pa.array(~starred)), [
-            f"{count:,} rows whose quasi-identifiers are all '*' were left out as suppressed records."
-        ]
-    return table, [
-        f"{count:,} rows have '*' in every quasi-identifier and were measured as a class like any "
-        "other; if they mark "
-        "suppressed records, pass suppressed='drop'."
-    ]
+        return table.filter(pa.array(~starred)), [f"{these} left out as suppressed."]
+    return table, [f"{these} measured as a class like any other; if that marks suppressed records, pass suppressed='drop'."]
 
 
 def _summary(found: TableMeasures) -> str:
