@@ -427,3 +427,17 @@ def test_a_broken_line_is_refused_without_saying_which(place: Path, capsys: pyte
     assert run(["query", COUNT, *ON, "--epsilon", "1", *BOUNDS]) == 2
     told = capsys.readouterr().err
     assert "well-formed" in told and "2,00" not in told and "1 line" not in told
+
+
+def test_a_question_without_declared_types_is_refused_without_guessing_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("sex,age\n" + "f,30\nm,40\n" * 20)
+    Path("t.toml").write_text('dataset = "t"\nunit = "record"\n[columns.sex]\nrole = "quasi"\n[columns.age]\nrole = "quasi"\n')
+    asked = ["--data", "t.csv", "--schema", "t.toml", "--analyst", "ann", "--epsilon", "1", "--explain"]
+    assert run(["query", "SELECT sex, COUNT(*) AS n FROM t GROUP BY sex", *asked]) == 2
+    told = capsys.readouterr().err
+    assert "the type of 'sex' is not declared" in told and 'for instance type = "integer"' not in told
+    assert run(["query", "SELECT COUNT(*) AS n FROM t", *asked]) == 2
+    assert "the type of any column, and rows are read by one, is not declared" in capsys.readouterr().err

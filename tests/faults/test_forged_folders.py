@@ -778,6 +778,10 @@ def test_a_folder_that_is_no_release_is_said_to_be_none(made: Path, tmp_path: Pa
             (tmp_path / "photos" / content).write_text("holiday")
         assert run(["verify", str(tmp_path / "photos")]) == 2
         assert "is no release folder" in capsys.readouterr().err
+    (tmp_path / "photos" / "of Ann").mkdir()
+    assert run(["verify", str(tmp_path / "photos")]) == 2
+    told = capsys.readouterr().err
+    assert "is no release folder" in told and "Ann" not in told and "a.txt" not in told
     public = copied(made, tmp_path, "csv")
     (public / "certificate.json").unlink()
     for folder in (public, public.parent):

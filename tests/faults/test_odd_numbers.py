@@ -108,3 +108,11 @@ def test_a_game_whose_numbers_do_not_fit_is_refused(members: object, tmp_path: P
     (tmp_path / "game.json").write_text(json.dumps(game))
     with pytest.raises(InputError):
         attack_outputs(tmp_path / "game.json")
+
+
+def test_a_parameter_without_its_name_is_refused_with_the_names_there_are() -> None:
+    with pytest.raises(ParameterError, match="The parameters of AdditiveNoise are called k, "):
+        named.inline("AdditiveNoise(0.1)")
+    with pytest.raises(ParameterError, match="cannot read 'Nothing'") as refused:
+        named.inline("Nothing(0.1)")
+    assert "are called" not in str(refused.value)

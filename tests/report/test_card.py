@@ -198,6 +198,15 @@ def test_numbers_for_readers() -> None:
         "5", "5", "1,234,567", "0.1235", "infinite", "not measured",
     ]  # fmt: skip
     assert percentage(0.00001) == "< 0.01\u00a0%"
-    assert percentage(1.0) == "100\u00a0%"
+    assert percentage(1.0) == "100\u00a0%" and percentage(0.9996) == "99.96\u00a0%" and percentage(0.99999) == "> 99.99\u00a0%"
     assert plain_name("ProbabilisticInference") == "Probabilistic Inference"
     assert (sentence("a"), sentence("A."), sentence("")) == ("A.", "A.", "")
+
+
+def test_a_promise_about_a_process_is_not_said_to_hold() -> None:
+    claim = replace(certificate().claims[0], evidence="process", measured=None, holds=True)
+    page = release_card(CardContent(certificate=replace(certificate(), claims=(claim,))), audience="public")
+    assert "files cannot show it" in page and ">rests on its maker<" in page and ">holds<" not in page
+    assert ">does not hold<" in release_card(
+        CardContent(certificate=replace(certificate(), claims=(replace(claim, holds=False),))), audience="public"
+    )

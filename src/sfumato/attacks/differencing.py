@@ -41,8 +41,8 @@ class Differences:
         small = sizes[(sizes > 0) & (sizes < limits)]
         return cls(int(small.size), int(small.sum()), int(small.min()) if small.size else 0, searched, of_today)
 
-    def sentence(self) -> str:
-        """What was found, for the end of a finding."""
+    def sentence(self, *, records: bool = False) -> str:
+        """What was found, for the end of a finding; `records` where they cannot be called people."""
         if not self.groups and not self.searched:
             return (
                 "Differences between the releases were not searched: no class of one is known to consist of classes of another."
@@ -53,7 +53,8 @@ class Differences:
         if not self.groups:
             return "Subtracting one release from another, no group smaller than any class of the release that it is in was found."
         groups = f"{self.groups:,} groups" if self.groups > 1 else "a group"
-        people = "1 person" if self.people == 1 else f"{self.people:,} people"
+        one, many = ("record", "records") if records else ("person", "people")
+        people = f"{self.people:,} {one if self.people == 1 else many}"
         least = f", the smallest of {self.smallest:,}" if self.groups > 1 else ""
         which = "they are" if self.groups > 1 else "it is"
         return (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.attacks.candidates import target_classes
-from sfumato.attacks.classes import Classes, Ids, classes_of, released_table
+from sfumato.attacks.classes import Classes, Ids, classes_of, of_units, released_table
 from sfumato.attacks.differencing import Differences, differences
 from sfumato.attacks.joint import Joint, LookedUp, joint_by_overlap
 from sfumato.attacks.remaining import Linked, Remaining, attributes_of, link_columns, linked, remaining
@@ -211,7 +211,8 @@ def _finding(
     if worst >= alone:
         change = f"and the smallest class of one release alone has {_records(alone)}"
     parts = [f"Laid over each other{how}, for people who are in {who}, the {releases} releases {left}, {change}."]
-    if any(view.schema.unit is not None for view in views):
+    several = any(of_units(view) for view in views)
+    if several:
         parts.append("One person may stand behind several records.")
     if names:
         most = "up to " * (releases > 2 and rate > 0) + "an estimated " * (not exact)
@@ -220,7 +221,7 @@ def _finding(
         parts.append(f"What is a quasi-identifier in one of them counts as known: {_quoted(dict.fromkeys(taken))}.")
     if len({each.link for each in found}) > 1:
         parts.append("Links from one release to another by way of a third were not followed.")
-    return " ".join([*parts, apart.sentence()])
+    return " ".join([*parts, apart.sentence(records=several)])
 
 
 def _records(count: int) -> str:

@@ -73,6 +73,7 @@ def publish(
 
 
 def _told(made: Any, left: Any, output: str, ledger: str, sign: str | None, json: bool) -> None:
+    from sfumato.report.wording import counted
     from sfumato.workflow.artefact import is_table
     from sfumato.workflow.querying import amount
 
@@ -91,7 +92,7 @@ def _told(made: Any, left: Any, output: str, ledger: str, sign: str | None, json
         "notices": list(certificate.notices),
         "folder": output,
     }
-    what = f"{made.data.num_rows:,} rows" if is_table(made.data) else "a result"
+    what = counted(made.data.num_rows, "row") if is_table(made.data) else "a result"
     lines = [f"made      {what} about '{certificate.dataset}' with {certificate.method.get('name')}"]
     lines += [f"safe      {claim.promised}" for claim in certificate.claims if claim.holds]
     lines += [f"counted   {certificate.method['contribution']}"] if "contribution" in certificate.method else []

@@ -173,7 +173,7 @@ def _answered(
         "private": bool(got.outcome.details.get("private")),
     }
     lines = answer_lines(got.table, margins, {note.name for note in got.explanation.columns})
-    lines += ["", f"margins   ± at {confidence:.0%} confidence; {got.loss.claim()}"]
+    lines += ["", f"margins   ± at {confidence * 100:.10g}% confidence; {got.loss.claim()}"]
     lines.append(f"counted   {got.contribution}")
     lines += cost_lines(got.loss, got.entry, got.repeated, left)
     told["not_covered"] = got.outcome.details.get("not_covered", [])

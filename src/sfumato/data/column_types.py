@@ -239,7 +239,7 @@ def _surprises(name: str, text: CodedText) -> list[str]:
         kind = f" and the column would be {found[1]}" if found else ""
         notes.append(
             f"column '{name}': {marked:,} cells read {shown}, kept as values; "
-            f'if they mean "no value", list them under missing in the schema{kind}'
+            f'if they mean "no value", list them under the column in the schema, as missing{kind}'
         )
     elif 2 * int(counts[numeric].sum()) >= total > int(counts[numeric | zeros].sum()):
         others = total - int(counts[numeric].sum())

@@ -118,7 +118,7 @@ def finish(
             faults.append(typed.fault)
     all_at_once(
         SourceError,
-        f"{where} has values that do not fit their type (correct the type, or list the code under missing)",
+        f"{where} has values that do not fit their type (correct the type, or list the code under the column, as missing)",
         faults,
     )
     return ReadResult(

@@ -268,7 +268,10 @@ def _claim_row(claim: Claim) -> tuple[Child, ...]:
         how.append(element("span", "ledger entry ", _code(claim.ledger_entry), class_="note"))
     promise = joined([claim.guarantee, element("span", sentence(claim.promise), class_="note"), *_unit(claim)])
     against = joined(_against(claim))
-    holds = _state("holds", "good") if claim.holds else _state("does not hold", "bad")
+    if not claim.holds:
+        holds = _state("does not hold", "bad")
+    else:
+        holds = _state("rests on its maker", "warn") if unmeasured else _state("holds", "good")
     return (promise, joined(measured), holds, against, joined(how))
 
 

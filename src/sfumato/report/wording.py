@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from sfumato.core.certificate import Certificate, Claim
+from sfumato.core.rounding import percent
 
 EVIDENCE = {
     "output": "Anybody can measure it again on the released files.",
@@ -167,6 +168,6 @@ def percentage(value: Any) -> str:
     """A rate as a percentage."""
     if not isinstance(value, (int, float)) or not math.isfinite(value):
         return number(value)
-    if 0 < value < 0.0001:
-        return "< 0.01\u00a0%"
-    return f"{value * 100:.3g}\u00a0%" if value < 1 else f"{value * 100:.4g}\u00a0%"
+    if value > 1:
+        return f"{value * 100:.4g}\u00a0%"
+    return percent(value).replace("less than", "<").replace("more than", ">").replace(" %", "\u00a0%")

@@ -23,6 +23,7 @@ from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import parameters
 from sfumato.data.schema import Column, Schema
+from sfumato.report.wording import counted
 from sfumato.workflow.release import NOT_ENTERED
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Artefact:
 
     def __repr__(self) -> str:
         said = "; ".join(claim.promised for claim in self.certificate.claims)
-        what = f"{self.data.num_rows:,} rows" if is_table(self.data) else "plain data"
+        what = counted(self.data.num_rows, "row") if is_table(self.data) else "plain data"
         seeded = "" if self.certificate.private else ", a demonstration"
         return f"Artefact('{self.certificate.dataset}', {self.certificate.method.get('name')}, {what}, {said}{seeded})"
 

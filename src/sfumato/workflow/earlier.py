@@ -183,6 +183,7 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
 
 def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | None, counted: bool) -> dict[str, Any]:
     from sfumato.attacks import Intersection, OtherReleases
+    from sfumato.attacks.classes import hides_units
 
     views = [each.view for each in earlier if each.view is not None]
     names = sorted({name for each in (new.view, *views) for name in each.schema.quasi})
@@ -209,11 +210,12 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
         changed = " The table, or the key of its fingerprint, was another one then: who changed since is not in these numbers."
     elif any(each.changed_table is None for each in earlier):
         changed = " Whether the table changed since cannot be told, because a release was made with a seed."
+    whom = "records" if any(hides_units(each) for each in (new.view, *views)) else "people"
     return {
         "attack": result.attack,
         "success": result.success,
         "baseline": result.baseline,
-        "people" if people is not None else "people_estimated": result.targets,
+        whom if people is not None else f"{whom}_estimated": result.targets,
         "details": dict(result.details),
         "finding": f"{result.finding}{changed}",
     }

@@ -22,7 +22,7 @@ from sfumato.core.errors import Unsupported, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress, silent
-from sfumato.core.view import Attack, AttackResult, Measure, Score, View
+from sfumato.core.view import ONE_RECORD, Attack, AttackResult, Measure, Score, View
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import ORDERED
@@ -258,7 +258,7 @@ def _transparency(masked: Masked, plan: ColumnPlan, schema: Schema) -> dict[str,
         "removed_columns": [*plan.dropped, *(name for name in plan.keep if name not in masked.table.column_names)],
         "pseudonymised_columns": [name for name in plan.pseudonymised if name in masked.table.column_names],
         "row_order": "sorted by content",
-        "unit": "one record" if nobody else f"one value of the column '{schema.unit}'",
+        "unit": ONE_RECORD if nobody else f"one value of the column '{schema.unit}'",
         **masked.transparency,
     }
 

@@ -83,9 +83,19 @@ def inline(text: str) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, RecursionError):
         raise ParameterError(
             f"cannot read {as_name(name.strip())}: write the name, then parameters as in TOML, "
-            "for instance 'Lattice, suppression=0.05' or 'Mdav(k=5)'"
+            f"for instance 'Lattice, suppression=0.05' or 'Mdav(k=5)'{_parameters_of(name.strip())}"
         ) from None
     return {"name": name.strip(), **found}
+
+
+def _parameters_of(name: str) -> str:
+    """The names that parameters are written with, where the name is known."""
+    import sfumato
+
+    kind = getattr(sfumato, name) if name in sfumato.__all__ else None
+    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    listed = [field.name for field in sorted(fields, key=lambda field: field.kw_only) if field.init]
+    return f". The parameters of {name} are called {', '.join(listed)}" if listed else ""
 
 
 def is_mask(given: Mapping[str, Any] | None) -> bool:

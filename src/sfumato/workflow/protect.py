@@ -18,7 +18,7 @@ from sfumato.core.guarantees.base import ANY_ADVERSARY, ClassGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
-from sfumato.core.view import View
+from sfumato.core.view import ONE_RECORD, View
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state, one_state_or_none, remember
@@ -199,8 +199,8 @@ def _certified(
     results = attack_all(View(released, draft.schema, published.certificate.to_mapping()), checks.attacks, progress)
     certificate = dataclasses.replace(published.certificate, attacks=tuple(plain_result(result) for result in results))
     details = {name: value for name, value in outcome.details.items() if name not in _NOT_KEPT}
-    if "people" in published.composition:
-        details["composition"] = {"people counted in the original": published.composition["finding"]}
+    for whom in {"people", "records"} & published.composition.keys():
+        details["composition"] = {f"{whom} counted in the original": published.composition["finding"]}
     return Release(
         data=published.table,
         schema=with_sensitive_hierarchies(draft.schema, draft.owner_schema),
@@ -275,7 +275,7 @@ def _transparency(outcome: Outcome[Recoding], plan: ColumnPlan, schema: Schema) 
         "removed_columns": list(plan.dropped),
         "pseudonymised_columns": list(plan.pseudonymised),
         "row_order": "sorted by content",
-        "unit": "one record" if schema.unit is None else f"one value of the column '{schema.unit}'",
+        "unit": ONE_RECORD if schema.unit is None else f"one value of the column '{schema.unit}'",
     }
     if "levels" in outcome.details:
         told["levels"] = dict(outcome.details["levels"])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import plain
 from sfumato.core.errors import ParameterError
+from sfumato.core.rounding import within
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -105,15 +106,9 @@ def _cell(value: Any, margin: Any, unsure: bool) -> str:
         return "-"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return shorten(value, 60)
-    shown = f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
     if margin is None or not isinstance(margin, (int, float)):
-        return f"{shown} ± ?" if unsure else shown
-    return f"{shown} ± {_rounded(float(margin))}"
-
-
-def _rounded(margin: float) -> str:
-    """Two significant digits: a margin is an order of magnitude, not a result."""
-    return f"{float(f'{margin:.2g}'):,.10g}"
+        return f"{value:,} ± ?" if unsure else f"{value:,}"
+    return within(value, float(margin))
 
 
 def cost_lines(loss: Any, entry: str | None, repeated: bool, left: LossAmount | None) -> list[str]:

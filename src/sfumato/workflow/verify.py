@@ -7,6 +7,7 @@ for them. A hostile folder gets a verdict, never a crash, and nothing outside it
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -122,11 +123,9 @@ def open_release(folder: str | Path) -> Iterator[OpenRelease]:
 def _public_folder(place: Path) -> Iterator[UntrustedFolder]:
     inner = place / "public"
     chosen = inner if inner.is_symlink() or inner.exists() else place.resolve()
+    if chosen != inner and not any(os.path.lexists(chosen / name) for name in (CERTIFICATE, *_OF_A_RELEASE)):
+        raise SourceError(f"'{place}' is no release folder: neither a certificate.json nor any other file of a release is in it")
     with untrusted.untrusted(chosen) as public:
-        if CERTIFICATE not in public.names and chosen != inner and not _OF_A_RELEASE & set(public.names):
-            raise SourceError(
-                f"'{place}' is no release folder: neither a certificate.json nor any other file of a release is in it"
-            )
         if CERTIFICATE not in public.names:
             raise VerificationFailed("the folder has no certificate.json, so there is nothing it claims")
         yield public

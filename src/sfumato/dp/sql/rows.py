@@ -215,14 +215,16 @@ def _scan(table: KnownTable, alias: str, lowering: Lowering) -> Rows:
     if table.private and lowering.primary is None:
         lowering.primary = table.name
     wanted = [c for c in table.columns.values() if c.name.lower() in lowering.referenced or c.name == table.unit]
-    if not wanted:  # COUNT(*) alone names no column; the rows must still be read
+    unnamed = not wanted
+    if unnamed:  # COUNT(*) alone names no column; the rows must still be read
         wanted = [next((c for c in table.columns.values() if not c.untyped), next(iter(table.columns.values())))]
     untyped = [c.name for c in wanted if c.untyped and table.private]
     if untyped:
+        whose = "any column, and rows are read by one," if unnamed else f"'{untyped[0][:60]}'"
         raise Unsupported(
-            f"the type of '{untyped[0][:60]}' is not declared, and was found by looking at its values, which would tell about "
-            'them. Declare it in the schema, for instance type = "integer" with source = "declared" (source = "data" says that '
-            "it was learnt)"
+            f"the type of {whose} is not declared, and was found by looking at the values, which would tell about them. "
+            'Declare it in the schema: type = "string", "integer", "number" or another, with source = "declared" '
+            '(source = "data" says that it was learnt)'
         )
     scanned = ROWS if table.name == lowering.primary else scanned_as(table.name)
     names = {c.name: lowering.fresh("v") for c in wanted}
