@@ -31,6 +31,7 @@ from sfumato.workflow.owner_key import fingerprint, owner_key_of, replace_names
 from sfumato.workflow.publish import Draft, publish
 from sfumato.workflow.release import OwnerSide, Release
 from sfumato.workflow.scoring import Attacked, Checks, Measured, attack_all, plain_result, scores_of, shown_ranges
+from sfumato.workflow.transparency import HIDDEN_POPULATION, HIERARCHY_KINDS, KNOWS_THE_PERSON, PUBLIC_POPULATION
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -264,7 +265,7 @@ def _transparency(outcome: Outcome[Recoding], plan: ColumnPlan, schema: Schema) 
     (Kerckhoffs).
     """
     told: dict[str, Any] = {
-        "adversary": "knows the quasi-identifiers of a person and that the person is in the table",
+        "adversary": KNOWS_THE_PERSON,
         "quasi_identifiers": list(plan.quasi),
         "hierarchies": {name: _hierarchy_kind(schema, name) for name in plan.quasi},
         "removed_columns": list(plan.dropped),
@@ -283,7 +284,7 @@ def about_population(schema: Schema, population: Microdata | None, public: bool)
         return {}
     specs = {name: schema.columns[name].hierarchy for name in schema.quasi}
     learnt = [name for name, spec in specs.items() if spec is not None and spec.frequency is not None]
-    told: dict[str, Any] = {"population": "declared public by the owner" if public else "not published"}
+    told: dict[str, Any] = {"population": PUBLIC_POPULATION if public else HIDDEN_POPULATION}
     return told | ({"learnt_from_population": learnt} if learnt else {})
 
 
@@ -318,8 +319,7 @@ def _hierarchy_kind(schema: Schema, name: str) -> str:
     spec = schema.columns[name].hierarchy
     if spec is None:
         return "flat"
-    kinds = ("file", "tree", "intervals", "mask", "dates", "frequency", "flat")
-    return next((kind for kind in kinds if getattr(spec, kind)), "flat")
+    return next((kind for kind in HIERARCHY_KINDS if getattr(spec, kind)), "flat")
 
 
 def microdata_of(data: Any, schema: Schema | str | Path | None) -> Microdata:
