@@ -329,7 +329,7 @@ def _spend(row: tuple[Any, ...]) -> Spend:
 def _whole(cell: Any) -> int:
     """A number of an entry: SQLite keeps a text in a column of numbers too."""
     if not isinstance(cell, int):
-        raise LedgerError("the ledger holds a text where it numbers its entries: the file was edited or damaged. Run verify.")
+        raise LedgerError("the ledger holds a text where it numbers its entries: the file was edited or damaged. Restore a copy.")
     return cell
 
 
