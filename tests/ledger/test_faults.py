@@ -92,6 +92,25 @@ def test_a_damaged_file_is_said_to_be_damaged(tmp_path: Path) -> None:
         ledger.verify()
 
 
+@pytest.mark.parametrize(
+    "edit", ["UPDATE entries SET sequence = 'x' WHERE sequence = 3", "UPDATE entries SET sequence = 'x' WHERE sequence = 2"]
+)
+def test_a_text_where_entries_are_numbered_is_said_to_be_damage(tmp_path: Path, edit: str) -> None:
+    """SQLite keeps a text in a column of numbers; it sorts behind every number."""
+    path = tmp_path / "ledger.db"
+    with Ledger.open(path) as ledger:
+        ledger.grant("d", "ann", LossAmount.pure(3))
+        ledger.commit(ledger.reserve("d", "ann", LossAmount.pure(1), "q"), {"n": 1})
+    with sqlite3.connect(path) as edited:
+        for (name,) in edited.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            edited.execute(f"DROP TRIGGER {name}")
+        edited.execute(edit)
+    with Ledger.open(path) as ledger:
+        for look in (ledger.head, ledger.verify, lambda: ledger.note("d", {}, token="t"), lambda: ledger.spends("d")):
+            with pytest.raises(LedgerError, match="edited or damaged"):
+                look()
+
+
 @pytest.mark.parametrize("cut", [100, 5000, 20_000])
 def test_a_cut_off_file_is_said_to_be_damaged(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "ledger.db"

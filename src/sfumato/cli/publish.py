@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +23,7 @@ from sfumato.cli.query import (
     publish_outcome,
 )
 from sfumato.core.errors import ParameterError
+from sfumato.core.owner_files import parse_toml
 
 
 def register(app: typer.Typer) -> None:
@@ -113,8 +113,8 @@ def _settings(given: list[str] | tuple[str, ...]) -> dict[str, Any]:
         if not equals or not name.strip():
             raise ParameterError("--set is written as NAME=VALUE, for instance --set epsilon=0.5")
         try:
-            found[name.strip()] = tomllib.loads(f"value = {value.strip()}")["value"]
-        except (tomllib.TOMLDecodeError, RecursionError):
+            found[name.strip()] = parse_toml(f"value = {value.strip()}")["value"]
+        except (ValueError, RecursionError):
             found[name.strip()] = value.strip()
     return found
 

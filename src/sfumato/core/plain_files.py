@@ -36,7 +36,10 @@ def open_plain(path: str | os.PathLike[str], error: type[SfumatoError] = SourceE
 
     Where the file is not there or may not be read the `OSError` of the system is passed on.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except ValueError:  # a null character, or half of one that is no byte
+        raise error("the name of a file holds a character that no file name can have") from None
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):

@@ -120,7 +120,7 @@ class Tables:
     def last(self) -> tuple[int, str] | None:
         """Sequence number and hash of the entry at the end of the chain."""
         rows = self._run("SELECT sequence, hash FROM {t}entries ORDER BY sequence DESC LIMIT 1")
-        return (int(rows[0][0]), str(rows[0][1])) if rows else None
+        return (_whole(rows[0][0]), str(rows[0][1])) if rows else None
 
     def by_token(self, token: str) -> Entry | None:
         """The entry with that token."""
@@ -324,8 +324,15 @@ class Tables:
 
 
 def _spend(row: tuple[Any, ...]) -> Spend:
-    made = (0, None) if row[7] is None else (int(row[7]), _protected(row[8]))
+    made = (0, None) if row[7] is None else (_whole(row[7]), _protected(row[8]))
     return Spend(row[0], row[1], row[2], row[3], _amount(row[4]), row[5], row[6], *made)
+
+
+def _whole(cell: Any) -> int:
+    """A number of an entry: SQLite keeps a text in a column of numbers too."""
+    if not isinstance(cell, int):
+        raise LedgerError("the ledger holds a text where it numbers its entries: the file was edited or damaged. Restore a copy.")
+    return cell
 
 
 def _account(row: tuple[Any, ...]) -> Account:

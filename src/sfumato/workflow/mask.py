@@ -39,6 +39,7 @@ from sfumato.workflow.protect import Kept, about_population, microdata_of, notic
 from sfumato.workflow.publish import Draft, Published, publish
 from sfumato.workflow.release import OwnerSide, Release
 from sfumato.workflow.scoring import Attacked, Checks, Measured, plain_result, told_apart
+from sfumato.workflow.transparency import KNOWS_THE_METHOD
 
 if TYPE_CHECKING:
     from sfumato.ledger.ledger import Ledger
@@ -253,7 +254,7 @@ def _transparency(masked: Masked, plan: ColumnPlan, schema: Schema) -> dict[str,
     # whose a record is cannot be counted where rows are new and the column that names people is not published
     nobody = schema.unit is None or (masked.rows is None and schema.unit not in masked.table.column_names)
     return {
-        "adversary": "knows the method and its parameters, and values of a person's quasi-identifiers",
+        "adversary": KNOWS_THE_METHOD,
         "quasi_identifiers": list(plan.quasi),
         "removed_columns": [*plan.dropped, *(name for name in plan.keep if name not in masked.table.column_names)],
         "pseudonymised_columns": [name for name in plan.pseudonymised if name in masked.table.column_names],

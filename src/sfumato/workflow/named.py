@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import ParameterError, RecipeError, SfumatoError, all_at_once, as_name, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee, Knowledge
+from sfumato.core.owner_files import parse_toml
 from sfumato.core.params import build
 from sfumato.core.registry import from_mapping
 from sfumato.core.view import Attack, Measure
@@ -79,8 +79,8 @@ def inline(text: str) -> dict[str, Any]:
     called = _CALL.fullmatch(text)
     name, rest = called.groups() if called else text.partition(",")[::2]
     try:
-        found = tomllib.loads(f"given = {{ {rest} }}")["given"]
-    except (tomllib.TOMLDecodeError, RecursionError):
+        found = parse_toml(f"given = {{ {rest} }}")["given"]
+    except (ValueError, RecursionError):
         raise ParameterError(
             f"cannot read {as_name(name.strip())}: write the name, then parameters as in TOML, "
             f"for instance 'Lattice, suppression=0.05' or 'Mdav(k=5)'{_parameters_of(name.strip())}"

@@ -32,6 +32,7 @@ from sfumato.workflow.publish import Draft, publish
 from sfumato.workflow.readings import written_as
 from sfumato.workflow.release import OwnerSide, Release
 from sfumato.workflow.scoring import Attacked, Checks, Measured, attack_all, plain_result, scores_of, shown_ranges
+from sfumato.workflow.transparency import AS_EACH_PROMISE, HIDDEN_POPULATION, HIERARCHY_KINDS, KNOWS_THE_PERSON, PUBLIC_POPULATION
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -284,8 +285,8 @@ def _transparency(outcome: Outcome[Recoding], plan: ColumnPlan, schema: Schema) 
 
 def _adversary(guarantees: Sequence[ClassGuarantee]) -> str:
     if all(guarantee.adversary == ANY_ADVERSARY for guarantee in guarantees):
-        return "knows the quasi-identifiers of a person and that the person is in the table"
-    return "as each promise says"
+        return KNOWS_THE_PERSON
+    return AS_EACH_PROMISE
 
 
 def about_population(schema: Schema, population: Microdata | None, public: bool) -> dict[str, Any]:
@@ -293,7 +294,7 @@ def about_population(schema: Schema, population: Microdata | None, public: bool)
     if population is None:
         return {}
     learnt = _by_frequency(schema)
-    told: dict[str, Any] = {"population": "declared public by the owner" if public else "not published"}
+    told: dict[str, Any] = {"population": PUBLIC_POPULATION if public else HIDDEN_POPULATION}
     return told | ({"learnt_from_population": learnt} if learnt else {})
 
 
@@ -334,8 +335,7 @@ def _hierarchy_kind(schema: Schema, name: str) -> str:
     spec = schema.columns[name].hierarchy
     if spec is None:
         return "flat"
-    kinds = ("file", "tree", "intervals", "mask", "dates", "frequency", "flat")
-    return next((kind for kind in kinds if getattr(spec, kind)), "flat")
+    return next((kind for kind in HIERARCHY_KINDS if getattr(spec, kind)), "flat")
 
 
 def microdata_of(data: Any, schema: Schema | str | Path | None) -> Microdata:
