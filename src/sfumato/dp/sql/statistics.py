@@ -65,13 +65,39 @@ class Statistic:
         if self.function == "sum":
             total = noisy[self.total or ""] * float(self.step)
             return total if self.count is None else total + noisy[self.count] * float(self.centre)
-        rows = np.maximum(noisy[self.count or ""], FEWEST)
-        around = noisy[self.total or ""] * float(self.step) / rows
         if self.function == "avg":
-            return self._inside(around + float(self.centre))
-        squares = noisy[self.squares or ""] * float(self.square_step) / rows + float(self.square_centre)
-        spread = np.clip(squares - around**2, 0.0, self._widest)
+            return self._inside(self._around(noisy) + float(self.centre))
+        return self._spread(noisy, self._squares(noisy) - self._around(noisy) ** 2)
+
+    def possible(self, noisy: Mapping[str, Floats]) -> Floats:
+        """The statistic per group and possible noise, the first of which is none: what it may be without the noise.
+
+        A variance is measured halfway between the possible mean and the one that is shown, see docs/theory/margins.md.
+        """
+        if self.squares is None:
+            return self.value(noisy)
+        around = self._around(noisy)
+        shown = around[:, :1]
+        if self.low is not None and self.high is not None:
+            shown = np.clip(shown, float(self.low - self.centre), float(self.high - self.centre))
+        return self._spread(noisy, self._squares(noisy) - around**2 + (around - shown) ** 2 / 2)
+
+    def _rows(self, noisy: Mapping[str, Floats]) -> Floats:
+        return np.maximum(noisy[self.count or ""], FEWEST)
+
+    def _around(self, noisy: Mapping[str, Floats]) -> Floats:
+        """The mean less the centre."""
+        return noisy[self.total or ""] * float(self.step) / self._rows(noisy)
+
+    def _squares(self, noisy: Mapping[str, Floats]) -> Floats:
+        """The mean of the squares of values less the centre."""
+        return noisy[self.squares or ""] * float(self.square_step) / self._rows(noisy) + float(self.square_centre)
+
+    def _spread(self, noisy: Mapping[str, Floats], variance: Floats) -> Floats:
+        """The kind of variance or deviation that is asked for, inside what the bounds allow."""
+        spread = np.clip(variance, 0.0, self._widest)
         if self.function.endswith("_samp"):
+            rows = self._rows(noisy)
             spread = spread * rows / np.maximum(rows - 1.0, FEWEST)
         return np.sqrt(spread) if self.function.startswith("stddev") else spread
 
