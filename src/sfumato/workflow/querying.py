@@ -5,7 +5,8 @@ The work is done by `dp.Session`; here its arguments are read from texts and its
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: A longer answer is cut on the terminal; files and JSON hold all of it.
 MOST_LINES = 60
+#: From here on one side of an interval is shown as longer than the other.
+_LOPSIDED = 1.25
 
 
 def tables_of(data: str | None, schema: str | None, others: Sequence[str]) -> Microdata | dict[str, Microdata]:
@@ -82,15 +85,15 @@ def amount_asked(epsilon: str | None, delta: str | None, rho: str | None) -> dic
     return {name: value for name, value in given.items() if value is not None}
 
 
-def answer_lines(table: pa.Table, margins: pa.Table, noisy_columns: Collection[str] = ()) -> list[str]:
-    """The answer with the margin of every noisy number; a question mark where it may be anything."""
-    noisy = {name: margins.column(name).to_pylist() for name in table.column_names if name in margins.column_names}
+def answer_lines(table: pa.Table, intervals: pa.Table, noisy_columns: Collection[str] = ()) -> list[str]:
+    """The answer with the margin of every noisy number, or both ends where one is farther off; a question mark for anything."""
+    noisy = {name: intervals.column(name).to_pylist() for name in table.column_names if name in intervals.column_names}
     columns = []
     for name in table.column_names:
         values = table.column(name).slice(0, MOST_LINES).to_pylist()
         around = noisy.get(name, [None] * table.num_rows)
         unsure = name in noisy_columns
-        columns.append([_cell(value, margin, unsure) for value, margin in zip(values, around, strict=False)])
+        columns.append([_cell(value, interval, unsure) for value, interval in zip(values, around, strict=False)])
     widths = [max(len(text) for text in (name, *column)) for name, column in zip(table.column_names, columns, strict=True)]
     rows = [tuple(table.column_names), *zip(*columns, strict=True)]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
@@ -98,7 +101,7 @@ def answer_lines(table: pa.Table, margins: pa.Table, noisy_columns: Collection[s
     return [*lines, f"… and {left:,} more rows (--json or --output has them all)"] if left > 0 else lines
 
 
-def _cell(value: Any, margin: Any, unsure: bool) -> str:
+def _cell(value: Any, interval: Mapping[str, float | None] | None, unsure: bool) -> str:
     from sfumato.report.escape import shorten
 
     if value is None:
@@ -106,9 +109,27 @@ def _cell(value: Any, margin: Any, unsure: bool) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return shorten(value, 60)
     shown = f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
-    if margin is None or not isinstance(margin, (int, float)):
+    if interval is None:
         return f"{shown} ± ?" if unsure else shown
-    return f"{shown} ± {_rounded(float(margin))}"
+    low, high = interval["low"], interval["high"]
+    distances = [abs(end - value) for end in (low, high) if end is not None]
+    if len(distances) == 2 and max(distances) <= _LOPSIDED * min(distances):
+        return f"{shown} ± {_rounded(max(distances))}"
+    return f"{shown} ({_end(low, math.floor, max(distances))} to {_end(high, math.ceil, max(distances))})"
+
+
+def _end(end: float | None, outward: Callable[[float], int], distance: float) -> str:
+    """An end of an interval, rounded away from the number to two digits of the longer distance."""
+    if end is None:
+        return "?"
+    if distance == 0:
+        return f"{end:,.6g}"
+    step = 10.0 ** (math.floor(math.log10(distance)) - 1)
+    steps = end / step
+    # Ends that are round already stay: 0.3 is a little more than three tenths in floating point.
+    nearest = round(steps)
+    whole = nearest if abs(steps - nearest) < 1e-6 else outward(steps)
+    return f"{float(f'{whole * step:.12g}'):,.10g}"
 
 
 def _rounded(margin: float) -> str:
