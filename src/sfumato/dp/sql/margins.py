@@ -75,11 +75,11 @@ class Possible:
             for name, sizes in self._apart(made, places).items():
                 slack = slack + _change(made.node, columns[0] | others, name, sizes)
             shown = possible[0][:, :1]
+            surer = _SURER if self._spread(made) else 1.0
+            left = [int(surer * (1 - level) / 2 * count) for level in LEVELS]
             sides = []
-            for reach, certain in zip(
-                _distances(possible, _SURER if self._spread(made) else 1.0), self._certain(made, shown), strict=True
-            ):
-                side = np.concatenate([np.minimum(reach, certain) + slack, certain], axis=1)
+            for reach, most in zip(_distances(possible, left), self._most(made, places, shown, count, left), strict=True):
+                side = np.minimum(np.pad(reach + slack, ((0, 0), (0, 1)), constant_values=np.inf), most)
                 # What is surer is no nearer.
                 sides.append(np.maximum.accumulate(np.where(np.isnan(side), np.inf, side), axis=1))
         return [
@@ -92,14 +92,23 @@ class Possible:
         statistics = self.question.statistics
         return any(statistics[text].squares is not None for text in noisy_parts(made.node))
 
-    def _certain(self, made: Smooth, shown: Floats) -> tuple[Floats, Floats]:
-        """How far below and above a statistic by itself may be at all, by its declared bounds; infinite for everything else."""
+    def _most(self, made: Smooth, places: Sequence[int], shown: Floats, count: int, left: Sequence[int]) -> tuple[Floats, Floats]:
+        """How far below and above a statistic by itself may be, at each level and for certain, by its declared bounds.
+
+        Infinite for everything else.
+        """
         name = made.node.name if isinstance(made.node, exp.Column) else ""
         statistic = self.question.statistics.get(name.removeprefix(PLACEHOLDER)) if name.startswith(PLACEHOLDER) else None
-        if statistic is None or statistic.ends is None:
-            return np.full_like(shown, np.inf), np.full_like(shown, np.inf)
-        low, high = statistic.ends
-        return shown - low, high - shown
+        shape = (len(shown), len(LEVELS) + 1)
+        if statistic is None or statistic.ends is None or statistic.count is None:
+            return np.full(shape, np.inf), np.full(shape, np.inf)
+        low, high = (np.full(shape, end) for end in statistic.ends)
+        if statistic.squares is not None:
+            # The variance of a sample is the larger the fewer rows there are.
+            points = np.sort(noise_points([self.price.noises[statistic.count]], count)[0])
+            fewest = self.noisy[statistic.count][np.asarray(places), None] - points[[-1 - each for each in left]]
+            high[:, :-1] = statistic.largest(np.maximum(fewest, statistic.fewest))
+        return shown - low, np.maximum(high - shown, 0.0)
 
     def _columns(self, parts: set[str], places: NDArray[np.int64], count: int) -> list[dict[str, Floats]]:
         """The statistics at every point: once, or as low, as high and as far as they may be where points leave no row."""
@@ -155,8 +164,8 @@ def _values(statistic: Statistic, possible: Mapping[str, Floats]) -> tuple[Float
     return tuple(np.where(empty, end, values) for end in (*ends, farther))
 
 
-def _distances(possible: Sequence[Floats], tails: float) -> tuple[Floats, Floats]:
-    """For each group and level: how far the ends of the middle part of the points lie below and above what is shown.
+def _distances(possible: Sequence[Floats], left: Sequence[int]) -> tuple[Floats, Floats]:
+    """For each group and level, which leaves out so many points: how far below and above what is shown the others end.
 
     A point that may have several values counts at its lowest for the low end and at its highest for the high one; one without a
     value may be anywhere, and counts on both sides.
@@ -172,7 +181,6 @@ def _distances(possible: Sequence[Floats], tails: float) -> tuple[Floats, Floats
     alike = len(away) == 1 and not lost.any()
     lowest = np.sort(lowest, axis=1)
     highest = lowest if alike else np.sort(highest, axis=1)
-    left = [int(tails * (1 - level) / 2 * count) for level in LEVELS]
     return _outward(-lowest[:, left]), _outward(highest[:, [count - 1 - each for each in left]])
 
 
