@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 _LONG = Context(prec=700)  # digits enough for the largest float with the smallest margin
 
@@ -53,6 +53,27 @@ def within(value: float, margin: float) -> str:
     shown = exact if isinstance(value, int) else _rounded(exact, min(reach.adjusted() - 1, 0), ROUND_HALF_EVEN)
     reach = _LONG.add(reach, abs(_LONG.subtract(exact, shown)))
     return f"{shown:,f} ± {_rounded(reach, reach.adjusted() - 1, ROUND_CEILING):,f}"
+
+
+def between(value: float, low: float | None, high: float | None) -> str:
+    """A number with the ends of its interval, rounded outward to two digits of the longer distance; None where there is no end.
+
+    >>> between(3.2512, 0.0, 3.9134), between(412, 408.6, None)
+    ('3.3 (0 to 4)', '412 (408.6 to ?)')
+    """
+    ends = [None if end is None or not math.isfinite(end) else Decimal(str(end)) for end in (low, high)]
+    exact = Decimal(str(value)) if math.isfinite(value) else Decimal(0)
+    reach = max((abs(_LONG.subtract(end, exact)) for end in ends if end is not None), default=Decimal(0))
+    place = min(reach.adjusted() - 1, 0) if reach else -6
+    shown = exact if isinstance(value, int) else _rounded(exact, place, ROUND_HALF_EVEN)
+    outward = (ROUND_FLOOR, ROUND_CEILING)
+    texts = ["?" if end is None else f"{_plain(_rounded(end, place, way)):,f}" for end, way in zip(ends, outward, strict=True)]
+    return f"{_plain(shown):,f} ({texts[0]} to {texts[1]})"
+
+
+def _plain(number: Decimal) -> Decimal:
+    """Without zeros at the end of its decimals."""
+    return number.quantize(Decimal(1), context=_LONG) if number == number.to_integral_value() else number.normalize(_LONG)
 
 
 def _rounded(number: Decimal, place: int, rounding: str) -> Decimal:
