@@ -86,6 +86,10 @@ def granted(ledger: Ledger) -> str:
     return ledger.grant("clinic", "ann", LossAmount.pure(1)).hash
 
 
+def no_entry(_: Ledger) -> str:
+    return "entry 5"
+
+
 def of_another_dataset(ledger: Ledger) -> str:
     return sf.protect(people("another"), sf.KAnonymity(3), sf.Lattice(suppression=0.3), ledger=ledger).certificate.ledger
 
@@ -96,7 +100,12 @@ def of_another_promise(ledger: Ledger) -> str:
 
 @pytest.mark.parametrize(
     ("other", "said"),
-    [(granted, "a grant"), (of_another_dataset, "another dataset"), (of_another_promise, "claims, promised")],
+    [
+        (granted, "a grant"),
+        (no_entry, "not the hash"),
+        (of_another_dataset, "another dataset"),
+        (of_another_promise, "claims, promised"),
+    ],
 )
 def test_no_other_entry_is_taken_for_it(
     release: sf.Release, book: Path, tmp_path: Path, other: Callable[[Ledger], str], said: str

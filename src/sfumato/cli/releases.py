@@ -25,7 +25,10 @@ def verify(
         str | None, typer.Option("--public-key", help="The owner's public key (ed25519:…) or its file.")
     ] = None,
     ledger: Annotated[
-        str | None, typer.Option("--ledger", help="The ledger that paid for claims of differential privacy.")
+        str | None,
+        typer.Option(
+            "--ledger", help="The ledger that paid for claims of differential privacy, or that a release is entered in."
+        ),
     ] = None,
     allow_demonstration: Annotated[
         bool, typer.Option("--allow-demonstration", help="Accept a release that was made with a seed.")

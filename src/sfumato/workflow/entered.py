@@ -17,6 +17,7 @@ from sfumato.ledger.chain import is_hash
 from sfumato.ledger.ledger import Ledger
 from sfumato.workflow.folder_parts import DATA_FILES
 from sfumato.workflow.public_card import is_artefact
+from sfumato.workflow.release import NOT_ENTERED
 from sfumato.workflow.verification import Finding
 
 if TYPE_CHECKING:
@@ -29,10 +30,12 @@ def check_entry(certificate: Certificate, ledger: Ledger | str | Path) -> Findin
     """What the ledger says about the entry that the certificate names; None where the claims looked it up themselves."""
     named = certificate.ledger
     with nullcontext(ledger) if isinstance(ledger, Ledger) else Ledger.open(ledger, read_only=True) as book:
-        if is_artefact(certificate) and (not is_hash(named) or named in _charges(certificate)):
+        if is_artefact(certificate) and named in (NOT_ENTERED, *_charges(certificate)):
             return None
-        if not is_hash(named):
+        if named == NOT_ENTERED:
             return Finding("ledger", None, "not used: the release is entered in none, and its claims are about its rows")
+        if not is_hash(named):
+            return Finding("ledger", False, "what the certificate names as its entry is not the hash of one")
         found = book.verify(named)
         entry = book.entry(named)
     if not found.ok or entry is None:
