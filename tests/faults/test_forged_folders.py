@@ -799,6 +799,27 @@ def test_margins_and_question_of_a_paid_answer_are_the_maker_s_word(made: Path, 
     assert sf.verify(public, ledger=book).verdict != "keeps"
 
 
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_margins_and_question_of_an_answer_that_was_entered_are_compared(tmp_path: Path, format: Any) -> None:
+    book = tmp_path / "ledger.db"
+    with Ledger.open(book) as ledger:
+        ledger.grant("clinic", "ann", LossAmount.pure(9))
+    known = {"sex": Column(type="string", domain=("f", "m")), "visits": Column(type="integer", bounds=(0, 4))}
+    session = Session(people(60, **known), ledger=str(book), analyst="ann")
+    answer = session.sql("SELECT sex, COUNT(*) AS n, AVG(visits) AS v FROM people GROUP BY sex", epsilon="4")
+    publish_artefact(answer.outcome, ledger=session.ledger).save(tmp_path / "out", format)
+    public, name = tmp_path / "out" / "public", f"errors.{format}"
+    assert sf.verify(public, ledger=book).verdict == "keeps", sf.verify(public, ledger=book).explain()
+    kept, margins = (public / name).read_bytes(), answer.errors.column("n").to_pylist()
+    (public / name).unlink()
+    write_file(typed("n", pa.array([margin / 2 for margin in margins]))(answer.errors), public / name)
+    restate(public, name)
+    assert "the margins beside the answer are not those" in sf.verify(public, ledger=book).explain()
+    rewrite(public, name, kept)
+    change(public, lambda c: c["method"].update(query="SELECT sex, COUNT(*) AS n FROM people WHERE disease = 'HIV' GROUP BY sex"))
+    assert "another method or question" in sf.verify(public, ledger=book).explain()
+
+
 @pytest.mark.parametrize(
     ("edit", "reason"),
     [

@@ -97,6 +97,7 @@ def publish_artefact(
     `dataset` and `ledger_entry` are the outcome's own unless given here. With `ledger` the release is entered there
     besides, so that whoever looks finds what the budget was spent on; entering does not charge.
     """
+    from sfumato.dp.sql.identity import table_digest
     from sfumato.workflow.publish import versions
 
     guarantees = _losses(outcome)
@@ -109,6 +110,8 @@ def publish_artefact(
     entered = NOT_ENTERED if paid is None else str(paid)
     if ledger is not None:
         payload = _payload(outcome.result, guarantees, method, paid, private)
+        if is_table(details.get("errors")):
+            payload["errors"] = table_digest(details["errors"])
         token = f"release-{hashlib.sha256(canonical(payload)).hexdigest()}"
         entered = ledger.enter_release(schema.dataset, payload, token=token).hash
     certificate = Certificate(

@@ -1,7 +1,7 @@
 """How a private result is said to have been made, and the margins beside it, held against the ledger that paid for it.
 
 The ledger keeps an algorithm with its parameters, and of a question what was measured; the question in words and its margins only
-where it kept the whole answer or the release was entered. What it does not keep is the maker's word and lowers the verdict.
+where it kept the whole answer, or what was published was entered. What it does not keep is the maker's word and lowers the verdict.
 """
 
 from __future__ import annotations
@@ -39,13 +39,17 @@ def check_told(certificate: Certificate, errors: pa.Table | None, ledger: Ledger
     if not entered and certificate.ledger != entry:
         return _wrong("the certificate names a ledger entry that is not the one of this result")
     answer = found.payload.get("answer") if found is not None else None
-    told = released.payload.get("method") if released is not None and entered else None
+    told = released.payload if released is not None and entered else {}
     return _compared(certificate, errors, answer if isinstance(answer, Mapping) else {}, told)
 
 
-def _compared(certificate: Certificate, errors: pa.Table | None, answer: Mapping[str, Any], told: Any) -> Finding:
-    """`answer` is what the charge keeps, `told` the method of the release that was entered, None where none was."""
-    method, open_parts = plain(dict(certificate.method)), []
+def _compared(
+    certificate: Certificate, errors: pa.Table | None, answer: Mapping[str, Any], entered: Mapping[str, Any]
+) -> Finding:
+    """`answer` is what the charge keeps, `entered` what was noted when the result was published, empty where nothing was."""
+    from sfumato.dp.sql.identity import table_digest
+
+    method, told, open_parts = plain(dict(certificate.method)), entered.get("method"), []
     if told not in (None, method):
         return _wrong("the ledger entered this release with another method or question than the certificate names")
     if "artefact" in answer:
@@ -55,10 +59,10 @@ def _compared(certificate: Certificate, errors: pa.Table | None, answer: Mapping
             open_parts.append("what is counted of each unit")
     elif told is None:
         open_parts.append("the question")
-    stored = _stored_errors(answer)
-    if errors is not None and stored is None:
+    kept = entered.get("errors") or _stored_errors(answer)
+    if errors is not None and kept is None:
         open_parts.append("the margins beside the answer")
-    elif errors is not None and not _same_cells(errors, stored):
+    elif errors is not None and table_digest(errors) != kept:
         return _wrong("the margins beside the answer are not those that the ledger keeps")
     if not open_parts:
         return Finding(_CHECK, True, "as the ledger keeps it")
@@ -92,14 +96,12 @@ def _same_contribution(artefact: Mapping[str, Any], method: Mapping[str, Any], u
         return False
 
 
-def _stored_errors(answer: Mapping[str, Any]) -> pa.Table | None:
+def _stored_errors(answer: Mapping[str, Any]) -> str | None:
+    """The digest of the errors of an answer that the ledger keeps as a whole."""
     from sfumato.dp.sql.answer import AnswerTable
+    from sfumato.dp.sql.identity import table_digest
 
     try:
-        return AnswerTable.from_mapping(answer).error_table()
+        return table_digest(AnswerTable.from_mapping(answer).error_table())
     except (SfumatoError, KeyError, TypeError, ValueError, AttributeError):
         return None
-
-
-def _same_cells(one: pa.Table, other: pa.Table | None) -> bool:
-    return other is not None and one.to_pydict() == other.to_pydict()
