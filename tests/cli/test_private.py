@@ -104,6 +104,8 @@ def test_json_has_rows_errors_margins_and_costs(place: Path, capsys: pytest.Capt
     told = as_json(query(BY_SEX, "--epsilon", "0.5", "--confidence", "0.9"), capsys)
     assert [row["sex"] for row in told["rows"]] == ["f", "m"] and told["confidence"] == 0.9
     assert told["margins"][0]["n"] > told["standard_errors"][0]["n"] > 0 and told["margins"][0]["sex"] is None
+    shown, margin, ends = (told[part][0] for part in ("rows", "margins", "intervals"))
+    assert ends["n"] == {"low": shown["n"] - margin["n"], "high": shown["n"] + margin["n"]} and ends["sex"] is None
     assert told["loss"] == {"kind": "pure", "epsilon": "1/2"} and told["left"] == {"kind": "pure", "epsilon": "3/2"}
     assert told["private"] is True and told["repeated"] is False and len(told["entry"]) == 64
     assert as_json(query(BY_SEX, "--epsilon", "0.5"), capsys)["repeated"] is True
