@@ -185,7 +185,7 @@ def test_subtraction_singles_out_who_is_suppressed_in_one_release() -> None:
         assert found.details["differencing_groups"] == found.details["differencing_people"] == 1
         assert found.details["smallest_difference"] == 1
         assert "for people who are in every release" in found.finding
-        assert "singles out a group smaller than any class, 1 person" in found.finding
+        assert "singles out a group smaller than any class of the release that it is in, 1 person in all" in found.finding
 
 
 def test_classes_that_do_not_nest_are_said_not_to_be_searched() -> None:

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.attacks.repeated_masks import repeated_masks
+from sfumato.attacks.repeated_masks import Repeated, over_other_tables, repeated_masks
+from sfumato.core.certificate import plain
 from sfumato.data.masked import Masked
 from sfumato.data.schema import Column, Schema
 
@@ -70,3 +71,69 @@ def test_other_masks_combinations_and_strata_are_left_out() -> None:
     combined = masked(sf.Combined(masks=(sf.AdditiveNoise(0.2, columns=("x",)), sf.RankSwapping(5, columns=("x",)))), 1)
     strata = masked(sf.AdditiveNoise(0.2, columns=("x",), strata=("c",)), 1)
     assert repeated_masks([noise.transparency, combined.transparency, strata.transparency]) == []
+
+
+def told(*laws: dict[str, object], **more: object) -> list[dict[str, object]]:
+    return [
+        plain({"masked_columns": list(law), "transitions": {n: {"epsilon": e} for n, e in law.items()}, **more}) for law in laws
+    ]
+
+
+def test_a_loss_without_bound_makes_the_sum_unbounded() -> None:
+    [found] = repeated_masks(told({"c": 1.0}, {"c": math.inf}))
+    assert found.together == math.inf and found.releases == 2
+    assert found.sentence() == "no finite ε bounds the losses in 'c' (2 releases) together"
+    assert repeated_masks(told({"c": math.inf})) == []
+
+
+def test_a_release_that_tells_nothing_hides_no_other() -> None:
+    [found] = repeated_masks(told({"c": 0.5}, {"c": 0.0}, {"c": 0.25}))
+    assert (found.releases, found.together) == (2, 0.75)
+    assert repeated_masks(told({"c": 0.5}, {"c": 0.0})) == []
+    [shown] = repeated_masks([{"masked_columns": ["x"], "noise_variance_ratio": ratio} for ratio in (0.5, 0.0)])
+    assert shown.together == 0.0
+
+
+def test_the_loss_of_a_combination_counts_for_each_of_its_columns() -> None:
+    together = {"masked_columns": ["c", "d"], "method": {"joint": True}, "transitions": {"c × d": {"epsilon": 2.0}}}
+    found = {each.column: each.together for each in repeated_masks([*told({"c": 1.0}), together])}
+    assert found == {"c": 3.0}
+    # by the likelihoods: c alone and (c, d) together, of two values each
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        alone, joint = rng.dirichlet([1, 1], 2), rng.dirichlet([1] * 4, 4)
+        bounds = [
+            math.log(max(m[i, y] / m[j, y] for i in range(len(m)) for j in range(len(m)) for y in range(len(m))))
+            for m in (alone, joint)
+        ]
+        exact = max(
+            alone[c, y] * joint[2 * c + d, z] / (alone[other, y] * joint[2 * other + d, z])
+            for c, other, d, y, z in itertools.product(range(2), range(2), range(2), range(2), range(4))
+        )
+        law = {**together, "transitions": {"c × d": {"epsilon": bounds[1]}}}
+        [sum_of_both] = repeated_masks([*told({"c": bounds[0]}), law])
+        assert math.log(exact) <= sum_of_both.together + 1e-9
+
+
+def test_ranks_and_noise_of_different_tables_are_not_put_together() -> None:
+    releases = [
+        masked(sf.RankSwapping(5, columns=("x",)), 1).transparency,
+        masked(sf.AdditiveNoise(0.2, columns=("x",)), 1).transparency,
+    ]
+    tables = ["a", "a", "b", "b"]
+    assert repeated_masks([*releases, *releases], tables) == []
+    assert over_other_tables([*releases, *releases], tables) == ["x"]
+    assert {(each.kind, each.releases) for each in repeated_masks([*releases] * 2, ["a"] * 4)} == {("ranks", 2), ("noise", 2)}
+    assert over_other_tables([*releases] * 2, ["a"] * 4) == []
+    losses = told({"c": 1.0}, {"c": 1.0})
+    assert len(repeated_masks(losses, ["a", "b"])) == 1 and over_other_tables(losses, ["a", "b"]) == []
+
+
+@pytest.mark.parametrize("number", [0.16666, 2.005, 1.9459, 3.8999, 12344.0, 0.1, 1e-7])
+def test_what_is_said_is_never_better_than_what_is(number: float) -> None:
+    def said(kind: str, before: str, after: str) -> float:
+        return float(Repeated("x", kind, 2, number, number).sentence().split(before)[1].split(after)[0])
+
+    assert number <= said("categories", "ε = ", " at most") <= 1.01 * number
+    assert number >= said("noise", "down to ", " of the") >= 0.99 * number
+    assert number >= said("factors", "variance of ", ",") >= 0.99 * number

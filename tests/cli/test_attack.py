@@ -54,7 +54,7 @@ def test_why_a_release_was_generalised(place: Path, capsys: pytest.CaptureFixtur
     capsys.readouterr()
     assert run(["attack", "out", "--with", "people.csv", "--attack", "Minimality"]) == 0
     shown = capsys.readouterr().out
-    assert "Minimality: success 100.00%" in shown and "blind guessing 50.00%, 2 people" in shown
+    assert "Minimality: success 100 %" in shown and "blind guessing 50 %, 2 targets" in shown
     assert "HIV" not in shown and "none" not in shown
     assert run(["attack", "out", "--with", "people.csv", "-a", 'Minimality(value="HIV")', "-a", "Linkage", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["attacks"]
@@ -96,7 +96,7 @@ def test_minimality_asks_for_a_register(place: Path, capsys: pytest.CaptureFixtu
 def test_who_a_model_was_trained_on(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     game()
     assert run(["attack", "game.json"]) == 0
-    assert "MembershipInModels: success 100.00%" in capsys.readouterr().out
+    assert "MembershipInModels: success 100 %" in capsys.readouterr().out
     assert run(["attack", "game.json", "--json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["attacks"]
     assert (told["success"], told["baseline"], told["targets"]) == (1.0, 0.5, 4)

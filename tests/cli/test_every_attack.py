@@ -14,6 +14,7 @@ from pyarrow.csv import write_csv
 
 from sfumato.cli.main import run
 from sfumato.core.registry import names
+from sfumato.core.rounding import percent
 from sfumato.workflow.attacking import ON_OUTPUTS
 from tests.workflow.test_attacking_outputs import GAMES, PARAMETERS
 
@@ -107,7 +108,7 @@ def test_an_attack_runs_as_a_command(
     (told,) = json.loads(capsys.readouterr().out)["attacks"]
     assert told["attack"] == name and 0 <= told["baseline"] <= 1 and 0 <= told["success"] <= 1 and told["targets"] > 0
     assert run(["attack", *COMMANDS[name]]) == 0
-    assert f"{name}: success {told['success']:.2%}" in capsys.readouterr().out
+    assert f"{name}: success {percent(told['success'])}" in capsys.readouterr().out
 
 
 def test_the_manual_says_of_every_attack_how_it_is_run() -> None:

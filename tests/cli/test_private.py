@@ -104,6 +104,8 @@ def test_json_has_rows_errors_margins_and_costs(place: Path, capsys: pytest.Capt
     told = as_json(query(BY_SEX, "--epsilon", "0.5", "--confidence", "0.9"), capsys)
     assert [row["sex"] for row in told["rows"]] == ["f", "m"] and told["confidence"] == 0.9
     assert told["margins"][0]["n"] > told["standard_errors"][0]["n"] > 0 and told["margins"][0]["sex"] is None
+    shown, margin, ends = (told[part][0] for part in ("rows", "margins", "intervals"))
+    assert ends["n"] == {"low": shown["n"] - margin["n"], "high": shown["n"] + margin["n"]} and ends["sex"] is None
     assert told["loss"] == {"kind": "pure", "epsilon": "1/2"} and told["left"] == {"kind": "pure", "epsilon": "3/2"}
     assert told["private"] is True and told["repeated"] is False and len(told["entry"]) == 64
     assert as_json(query(BY_SEX, "--epsilon", "0.5"), capsys)["repeated"] is True
@@ -404,3 +406,40 @@ def test_the_refusal_of_a_unit_is_the_same_on_a_neighbouring_table(place: Path, 
             file.write(extra)
         texts.append(as_json(query("SELECT SUM(income) AS s FROM people", "--epsilon", "0.1", "--unit", "age"), capsys, 3))
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("cell", ["x", "1e400", "9" * 24, "NaN", "", "5"])
+def test_a_cell_that_cannot_be_read_is_missing_and_tells_nothing(
+    place: Path, cell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (place / "people.csv").read_text().splitlines()
+    (place / "people.csv").write_text("\n".join([*lines, f"901,30,f,{cell}", f"902,{cell},f,30"]) + "\n")
+    asked = ["query", "SELECT COUNT(income) AS n, COUNT(age) AS a FROM people", *ON, "--epsilon", "1", *BOUNDS, "--seed", "1"]
+    assert run(asked) == 0
+    shown = capsys.readouterr()
+    assert "record" not in shown.err and "cannot be read" not in shown.out + shown.err
+    publish = ["publish", "PrivateHistogram", "people.csv", "--schema", "people.toml", "--analyst", "ann", "--seed", "1"]
+    settings = ["--set", 'columns=["age"]', "--set", "bins={age=2}", "--set", "epsilon=0.5", "--set", "rows=1"]
+    assert run([*publish, *settings, "--output", "out"]) == 0, capsys.readouterr().err
+
+
+def test_a_broken_line_is_refused_without_saying_which(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (place / "people.csv").open("a") as file:
+        file.write("903,30,f,1,2\n")
+    assert run(["query", COUNT, *ON, "--epsilon", "1", *BOUNDS]) == 2
+    told = capsys.readouterr().err
+    assert "well-formed" in told and "2,00" not in told and "1 line" not in told
+
+
+def test_a_question_without_declared_types_is_refused_without_guessing_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("sex,age\n" + "f,30\nm,40\n" * 20)
+    Path("t.toml").write_text('dataset = "t"\nunit = "record"\n[columns.sex]\nrole = "quasi"\n[columns.age]\nrole = "quasi"\n')
+    asked = ["--data", "t.csv", "--schema", "t.toml", "--analyst", "ann", "--epsilon", "1", "--explain"]
+    assert run(["query", "SELECT sex, COUNT(*) AS n FROM t GROUP BY sex", *asked]) == 2
+    told = capsys.readouterr().err
+    assert "the type of 'sex' is not declared" in told and 'for instance type = "integer"' not in told
+    assert run(["query", "SELECT COUNT(*) AS n FROM t", *asked]) == 2
+    assert "the type of any column, and rows are read by one, is not declared" in capsys.readouterr().err

@@ -58,7 +58,9 @@ def test_termination_leaves_with_its_code(module: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (143, "", "")
 
 
-@pytest.mark.parametrize(("name", "expected"), [("SIGINT", (1, "stopped True\n", "")), ("SIGTERM", (143, "", ""))])
+@pytest.mark.parametrize(
+    ("name", "expected"), [("SIGINT", (1, "stopped True\n", "")), ("SIGTERM", (143, "", "")), ("SIGHUP", (129, "", ""))]
+)
 def test_a_signal_is_not_lost_while_an_object_is_deleted(name: str, expected: tuple[int, str, str]) -> None:
     code = (
         "import os, signal, sys, time\n"

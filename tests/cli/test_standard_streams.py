@@ -54,3 +54,13 @@ def test_a_reader_that_went_away_is_no_failed_guarantee(command: str, tmp_path: 
 def test_superscript_digits_are_read_like_any_text(tmp_path: Path) -> None:
     done = shell("sfumato inspect people.csv --json", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_a_character_that_the_encoding_lacks_is_shown_by_its_number(encoding: str, tmp_path: Path) -> None:
+    granted = f"PYTHONIOENCODING={encoding} sfumato ledger grant people ann --epsilon 1"
+    done = shell(f"{granted} && PYTHONIOENCODING={encoding} sfumato ledger", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\u03b5 = 1" in done.stdout
+    failed = shell(f"PYTHONIOENCODING={encoding} sfumato inspect 'ε.csv'", tmp_path)
+    assert failed.returncode == 2 and "\\u03b5.csv" in failed.stderr

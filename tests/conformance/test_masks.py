@@ -21,6 +21,7 @@ from sfumato.data.masked import Masked, sides
 from sfumato.data.records import Records
 from sfumato.masking.base import Mask
 from sfumato.workflow import named
+from sfumato.workflow.transparency import OF_A_MASK
 from tests.conformance.masks import (
     CATEGORIES,
     CERTAIN,
@@ -118,6 +119,7 @@ class TestEveryMask:
         masked = apply(example(name))
         told = json.dumps(plain(dict(masked.transparency)), allow_nan=False)
         assert told and json.loads(told)["method"]["name"] == name
+        assert set(masked.transparency) <= OF_A_MASK, "whoever verifies knows nothing else"
         for column in NUMBERS:
             for value in PEOPLE.table().column(column).to_pylist()[:50]:
                 assert repr(value) not in told

@@ -207,3 +207,15 @@ def test_errors_are_public_and_are_those_that_python_knows() -> None:
     with pytest.raises(KeyError) as refusal:
         people.schema.require_columns(["height"])
     assert str(refusal.value).startswith("schema '") and "'age'" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "written", ["'tiger lily'", '"tiger lily"', "'it\\'s lily'", "tiger\\ lily", "'tiger lily", "tiger_lily", "'tiger\nlily'"]
+)
+def test_a_password_is_left_out_whole(written: str) -> None:
+    said = str(SfumatoError(f"cannot connect with host=h password = {written}"))
+    assert said.startswith("cannot connect with host=h password = …") and "lily" not in said and "tiger" not in said
+
+
+def test_what_follows_a_password_is_kept() -> None:
+    assert str(SfumatoError("password='a b' host=h; ask them")) == "password=… host=h; ask them"

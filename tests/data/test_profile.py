@@ -7,6 +7,7 @@ import datetime
 import itertools
 import math
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sfumato as sf
 from sfumato.core.errors import MissingColumn
 from sfumato.data import hierarchy_builders
 from sfumato.data.identifier_names import role_by_name, words_of
@@ -234,7 +236,7 @@ def test_roles_come_with_their_reasons() -> None:
         "name": "quasi",
         "amount": "quasi",
     }
-    assert profile.column("contact").reason == "100% of the values look like: e-mail address"
+    assert profile.column("contact").reason == "100 % of the values look like: e-mail address"
     assert profile.column("contact").patterns == {"e-mail address": 1.0}
     assert profile.column("amount").patterns == {}  # digits of a number are no postcode
     assert all(column.reason for column in profile.columns)
@@ -324,3 +326,25 @@ def test_adult(data_dir: Path) -> None:
         "occupation",
     }
     assert next(iter(profile.contributions)) == "age"
+
+
+def units_alone(rows: list[dict[str, Any]], columns: Sequence[str], unit: str) -> tuple[int, int]:
+    """Records of classes with one unit, and the fewest units of a class, by looking at every record."""
+    classes: dict[tuple[Any, ...], list[Any]] = {}
+    for row in rows:
+        classes.setdefault(tuple(row[name] for name in columns), []).append(row[unit])
+    return sum(len(units) for units in classes.values() if len(set(units)) == 1), min(len(set(u)) for u in classes.values())
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("fm"), st.integers(0, 3)), min_size=24, max_size=60))
+@settings(max_examples=40)
+def test_with_a_unit_classes_are_counted_in_units(drawn: list[tuple[int, str, int]]) -> None:
+    rows = [{"person_id": person, "sex": sex, "age": age} for person, sex, age in drawn]
+    schema = {"dataset": "d", "columns": {"person_id": {"role": "unit"}, "sex": {"role": "quasi"}, "age": {"role": "quasi"}}}
+    table = pa.Table.from_pylist(rows)
+    profile = profile_table(sf.read(table, schema))
+    assert (profile.uniques, profile.k) == units_alone(rows, ("sex", "age"), "person_id")
+    for found in profile.combinations:
+        assert (found.uniques, found.smallest_class) == units_alone(rows, found.columns, "person_id")
+    measured = sf.check(table, sf.Schema.parse(schema)).measures
+    assert (measured.uniques, measured.k) == (profile.uniques, profile.k)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import datetime
 import gzip
 import os
+import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -261,6 +264,40 @@ def test_ragged_lines_are_named_without_their_contents(tmp_path: Path) -> None:
     assert "2 lines do not have 2 cells" in message
     assert "3 (1), 5 (3)" in message
     assert CANARY not in message
+
+
+def test_threads_of_the_parser_hold_no_python_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that lets go of it while the interpreter ends would abort the process."""
+    calls = []
+    parse = pa_csv.read_csv
+
+    def watched(*args: Any, **options: Any) -> Any:
+        calls.append((options["read_options"].use_threads, options["parse_options"].invalid_row_handler))
+        return parse(*args, **options)
+
+    monkeypatch.setattr("sfumato.data.readers_csv.pa_csv.read_csv", watched)
+    with pytest.raises(SourceError, match="do not have 2 cells"):
+        read(tmp_path, "a,b\n1,2\n1,2,3\n")
+    assert [threads for threads, _ in calls] == [True, False]
+    assert [handler is None for _, handler in calls] == [True, False]
+
+
+def test_a_file_that_others_ask_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    """Neither which line nor how many: whoever asks learns nothing about a line."""
+    told = set()
+    for content in (b"a,b\n1,2\n1,2,3\n", b"a,b\n1,2\n1\n1\n", b'a,b\n1,"2\n', b"a,b\n1,\xff\n", b"a,b\n1,\0\n"):
+        (tmp_path / "t.csv").write_bytes(content)
+        with pytest.raises(SourceError) as caught:
+            read_file(tmp_path / "t.csv", unreadable="missing")
+        told.add(str(caught.value).replace("UTF-8", ""))
+        assert caught.value.__cause__ is None and caught.value.__context__ is None
+    assert len(told) == 1 and not re.search(r"[0-9]", told.pop().replace(str(tmp_path), ""))
+
+
+def test_where_others_ask_the_names_of_columns_decide_on_the_separator(tmp_path: Path) -> None:
+    for cells in ("1;2", "1;2,3,4,5,6"):
+        (tmp_path / "t.csv").write_text("a;b\n" + f"{cells}\n" * 5)
+        assert read_file(tmp_path / "t.csv", unreadable="missing").table.column_names == ["a", "b"]
 
 
 def test_a_quote_that_is_never_closed_is_refused(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+import sfumato as sf
 from sfumato.core.errors import ParameterError
 from sfumato.data import hierarchy_builders
 from sfumato.data.profile import profile_table
@@ -99,3 +100,8 @@ def test_written_files_read_back_to_the_same_people(tmp_path: Path) -> None:
     assert table.to_pydict() == sample_table(500, seed=3).to_pydict()
     for name in schema.quasi:
         hierarchy_builders.build(name, schema.columns[name], texts(table[name].unique()), folder=schema.folder)
+
+
+def test_the_sample_is_protected_without_a_notice_of_a_leak() -> None:
+    made = sf.protect(sf.read(sample_table(400), sample_schema()), sf.KAnonymity(5), sf.Lattice(suppression=0.1))
+    assert not any("width" in notice for notice in made.certificate.notices)

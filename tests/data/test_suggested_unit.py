@@ -131,6 +131,48 @@ def test_which_column_names_the_unit(columns: dict[str, list[Any]], unit: str | 
     assert [column.name for column in profile.columns if column.role == "unit"] == ([unit] if unit else [])
 
 
+@pytest.mark.parametrize(
+    "name",
+    "uid id patient_no subject_id nhs_number Versichertennummer USUBJID username email participant identifiant".split(),
+)
+def test_an_identifier_stays_one_however_often_it_repeats(name: str, tmp_path: Path) -> None:
+    rows = {name: [f"P{1000 + row % 40}" for row in range(4800)], "pulse": [60 + row % 7 for row in range(4800)]}
+    profile = inspect(pa.table(rows), schema_out=tmp_path / "p.toml")
+    assert profile.unit == name and Schema.load(tmp_path / "p.toml").unit == name
+    few = {name: [f"P{row % 5}" for row in range(4800)], "pulse": rows["pulse"]}
+    undecided = inspect(pa.table(few), schema_out=tmp_path / "few.toml")
+    assert undecided.column(name).role == "identifier" and undecided.unit is None
+    assert "no column was recognised" not in undecided.unit_reason and "are refused" in undecided.unit_reason
+    with pytest.raises(SchemaError, match="whom an answer would protect"):
+        sf.Session(sf.read(pa.table(few), schema=tmp_path / "few.toml"), budget=sf.PureDP(1))
+
+
+def test_a_flag_is_no_identifier_and_the_reason_names_it() -> None:
+    profile = sf.inspect(pa.table({"member": ["yes", "no"] * 50, "age": [row % 70 for row in range(100)]}))
+    assert profile.column("member").role == "quasi" and "('member') none has more than two values" in profile.unit_reason
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"expend": [17 * row for row in range(600)]},
+        {"ssn": [f"{row:09d}" for row in range(600)], "q7": [f"h{row // 3}" for row in range(600)]},
+    ],
+    ids=["an amount that happens to differ everywhere", "a code that repeats evenly beside a number of rows"],
+)
+def test_record_is_not_proposed_where_it_is_doubted(columns: dict[str, list[Any]], tmp_path: Path) -> None:
+    profile = inspect(pa.table(columns), schema_out=tmp_path / "s.toml")
+    assert profile.unit is None and not Schema.load(tmp_path / "s.toml").each_record_is_a_unit
+    assert "private questions are refused" in profile.unit_reason
+    assert ("check 'q7'" in profile.unit_reason) == ("q7" in columns)
+
+
+def test_the_reason_counts_in_plain_numbers() -> None:
+    rows = {"user_id": [row % 3 for row in range(9000)], "trajectory_id": [row // 3 for row in range(9000)]}
+    reason = sf.inspect(pa.table(rows)).unit_reason
+    assert "3 different values in 9,000 rows, 3,000 rows each" in reason and "'trajectory_id' repeats too" in reason
+
+
 @pytest.mark.parametrize("name", ["household", "code", "q7", "Kürzel"])
 def test_codes_that_repeat_evenly_are_pointed_at_whatever_their_name(name: str, tmp_path: Path) -> None:
     rows = {name: [f"P{row % 500:05d}" for row in range(4000)], "age": [20 + row % 70 for row in range(4000)]}

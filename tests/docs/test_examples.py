@@ -92,6 +92,16 @@ def test_the_commands_of_the_readme_run_in_order(after_python: bool, tmp_path: P
     assert len(lines) == 12
 
 
+@pytest.mark.slow
+def test_the_readme_s_way_to_refute_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sfumato.cli.main import run
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_module.py").write_text("def my_function(rows):\n    return len(rows)\n")
+    command = re.search(r"^`(sfumato refute .*?)`", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert command is not None and run(shlex.split(command[1])[1:]) == 1  # refuted: there is no noise
+
+
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_links_lead_somewhere(page: Path) -> None:
     dead = [link for link in LINK.findall(page.read_text("utf-8")) if not (page.parent / link).exists()]

@@ -189,3 +189,29 @@ def test_a_table_name_is_refused_for_a_file(tmp_path: Path) -> None:
     for engine in (None, "duckdb"):
         with pytest.raises(SourceError, match="one table"):
             read(write(tmp_path, "csv"), table="x", engine=engine)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"separator": 3}, "separator is one character"),
+        ({"separator": 3, "engine": "duckdb"}, "separator is one character"),
+        ({"encoding": 3}, "encoding is the name"),
+        ({"strip": "yes"}, "strip is True or False"),
+        ({"sheet": [1]}, "sheet is the name or number"),
+        ({"threads": "two", "engine": "duckdb"}, "threads is a whole number"),
+        ({"threads": 0, "engine": "duckdb"}, "threads is a whole number"),
+        ({"memory_limit": "much", "engine": "duckdb"}, "memory_limit is an amount"),
+    ],
+)
+def test_a_wrong_option_is_not_called_a_damaged_file(options: dict[str, Any], said: str, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ParameterError, match=said):
+        read(tmp_path / "p.csv", **options)
+
+
+def test_right_options_are_taken(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("a;b\n1;2\n")
+    for limit in ("200MB", "1.5 GiB", "300000kb", "1g", "-1", None):
+        assert len(read(tmp_path / "p.csv", engine="duckdb", separator=";", threads=1, memory_limit=limit)) == 1
+    assert len(read(tmp_path / "p.csv", separator=";", encoding="utf-8", strip=True, sheet=None)) == 1

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,18 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli.main import run
+from sfumato.core.certificate import plain
 from sfumato.core.errors import SfumatoError
+from sfumato.core.params import parameters
 from sfumato.data.schema import Column
 from sfumato.data.writers import clean, write_file
 from sfumato.dp import PrivateHistogram, Session
 from sfumato.ledger import Ledger, LossAmount
 from sfumato.workflow.artefact import publish_artefact
 from sfumato.workflow.canonical import canonical
+from sfumato.workflow.folder_parts import DATA_FILES
 from sfumato.workflow.saving import pretty
+from sfumato.workflow.transparency import KNOWS_THE_METHOD
 from tests.faults.forging import change, claim, refused, restate, rewrite
 from tests.workflow.people import people
 
@@ -80,7 +85,7 @@ def copied(made: Path, tmp_path: Path, base: str) -> Path:
     [
         ("csv", "keeps"),
         ("parquet", "keeps"),
-        ("unit", "keeps"),
+        ("unit", "keeps what could be checked"),  # one number is also stated against the original
         ("dropped", "keeps what could be checked"),
         ("seeded", "demonstration"),
         ("histogram", "rests on its maker"),
@@ -305,29 +310,54 @@ def longer_writer(old: bytes) -> bytes:
     return old[: start - 1] + length_of(len(longer)) + longer + old[start + len(name) :]
 
 
-def skippable_frame(public: Path) -> None:
-    """A frame that every reader of the last page skips; the sizes in the footer are made to fit."""
+def last_page(edit: Callable[[bytes, bytes], tuple[bytes, bytes]], *, unpacked: bool = True) -> Forge:
+    """Another header or body of the last page; the sizes in the footer are made to fit. `unpacked` says that what grows counts
+    as unpacked too, as headers do."""
     from sfumato.workflow.parquet_parts import struct_of
 
-    content = (public / "data.parquet").read_bytes()
-    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-    told, frame = pq.read_metadata(public / "data.parquet").row_group(0), b"\x50\x2a\x4d\x18\x10\0\0\0Ada Lovelace;HIV"
-    last = told.column(told.num_columns - 1)
-    header, body = struct_of(content, last.data_page_offset)
-    packed = zigzag(header[3])
-    place = content.index(packed, last.data_page_offset)
-    longer = zigzag(header[3] + len(frame))
-    page = content[:place] + longer + content[place + len(packed) : start] + frame
-    grown = len(page) - start
-    old, new = zigzag(last.total_compressed_size), zigzag(last.total_compressed_size + grown)
-    whole = sum(told.column(i).total_compressed_size for i in range(told.num_columns))
-    foot = content[start:-8]
-    at = foot.rindex(b"\x16" + old)
-    foot = foot[:at] + b"\x16" + new + foot[at + 1 + len(old) :]
-    at = foot.rindex(b"\x16" + zigzag(whole))
-    foot = foot[:at] + b"\x16" + zigzag(whole + grown) + foot[at + 1 + len(zigzag(whole)) :]
-    rewrite(public, "data.parquet", page + foot + len(foot).to_bytes(4, "little") + b"PAR1")
-    assert pq.read_table(public / "data.parquet").num_rows == 10
+    def forge(public: Path) -> None:
+        content = (public / "data.parquet").read_bytes()
+        start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+        told = pq.read_metadata(public / "data.parquet").row_group(0)
+        last = told.column(told.num_columns - 1)
+        fields, body = struct_of(content, last.data_page_offset)
+        header, packed = edit(content[last.data_page_offset : body], content[body:start])
+        old, new = zigzag(fields[3]), zigzag(len(packed))
+        place = header.index(b"\x15" + old)
+        header = header[: place + 1] + new + header[place + 1 + len(old) :]
+        page = content[: last.data_page_offset] + header + packed
+        grown = len(page) - start
+        more = grown if unpacked else 0
+        packed_before = sum(told.column(i).total_compressed_size for i in range(told.num_columns))
+        foot = content[start:-8]
+        for before, after in (
+            ((last.total_uncompressed_size, last.total_compressed_size), (more, grown)),
+            ((told.total_byte_size,), (more,)),
+            ((packed_before,), (grown,)),
+        ):
+            known = b"".join(b"\x16" + zigzag(size) for size in before)
+            place = foot.rindex(known)
+            fit = b"".join(b"\x16" + zigzag(size + growth) for size, growth in zip(before, after, strict=True))
+            foot = foot[:place] + fit + foot[place + len(known) :]
+        rewrite(public, "data.parquet", page + foot + len(foot).to_bytes(4, "little") + b"PAR1")
+        assert pq.read_table(public / "data.parquet").num_rows == 10
+
+    return forge
+
+
+#: A frame that every reader skips.
+SKIPPED = b"\x50\x2a\x4d\x18\x10\0\0\0Ada Lovelace;HIV"
+
+
+def foreign_header(header: bytes, packed: bytes) -> tuple[bytes, bytes]:
+    """A data page with the header of a dictionary besides its own, and in that one a text."""
+    return header[:-1] + b"\x2c\x15\0\x15\0\x78" + bytes([17]) + PAYLOAD[:17] + b"\0\0", packed
+
+
+def many_missing(header: bytes, packed: bytes) -> tuple[bytes, bytes]:
+    """A statistic that counts missing values where there are none."""
+    place = header.index(b"\x16\0\x28")
+    return header[: place + 1] + zigzag(20240517) + header[place + 2 :], packed
 
 
 def zigzag(number: int) -> bytes:
@@ -341,7 +371,9 @@ WITHIN: dict[str, tuple[Forge, str]] = {
     ),
     "longer-writer": (footer(longer_writer), "metadata that no release has"),
     "behind-the-footer": (footer(lambda old: old + PAYLOAD), "behind its footer"),
-    "skippable-frame": (skippable_frame, "not one Zstandard frame"),
+    "skippable-frame": (last_page(lambda header, packed: (header, packed + SKIPPED), unpacked=False), "not one Zstandard frame"),
+    "header-of-another-page": (last_page(foreign_header), "a header that no release has"),
+    "count-of-missing-values": (last_page(many_missing), "could not be accounted for"),
 }
 
 
@@ -367,9 +399,12 @@ def test_a_file_of_another_version_is_compared_part_by_part(made: Path, tmp_path
     public = copied(made, tmp_path, "parquet")
     parquet(lambda rows: clean(rows), use_dictionary=["age", "disease"])(public)
     change(public, lambda c: c["versions"].update(pyarrow="7.0.0"))
-    found = {finding.check: finding for finding in sf.verify(public).findings}
-    assert found["bytes"].passed and "not its bytes (written with pyarrow 7.0.0)" in found["bytes"].text
+    rewrite(public, "card.html", card_again(public))
+    verified = sf.verify(public)
+    found = {finding.check: finding for finding in verified.findings}
+    assert found["bytes"].passed is None and "not its bytes (written with pyarrow 7.0.0)" in found["bytes"].text
     assert found["KAnonymity"].passed
+    assert verified.verdict == "keeps what could be checked" and "data.parquet: written by another version" in verified.sentence
 
 
 def test_a_hidden_number_in_a_dictionary_is_found(made: Path, tmp_path: Path) -> None:
@@ -398,7 +433,66 @@ def as_process(told: dict[str, Any]) -> None:
     told.update(evidence="process", measured=None, argument="trust me", ledger_entry="0" * 64)
 
 
+def with_claim(guarantee: Any, measured: Any, also: dict[str, Any] | None = None, reference: str | None = None) -> Forge:
+    """One more claim beside those that are there."""
+    told = {
+        "guarantee": guarantee.key,
+        "parameters": plain(parameters(guarantee)),
+        "promised": guarantee.claim(),
+        "measured": measured,
+        "holds": True,
+        "evidence": guarantee.evidence,
+        "protects": guarantee.protects,
+        "adversary": guarantee.adversary,
+        "unit": "record",
+        "also_measured": also or {},
+        "neighbours": None,
+        "reference": reference,
+        "argument": None,
+        "ledger_entry": None,
+    }
+    return lambda public: change(public, lambda certificate: certificate["claims"].append(told))
+
+
+def against_input(also: dict[str, Any], measured: float = 0.3) -> Forge:
+    """A claim against the original, with the fingerprint that the certificate has."""
+
+    def forge(public: Path) -> None:
+        fingerprint = json.loads((public / "certificate.json").read_text())["fingerprint"]
+        with_claim(sf.TCloseness(0.4, "disease"), measured, also, f"input {fingerprint}")(public)
+
+    return forge
+
+
+def as_loss(guarantee: Any) -> Forge:
+    def edit(told: dict[str, Any]) -> None:
+        told.update(guarantee=guarantee.key, parameters=plain(parameters(guarantee)), promised=guarantee.claim())
+        told.update(unit=guarantee.unit, neighbours=guarantee.compared)
+
+    return claims(edit)
+
+
+REGISTER = "population sfumato-fingerprint-1:" + "0" * 64
+BREAKS = "states a number that breaks the promise"
+
 CLAIMS: dict[str, tuple[str, Forge, str]] = {
+    "population-broken": ("csv", with_claim(sf.KMap(100_000), 1, reference=REGISTER), BREAKS),
+    "population-without-a-number": ("csv", with_claim(sf.KMap(5), None, reference=REGISTER), BREAKS),
+    "population-and-more": ("csv", with_claim(sf.KMap(5), 9, {"people safe from the state": 9}, REGISTER), "other numbers"),
+    "population-praised": (
+        "csv",
+        with_claim(sf.KMap(5), 9, reference="population of all inhabitants, audited"),
+        "another second file",
+    ),
+    "presence-broken": (
+        "csv",
+        with_claim(sf.DeltaPresence(0.1, 0.5), 0.4, {"smallest chance": 0.0}, REGISTER),
+        "other numbers",
+    ),
+    "input-broken": ("csv", against_input({"reference input": 0.9, "reference released": 0.1}, 0.9), BREAKS),
+    "input-and-another-input": ("csv", against_input({"reference input": 0.1, "reference released": 0.1}), "other numbers"),
+    "input-and-another-release": ("csv", against_input({"reference input": 0.3, "reference released": 0.25}), "other numbers"),
+    "loss-of-everything": ("histogram", as_loss(sf.ApproxDP(0, 1)), "it promises nothing"),
     "unknown-kind": (
         "histogram",
         claims(lambda c: c.update(guarantee="QuantumPrivacy")),
@@ -503,6 +597,22 @@ def stated(edit: Callable[[dict[str, Any]], Any]) -> Forge:
     return lambda public: change(public, lambda certificate: (edit(certificate), None)[1])
 
 
+def told(**facts: Any) -> Forge:
+    """Facts about how a release was made."""
+    return stated(lambda certificate: certificate["transparency"].update(facts))
+
+
+def half_a_character(place: str) -> Forge:
+    """A surrogate by itself, which JSON can name and no text can hold."""
+
+    def forge(public: Path) -> None:
+        content = json.loads((public / "certificate.json").read_text())
+        content[place]["name"] = "\ud800"
+        (public / "certificate.json").write_text(json.dumps(content, indent=2, sort_keys=True) + "\n")
+
+    return forge
+
+
 def columns(certificate: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = certificate["schema"]["columns"]
     return found
@@ -533,7 +643,33 @@ def unsorted_json(public: Path) -> None:
 
 OTHER_PAGE = "says something else than certificate and rows do"
 
+OTHER_FACTS = "no release of its kind tells"
+
 PARTS: dict[str, tuple[str, Forge, str]] = {
+    "adversary-inflated": ("csv", told(adversary="knows everything about everybody"), "another adversary"),
+    "adversary-of-masks": ("csv", told(adversary=KNOWS_THE_METHOD), "another adversary"),
+    "invented-fact": ("csv", told(certified_by="an authority"), OTHER_FACTS),
+    "fact-of-a-mask": ("csv", told(noise="independent"), OTHER_FACTS),
+    "fact-of-an-answer": ("answer", told(adversary=KNOWS_THE_METHOD), OTHER_FACTS),
+    "level-that-no-tree-has": ("csv", told(levels={"age": 9}), "levels and hierarchies"),
+    "level-in-words": ("csv", told(levels={"age": "approved"}), "levels and hierarchies"),
+    "level-of-another-column": ("csv", told(levels={"disease": 0}), "levels and hierarchies"),
+    "hierarchy-in-words": ("csv", told(hierarchies={"age": "approved by an authority"}), "levels and hierarchies"),
+    "hierarchies-in-a-list": ("csv", told(hierarchies=[["age"]]), "levels and hierarchies"),
+    "quasi-identifiers-in-lists": ("csv", told(quasi_identifiers=[["age"]]), "a form that no release has"),
+    "praised-population": ("csv", told(population="every inhabitant"), "of a population"),
+    "created-in-words": ("csv", stated(lambda c: c.update(created="approved on 1 May 2031")), "created"),
+    "fingerprint-in-words": ("csv", stated(lambda c: c.update(fingerprint="checked by auditors")), "fingerprint"),
+    "ledger-in-words": ("csv", stated(lambda c: c.update(ledger="entered in the federal register")), "ledger"),
+    "method-in-words": ("csv", stated(lambda c: c["method"].update(name="Certified Anonymiser")), "no name of one"),
+    "half-a-character": ("csv", half_a_character("method"), "not valid JSON"),
+    "half-a-character-elsewhere": ("csv", half_a_character("transparency"), "not valid JSON"),
+    "half-a-character-on-the-page": ("histogram", half_a_character("card"), "not valid JSON"),
+    "roles-of-a-private-result": (
+        "histogram",
+        stated(lambda c: columns(c)["sex"].update(role="quasi")),
+        "a private result a role",
+    ),
     "card-with-a-script": ("csv", page("</main>", "<script>alert(1)</script></main>"), "no card has, such as a script"),
     "card-with-a-handler": ("csv", page("<main ", '<main onload="alert(1)" '), "such as a handler"),
     "card-with-an-image": ("csv", page("</main>", '<img src="https://example.org/x.png"></main>'), "something loaded"),
@@ -649,6 +785,106 @@ def test_there_are_enough_forgeries() -> None:
     assert len(CSV) + len(PARQUET) + len(ELSEWHERE) + len(CLAIMS) + len(PARTS) >= 60
 
 
+# --- what a ledger tells of a private result
+
+
+def test_margins_and_question_of_a_paid_answer_are_the_maker_s_word(made: Path, tmp_path: Path) -> None:
+    """The ledger keeps what was measured: the verdict says that it keeps neither the question nor the margins."""
+    book = made / "ledger.db"
+    found = sf.verify(made / "answer", ledger=book)
+    assert found.verdict == "keeps what could be checked" and found.holds
+    assert "the question and the margins beside the answer: the maker's word" in found.sentence
+    public = copied(made, tmp_path, "answer")
+    rewrite(public, "errors.csv", '"n"\n0.001\n')
+    assert sf.verify(public, ledger=book).verdict != "keeps"
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_margins_and_question_of_an_answer_that_was_entered_are_compared(tmp_path: Path, format: Any) -> None:
+    book = tmp_path / "ledger.db"
+    with Ledger.open(book) as ledger:
+        ledger.grant("clinic", "ann", LossAmount.pure(9))
+    known = {"sex": Column(type="string", domain=("f", "m")), "visits": Column(type="integer", bounds=(0, 4))}
+    session = Session(people(60, **known), ledger=str(book), analyst="ann")
+    answer = session.sql("SELECT sex, COUNT(*) AS n, AVG(visits) AS v FROM people GROUP BY sex", epsilon="4")
+    publish_artefact(answer.outcome, ledger=session.ledger).save(tmp_path / "out", format)
+    public, name = tmp_path / "out" / "public", f"errors.{format}"
+    assert sf.verify(public, ledger=book).verdict == "keeps", sf.verify(public, ledger=book).explain()
+    kept, margins = (public / name).read_bytes(), answer.errors.column("n").to_pylist()
+    (public / name).unlink()
+    write_file(typed("n", pa.array([margin / 2 for margin in margins]))(answer.errors), public / name)
+    restate(public, name)
+    assert "the margins beside the answer are not those" in sf.verify(public, ledger=book).explain()
+    rewrite(public, name, kept)
+    change(public, lambda c: c["method"].update(query="SELECT sex, COUNT(*) AS n FROM people WHERE disease = 'HIV' GROUP BY sex"))
+    assert "another method or question" in sf.verify(public, ledger=book).explain()
+
+
+@pytest.mark.parametrize(
+    ("edit", "reason"),
+    [
+        (lambda c: c["method"].update(name="Mst"), "another method"),
+        (lambda c: c["method"].update(columns=["age"]), "another method"),
+        (lambda c: c.update(ledger="0" * 64), "not the one of this result"),
+    ],
+)
+def test_the_ledger_knows_how_a_result_was_made(made: Path, tmp_path: Path, edit: Callable[[Any], Any], reason: str) -> None:
+    book = made / "ledger.db"
+    assert sf.verify(made / "histogram", ledger=book).verdict == "keeps"
+    public = copied(made, tmp_path, "histogram")
+    change(public, lambda c: (edit(c), None)[1])
+    found = sf.verify(public, ledger=book)
+    assert found.verdict == "does not keep" and reason in found.explain()
+
+
+def test_a_method_that_nobody_knows_is_called_that(made: Path, tmp_path: Path) -> None:
+    public = copied(made, tmp_path, "histogram")
+    change(public, lambda c: c["method"].update(name="QuantumLaundry"))
+    rewrite(public, "card.html", card_again(public))
+    found = sf.verify(public)
+    assert found.verdict == "rests on its maker" and "a method that this version does not know" in found.sentence
+
+
+def test_a_charge_of_an_older_ledger_pays_for_records_alone(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ledgers did not note for whom they were charged; then it was for a record."""
+    charge = Ledger.charge
+    monkeypatch.setattr(Ledger, "charge", lambda self, entry: replace(charge(self, entry), protected=None))
+    book = made / "ledger.db"
+    assert sf.verify(made / "histogram", ledger=book).holds
+    public = copied(made, tmp_path, "histogram")
+    as_loss(sf.PureDP("0.5", unit="household"))(public)
+    found = sf.verify(public, ledger=book)
+    assert found.verdict == "does not keep" and "was charged for one record more or less" in found.explain()
+
+
+def test_a_file_beside_the_release_is_mentioned(made: Path, tmp_path: Path) -> None:
+    public = copied(made, tmp_path, "csv")
+    (public.parent / "card.html").write_text("certified")
+    found = sf.verify(public.parent)
+    assert found.verdict == "keeps" and "no part of the release and not looked at: 'card.html'" in found.explain()
+    assert "not looked at" not in sf.verify(made / "csv").explain()
+
+
+def test_a_number_against_the_original_is_not_checked_without_it(made: Path, tmp_path: Path) -> None:
+    """Beside a promise that is measured in the release, it may say anything: the verdict says that nobody looked."""
+    public = copied(made, tmp_path, "unit")
+    change(public, lambda c: claim(c, 1)["also_measured"].update({"reference input": 0.0}))
+    rewrite(public, "card.html", card_again(public))
+    found = sf.verify(public)
+    assert found.verdict == "keeps what could be checked" and "also stated against the original table" in found.sentence
+    assert sf.verify(public, original=people(120)).verdict == "does not keep"
+    assert sf.verify(made / "unit", original=people(120)).verdict == "keeps"
+
+
+def test_claims_against_a_second_table_that_fit_are_not_refused(made: Path, tmp_path: Path) -> None:
+    public = copied(made, tmp_path, "csv")
+    with_claim(sf.KMap(5), 9, reference=REGISTER)(public)
+    with_claim(sf.DeltaPresence(0.1, 0.5), 0.4, {"smallest chance": 0.2}, REGISTER)(public)
+    against_input({"reference input": 0.3, "reference released": 0.1})(public)
+    rewrite(public, "card.html", card_again(public))
+    assert sf.verify(public).verdict == "keeps what could be checked", sf.verify(public).explain()
+
+
 # --- what is not refused, and the command
 
 
@@ -663,6 +899,15 @@ def test_a_card_of_the_first_format_is_not_compared_but_runs_nothing(made: Path,
     refused(public, "such as a script")
 
 
+def test_a_card_of_the_first_format_lowers_what_is_said_of_a_private_result_too(made: Path, tmp_path: Path) -> None:
+    public = copied(made, tmp_path, "histogram")
+    page("e^0.5 times", "e^0.1 times")(public)
+    change(public, lambda c: (c.pop("card"), c.update(format="sfumato-certificate-1"), c["versions"].pop("matplotlib"), None)[3])
+    found = sf.verify(public)
+    assert found.verdict == "rests on its maker" and "card.html was not compared" in found.sentence
+    assert "what they say they are" not in found.sentence
+
+
 def test_what_nobody_can_check_is_called_that(made: Path) -> None:
     [found] = [finding for finding in sf.verify(made / "seeded").findings if finding.check == "statements"]
     assert found.passed is None and not found.claim
@@ -671,15 +916,21 @@ def test_what_nobody_can_check_is_called_that(made: Path) -> None:
     assert "arguments of claims" in found.text and "notices" not in found.text
 
 
-def drawn_elsewhere(public: Path) -> None:
-    """The certificate names another version of matplotlib, and the page is saved anew for it."""
+def card_again(public: Path) -> str:
+    """The page as the changed certificate makes it."""
     from sfumato.core.certificate import Certificate
     from sfumato.data.readers import read_file
     from sfumato.workflow.public_card import public_card
 
-    change(public, lambda c: c["versions"].update(matplotlib="1.0"))
     certificate = Certificate.from_mapping(json.loads((public / "certificate.json").read_text()))
-    rewrite(public, "card.html", public_card(certificate, read_file(public / "data.csv").table, ""))
+    [data] = [public / name for name in DATA_FILES if name in certificate.files]
+    return public_card(certificate, read_file(data, sf.Schema.parse(certificate.schema)).table, "")
+
+
+def drawn_elsewhere(public: Path) -> None:
+    """The certificate names another version of matplotlib, and the page is saved anew for it."""
+    change(public, lambda c: c["versions"].update(matplotlib="1.0"))
+    rewrite(public, "card.html", card_again(public))
 
 
 def test_drawings_of_another_matplotlib_are_not_compared(made: Path, tmp_path: Path) -> None:
@@ -687,7 +938,9 @@ def test_drawings_of_another_matplotlib_are_not_compared(made: Path, tmp_path: P
     drawn_elsewhere(public)
     page("stroke-width: ", "stroke-width: 1")(public)
     found = sf.verify(public)
-    assert found.verdict == "keeps" and "drawings of another version of matplotlib are not compared" in found.explain()
+    assert found.verdict == "keeps what could be checked" and found.accepted
+    assert "drawings of another version of matplotlib are not compared" in found.explain()
+    assert "what they show was not compared" in found.sentence
 
 
 @pytest.mark.parametrize(
@@ -700,6 +953,10 @@ def test_drawings_of_another_matplotlib_are_not_compared(made: Path, tmp_path: P
         ("</svg>", '<g aria-label="Ada has HIV"></g></svg>'),
         ("</svg>", "</svg><p>Ada has HIV</p>"),
         ("</svg>", '</svg><svg xmlns="http://www.w3.org/2000/svg"></svg>'),
+        ("<svg ", '<svg width="2000" '),
+        ('viewBox="0 0 ', 'viewBox="9 0 '),
+        ("</svg>", '<svg width="9"></svg></svg>'),
+        ("</svg>", '<g class="verdict"></g></svg>'),
     ],
 )
 def test_another_matplotlib_is_no_excuse_for_words(made: Path, tmp_path: Path, old: str, new: str) -> None:
@@ -707,6 +964,16 @@ def test_another_matplotlib_is_no_excuse_for_words(made: Path, tmp_path: Path, o
     drawn_elsewhere(public)
     page(old, new)(public)
     refused(public, OTHER_PAGE)
+
+
+@pytest.mark.parametrize(
+    "style", ["position:fixed", "Position: fixed", "fill:red;z-index:9", "margin:-99em", "background:#fff", "fi/**/ll:red"]
+)
+def test_a_figure_paints_and_does_not_move(made: Path, tmp_path: Path, style: str) -> None:
+    public = copied(made, tmp_path, "csv")
+    drawn_elsewhere(public)
+    page("</svg>", f'<rect style="{style}"/></svg>')(public)
+    refused(public, "an attribute that no card has")
 
 
 @pytest.mark.parametrize(
@@ -778,6 +1045,10 @@ def test_a_folder_that_is_no_release_is_said_to_be_none(made: Path, tmp_path: Pa
             (tmp_path / "photos" / content).write_text("holiday")
         assert run(["verify", str(tmp_path / "photos")]) == 2
         assert "is no release folder" in capsys.readouterr().err
+    (tmp_path / "photos" / "of Ann").mkdir()
+    assert run(["verify", str(tmp_path / "photos")]) == 2
+    told = capsys.readouterr().err
+    assert "is no release folder" in told and "Ann" not in told and "a.txt" not in told
     public = copied(made, tmp_path, "csv")
     (public / "certificate.json").unlink()
     for folder in (public, public.parent):

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
+from sfumato.cli.main import run
 from sfumato.core.errors import HierarchyError, InputError, ParameterError, SchemaError
 from sfumato.workflow import named
 from sfumato.workflow.attacking_outputs import attack_outputs
@@ -62,6 +63,9 @@ def test_a_certificate_with_a_number_for_a_list_is_refused(made: Path, tmp_path:
         f"{{tree = {'{a = ' * 2_000}[]{'}' * 2_000}}}",
         '{file = "towns.csv", separator = "ab"}',
         '{file = "towns.csv"}',
+        '{file = "a\\u0000b"}',
+        f"{{intervals = [{'9' * 5_000}]}}",
+        f"{{intervals = [0x{'f' * 5_000}]}}",
     ],
 )
 def test_a_schema_with_an_impossible_hierarchy_is_refused(hierarchy: str, tmp_path: Path) -> None:
@@ -97,9 +101,22 @@ def test_what_a_parquet_file_says_for_pandas_is_not_believed(stored: str, tmp_pa
     assert sf.read(tmp_path / "people.parquet").column_names == ("age",)
 
 
-def test_deeply_nested_parameters_on_the_command_line_are_refused() -> None:
+@pytest.mark.parametrize("value", ["[" * 5_000, "9" * 5_000, "0x" + "f" * 5_000])
+def test_deeply_nested_and_endless_parameters_on_the_command_line_are_refused(value: str) -> None:
     with pytest.raises(ParameterError):
-        named.inline("Mdav, k=" + "[" * 5_000)
+        named.inline(f"Mdav, k={value}")
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "0x" + "f" * 5_000])
+def test_a_whole_number_without_end_in_a_file_is_refused(number: str, tmp_path: Path) -> None:
+    file = tmp_path / "given.toml"
+    file.write_text(f"[[guarantee]]\nname = 'KAnonymity'\nk = {number}\n")
+    for load in (sf.Schema.load, sf.Recipe.load):
+        with pytest.raises(InputError, match="whole number that is too large"):
+            load(file)
+    (tmp_path / "people.csv").write_text("sex\nf\nm\n")
+    told = ["publish", "PrivateHistogram", str(tmp_path / "people.csv"), "--set", f"epsilon={number}"]
+    assert run(told) == 2
 
 
 @pytest.mark.parametrize("members", [[1], 5, [[1, "a"]], [[]], [[1], [1, 2]], {"a": 1}, [[1e999, 1], [0, 1]]])
@@ -108,3 +125,11 @@ def test_a_game_whose_numbers_do_not_fit_is_refused(members: object, tmp_path: P
     (tmp_path / "game.json").write_text(json.dumps(game))
     with pytest.raises(InputError):
         attack_outputs(tmp_path / "game.json")
+
+
+def test_a_parameter_without_its_name_is_refused_with_the_names_there_are() -> None:
+    with pytest.raises(ParameterError, match="The parameters of AdditiveNoise are called k, "):
+        named.inline("AdditiveNoise(0.1)")
+    with pytest.raises(ParameterError, match="cannot read 'Nothing'") as refused:
+        named.inline("Nothing(0.1)")
+    assert "are called" not in str(refused.value)

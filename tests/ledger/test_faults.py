@@ -31,6 +31,14 @@ def test_a_new_file_belongs_to_its_owner_alone(tmp_path: Path) -> None:
     assert "ledger.db-wal" in modes and set(modes.values()) == {0o600}
 
 
+def test_nothing_of_the_driver_hangs_on_an_error(ledger: Ledger) -> None:
+    for transaction in (ledger._store.reading, ledger._store.writing):
+        with pytest.raises(LedgerError) as caught, transaction():
+            ledger._store.run("SELECT 'canary' FROM nowhere")
+        assert caught.value.__cause__ is None and caught.value.__context__ is None
+        assert "canary" not in str(caught.value)
+
+
 def test_every_commit_reaches_the_disk(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "ledger.db")
     assert store.run("PRAGMA journal_mode") == [("wal",)] and store.run("PRAGMA synchronous") == [(2,)]
@@ -82,6 +90,25 @@ def test_a_damaged_file_is_said_to_be_damaged(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(LedgerError, match="damaged"), Ledger.open(path) as ledger:
         ledger.verify()
+
+
+@pytest.mark.parametrize(
+    "edit", ["UPDATE entries SET sequence = 'x' WHERE sequence = 3", "UPDATE entries SET sequence = 'x' WHERE sequence = 2"]
+)
+def test_a_text_where_entries_are_numbered_is_said_to_be_damage(tmp_path: Path, edit: str) -> None:
+    """SQLite keeps a text in a column of numbers; it sorts behind every number."""
+    path = tmp_path / "ledger.db"
+    with Ledger.open(path) as ledger:
+        ledger.grant("d", "ann", LossAmount.pure(3))
+        ledger.commit(ledger.reserve("d", "ann", LossAmount.pure(1), "q"), {"n": 1})
+    with sqlite3.connect(path) as edited:
+        for (name,) in edited.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            edited.execute(f"DROP TRIGGER {name}")
+        edited.execute(edit)
+    with Ledger.open(path) as ledger:
+        for look in (ledger.head, ledger.verify, lambda: ledger.note("d", {}, token="t"), lambda: ledger.spends("d")):
+            with pytest.raises(LedgerError, match="edited or damaged"):
+                look()
 
 
 @pytest.mark.parametrize("cut", [100, 5000, 20_000])

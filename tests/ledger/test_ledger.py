@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import threading
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -252,3 +253,23 @@ def test_no_interleaving_spends_more_than_the_grant(ledger: Ledger, script: list
                 charged -= reservation.loss.epsilon or 0
         assert ledger.remaining(dataset, "ann") == LossAmount.pure(max(granted - charged, Fraction(0)))
     assert ledger.verify().ok
+
+
+def test_stored_answers_are_found_by_how_their_question_begins(ledger: Ledger) -> None:
+    ledger.grant("d", "ann", LossAmount.pure(10))
+    questions = ["ab:2", "ab:1", "AB:1", "ab;1", "ab", "ab:", "aba:1", "a:b", "ab:1:z", "ab9:1"]
+    for number, question in enumerate(questions):
+        ledger.commit(ledger.reserve("d", "ann", TENTH, question), {"number": number})
+    found = [each.value["number"] for each in ledger.stored("d", "ann", "ab:")]
+    assert found == [number for number, question in enumerate(questions) if question.startswith("ab:")]
+
+
+def test_an_index_serves_the_search_for_stored_answers(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        ledger.grant("d", "ann", LossAmount.pure(10))
+        asked = []
+        ledger._store._connection.set_trace_callback(asked.append)  # type: ignore[attr-defined]
+        ledger.stored("d", "ann", "ab:")
+        [search] = [each for each in asked if "s.question" in each]
+        plan = ledger._store._connection.execute(f"EXPLAIN QUERY PLAN {search}").fetchall()  # type: ignore[attr-defined]
+    assert any("spends_by_question (dataset=? AND question>? AND question<?)" in str(step) for step in plan), plan

@@ -92,7 +92,7 @@ def test_rows_of_stars_are_a_class_unless_dropped() -> None:
     rows = rows.set_column(0, "group", pa.array(groups))
     as_class = sf.check(rows, grouped_schema(), [sf.KAnonymity(4)])
     assert not as_class.holds
-    assert any("1 rows have '*'" in notice for notice in as_class.notices)
+    assert any("1 row with '*' in every quasi-identifier was measured" in notice for notice in as_class.notices)
     dropped = sf.check(rows, grouped_schema(), [sf.KAnonymity(4)], suppressed="drop")
     assert dropped.holds
     assert dropped.measures.records == 4
@@ -166,3 +166,22 @@ def test_a_reference_distribution_survives_json() -> None:
         ReferenceDistribution.from_mapping({"counts": 3})
     with pytest.raises(InputError):
         ReferenceDistribution.from_mapping({"records": 1, "counts": {"s": [["a", -1]]}})
+
+
+def test_with_a_unit_every_count_is_named() -> None:
+    rows = pa.table({"p": [f"p{i // 20}" for i in range(80)] + ["q"] * 4, "z": ["a"] * 40 + ["b"] * 40 + ["c"] * 4})
+    schema = sf.Schema.parse({"dataset": "d", "columns": {"p": {"role": "unit"}, "z": {"role": "quasi"}}})
+    told = sf.check(rows, schema).explain()
+    assert "84 records of 5 units in 3 classes. Every class has records of 1 unit or more." in told
+    assert "The median class has 40 records, the largest 40. 4 records are in a class that no other unit shares." in told
+    assert "alone in their class" not in told and "records in classes of one unit" in told
+    failing = sf.check(rows, schema, [sf.KAnonymity(2)]).explain()
+    assert "Failing classes by size in records: 1 of size 4." in failing
+
+
+def test_guessed_roles_have_the_unit_too(tmp_path: Path) -> None:
+    lines = [f"P{row % 60:03d},{row % 60 // 2}" for row in range(240)]
+    (tmp_path / "t.csv").write_text("patient_id,age\n" + "\n".join(lines))
+    checked = sf.check(tmp_path / "t.csv")
+    assert checked.measures.k == sf.inspect(tmp_path / "t.csv").k == 2
+    assert "unit patient_id" in checked.notices[0]

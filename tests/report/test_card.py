@@ -120,6 +120,13 @@ def test_a_card_of_a_bare_certificate_is_complete() -> None:
     assert "No earlier release of this data set was considered." in text
 
 
+def test_a_card_with_an_attack_on_several_releases_does_not_say_that_none_was_run() -> None:
+    together = replace(certificate(), attacks=(), composition={"earlier_releases": 1, "attack": "Intersection", "finding": "x"})
+    text = release_card(CardContent(together), audience="public")
+    assert "No attack was run against this release." not in text
+    assert "No attack was run against this release alone; below it is attacked together with earlier ones." in text
+
+
 @pytest.mark.parametrize(
     "svg",
     [
@@ -191,6 +198,15 @@ def test_numbers_for_readers() -> None:
         "5", "5", "1,234,567", "0.1235", "infinite", "not measured",
     ]  # fmt: skip
     assert percentage(0.00001) == "< 0.01\u00a0%"
-    assert percentage(1.0) == "100\u00a0%"
+    assert percentage(1.0) == "100\u00a0%" and percentage(0.9996) == "99.96\u00a0%" and percentage(0.99999) == "> 99.99\u00a0%"
     assert plain_name("ProbabilisticInference") == "Probabilistic Inference"
     assert (sentence("a"), sentence("A."), sentence("")) == ("A.", "A.", "")
+
+
+def test_a_promise_about_a_process_is_not_said_to_hold() -> None:
+    claim = replace(certificate().claims[0], evidence="process", measured=None, holds=True)
+    page = release_card(CardContent(certificate=replace(certificate(), claims=(claim,))), audience="public")
+    assert "files cannot show it" in page and ">rests on its maker<" in page and ">holds<" not in page
+    assert ">does not hold<" in release_card(
+        CardContent(certificate=replace(certificate(), claims=(replace(claim, holds=False),))), audience="public"
+    )

@@ -109,6 +109,28 @@ def test_a_population_on_postgres_is_one_state_too(postgres_url: str, tmp_path: 
     release.save(tmp_path / "out")
 
 
+def saved_with_a_public_population(register: Any, folder: Path) -> None:
+    """The tree of a public population is published: it is asked for when the run is over."""
+    schema = {**_SCHEMA, "columns": {**_SCHEMA["columns"], "city": {"role": "quasi", "hierarchy": {"frequency": [1, 2]}}}}
+    for name, options in {"class": {}, "mask": {"method": sf.AdditiveNoise(0.1, columns=("income",))}}.items():
+        data = sf.read(table().slice(0, 500), schema)
+        made = sf.protect(data, [sf.KMap(5)], population=register, population_public=True, **options)
+        made.save(folder / name)
+        assert (folder / name / "public" / "hierarchy-1.csv").exists() == (name == "class")  # a mask generalises nothing
+        assert sf.verify(folder / name, population=table()).holds
+
+
+def test_a_public_population_in_a_duckdb_file_is_saved(tmp_path: Path) -> None:
+    pq.write_table(table(), tmp_path / "everybody.parquet")
+    saved_with_a_public_population(sf.read(tmp_path / "everybody.parquet", engine="duckdb"), tmp_path)
+
+
+@pytest.mark.postgres
+def test_a_public_population_on_postgres_is_saved(postgres_url: str, tmp_path: Path) -> None:
+    write_table(table(), postgres_url, table_name="everybody", overwrite=True)
+    saved_with_a_public_population(sf.read(postgres_url, table="everybody"), tmp_path)
+
+
 @pytest.mark.postgres
 def test_questions_of_a_run_are_read_only(postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:

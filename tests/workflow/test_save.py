@@ -14,6 +14,7 @@ import sfumato as sf
 from sfumato.core.errors import InputError, VerificationFailed
 from sfumato.data.schema import Column
 from sfumato.wire.signatures import SigningKey
+from sfumato.workflow.saving import pretty
 from tests.workflow.people import people, release, schema, table
 
 SEARCH = sf.Lattice(suppression=0.05)
@@ -82,7 +83,9 @@ def test_hierarchical_distances_can_be_checked_again(tmp_path: Path) -> None:
     sf.protect(people(disease=ill), wanted, SEARCH).save(tmp_path / "out")
     found = sf.verify(tmp_path / "out")
     assert found.holds, found.explain()
-    assert {finding.check: finding.passed for finding in found.findings}["TCloseness(disease)"] is True
+    told = {finding.passed: finding.text for finding in found.findings if finding.check == "TCloseness(disease)"}
+    assert set(told) == {True, None} and "against the original" in told[None]
+    assert sf.verify(tmp_path / "out", original=people(disease=ill)).verdict == "keeps"
 
 
 def test_a_folder_is_never_replaced_by_accident(tmp_path: Path) -> None:
@@ -121,6 +124,29 @@ def test_a_signature_is_checked(tmp_path: Path) -> None:
     assert not sf.verify(tmp_path / "out").holds
     release().save(tmp_path / "unsigned")
     assert not sf.verify(tmp_path / "unsigned", public_key=str(key.public)).holds
+
+
+def test_a_signature_has_one_form(tmp_path: Path) -> None:
+    """Spaces around the key, and bits that base64 does not use, would be room for something else."""
+    key = SigningKey.generate()
+    key.save(tmp_path / "sign.key")
+    release().save(tmp_path / "out", sign=tmp_path / "sign.key")
+    file = tmp_path / "out" / "public" / "signature.json"
+    told = json.loads(file.read_text())
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    assert told["signature"].endswith("==")
+    other = letters[letters.index(told["signature"][-3]) ^ 1]
+    for forged in (
+        {"public_key": told["public_key"] + "\n"},
+        {"public_key": told["public_key"].replace(":", ": ")},
+        {"signature": told["signature"][:-3] + other + "=="},
+        {"audited": "yes"},
+    ):
+        file.write_bytes(pretty({**told, **forged}))
+        found = sf.verify(tmp_path / "out")
+        assert not found.accepted and "not a signature" in found.explain()
+    file.write_bytes(pretty(told))
+    assert sf.verify(tmp_path / "out").holds
 
 
 def test_a_search_that_promises_too_much_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
@@ -80,9 +81,10 @@ def test_a_lower_bound_is_never_rounded_up(epsilon: float) -> None:
 
 @pytest.mark.parametrize("bound", [1_234_564, 333_333.25, 7])
 def test_an_upper_bound_is_never_rounded_down(bound: float) -> None:
-    from sfumato.dp.sql.explanation import _rounded_up
+    from sfumato.core.exact import rounded_to
 
-    assert bound <= float(_rounded_up(bound).replace(",", "")) <= bound * 1.00001
+    assert bound <= rounded_to(6, bound, up=True) <= bound * 1.00001
+    assert bound >= rounded_to(6, bound, up=False) >= bound / 1.00001
 
 
 def test_pseudonyms_made_with_other_keys_do_not_make_releases_disjoint(tmp_path: Path) -> None:
@@ -143,3 +145,33 @@ def test_several_records_of_one_person_are_pointed_at() -> None:
     schema = Schema(dataset="d", columns={"x": Column(role="quasi"), "p": Column(role="unit", pseudonym=True)})
     view = View(pa.table({"x": ["a"] * 4, "p": ["1", "1", "2", "2"]}), schema)
     assert "One person may stand behind several records." in attacks.Intersection().run(view, view).finding
+
+
+def test_records_of_a_unit_that_was_dropped_are_not_called_people(tmp_path: Path) -> None:
+    """19 people have 57 of 60 records in the second release; one person's three are singled out by subtraction."""
+    from sfumato.data.schema import HierarchySpec
+    from sfumato.workflow.attacking import attack_folder
+
+    rows = pa.table(
+        {
+            "pid": [f"p{i // 3}" for i in range(60)],
+            "z": ["a1"] * 30 + ["a2"] * 3 + ["b1"] * 27,
+            "ill": ["flu", "cold", "gout", "ms"] * 15,
+        }
+    )
+    for tree, suppressed in (({"a": ["a1", "a2"], "b": ["b1"]}, 0.0), (None, 0.2)):
+        quasi = Column(role="quasi", type="string", hierarchy=HierarchySpec(tree=tree) if tree else None)
+        columns = {"pid": Column(role="unit", type="string"), "z": quasi, "ill": Column(role="sensitive", type="string")}
+        schema = Schema(dataset="u", columns=columns)
+        made = sf.protect(sf.read(rows, schema), sf.KAnonymity(2), sf.Lattice(suppression=suppressed), ledger=tmp_path / "l.db")
+    told = made.certificate.composition
+    exact = made.details["composition"]["records counted in the original"]
+    for finding in (told["finding"], exact):
+        assert "3 records in all" in finding and "3 people" not in finding
+        assert "One person may stand behind several records." in finding
+    assert told["records_estimated"] == 57 and "people_estimated" not in told
+    made.save(tmp_path / "out")
+    pq.write_table(rows.select(["z"]), tmp_path / "register.parquet")
+    linkage = attack_folder(tmp_path / "out", register=str(tmp_path / "register.parquet"), only=["Linkage"])[0]
+    assert linkage["finding"].startswith("Of 60 entries in the register")
+    assert "Right is the very record: one person may stand behind several" in linkage["finding"]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, MissingColumn, Unsupported, all_at_once
 from sfumato.core.ranges import ColumnName
-from sfumato.core.view import View
+from sfumato.core.view import ONE_RECORD, View
 from sfumato.data.released import ReleasedTable
 from sfumato.data.values import texts
 
@@ -115,6 +115,17 @@ def released_table(view: View) -> ReleasedTable:
     if isinstance(view.result, pa.Table):
         return ReleasedTable(view.result, view.schema, records=view.result.num_rows)
     raise InputError(f"this attack reads a released table, not a {type(view.result).__name__}")
+
+
+def of_units(view: View) -> bool:
+    """Whether one person may stand behind several records, because the unit is, or was before it was dropped, a column."""
+    told = view.certificate.get("transparency", {}).get("unit", ONE_RECORD)
+    return told != ONE_RECORD or view.schema.unit is not None
+
+
+def hides_units(view: View) -> bool:
+    """Whether it does not show which records are of one person, so that only records can be counted."""
+    return of_units(view) and view.schema.unit not in released_table(view).table.column_names
 
 
 def classes_of(view: View, quasi: Sequence[str] | None = None) -> Classes:

@@ -8,7 +8,8 @@ chapter 6 (inference controls).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -22,53 +23,76 @@ from sfumato.core.errors import Unsupported
 
 @dataclass(frozen=True)
 class Differences:
-    """Groups of people, smaller than any class of the releases, that subtraction singles out.
+    """Groups of people, smaller than any class of the release that they are in, that subtraction singles out.
 
     `searched` is False where the classes of no release lie within those of another, so that outsiders have
-    nothing to subtract.
+    nothing to subtract; `of_today` is True where nevertheless the people of the original were looked up.
     """
 
     groups: int = 0
     people: int = 0
     smallest: int = 0
     searched: bool = False
+    of_today: bool = False
 
     @classmethod
-    def of(cls, sizes: Ids, limit: int, *, searched: bool) -> Differences:
-        """From the sizes of what is left; only groups below the smallest class count."""
-        small = sizes[(sizes > 0) & (sizes < limit)]
-        return cls(int(small.size), int(small.sum()), int(small.min()) if small.size else 0, searched)
+    def of(cls, sizes: Ids, limits: Ids, *, searched: bool, of_today: bool = False) -> Differences:
+        """From the sizes of what is left, and the smallest class of the release that it is left in."""
+        small = sizes[(sizes > 0) & (sizes < limits)]
+        return cls(int(small.size), int(small.sum()), int(small.min()) if small.size else 0, searched, of_today)
 
-    def sentence(self) -> str:
-        """What was found, for the end of a finding."""
-        if not self.searched:
+    def sentence(self, *, records: bool = False) -> str:
+        """What was found, for the end of a finding; `records` where they cannot be called people."""
+        if not self.groups and not self.searched:
             return (
                 "Differences between the releases were not searched: no class of one is known to consist of classes of another."
+                if not self.of_today
+                else "Differences between the releases were only searched among the people of the table of today, and no group "
+                "smaller than any class of the release that it is in was found."
             )
         if not self.groups:
-            return "Subtracting one release from another, no group smaller than a class was found."
+            return "Subtracting one release from another, no group smaller than any class of the release that it is in was found."
         groups = f"{self.groups:,} groups" if self.groups > 1 else "a group"
-        people = "1 person" if self.people == 1 else f"{self.people:,} people"
+        one, many = ("record", "records") if records else ("person", "people")
+        people = f"{self.people:,} {one if self.people == 1 else many}"
         least = f", the smallest of {self.smallest:,}" if self.groups > 1 else ""
+        which = "they are" if self.groups > 1 else "it is"
         return (
             f"If the releases were made from the same records, subtracting one from another singles out {groups} smaller than "
-            f"any class, {people} in all{least}: missing from one release, present in another."
+            f"any class of the release that {which} in, {people} in all{least}: missing from one release, present in another."
         )
 
 
-def differences(releases: Sequence[Classes], joint: Joint) -> Differences:
-    """The small differences: those of real people where the original is at hand, otherwise those that classes
-    lying within each other show.
+def differences(releases: Sequence[Classes], joint: Joint, unread: frozenset[str] = frozenset()) -> Differences:
+    """The small differences that classes lying within each other show, of the two releases that show the smallest; where the
+    original is at hand also those of real people, if they are worse.
 
     A person of the original counts as suppressed where no class fits; after local recoding another class may
-    still fit, and then the person is not among those counted here.
+    still fit, and then the person is not among those counted here. Who left the table is seen by the classes alone.
     """
-    limit = min((int(classes.sizes.min()) for classes in releases if classes.sizes.size), default=0)
+    smallest = np.array([int(classes.sizes.min()) if classes.sizes.size else 0 for classes in releases], dtype=np.int64)
+    found = [
+        _between(((releases[one], releases[other], smallest[other]), (releases[other], releases[one], smallest[one])), unread)
+        for one, other in combinations(range(len(releases)), 2)
+    ]
+    searched = any(each.searched for each in found)
     if joint.exact:
-        return Differences.of(joint.suppressed_somewhere.astype(np.int64), limit, searched=True)
-    left = [remainders(inner, outer) for inner in releases for outer in releases if inner is not outer]
-    sizes = np.concatenate([sizes for sizes in left if sizes is not None] or [np.zeros(0, dtype=np.int64)])
-    return Differences.of(sizes, limit, searched=any(sizes is not None for sizes in left))
+        limits = (joint.shown_in * smallest[:, None]).max(axis=0, initial=0)
+        found.append(Differences.of(joint.suppressed_somewhere.astype(np.int64), limits, searched=searched, of_today=True))
+    worst = min(found, key=lambda each: (not each.groups, each.smallest, -each.people))
+    return replace(worst, searched=searched, of_today=joint.exact)
+
+
+def _between(pairs: Sequence[tuple[Classes, Classes, int]], unread: frozenset[str]) -> Differences:
+    """What is left of the classes of each of two releases without those of the other: nobody is in both."""
+    sizes, limits, searched = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], False
+    for inner, outer, limit in pairs:
+        left = None if unread & set(outer.quasi) else remainders(inner, outer)
+        if left is not None:
+            searched = True
+            sizes.append(left)
+            limits.append(np.full(left.size, limit))
+    return Differences.of(np.concatenate(sizes), np.concatenate(limits), searched=searched)
 
 
 def remainders(inner: Classes, outer: Classes) -> Ids | None:

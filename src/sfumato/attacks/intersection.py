@@ -8,17 +8,18 @@ attacks and auxiliary information in data privacy", KDD 2008.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from sfumato.attacks.candidates import target_classes
-from sfumato.attacks.classes import Classes, classes_of, released_table
+from sfumato.attacks.classes import Classes, Ids, classes_of, of_units, released_table
 from sfumato.attacks.differencing import Differences, differences
-from sfumato.attacks.joint import Joint, joint_by_overlap, joint_by_people
-from sfumato.attacks.remaining import Linked, Remaining, link_columns, linked, remaining
+from sfumato.attacks.joint import Joint, LookedUp, joint_by_overlap
+from sfumato.attacks.remaining import Linked, Remaining, attributes_of, link_columns, linked, remaining
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
@@ -31,12 +32,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class OtherReleases(Declared):
-    """The earlier releases about the same people (`views`), and the `original` rows where the owner runs the attack."""
+    """The earlier releases about the same people (`views`), and the `original` rows where the owner runs the attack. Nobody knows
+    what the texts of `unread` columns stand for: any may stand for any value."""
 
     views: Annotated[tuple[View, ...], "the other releases"] = field(repr=False)
     original: Annotated["pa.Table | None", "the original rows, where the owner runs the attack"] = field(  # noqa: UP037
         default=None, repr=False
     )
+    unread: Annotated[frozenset[str], "columns whose texts nobody can read"] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -51,14 +54,17 @@ class Intersection(Attack):
     shown. Masked and synthetic releases are refused (`Unsupported`): their values are not those of people.
     Where the texts of the releases have nothing in common that is said, and proves nothing about people.
 
-    Success: the share of people for whom one value of `attribute` (by default of some sensitive one) is left. Blind guessing:
-    those of them who have the most frequent value of this release. Details: `worst_remaining_group`, the fewest
+    More than two releases are laid over each other two at a time and all together, each time by the columns that those
+    concerned show, and the worst of it is told.
+
+    Success: the share of people for whom one value of `attribute` (by default of some sensitive one) is left, wherever it is
+    shown. Blind guessing: those of them who have its most frequent value. Details: `worst_remaining_group`, the fewest
     records that can still be the target's (records can be the same one when they agree in every column that
-    all releases show as it is), `worst_group_alone`, the smallest class before, and, with the original,
+    the releases show as it is), `worst_group_alone`, the smallest class before, and, with the original,
     `worst_joint_group`, the fewest people who share all their classes: what remains if the records of the
     releases could be told to belong together. People missing from one release and present in another are
-    looked for by subtraction: `differencing_groups` groups smaller than any class, `differencing_people` in
-    them, `smallest_difference` in the smallest (`attacks.differencing`).
+    looked for by subtraction: `differencing_groups` groups smaller than any class of the release that they are in,
+    `differencing_people` in them, `smallest_difference` in the smallest (`attacks.differencing`).
     """
 
     attribute: Annotated[ColumnName | None, "the sensitive attribute that is attacked; all of them where left out"] = None
@@ -70,12 +76,10 @@ class Intersection(Attack):
         for each in views:
             refuse_changed_values(each)
         releases = _releases(views)
-        names = _shared_sensitive(views, self.attribute)
-        joint = joint_by_people(releases, others.original) if others.original is not None else joint_by_overlap(releases)
-        attributes = [linked(releases, (name,)) for name in names]
-        left, *each_left = remaining(joint, linked(releases, link_columns(views)), attributes)
-        by_attribute = dict(zip(names, each_left, strict=True))
-        return _result(views, releases, joint, left, by_attribute, differences(releases, joint))
+        known = {name for each in views for name in each.schema.quasi}
+        names = _sensitive(views, known, self.attribute)
+        found = _overlays(views, releases, known, names, others)
+        return _result(views, releases, found, names, differences(releases, found[0].joint, others.unread))
 
 
 def sensitive_candidates(views: Sequence[View], target: Mapping[str, str | None], attribute: str) -> frozenset[str | None]:
@@ -93,73 +97,143 @@ def sensitive_candidates(views: Sequence[View], target: Mapping[str, str | None]
     return frozenset.intersection(*sets)
 
 
+@dataclass(frozen=True, eq=False)
+class _Overlay:
+    """Some of the releases laid over each other: per combination of classes the records that are left, and what they show."""
+
+    joint: Joint = field(repr=False)
+    link: tuple[str, ...]
+    records: Ids = field(repr=False)
+    attributes: list[Remaining] = field(repr=False)
+
+    @property
+    def possible(self) -> Any:
+        """A combination without a common record contradicts the assumption that the target is in all releases."""
+        return self.records > 0
+
+    def people(self, combinations: Any) -> float:
+        """How many people are in these combinations, if they are possible."""
+        return float(self.joint.people[self.possible & combinations].sum())
+
+    def certain(self, names: Collection[str]) -> Any:
+        """Combinations for whose people one value of one of these attributes is left."""
+        return self._any(each.values == 1 for each in self.attributes if each.attribute.name in names)
+
+    def guessed(self) -> Any:
+        """Those of them whose value is the most frequent one."""
+        return self._any((each.values == 1) & (each.only == _most_frequent(each.attribute.linked)) for each in self.attributes)
+
+    def alone(self) -> Any:
+        """Combinations whose people are singled out by one of the releases without the others."""
+        return self._any(
+            self.joint.distinct_alone(place, rows, np.diff(rows.indptr)) == 1
+            for each in self.attributes
+            for place, rows in zip(each.attribute.places, each.attribute.linked.rows, strict=True)
+        )
+
+    def rate(self, names: Collection[str]) -> float:
+        """The share of people for whom one value is left."""
+        return share(self.people(self.certain(names)), self.people(True))
+
+    def _any(self, masks: Iterable[Any]) -> Any:
+        return np.logical_or.reduce([np.zeros(self.records.size, dtype=np.bool_), *masks])
+
+
+def _overlays(
+    views: Sequence[View], releases: Sequence[Classes], known: Collection[str], names: Sequence[str], others: OtherReleases
+) -> list[_Overlay]:
+    """All releases laid over each other, then each two of them."""
+    every = tuple(range(len(views)))
+    looked_up = None if others.original is None else LookedUp.of(releases, others.original)
+    found = []
+    for chosen in (every, *(combinations(every, 2) if len(every) > 2 else ())):
+        some = [releases[place] for place in chosen]
+        joint = joint_by_overlap(some, others.unread) if looked_up is None else looked_up.joint(chosen)
+        link = link_columns([views[place] for place in chosen], known)
+        records, attributes = remaining(joint, some, linked(some, link), attributes_of(some, names, link))
+        found.append(_Overlay(joint, link, records, attributes))
+    return found
+
+
 def _result(
-    views: Sequence[View],
-    releases: Sequence[Classes],
-    joint: Joint,
-    left: Remaining,
-    by_attribute: Mapping[str, Remaining],
-    apart: Differences,
+    views: Sequence[View], releases: Sequence[Classes], found: Sequence[_Overlay], names: Sequence[str], apart: Differences
 ) -> AttackResult:
-    # A combination without a common record contradicts the assumption that the target is in all releases.
-    possible = left.records > 0
-    people = float(joint.people[possible].sum())
-    singled = np.zeros(joint.people.size, dtype=np.bool_)
-    blind = np.zeros(joint.people.size, dtype=np.bool_)
-    counts: dict[str, float] = {}
-    for name, found in by_attribute.items():
-        certain = possible & (found.values == 1)
-        counts[name] = float(joint.people[certain].sum())
-        singled |= certain
-        blind |= certain & (found.only == _most_frequent(found.linked))
-    exposed = float(joint.people[singled].sum())
-    worst = int(left.records[possible].min()) if possible.any() else 0
+    possible = all(each.possible.any() for each in found)
+    worst = min(int(each.records[each.possible].min()) for each in found) if possible else 0
+    most = max(found, key=lambda each: each.rate(names))  # the first of several: all releases together
+    exact = most.joint.exact
+    people, exposed = (most.people(True), most.people(most.certain(names))) if possible else (0.0, 0.0)
     alone = min((int(classes.sizes.min()) for classes in releases if classes.sizes.size), default=0)
     targets = round(people)
     details: dict[str, Any] = {
         "releases": len(views),
-        "people_are": "counted" if joint.exact else "estimated",
+        "people_are": "counted" if exact else "estimated",
         "worst_remaining_group": worst,
         "worst_group_alone": alone,
-        "singled_out": exposed if not joint.exact else round(exposed),
-        "singled_out_by_one_release_alone": float(joint.people[possible & _alone(joint, by_attribute)].sum()),
-        "combinations": int(possible.sum()),
+        "singled_out": exposed if not exact else round(exposed),
+        "singled_out_by_one_release_alone": most.people(most.alone()) if possible else 0.0,
+        "combinations": min(int(each.possible.sum()) for each in found),
         "differencing_groups": apart.groups,
         "differencing_people": apart.people,
         "smallest_difference": apart.smallest,
     }
-    if len(by_attribute) > 1:
-        details["singled_out_by_attribute"] = counts
-    if joint.exact:
-        details["worst_joint_group"] = int(joint.people[possible].min()) if possible.any() else 0
+    if len(names) > 1:
+        details["singled_out_by_attribute"] = {name: most.people(most.certain([name])) if possible else 0.0 for name in names}
+    if exact:
+        details["worst_joint_group"] = min(int(each.joint.people[each.possible].min()) for each in found) if possible else 0
     return AttackResult(
         attack="Intersection",
         success=share(exposed, people),
-        baseline=share(float(joint.people[blind].sum()), people),
+        baseline=share(most.people(most.guessed()), people),
         interval=wilson(share(exposed, people) * targets, targets),
         targets=targets,
-        finding=_finding(views, joint, worst, alone, share(exposed, people) if by_attribute else None, apart),
+        finding=_finding(views, found, worst, alone, names, share(exposed, people), apart),
         details=details,
     )
 
 
-def _finding(views: Sequence[View], joint: Joint, worst: int, alone: int, rate: float | None, apart: Differences) -> str:
-    releases = len(views)
+def _finding(
+    views: Sequence[View],
+    found: Sequence[_Overlay],
+    worst: int,
+    alone: int,
+    names: Sequence[str],
+    rate: float,
+    apart: Differences,
+) -> str:
+    releases, exact = len(views), found[0].joint.exact
     if not worst:
+        which = f"{releases} releases" if releases == 2 else f"{releases} releases, or two of them,"
         return (
-            f"As they are written, the {releases} releases have nothing in common. This does not show that nobody is in all of "
+            f"As they are written, the {which} have nothing in common. This does not show that nobody is in all of "
             "them: values may have changed, or be written differently."
         )
-    change = "as before" if worst >= alone else f"instead of {alone:,} in the weakest release alone"
-    records = "1 record" if worst == 1 else f"{worst:,} records"
-    left = f"leave a target among {records} at the worst" if joint.exact else f"may leave a target among as few as {records}"
-    parts = [f"Laid over each other, for people who are in every release, the {releases} releases {left}, {change}."]
-    if any(view.schema.unit is not None for view in views):
+    how, who = ("", "every release") if releases == 2 else (" two at a time and all together", "those concerned")
+    records = _records(worst)
+    left = f"leave a target among {records} at the worst" if exact else f"may leave a target among as few as {records}"
+    change = f"instead of {alone:,} in the weakest release alone"
+    if worst >= alone:
+        change = f"and the smallest class of one release alone has {_records(alone)}"
+    parts = [f"Laid over each other{how}, for people who are in {who}, the {releases} releases {left}, {change}."]
+    several = any(of_units(view) for view in views)
+    if several:
         parts.append("One person may stand behind several records.")
-    if rate is not None:
-        estimated = "" if joint.exact else "an estimated "
-        parts.append(f"For {estimated}{percent(rate)} of them one sensitive value is left.")
-    return " ".join([*parts, apart.sentence()])
+    if names:
+        most = "up to " * (releases > 2 and rate > 0) + "an estimated " * (not exact)
+        parts.append(f"For {most}{percent(rate)} of them one value of {_quoted(names)} is left.")
+    if taken := [name for view in views for name in view.schema.sensitive if any(name in each.schema.quasi for each in views)]:
+        parts.append(f"What is a quasi-identifier in one of them counts as known: {_quoted(dict.fromkeys(taken))}.")
+    if len({each.link for each in found}) > 1:
+        parts.append("Links from one release to another by way of a third were not followed.")
+    return " ".join([*parts, apart.sentence(records=several)])
+
+
+def _records(count: int) -> str:
+    return "1 record" if count == 1 else f"{count:,} records"
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return " or ".join(f"'{name}'" for name in names)
 
 
 def _releases(views: Sequence[View]) -> list[Classes]:
@@ -169,28 +243,21 @@ def _releases(views: Sequence[View]) -> list[Classes]:
     return [classes_of(view, [name for name in known if name in held]) for view, held in zip(views, columns, strict=True)]
 
 
-def _alone(joint: Joint, by_attribute: Mapping[str, Remaining]) -> Any:
-    """Combinations whose people are singled out by one of the releases without the others."""
-    alone = np.zeros(joint.people.size, dtype=np.bool_)
-    for found in by_attribute.values():
-        for release, rows in enumerate(found.linked.rows):
-            distinct = np.diff(rows.indptr)
-            alone |= joint.distinct_alone(release, rows, distinct) == 1
-    return alone
-
-
 def _most_frequent(found: Linked) -> int:
     totals = np.asarray(found.rows[0].sum(axis=0)).reshape(-1)
     return int(np.argmax(totals)) if totals.size else -1
 
 
-def _shared_sensitive(views: Sequence[View], attribute: str | None) -> tuple[str, ...]:
-    shared = link_columns(views)
+def _sensitive(views: Sequence[View], known: Collection[str], attribute: str | None) -> tuple[str, ...]:
+    """The attribute asked for, or what is sensitive in any release; what is a quasi-identifier in one of them is known."""
     if attribute is not None:
-        if attribute not in shared:
+        if attribute not in link_columns(views, known):
             raise InputError(f"not every release shows the column '{attribute}' as it is, so it cannot be compared")
         return (attribute,)
-    return tuple(name for name in views[0].schema.sensitive if name in shared)
+    shown = dict.fromkeys(
+        name for view in views for name in view.schema.sensitive if name in released_table(view).table.column_names
+    )
+    return tuple(name for name in shown if name not in known)
 
 
 def refuse_changed_values(view: View) -> None:

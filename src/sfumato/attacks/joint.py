@@ -46,6 +46,8 @@ class Joint:
     exact: bool
     #: people who are missing from some release and in another, per combination of classes; known with the original
     suppressed_somewhere: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0), repr=False)
+    #: releases × these combinations: whether they are in the release
+    shown_in: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.bool_), repr=False)
 
     def distinct_alone(self, release: int, rows: Any, distinct: Ids) -> Ids:
         """Different values that one release alone leaves in each combination; `rows` and `distinct` are by
@@ -67,40 +69,55 @@ def membership(groups: Groups, classes: int) -> Any:
     return csr_matrix((ones, groups.classes, groups.offsets), shape=(groups.offsets.size - 1, classes))
 
 
-def joint_by_people(releases: Sequence[Classes], original: pa.Table) -> Joint:
-    """The combinations that the people of the original have; people who match no class of some release are
-    left out."""
-    names = sorted({name for classes in releases for name in classes.quasi})
-    missing = [name for name in names if name not in original.column_names]
-    if missing:
-        raise MissingColumn(f"the original lacks quasi-identifiers of a release: {', '.join(missing)}")
-    columns = {name: encoded(original, name) for name in names}
-    tuple_of_person, first = grouped([columns[name].codes for name in names], original.num_rows)
-    people = np.bincount(tuple_of_person, minlength=first.size).astype(np.float64)
-    found: list[tuple[Groups, Ids]] = []
-    for classes in releases:
-        used = [columns[name] for name in classes.quasi]
-        coverings = [covering(meanings(classes, a), column.values) for a, column in enumerate(used)]
-        batches = list(matching([column.codes[first] for column in used], coverings, classes.shown))
-        person = np.concatenate([batch[0] for batch in batches]) if batches else np.zeros(0, dtype=np.int64)
-        klass = np.concatenate([batch[1] for batch in batches]) if batches else np.zeros(0, dtype=np.int64)
-        found.append(_as_groups(person, klass, first.size))
-    everywhere = np.logical_and.reduce([of_tuple >= 0 for _, of_tuple in found])
-    ids, starts = grouped([of_tuple[everywhere] for _, of_tuple in found], int(everywhere.sum()))
-    return Joint(
-        groups=tuple(groups for groups, _ in found),
-        groups_of=tuple(of_tuple[everywhere][starts] for _, of_tuple in found),
-        people=np.bincount(ids, weights=people[everywhere], minlength=starts.size).astype(np.float64),
-        exact=True,
-        suppressed_somewhere=_missing_somewhere([of_tuple for _, of_tuple in found], people),
-    )
+@dataclass(frozen=True, eq=False)
+class LookedUp:
+    """Per release the sets of classes that the people of the original match, and the set of each distinct person (-1: none);
+    how many people each of these stands for."""
+
+    groups: tuple[Groups, ...] = field(repr=False)
+    of_person: tuple[Ids, ...] = field(repr=False)
+    people: NDArray[np.float64] = field(repr=False)
+
+    @classmethod
+    def of(cls, releases: Sequence[Classes], original: pa.Table) -> LookedUp:
+        """Look everybody up in every release."""
+        names = sorted({name for classes in releases for name in classes.quasi})
+        missing = [name for name in names if name not in original.column_names]
+        if missing:
+            raise MissingColumn(f"the original lacks quasi-identifiers of a release: {', '.join(missing)}")
+        columns = {name: encoded(original, name) for name in names}
+        tuple_of_person, first = grouped([columns[name].codes for name in names], original.num_rows)
+        people = np.bincount(tuple_of_person, minlength=first.size).astype(np.float64)
+        found: list[tuple[Groups, Ids]] = []
+        for classes in releases:
+            used = [columns[name] for name in classes.quasi]
+            coverings = [covering(meanings(classes, a), column.values) for a, column in enumerate(used)]
+            batches = list(matching([column.codes[first] for column in used], coverings, classes.shown))
+            person = np.concatenate([batch[0] for batch in batches]) if batches else np.zeros(0, dtype=np.int64)
+            klass = np.concatenate([batch[1] for batch in batches]) if batches else np.zeros(0, dtype=np.int64)
+            found.append(_as_groups(person, klass, first.size))
+        return cls(tuple(groups for groups, _ in found), tuple(of_person for _, of_person in found), people)
+
+    def joint(self, chosen: Sequence[int]) -> Joint:
+        """The combinations that people have in these releases; who matches no class of one of them is left out."""
+        found = [self.of_person[place] for place in chosen]
+        everywhere = np.logical_and.reduce([of_tuple >= 0 for of_tuple in found])
+        ids, starts = grouped([of_tuple[everywhere] for of_tuple in found], int(everywhere.sum()))
+        suppressed, shown_in = _missing_somewhere(found, self.people)
+        return Joint(
+            groups=tuple(self.groups[place] for place in chosen),
+            groups_of=tuple(of_tuple[everywhere][starts] for of_tuple in found),
+            people=np.bincount(ids, weights=self.people[everywhere], minlength=starts.size).astype(np.float64),
+            exact=True,
+            suppressed_somewhere=suppressed,
+            shown_in=shown_in,
+        )
 
 
-def joint_by_overlap(releases: Sequence[Classes]) -> Joint:
-    """The combinations that the texts allow. A person of a class is taken to be in each overlapping class of
-    the next
-    release with a probability proportional to that class's people."""
-    shared = set.intersection(*(set(classes.quasi) for classes in releases))
+def joint_by_overlap(releases: Sequence[Classes], unread: frozenset[str] = frozenset()) -> Joint:
+    """The combinations that the texts allow; in `unread` columns any text may stand for any value. A person of a class is taken
+    to be in each overlapping class of the next release with a probability proportional to that class's people."""
+    shared = set.intersection(*(set(classes.quasi) for classes in releases)) - unread
     start = releases[0]
     combination: list[Ids] = [np.arange(start.sizes.size, dtype=np.int64)]
     people = start.units.astype(np.float64)
@@ -123,11 +140,11 @@ def classes_meeting(first: Classes, second: Classes) -> tuple[Ids, Ids]:
     return _pairs_meeting([first], [everyone], second, set(first.quasi) & set(second.quasi))
 
 
-def _missing_somewhere(of_release: Sequence[Ids], people: NDArray[np.float64]) -> NDArray[np.float64]:
+def _missing_somewhere(of_release: Sequence[Ids], people: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     present = np.array([of_tuple >= 0 for of_tuple in of_release])
     partly = present.any(axis=0) & ~present.all(axis=0)
     ids, starts = grouped([of_tuple[partly] + 1 for of_tuple in of_release], int(partly.sum()))
-    return np.bincount(ids, weights=people[partly], minlength=starts.size).astype(np.float64)
+    return np.bincount(ids, weights=people[partly], minlength=starts.size).astype(np.float64), present[:, partly][:, starts]
 
 
 def _pairs_meeting(

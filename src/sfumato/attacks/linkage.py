@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from sfumato.attacks.candidates import matching
-from sfumato.attacks.classes import Classes, Ids, classes_of, encoded, grouped, require
+from sfumato.attacks.classes import Classes, Ids, classes_of, encoded, grouped, hides_units, of_units, require
 from sfumato.attacks.coverage import covering
 from sfumato.attacks.meaning import meanings
 from sfumato.attacks.success import percent, share, wilson
@@ -64,7 +64,7 @@ class Linkage(Attack):
             )
         require(register.table, [named[name] for name in known], "the register")
         tuple_of_person, people, matched, person, klass = look_up(classes, register, known, named)
-        return _result(classes, tuple_of_person, people, matched, person, klass, known)
+        return _result(classes, tuple_of_person, people, matched, person, klass, known, _counted(view))
 
 
 def look_up(classes: Classes, register: Register, known: list[str], named: Mapping[str, str]) -> tuple[Ids, Ids, Ids, Ids, Ids]:
@@ -92,6 +92,7 @@ def _result(
     person: Ids,
     klass: Ids,
     known: list[str],
+    counted: tuple[str, str],
 ) -> AttackResult:
     register = int(tuple_of_person.size)
     found = matched > 0
@@ -101,6 +102,7 @@ def _result(
     one_person = int(classes.sizes[by_class == 1].sum())
     smallest = int(matched[found].min()) if found.any() else 0
     everybody = max(int(classes.units.sum()), 1)
+    word, caveat = counted
     return AttackResult(
         attack="Linkage",
         success=share(expected, register),
@@ -108,11 +110,11 @@ def _result(
         interval=wilson(expected, register),
         targets=register,
         finding=(
-            f"Of {register:,} people in the register {alone:,} match exactly one record by {len(known)} "
+            f"Of {register:,} entries in the register {alone:,} match exactly one {word} by {len(known)} "
             f"shared "
-            f"attribute{'s' * (len(known) != 1)}; picking among the matching records is right for "
+            f"attribute{'s' * (len(known) != 1)}; picking among the matching {word}s is right for "
             f"{percent(share(expected, register))} of them if they took part, blind guessing for "
-            f"{percent(1 / everybody)}."
+            f"{percent(1 / everybody)}.{caveat}"
         ),
         details={
             "identified": alone,
@@ -123,6 +125,13 @@ def _result(
             "shared_attributes": len(known),
         },
     )
+
+
+def _counted(view: View) -> tuple[str, str]:
+    """What a pick finds, and what that leaves out where the release does not show whose records are one person's."""
+    if not hides_units(view):
+        return ("unit" if of_units(view) else "record"), ""
+    return "record", " Right is the very record: one person may stand behind several, and then more picks find the person."
 
 
 def _register(knowledge: Any) -> Register:

@@ -131,8 +131,8 @@ def result_of(attack: str, sides: Sides, picked: Picked, how: str, details: Mapp
         interval=wilson(right, people),
         targets=people,
         finding=(
-            f"Of {people:,} people in the register, {how} picks the right record for {percent(success)}; blind guessing does for "
-            f"{percent(blind)}."
+            f"Of {people:,} entries in the register, {how} picks the right record for {percent(success)}; blind guessing does "
+            f"for {percent(blind)}."
         ),
         details={"expected_correct": right, "people_in_the_release": present, **details},
     )

@@ -2,16 +2,18 @@
 
 The worst case is an intruder who can tell which records belong together. Independent noise then averages out, the precisions
 1/variance adding up; the likelihoods of PRAM multiply, so that the losses ε add up; the true rank of a swapped value lies in
-every window around its published ranks. Nothing is computed from data. Torra, "Data privacy: foundations, new developments
-and the big data challenge", Springer 2017, chapter 6; Gouweleeuw, Kooiman, Willenborg, de Wolf, "Post randomisation for
-statistical disclosure control", Journal of Official Statistics 14(4), 1998.
+every window around its published ranks. Ranks and noise are told in terms of one table, and stand together only where the
+releases were made from the same one; losses add up over all of them. Nothing is computed from data.
+Torra, "Data privacy: foundations, new developments and the big data challenge", Springer 2017, chapter 6; Gouweleeuw, Kooiman,
+Willenborg, de Wolf, "Post randomisation for statistical disclosure control", Journal of Official Statistics 14(4), 1998.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
 from sfumato.measures.risk.transparency import strata_told, windows_told
@@ -39,13 +41,16 @@ class Repeated:
         named = [f"'{column}'" for column in (self.column, *others)]
         listed = ", ".join(named[:-1]) + " and " + named[-1] if others else named[0]
         where = f"in {'each of ' if others else ''}{listed} ({self.releases} releases)"
-        alone, together = f"{self.alone:.3g}", f"{self.together:.3g}"
+        if math.isinf(self.together):
+            return f"no finite ε bounds the losses {where} together"
+        up = self.kind == "categories"  # what is said is never better than what is
+        alone, together = _rounded(self.alone, up=up), _rounded(self.together, up=up)
         if self.kind == "noise":
             return f"the noise {where} may average down to {together} of the column's variance, from {alone}"
         if self.kind == "factors":
             return f"the factors {where} may average down to a variance of {together}, from {alone}"
         if self.kind == "categories":
-            return f"the losses {where} add up to ε = {together}, from {alone}"
+            return f"the losses {where} add up to ε = {together} at most, from {alone}"
         return f"the rank {where} lies in every window around a published one, the narrowest of {together} ranks to either side"
 
 
@@ -57,19 +62,34 @@ def in_words(found: Sequence[Repeated]) -> list[str]:
     return [group[0].sentence(*(each.column for each in group[1:])) for group in alike.values()]
 
 
-def repeated_masks(told: Sequence[Mapping[str, Any]]) -> list[Repeated]:
+def repeated_masks(told: Sequence[Mapping[str, Any]], tables: Sequence[Hashable] | None = None) -> list[Repeated]:
     """For each column the mask that changed it in two releases at least, where its law is published; `told` is what each
-    release tells about itself. Combinations of masks and masks within strata are left out: their laws are others."""
-    by_column: dict[tuple[str, str], list[float]] = {}
-    for release in told:
-        if "steps" in release or strata_told(release):
-            continue
-        for key, number in _laws(release):
-            by_column.setdefault(key, []).append(number)
+    release tells about itself, `tables` names the table of each (without it they are of one). Combinations of masks and masks
+    within strata are left out: their laws are others."""
+    by_column: dict[tuple[str, str, Hashable], list[float]] = {}
+    for (column, kind, table), number in _all_laws(told, tables):
+        # a release without any loss tells nothing, alone or with others
+        if kind != "categories" or number > 0:
+            by_column.setdefault((column, kind, None if kind == "categories" else table), []).append(number)
+    return [_together(column, kind, numbers) for (column, kind, _), numbers in by_column.items() if len(numbers) > 1]
+
+
+def over_other_tables(told: Sequence[Mapping[str, Any]], tables: Sequence[Hashable]) -> list[str]:
+    """Columns whose ranks or noise were published about several tables: they are not put together."""
+    seen: dict[tuple[str, str], set[Hashable]] = {}
+    for (column, kind, table), _ in _all_laws(told, tables):
+        seen.setdefault((column, kind), set()).add(table)
+    return sorted({column for (column, kind), found in seen.items() if kind != "categories" and len(found) > 1})
+
+
+def _all_laws(
+    told: Sequence[Mapping[str, Any]], tables: Sequence[Hashable] | None
+) -> list[tuple[tuple[str, str, Hashable], float]]:
     return [
-        _together(column, kind, numbers)
-        for (column, kind), numbers in by_column.items()
-        if len(numbers) > 1 and all(number > 0 for number in numbers)
+        ((column, kind, table), number)
+        for release, table in zip(told, tables or [None] * len(told), strict=True)
+        if "steps" not in release and not strata_told(release)
+        for (column, kind), number in _laws(release)
     ]
 
 
@@ -81,12 +101,21 @@ def _laws(told: Mapping[str, Any]) -> list[tuple[tuple[str, str], float]]:
         return [((name, "factors"), float(told["factor_variance"])) for name in columns]
     if "window" in told:
         return [((name, "ranks"), float(ranks)) for name, ranks in windows_told(told).items()]
-    laws = told.get("transitions", {})
-    return [((str(name), "categories"), float(law["epsilon"])) for name, law in laws.items() if "epsilon" in law]
+    losses = {str(name): _loss(law["epsilon"]) for name, law in told.get("transitions", {}).items() if "epsilon" in law}
+    if told.get("method", {}).get("joint"):  # the loss of a combination bounds that of each of its columns
+        losses = {**losses, **{name: loss for loss in losses.values() for name in columns}}
+    return [((name, "categories"), loss) for name, loss in losses.items()]
+
+
+def _loss(told: Any) -> float:
+    """As a certificate writes it: a number, or the word."""
+    return math.inf if told == "infinite" else float(told)
 
 
 def _together(column: str, kind: str, numbers: Sequence[float]) -> Repeated:
     count = len(numbers)
+    if kind in ("noise", "factors") and min(numbers) <= 0:  # one release shows the values as they are
+        return Repeated(column, kind, count, 0.0, 0.0)
     if kind == "noise":
         return Repeated(column, kind, count, min(numbers), 1.0 / math.fsum(1.0 / number for number in numbers))
     if kind == "factors":
@@ -96,3 +125,9 @@ def _together(column: str, kind: str, numbers: Sequence[float]) -> Repeated:
     if kind == "categories":
         return Repeated(column, kind, count, max(numbers), math.fsum(numbers))
     return Repeated(column, kind, count, min(numbers), min(numbers))
+
+
+def _rounded(number: float, *, up: bool) -> str:
+    """Three digits, towards the side that promises less."""
+    kept = Context(prec=3, rounding=ROUND_CEILING if up else ROUND_FLOOR).create_decimal(repr(number))
+    return f"{float(kept):g}"

@@ -5,6 +5,7 @@ Wilson, "Probable inference, the law of succession, and statistical inference", 
 
 from __future__ import annotations
 
+from sfumato.core.rounding import percent
 from sfumato.measures.risk.interval import wilson
 
 __all__ = ["percent", "share", "wilson"]
@@ -13,14 +14,3 @@ __all__ = ["percent", "share", "wilson"]
 def share(part: float, whole: float) -> float:
     """`part / whole`, 0 when there is nothing."""
     return float(part) / float(whole) if whole else 0.0
-
-
-def percent(rate: float) -> str:
-    """A rate for a sentence: `0 %`, `0.03 %`, `12.5 %`, `100 %`."""
-    if rate in (0.0, 1.0):
-        return f"{rate * 100:.0f} %"
-    if rate < 0.0001:
-        return "less than 0.01 %"
-    if rate > 0.9999:
-        return "more than 99.99 %"
-    return f"{rate * 100:.3g} %"

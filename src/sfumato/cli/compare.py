@@ -50,6 +50,7 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Compare masks and searches on a table: risk and loss of each, the map, and which to take."""
+    from sfumato.report.wording import counted
     from sfumato.workflow.compare import check_map
     from sfumato.workflow.compare import compare as run
     from sfumato.workflow.named import inline
@@ -76,7 +77,8 @@ def compare(
         )
     written = [str(found.map(path)) for path in output or ["map.html"]] if found.measured else []
     told = {**found.to_mapping(), "written": written, "notes": notes}
-    lines = [f"{found.records:,} records of '{found.dataset}', {len(found.points)} choices", "", *found.table(), ""]
+    choices = counted(len(found.points), "choice")
+    lines = [f"{counted(found.records, 'record')} of '{found.dataset}', {choices}", "", *found.table(), ""]
     lines += [*found.reasons, *(f"note      {note}" for note in notes), *(f"look      {path}" for path in written)]
     answer(told, lines, json)
     if not found.measured:

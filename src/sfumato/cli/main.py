@@ -19,7 +19,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from sfumato.cli import compare, house, keys, ledger, publish, query, refute, releases, signals, tables
-from sfumato.cli.output import NOWHERE, complain, fill_standard_streams, finish, pacify, put
+from sfumato.cli.output import NOWHERE, complain, fill_standard_streams, finish, pacify, put, show_every_character
 from sfumato.core import temporary
 from sfumato.core.errors import SfumatoError, SourceError
 from sfumato.core.stopping import stop_behind
@@ -52,6 +52,7 @@ def main() -> None:
     logging.getLogger("sfumato").addHandler(logging.NullHandler())  # the commands say it themselves
     signals.install()
     fill_standard_streams()
+    show_every_character()
     temporary.sweep()
     code = finish(run(sys.argv[1:]))
     signals.ignore()

@@ -4,6 +4,7 @@ harmless to a terminal.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -71,6 +72,13 @@ def fill_standard_streams() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+
+
+def show_every_character() -> None:
+    """A character that the encoding of the output lacks, such as ε in latin-1, is shown by its number: no reason to fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def complain(text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +23,7 @@ from sfumato.cli.query import (
     publish_outcome,
 )
 from sfumato.core.errors import ParameterError
+from sfumato.core.owner_files import parse_toml
 
 
 def register(app: typer.Typer) -> None:
@@ -64,7 +64,7 @@ def publish(
 
     algorithm = named.algorithm({"name": method, **_settings(parameters or ())})
     check_output(output, format, sign, overwrite)
-    people = read(data, schema=schema, table=table)
+    people = read(data, schema=schema, table=table, unreadable="missing")
     session = open_session(people, ledger=ledger, analyst=analyst, unit=unit, version=version, digest=digest, seed=seed)
     with shown_progress(json, quiet) as progress:
         outcome = session.release(algorithm, for_owner=True, progress=progress)
@@ -73,6 +73,7 @@ def publish(
 
 
 def _told(made: Any, left: Any, output: str, ledger: str, sign: str | None, json: bool) -> None:
+    from sfumato.report.wording import counted
     from sfumato.workflow.artefact import is_table
     from sfumato.workflow.querying import amount
 
@@ -91,7 +92,7 @@ def _told(made: Any, left: Any, output: str, ledger: str, sign: str | None, json
         "notices": list(certificate.notices),
         "folder": output,
     }
-    what = f"{made.data.num_rows:,} rows" if is_table(made.data) else "a result"
+    what = counted(made.data.num_rows, "row") if is_table(made.data) else "a result"
     lines = [f"made      {what} about '{certificate.dataset}' with {certificate.method.get('name')}"]
     lines += [f"safe      {claim.promised}" for claim in certificate.claims if claim.holds]
     lines += [f"counted   {certificate.method['contribution']}"] if "contribution" in certificate.method else []
@@ -112,8 +113,8 @@ def _settings(given: list[str] | tuple[str, ...]) -> dict[str, Any]:
         if not equals or not name.strip():
             raise ParameterError("--set is written as NAME=VALUE, for instance --set epsilon=0.5")
         try:
-            found[name.strip()] = tomllib.loads(f"value = {value.strip()}")["value"]
-        except (tomllib.TOMLDecodeError, RecursionError):
+            found[name.strip()] = parse_toml(f"value = {value.strip()}")["value"]
+        except (ValueError, RecursionError):
             found[name.strip()] = value.strip()
     return found
 

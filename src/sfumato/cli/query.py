@@ -158,11 +158,12 @@ def _answered(
 
     got = session.sql(question, **asked)
     left = session.remaining()
-    margins = got.margins(confidence)
+    intervals = got.intervals(confidence)
     told: dict[str, Any] = {
         "rows": rows_of(got.table),
         "standard_errors": rows_of(got.errors),
-        "margins": rows_of(margins),
+        "margins": rows_of(got.margins(confidence)),
+        "intervals": rows_of(intervals),
         "confidence": confidence,
         "contribution": got.contribution,
         "loss": _mapping(amount(got.loss)),
@@ -172,8 +173,8 @@ def _answered(
         "ledger": ledger_name(ledger),
         "private": bool(got.outcome.details.get("private")),
     }
-    lines = answer_lines(got.table, margins, {note.name for note in got.explanation.columns})
-    lines += ["", f"margins   ± at {confidence:.0%} confidence; {got.loss.claim()}"]
+    lines = answer_lines(got.table, intervals, {note.name for note in got.explanation.columns})
+    lines += ["", f"margins   ±, or low to high, at {confidence * 100:.10g}% confidence; {got.loss.claim()}"]
     lines.append(f"counted   {got.contribution}")
     lines += cost_lines(got.loss, got.entry, got.repeated, left)
     told["not_covered"] = got.outcome.details.get("not_covered", [])

@@ -8,6 +8,7 @@ import typer
 
 from sfumato.cli.output import Json, Quiet, answer, shown_progress
 from sfumato.core.errors import ParameterError
+from sfumato.core.rounding import percent
 
 
 def register(app: typer.Typer) -> None:
@@ -24,7 +25,10 @@ def verify(
         str | None, typer.Option("--public-key", help="The owner's public key (ed25519:…) or its file.")
     ] = None,
     ledger: Annotated[
-        str | None, typer.Option("--ledger", help="The ledger that paid for claims of differential privacy.")
+        str | None,
+        typer.Option(
+            "--ledger", help="The ledger that paid for claims of differential privacy, or that a release is entered in."
+        ),
     ] = None,
     allow_demonstration: Annotated[
         bool, typer.Option("--allow-demonstration", help="Accept a release that was made with a seed.")
@@ -93,12 +97,14 @@ def attack(
 
 
 def _told(results: list[dict[str, Any]]) -> list[str]:
+    from sfumato.report.wording import counted
+
     lines = []
     for result in results:
         low, high = result["interval"]
         lines += [
-            f"{result['attack']}: success {result['success']:.2%} (95 % interval {low:.2%} to {high:.2%}), "
-            f"blind guessing {result['baseline']:.2%}, {result['targets']:,} {'person' if result['targets'] == 1 else 'people'}",
+            f"{result['attack']}: success {percent(result['success'])} (95 % interval {percent(low)} to {percent(high)}), "
+            f"blind guessing {percent(result['baseline'])}, {counted(result['targets'], 'target')}",
             f"  {result['finding']}",
         ]
     return lines

@@ -66,7 +66,8 @@ def _not_raised(lost: UnraisableHookArgs) -> None:
     if isinstance(lost.exc_value, KeyboardInterrupt):
         _wait(signal.SIGINT)
     elif isinstance(lost.exc_value, SystemExit):
-        _wait(signal.SIGTERM)
+        number = lost.exc_value.code
+        _wait(number - 128 if isinstance(number, int) and number - 128 in STOPS else signal.SIGTERM)
     else:
         sys.__unraisablehook__(lost)
 

@@ -10,6 +10,7 @@ import typer
 from sfumato.cli.keys import propose
 from sfumato.cli.output import Json, Quiet, answer, shown_progress, table_lines
 from sfumato.core.errors import ParameterError
+from sfumato.core.rounding import percent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,6 +54,7 @@ def inspect(
     json: Json = False,
 ) -> None:
     """Profile a table: what each column holds, who stands out, and a schema to start from."""
+    from sfumato.report.wording import counted
     from sfumato.workflow.inspect import dataset_id
     from sfumato.workflow.inspect import inspect as run
 
@@ -68,13 +70,13 @@ def inspect(
             column["name"],
             str(column["type"]),
             f"{column['distinct']:,}",
-            f"{column['unique_share']:.1%}",
+            percent(column["unique_share"]),
             column["role"],
             column["reason"],
         )
         for column in told["columns"]
     ]
-    lines = [f"{told['rows']:,} records, {len(rows)} columns", ""]
+    lines = [f"{counted(told['rows'], 'record')}, {counted(len(rows), 'column')}", ""]
     lines += table_lines(("column", "type", "distinct", "unique", "suggested role", "because"), rows)
     lines += ["", *_standing_out(told)]
     lines += [f"unit: {told['unit'] or 'not decided'}; {told['unit_reason']}"]
@@ -308,11 +310,14 @@ def _failing_lines(failing: dict[str, pa.Table]) -> list[str]:
 
 def _standing_out(told: dict[str, Any]) -> list[str]:
     lines = []
+    unit = told["unit"] if any(column["role"] == "unit" for column in told["columns"]) else None
+    counted = f", counted in '{unit}'" if unit else ""
+    alone = f"of one '{unit}' only in their" if unit else "alone in their"
     if told.get("k") is not None:
-        lines.append(f"k of the raw table over the suggested quasi-identifiers: {told['k']:,}")
+        lines.append(f"k of the raw table over the suggested quasi-identifiers{counted}: {told['k']:,}")
     for combination in told.get("combinations", ())[:5]:
         names = ", ".join(combination["columns"])
-        lines.append(f"{combination['unique_share']:.1%} of the records are alone in their combination of {names}")
+        lines.append(f"{percent(combination['unique_share'])} of the records are {alone} combination of {names}")
     telling = [(name, count) for name, count in told.get("contributions", {}).items() if count][:5]
     if telling:
         listed = ", ".join(f"{name} ({count:,})" for name, count in telling)

@@ -33,7 +33,7 @@ from typing import NoReturn
 
 #: An address that carries more than machine and database: a user, a password, parameters.
 _TELLING_URL = re.compile(r"([A-Za-z][\w+.-]*://)(?:[^\n]*@[^\s'\"]*|[^\s'\"]*(?:\?|:(?=\D))[^\s'\"]*)")
-_PASSWORD = re.compile(r"(?i)(passw(?:or)?d\s*=\s*)[^\s,;]+")
+_PASSWORD = re.compile(r"(?i)(passw(?:or)?d\s*=\s*)(?:'(?:\\.|[^'\\])*'?|\"(?:\\.|[^\"\\])*\"?|(?:\\.|[^\s,;])+)", re.DOTALL)
 _LONGEST_NAME = 80
 
 

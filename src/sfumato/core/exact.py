@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+import math
 import re
 from fractions import Fraction
 from typing import TypeAlias
@@ -38,3 +40,11 @@ def shown(value: Fraction) -> str:
         return ("-" if value < 0 else "") + f"{whole}.{rest:012d}".rstrip("0").rstrip(".")
     text = f"{value.numerator}/{value.denominator}"
     return text if len(text) <= 40 else f"about {float(value):.6g}"
+
+
+def rounded_to(digits: int, number: float, *, up: bool) -> float:
+    """So many digits of a number that stands behind "at most" (`up`: never less than it) or "at least" (never more)."""
+    if not math.isfinite(number):
+        return number
+    context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR)
+    return float(context.create_decimal_from_float(number))

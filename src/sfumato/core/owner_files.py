@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from sfumato.core.errors import SfumatoError, as_name, forgetting
 from sfumato.core.plain_files import read_plain
 
+_MOST_BITS = 1000  # a larger whole number is beyond every floating-point number
 #: What validation calls a fault, and what the owner should read instead.
 _WORDS = {"missing": "is missing", "string_type": "must be text (in quotes)", "bool_type": "must be true or false"}
 #: The form of texts that have one, by key.
@@ -22,16 +23,37 @@ _FORMS = {"ledger": "must be the id of a ledger, 32 hexadecimal digits"}
 def load_toml(path: Path, error: type[SfumatoError], what: str, start: str) -> dict[str, Any]:
     """The content of a TOML file; `start` tells where to get one from."""
     try:
-        return tomllib.loads(read_plain(path, error, what=f"{what} file").decode("utf-8"))
+        return parse_toml(read_plain(path, error, what=f"{what} file").decode("utf-8"))
     except FileNotFoundError:
         raise error(f"there is no {what} file '{path}'. {start}") from None
     except UnicodeDecodeError as fault:
         raise error(f"the {what} file '{path}' is not UTF-8 text (byte {fault.start + 1:,}); save it as UTF-8") from None
     except OSError as fault:
         raise error(f"cannot read the {what} file '{path}': {type(fault).__name__}") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as fault:
-        reason = _place_in(str(fault)) if isinstance(fault, tomllib.TOMLDecodeError) else "it is nested too deeply"
-        raise error(f"'{path}' is not valid TOML: {reason}") from None
+    except (ValueError, RecursionError) as fault:
+        raise error(f"'{path}' is not valid TOML: {_reason(fault)}") from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """TOML as plain data; a `ValueError` where it is none, or holds a whole number that nothing can be counted in."""
+    found = tomllib.loads(text)
+    if any(value.bit_length() > _MOST_BITS for value in _whole_numbers(found)):
+        raise ValueError
+    return found
+
+
+def _whole_numbers(value: Any) -> Iterator[int]:
+    if isinstance(value, (dict, list)):
+        for entry in value.values() if isinstance(value, dict) else value:
+            yield from _whole_numbers(entry)
+    elif isinstance(value, int):
+        yield value
+
+
+def _reason(fault: Exception) -> str:
+    if isinstance(fault, tomllib.TOMLDecodeError):
+        return _place_in(str(fault))
+    return "it is nested too deeply" if isinstance(fault, RecursionError) else "it holds a whole number that is too large"
 
 
 def _place_in(text: str) -> str:

@@ -4,6 +4,7 @@ that are really read, whatever the size of the file is said to be.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -15,12 +16,30 @@ from sfumato.core.errors import SfumatoError, SourceError
 MOST_TEXT_BYTES = 64_000_000
 
 
+def sync_folder(folder: str | os.PathLike[str]) -> None:
+    """Make new names in a folder durable; some file systems cannot, and then they are durable soon enough."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EBADF):
+            raise
+    finally:
+        os.close(descriptor)
+
+
 def open_plain(path: str | os.PathLike[str], error: type[SfumatoError] = SourceError) -> BinaryIO:
     """Open a plain file for reading; opening a pipe would wait for its writer, and a device never ends.
 
     Where the file is not there or may not be read the `OSError` of the system is passed on.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except ValueError:  # a null character, or half of one that is no byte
+        raise error("the name of a file holds a character that no file name can have") from None
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):

@@ -10,6 +10,9 @@ from typing import Any, ClassVar
 
 from sfumato.core.declared import Declared
 
+#: The unit of a release, as its certificate tells it, where no column names the units.
+ONE_RECORD = "one record"
+
 
 @dataclass(frozen=True)
 class View:
@@ -30,8 +33,8 @@ class AttackResult:
     """How far an attack got, beside what blind guessing gets.
 
     `success` and `baseline` are rates in [0, 1]; `interval` is a 95 % interval of the success rate; `targets` is
-    how many people were attacked; `finding` says in one sentence what it means; `details` holds counts, never
-    record values.
+    how many people were attacked, or records where nobody can tell whose they are; `finding` says in one sentence what it
+    means; `details` holds counts, never record values.
     """
 
     attack: str

@@ -240,7 +240,7 @@ def _raise_together(faults: list[HierarchyError | SchemaError]) -> None:
         if faults
         else HierarchyError
     )
-    all_at_once(kind, f"{len(faults)} columns", (str(fault) for fault in faults))
+    all_at_once(kind, f"{len(faults)} column{'s' * (len(faults) != 1)}", (str(fault) for fault in faults))
 
 
 def _assemble(

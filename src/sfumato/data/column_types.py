@@ -159,18 +159,20 @@ def canonical_type(values: pa.StringArray | pa.ChunkedArray) -> tuple[pa.Array, 
     return (moments, "datetime") if moments is not None else None
 
 
-def convert(name: str, text: CodedText, wanted: Type) -> TypedColumn:
-    """The column as the declared type; texts that are none are counted in `fault`."""
+def convert(name: str, text: CodedText, wanted: Type, *, lenient: bool = False) -> TypedColumn:
+    """The column as the declared type; texts that are none are counted in `fault`, or missing where `lenient`. Then no
+    text decides how another one is read, and neither what type the column gets."""
     if wanted == "string":
         return TypedColumn(text.to_arrow(), "string")
     text = text.without({""})
     exact = _exactly(text.values, wanted)
     if exact is not None:
+        exact = exact.cast(ARROW_TYPES[wanted]) if lenient else exact
         return TypedColumn(text.to_typed(exact), wanted)
     parsed = [_parse(value, wanted) for value in text.values.to_pylist()]
     wrong = np.array([value is None for value in parsed] + [False])
     bad_rows = wrong[text.codes]
-    if bad_rows.any():
+    if bad_rows.any() and not lenient:
         count = int(bad_rows.sum())
         article = "an" if wanted == "integer" else "a"
         fault = (
@@ -237,7 +239,7 @@ def _surprises(name: str, text: CodedText) -> list[str]:
         kind = f" and the column would be {found[1]}" if found else ""
         notes.append(
             f"column '{name}': {marked:,} cells read {shown}, kept as values; "
-            f'if they mean "no value", list them under missing in the schema{kind}'
+            f'if they mean "no value", list them under the column in the schema, as missing{kind}'
         )
     elif 2 * int(counts[numeric].sum()) >= total > int(counts[numeric | zeros].sum()):
         others = total - int(counts[numeric].sum())

@@ -12,7 +12,7 @@ import difflib
 import io
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -176,7 +176,7 @@ def from_mask(
     With `alphabet` the domain below a mask is the full one: 130** stands for alphabet² values, present or not.
     """
     present = [value for value in values if value is not None]
-    length = width or max((len(value) for value in present), default=1)
+    length = mask_width(present, width)
     rows, sizes = [], []
     for value in present:
         padded = value.ljust(length)[:length] if direction == "right" else value.rjust(length)[-length:]
@@ -192,6 +192,11 @@ def from_mask(
     if not rows:
         return from_values([])
     return Hierarchy.from_levels(rows, name="mask", sizes=sizes if alphabet else None)
+
+
+def mask_width(values: Iterable[str | None], declared: int | None) -> int:
+    """How many characters a mask counts: as many as declared, whatever the values; otherwise those of the longest."""
+    return declared or max((len(value) for value in values if value is not None), default=1)
 
 
 def _power(base: int, exponent: int) -> float:

@@ -30,7 +30,7 @@ _WORDS: dict[Role, str] = {
         patientid|person id|personid|customer id|client id|member id|student id|employee id|user id
         userid|uid|uuid|guid|id|identifier|ip|ip address|mac|device id|imei|url|signature
         pid|hhid|persid|custid|clientid|memberid|studentid|empid|caseid|subjid|usubjid|subjectid|respid|householdid
-        empno|caseno|patno|telefonnummer|handynummer|faxnummer|telefonnr
+        empno|caseno|patno|identifiant|identificador|identificativo|hid|idpatient|telefonnummer|handynummer|faxnummer|telefonnr
         photo|fingerprint|biometric|twitter|facebook|instagram
     """,
     "weight": """

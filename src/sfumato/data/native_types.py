@@ -15,6 +15,9 @@ from sfumato.data.column_types import FIRST_DAY, LAST_DAY, CodedText
 from sfumato.data.schema import Type
 from sfumato.data.values import text_of
 
+#: Ticks of a day, by the unit of a timestamp.
+_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
 
 def type_name(arrow: pa.DataType) -> Type:
     """The schema's word for an Arrow type that `normalise` returns."""
@@ -51,6 +54,17 @@ def years_are_printable(array: pa.Array) -> bool:
     per_day = 1 if days else 86_400_000_000
     low, high = FIRST_DAY * per_day, (LAST_DAY + 1) * per_day
     return found["min"] is None or low <= found["min"] <= found["max"] < high
+
+
+def within_calendar(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The same dates, those outside the years 1 to 9999 missing."""
+    if not (pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)):
+        return column
+    ticks = column.cast(pa.int32()).cast(pa.int64()) if pa.types.is_date32(column.type) else column.cast(pa.int64())
+    per_day = 1 if pa.types.is_date32(column.type) else _PER_DAY["ms" if pa.types.is_date64(column.type) else column.type.unit]
+    low, high = (max(-(2**63), min(2**63 - 1, end * per_day)) for end in (FIRST_DAY, LAST_DAY + 1))
+    inside = pc.and_(pc.greater_equal(ticks, low), pc.less(ticks, high))
+    return pc.if_else(inside, column, pa.scalar(None, column.type))
 
 
 def normalise(name: str, column: pa.ChunkedArray) -> tuple[pa.Array, list[str]]:

@@ -88,7 +88,8 @@ class Profile:
 
     `combinations` are sorted by the share of records they single out. `contributions` says, per suggested
     quasi-identifier, how many records would no longer be unique without it. `k` is the smallest class over
-    all suggested quasi-identifiers. `unit` is the column that seems to name whom a row is about, "record" where every row
+    all suggested quasi-identifiers. Where `unit` is a column, classes are counted in units, and a record is unique where no other
+    unit has its values. `unit` is the column that seems to name whom a row is about, "record" where every row
     seems to be about somebody else, None where the data do not tell; `unit_reason` says why.
     """
 
@@ -106,7 +107,7 @@ class Profile:
 
     @property
     def unique_share(self) -> float:
-        """The share of records that are alone in their class over the suggested quasi-identifiers."""
+        """The share of records that no other record, or no other unit's, equals on the suggested quasi-identifiers."""
         return self.uniques / self.rows if self.rows else 0.0
 
     def column(self, name: str) -> ColumnProfile:
@@ -152,7 +153,8 @@ def profile_table(data: Microdata | pa.Table) -> Profile:
     if isinstance(data, Microdata) and data.schema.each_record_is_a_unit:
         unit = SuggestedUnit("record", "given by the schema")
     quasi = tuple(column.name for column in columns if column.role == "quasi")
-    found = _Uniqueness(table.num_rows, {name: codes[name] for name in quasi})
+    named = next((column.name for column in columns if column.role == "unit"), "")
+    found = _Uniqueness(table.num_rows, {name: codes[name] for name in quasi}, codes.get(named))
     whole = found.of(quasi) if quasi and table.num_rows else None
     return Profile(
         rows=table.num_rows,
@@ -265,24 +267,36 @@ def _patterns(coded: _Coded, kind: Type) -> dict[str, float]:
 
 
 class _Uniqueness:
-    """Counts of unique records for any set of columns, computed on the distinct tuples of all of them."""
+    """Counts of unique records for any set of columns, computed on the distinct tuples of all of them.
 
-    def __init__(self, rows: int, codes: dict[str, tuple[Codes, int]]) -> None:
+    With the codes of a unit a class is as small as the number of its units, and a record is unique in a class of one unit.
+    """
+
+    def __init__(self, rows: int, codes: dict[str, tuple[Codes, int]], unit: tuple[Codes, int] | None = None) -> None:
         self.rows = rows
         self._codes = codes
+        self._unit = unit
         self.counts = np.ones(rows, dtype=np.int64)
         if codes and rows:
-            inverse, first = group_columns([c for c, _ in codes.values()], [n for _, n in codes.values()])
+            columns = [*codes.values(), *([] if unit is None else [unit])]
+            inverse, first = group_columns([c for c, _ in columns], [n for _, n in columns])
             self.counts = np.bincount(inverse, minlength=first.size).astype(np.int64)
             self._codes = {name: (column[first], size) for name, (column, size) in codes.items()}
+            self._unit = None if unit is None else (unit[0][first], unit[1])
 
     def of(self, columns: Sequence[str]) -> Combination:
         """Uniques and smallest class over these columns."""
         chosen = [self._codes[name] for name in columns]
         inverse, first = group_columns([c for c, _ in chosen], [n for _, n in chosen])
         sizes = np.bincount(inverse, weights=self.counts, minlength=first.size)
-        uniques = int(np.count_nonzero(sizes == 1))
-        return Combination(tuple(columns), uniques, uniques / self.rows, int(sizes.min()))
+        units = sizes if self._unit is None else self._units(inverse, first.size, *self._unit)
+        uniques = int(sizes[units == 1].sum())
+        return Combination(tuple(columns), uniques, uniques / self.rows, int(units.min()))
+
+    @staticmethod
+    def _units(classes: NDArray[np.int64], count: int, unit: Codes, width: int) -> NDArray[np.int64]:
+        _, pairs = group_columns([classes.astype(np.int32), unit], [count, width])
+        return np.bincount(classes[pairs], minlength=count).astype(np.int64)
 
 
 def _combinations(found: _Uniqueness, columns: Sequence[ColumnProfile], quasi: Sequence[str]) -> list[Combination]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,8 +17,18 @@ import pyarrow.compute as pc
 from sfumato.core.errors import SourceError, all_at_once
 from sfumato.data.column_types import CodedText, TypedColumn, convert, infer, numbers_at_once
 from sfumato.data.decimals import exact_text
-from sfumato.data.native_types import is_nested, normalise, type_depends_on_values, type_name, years_are_printable
+from sfumato.data.native_types import (
+    is_nested,
+    normalise,
+    type_depends_on_values,
+    type_name,
+    within_calendar,
+    years_are_printable,
+)
 from sfumato.data.schema import Column, Schema
+
+#: What to do about a value that cannot be read as the type that its column is declared to have.
+Unreadable = Literal["refuse", "missing"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +87,11 @@ def _fault_of_name(name: str | None) -> str:
     return f"repeats the name {name!r}" if name else "has no name"
 
 
-def finish(raw: RawTable, where: str, schema: Schema | None = None, *, as_text: bool = False) -> ReadResult:
+def finish(
+    raw: RawTable, where: str, schema: Schema | None = None, *, as_text: bool = False, unreadable: Unreadable = "refuse"
+) -> ReadResult:
     """Names, missing codes and types; conversion faults of all columns are reported together, counted,
-    without values."""
+    without values, unless what is `unreadable` shall be missing."""
     names, notes = unique_names(raw.names)
     nested = [
         f"column '{name}' has the nested type {column.type}"
@@ -96,7 +109,7 @@ def finish(raw: RawTable, where: str, schema: Schema | None = None, *, as_text: 
             unit = name in declared and declared[name].role == "unit"
             follows_cells = raw.textual or place in raw.guessed or (type_depends_on_values(column.type) and not unit)
             inferred.update([name] if follows_cells else [])
-        typed = _typed(name, column, raw.textual, declared.get(name), as_text)
+        typed = _typed(name, column, raw.textual, declared.get(name), as_text, lenient=unreadable == "missing")
         arrays.append(typed.array)
         exact.update(_before_rounding(name, column, typed.array))
         notes.extend(typed.notes)
@@ -105,7 +118,7 @@ def finish(raw: RawTable, where: str, schema: Schema | None = None, *, as_text: 
             faults.append(typed.fault)
     all_at_once(
         SourceError,
-        f"{where} has values that do not fit their type (correct the type, or list the code under missing)",
+        f"{where} has values that do not fit their type (correct the type, or list the code under the column, as missing)",
         faults,
     )
     return ReadResult(
@@ -131,7 +144,9 @@ def _is_declared(column: Column | None) -> bool:
     return column is not None and column.type is not None and column.source == "declared"
 
 
-def _typed(name: str, column: pa.ChunkedArray, textual: bool, declared: Column | None, as_text: bool) -> TypedColumn:
+def _typed(
+    name: str, column: pa.ChunkedArray, textual: bool, declared: Column | None, as_text: bool, *, lenient: bool
+) -> TypedColumn:
     if as_text:
         return TypedColumn(CodedText.of(column).to_arrow(), "string")
     wanted = declared.type if declared is not None else None
@@ -141,18 +156,18 @@ def _typed(name: str, column: pa.ChunkedArray, textual: bool, declared: Column |
         if quick is not None and wanted in (None, quick.type):
             return quick
         text = CodedText.of(column).without(missing)
-        return convert(name, text, wanted) if wanted is not None else infer(name, text)
+        return convert(name, text, wanted, lenient=lenient) if wanted is not None else infer(name, text)
     if wanted not in (None, "number") and pa.types.is_decimal(column.type):
         # never by way of floating-point numbers, which have too few digits for a long identifier
-        return convert(name, CodedText.of(exact_text(column)).without(missing), wanted)
-    array, notes = normalise(name, column)
+        return convert(name, CodedText.of(exact_text(column)).without(missing), wanted, lenient=lenient)
+    array, notes = normalise(name, within_calendar(column) if lenient else column)
     kind = type_name(array.type)
     if not years_are_printable(array):
         return TypedColumn(array, kind, (), f"column '{name}' has dates outside the years 1 to 9999")
     if missing:
         array = _without_codes(array, missing)
     if wanted is not None and wanted != kind:
-        changed = convert(name, CodedText.of(array), wanted)
+        changed = convert(name, CodedText.of(array), wanted, lenient=lenient)
         return TypedColumn(changed.array, changed.type, (*notes, *changed.notes), changed.fault)
     return TypedColumn(array, kind, tuple(notes))
 

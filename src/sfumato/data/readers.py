@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sfumato.core.errors import SourceError, forgetting
 from sfumato.core.plain_files import open_plain
-from sfumato.data.read_result import RawTable, ReadResult, finish
+from sfumato.data.read_result import RawTable, ReadResult, Unreadable, finish
 from sfumato.data.readers_columnar import read_arrow, read_parquet
 from sfumato.data.readers_csv import CsvOptions, read_csv
 from sfumato.data.readers_excel import read_excel
@@ -42,13 +42,15 @@ def read_file(
     strip: bool = False,
     sheet: str | int | None = None,
     as_text: bool = False,
+    unreadable: Unreadable = "refuse",
 ) -> ReadResult:
     """Read a file into an Arrow table; the schema may describe columns that the file does not have.
 
     Types come from the schema where it declares them, from the file where it has them, and are inferred
     otherwise; with `as_text` every cell is kept as the text it is, which is how a written release is read
     back. `separator`, `encoding`, `decimal` and `strip` (remove spaces around cells) concern text files,
-    `sheet` (name or number) Excel.
+    `sheet` (name or number) Excel. What is `unreadable` as its declared type is refused with all such faults,
+    or missing; in that case a text file is in UTF-8, or begins with a byte-order mark.
     """
     file = Path(path)
     where = f"'{path}'"
@@ -59,8 +61,8 @@ def read_file(
     elif ending in _EXCEL:
         raw = read_excel(file, where, sheet)
     else:
-        raw = _by_content(file, where, ending, first_bytes, CsvOptions(separator, encoding, decimal, strip))
-    return finish(raw, where, schema, as_text=as_text)
+        raw = _by_content(file, where, ending, first_bytes, CsvOptions(separator, encoding, decimal, strip, unreadable))
+    return finish(raw, where, schema, as_text=as_text, unreadable=unreadable)
 
 
 @forgetting()

@@ -11,6 +11,7 @@ import codecs
 import csv
 import io
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import pyarrow.csv as pa_csv
 
 from sfumato.core.errors import ParameterError, SourceError
 from sfumato.data.expanding import read_expanding
-from sfumato.data.read_result import RawTable, unique_names
+from sfumato.data.read_result import RawTable, Unreadable, unique_names
 
 SEPARATORS = (",", ";", "\t", "|")
 _SEPARATOR_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
@@ -33,12 +34,14 @@ _LISTED_LINES = 10
 @dataclass(frozen=True)
 class CsvOptions:
     """How to read a text file; None means detect. `decimal` is the decimal mark, `strip` removes spaces
-    around cells."""
+    around cells. Where what is `unreadable` shall be missing, the line of column names decides alone and faults of
+    lines are told without places and numbers."""
 
     separator: str | None = None
     encoding: str | None = None
     decimal: str = "."
     strip: bool = False
+    unreadable: Unreadable = "refuse"
 
     def __post_init__(self) -> None:
         if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n'):
@@ -50,12 +53,27 @@ class CsvOptions:
 def read_csv(path: Path, where: str, options: CsvOptions) -> RawTable:
     """Read a text file; nothing is typed here."""
     raw = _bytes_of(path, where)
+    if options.unreadable == "refuse":
+        return _read(raw, path, where, options)
+    try:
+        return _read(raw, path, where, options)
+    except SourceError:
+        raise SourceError(
+            f"{where} is not a well-formed text file in UTF-8; its owner learns more from: sfumato inspect"
+        ) from None
+
+
+def _read(raw: bytes, path: Path, where: str, options: CsvOptions) -> RawTable:
+    header_only = options.unreadable == "missing"
     encoding = options.encoding or _encoding_of(raw)
+    if header_only and options.encoding is None and encoding not in ("utf-8", "utf-8-sig", "utf-16"):
+        raise SourceError(f"{where} is not UTF-8")
     content = _as_utf8(raw, encoding, where)
     if (options.encoding or encoding == "utf-8-sig") and not _is_text_in(content, "utf-8"):  # said, not found out
         raise SourceError(f"{where} is not text in the encoding {encoding}: name another one, or convert the file")
     sample = content[:_SAMPLE_BYTES].decode("utf-8", errors="ignore")
-    separator = options.separator or detect_separator(sample, prefer="\t" if ".tsv" in path.name.lower() else ",")
+    shown = next((line for line in sample.splitlines() if line.strip(" ")), "") if header_only else sample
+    separator = options.separator or detect_separator(shown, prefer="\t" if ".tsv" in path.name.lower() else ",")
     header, blank_lines, empty = _header_of(content, sample, separator, where)
     names, _ = unique_names(header)
     notes = [f"separator {_SEPARATOR_NAMES.get(separator, repr(separator))}, encoding {encoding}"]
@@ -197,7 +215,7 @@ def _parse(content: bytes, names: tuple[str, ...], separator: str, blank_lines: 
         wrong.append((row.number, row.actual_columns))
         return "skip"
 
-    def attempt(threads: bool, block: int) -> pa.Table:
+    def attempt(threads: bool, block: int, on_invalid: Callable[[pa_csv.InvalidRow], str] | None) -> pa.Table:
         return pa_csv.read_csv(
             pa.BufferReader(content),
             read_options=pa_csv.ReadOptions(
@@ -211,7 +229,7 @@ def _parse(content: bytes, names: tuple[str, ...], separator: str, blank_lines: 
                 delimiter=separator,
                 newlines_in_values=True,
                 ignore_empty_lines=len(names) > 1,  # in a single column an empty line is a missing value
-                invalid_row_handler=remember,
+                invalid_row_handler=on_invalid,
             ),
             convert_options=pa_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
@@ -224,13 +242,11 @@ def _parse(content: bytes, names: tuple[str, ...], separator: str, blank_lines: 
     whole_file = min(len(content) + 1, _LARGEST_BLOCK)
     try:
         try:
-            table = attempt(True, _BLOCK_BYTES)
+            # Arrow's threads may not hold a Python function: one that lets go of it while Python ends aborts the process.
+            table = attempt(True, _BLOCK_BYTES, None)
         except pa.ArrowInvalid:
-            wrong.clear()
-            table = attempt(False, whole_file)  # a record longer than a block
-        if wrong:
-            wrong.clear()
-            attempt(False, whole_file)  # only a single thread knows line numbers
+            # A record longer than a block, or lines of another length: only a single thread knows their numbers.
+            table = attempt(False, whole_file, remember)
     except pa.ArrowInvalid:
         raise SourceError(f"{where} cannot be read as text separated by {separator!r}, or is not UTF-8 throughout") from None
     _refuse_ragged(wrong, len(names), blank_lines, where)

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.core.errors import SourceError, forgetting
-from sfumato.data.read_result import RawTable, ReadResult, finish
+from sfumato.data.read_result import RawTable, ReadResult, Unreadable, finish
 from sfumato.data.readers_columnar import of_table
 from sfumato.data.schema import Schema
 from sfumato.data.values import text_of
@@ -24,9 +24,11 @@ def is_frame(source: object) -> bool:
 
 
 @forgetting()
-def from_frame(source: Any, schema: Schema | None = None, *, as_text: bool = False) -> ReadResult:
+def from_frame(
+    source: Any, schema: Schema | None = None, *, as_text: bool = False, unreadable: Unreadable = "refuse"
+) -> ReadResult:
     """Take over a table in memory; types are those it has, brought to the ones the system speaks."""
-    return finish(_raw(source), "the table in memory", schema, as_text=as_text)
+    return finish(_raw(source), "the table in memory", schema, as_text=as_text, unreadable=unreadable)
 
 
 def _raw(source: Any) -> RawTable:

@@ -106,7 +106,7 @@ def sample_schema() -> Schema:
                 bounds=(_YOUNGEST, _OLDEST),
                 hierarchy=HierarchySpec(intervals=(5, 10, 20, 40)),
             ),
-            "postcode": Column(role="quasi", type="string", hierarchy=HierarchySpec(mask="right")),
+            "postcode": Column(role="quasi", type="string", hierarchy=HierarchySpec(mask="right", width=5)),
             "country": Column(role="quasi", type="string", hierarchy=HierarchySpec(tree=made_up.COUNTRY_TREE)),
             "education": Column(
                 role="quasi",

@@ -11,16 +11,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from sfumato.core.guarantees.loss import RECORD
 from sfumato.data.identifier_names import PERSON_NUMBERS, SHARED, role_by_name
+from sfumato.data.roles import DIRECT, few_repeat
 
 if TYPE_CHECKING:
     from sfumato.data.profile import ColumnProfile
 
-RECORD = "record"
 _NUMBERS = {"e-mail address", "UUID", "IBAN", "payment card", "national number"}
 _GROUPS = {"household"}  # words of quasi-identifiers that may as well name a group of people
 _MANY, _FEW_ROWS = 20, 100
 _CHECK = "learnt from these rows, so please check it"
+_EVENLY = 'values that repeat so evenly may name people or households, and then need role = "unit"'
 
 
 @dataclass(frozen=True)
@@ -41,39 +43,49 @@ def suggest_unit(columns: Sequence[ColumnProfile], given: Collection[str] = ()) 
         chosen = max(candidates, key=lambda column: (_says_person(column), column.distinct))
         told = repeats(chosen)
         others = [f"'{column.name}'" for column in candidates if column is not chosen]
-        also = f"; {', '.join(others)} repeat too: the unit is whom you want to protect" if others else ""
+        verb = "repeats" if len(others) == 1 else "repeat"
+        also = f"; {', '.join(others)} {verb} too: the unit is whom you want to protect" if others else ""
         reason = f"it looks like an identifier and repeats: {told} ({_CHECK}{also})"
         return SuggestedUnit(chosen.name, reason), [_settled(column, given, chosen.name, reason) for column in columns]
     settled = [_settled(column, given, None, "") for column in columns]
-    proposed = _without_column([column for column in settled if column.role == "identifier"])
-    even = [f"'{column.name}' ({repeats(column)})" for column in settled if column.name not in given and _repeats_evenly(column)]
-    if even:
-        hint = f"check {', '.join(even[:5])}: values that repeat so evenly may name people or households, and then need role"
-        proposed = replace(proposed, reason=f'{proposed.reason}; {hint} = "unit"')
-    return proposed, settled
+    return _without_column([column for column in settled if column.name not in given]), settled
 
 
 def repeats(column: ColumnProfile) -> str:
     """How often the values of a column occur."""
     counted = round(column.distinct * column.mean_rows)
+    average = f"{column.mean_rows:.3g}" if column.mean_rows < 1000 else f"{column.mean_rows:,.0f}"
     return (
-        f"{column.distinct:,} different values in {counted:,} rows, {column.mean_rows:.3g} rows each on average, "
-        f"at most {column.most_rows:,}"
+        f"{column.distinct:,} different values in {counted:,} rows, {average} rows each on average, at most {column.most_rows:,}"
     )
 
 
-def _without_column(names: Sequence[ColumnProfile]) -> SuggestedUnit:
+def _without_column(columns: Sequence[ColumnProfile]) -> SuggestedUnit:
+    """`record` only where a column is known to name people, none does so twice, and no other column may do so as well."""
+    names = [column for column in columns if column.role == "identifier"]
+    even = [f"'{column.name}' ({repeats(column)})" for column in columns if _repeats_evenly(column)]
+    hint = f"; check {', '.join(even[:5])}: {_EVENLY}" if even else ""
     if not names:
-        return SuggestedUnit(None, "no column was recognised as naming people, so that answers protect one record")
-    listed = ", ".join(f"'{column.name}'" for column in names[:5]) + (" …" if len(names) > 5 else "")
-    if all(column.most_rows == 1 and not column.missing for column in names):
-        return SuggestedUnit(RECORD, f"every value of {listed} occurs once ({_CHECK}: no person may ever have two rows)")
+        flags = [column for column in columns if column.role == "quasi" and _says(column)]
+        found = f"of the columns named as if they named people ({_listed(flags)}) none has more than two values"
+        told = found if flags else "no column was recognised as naming people"
+        return SuggestedUnit(None, f"{told}, so that answers protect one record{hint}")
+    if (
+        not even
+        and any(_known(column) for column in names)
+        and all(column.most_rows == 1 and not column.missing for column in names)
+    ):
+        return SuggestedUnit(RECORD, f"every value of {_listed(names)} occurs once ({_CHECK}: no person may ever have two rows)")
     return SuggestedUnit(
         None,
-        f"there are columns that look like identifiers ({listed}), and the rows do not tell whether one person has several: give "
-        'the column that tells people apart role = "unit", or write unit = "record" if each row is a person of its own. Until '
-        "then private questions are refused",
+        f"there are columns that look like identifiers ({_listed(names)}), and the rows do not tell whether one person has "
+        'several: give the column that tells people apart role = "unit", or write unit = "record" if each row is a person of its '
+        f"own. Until then private questions are refused{hint}",
     )
+
+
+def _listed(columns: Sequence[ColumnProfile]) -> str:
+    return ", ".join(f"'{column.name}'" for column in columns[:5]) + (" …" if len(columns) > 5 else "")
 
 
 def _settled(column: ColumnProfile, given: Collection[str], unit: str | None, reason: str) -> ColumnProfile:
@@ -94,16 +106,25 @@ def _repeats_evenly(column: ColumnProfile) -> bool:
     return column.distinct >= _MANY and 2 <= column.mean_rows <= _FEW_ROWS and column.most_rows <= 3 * column.mean_rows + 5
 
 
+def _says(column: ColumnProfile) -> bool:
+    """Whether the name says that the values name people."""
+    named = role_by_name(column.name)
+    return named is not None and named[0] in ("identifier", "unit")
+
+
+def _known(column: ColumnProfile) -> bool:
+    """By name or by the look of its values, not only because its values differ, as measured numbers may."""
+    return _says(column) or bool(DIRECT & set(column.patterns))
+
+
 def _numbers_people(column: ColumnProfile) -> bool:
     """True for what belongs to one person or account, unlike names and addresses, which people share."""
-    if column.role == "unit":
-        return True
-    if column.role != "identifier":
+    if column.role not in ("identifier", "unit"):
         return False
     named = role_by_name(column.name)
-    if named is not None and named[0] in ("identifier", "unit"):
-        return named[1] not in SHARED
-    return bool(_NUMBERS & set(column.patterns))
+    if named is None or not _says(column):
+        return bool(_NUMBERS & set(column.patterns))
+    return named[1] not in SHARED and not few_repeat(named[1], column.distinct, round(column.distinct * column.mean_rows))
 
 
 def _says_person(column: ColumnProfile) -> bool:

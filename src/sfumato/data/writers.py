@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sfumato.core.errors import SourceError, Unsupported
+from sfumato.core.plain_files import sync_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -138,26 +139,13 @@ def atomic_path(path: str | Path, *, mode: int = 0o644) -> Iterator[Path]:
             os.fchmod(written.fileno(), mode)
             os.fsync(written.fileno())
         os.replace(temporary, target)
-        _sync_folder(target.parent)
+        with suppress(OSError):  # the file is there, whatever becomes of it later
+            sync_folder(target.parent)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise SourceError(f"cannot write '{target}': {reason}. Nothing was left behind.") from None
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name durable; some file systems cannot, and then it is durable soon enough."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)
 
 
 def _clean_column(column: pa.ChunkedArray) -> pa.Array:

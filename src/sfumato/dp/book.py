@@ -14,11 +14,11 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from sfumato.core.errors import BudgetRefused, ParameterError
-from sfumato.core.guarantees.loss import LossGuarantee, Neighbours
+from sfumato.core.guarantees.loss import RECORD, LossGuarantee, Neighbours
 from sfumato.ledger.accounts import Account, Answer, Reservation
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.protected import RECORD, Protected, agreed
+from sfumato.ledger.protected import Protected, agreed
 
 
 class OtherLedger(UserWarning):

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sfumato.core.errors import ParameterError
 from sfumato.core.exact import Number
 from sfumato.dp.sql.noise import Request
-from sfumato.dp.sql.parse import parse_expression, without_alias
+from sfumato.dp.sql.parse import parse_expression, sql_text, without_alias
 
 if TYPE_CHECKING:
     from sfumato.dp.query_answer import QueryAnswer
@@ -83,7 +83,7 @@ class Frame:
             raise ParameterError('say what to compute: .agg(n="COUNT(*)")')
         keys = [parse_expression(key) for key in self.keys]
         shown = [exp.alias_(parse_expression(text), name, quoted=True) for name, text in self.aggregates.items()]
-        named = [key if isinstance(key, (exp.Column, exp.Alias)) else exp.alias_(key, key.sql(), quoted=True) for key in keys]
+        named = [key if isinstance(key, (exp.Column, exp.Alias)) else exp.alias_(key, sql_text(key), quoted=True) for key in keys]
         made = exp.select(*named, *shown, copy=False).from_(exp.Table(this=exp.to_identifier(self.name, quoted=True)))
         for table, on in self.joined:
             made = made.join(exp.Table(this=exp.to_identifier(table, quoted=True)), on=parse_expression(on))

@@ -7,9 +7,9 @@ that, a promise about one record may be no promise about one person, so that it 
 from __future__ import annotations
 
 from sfumato.core.errors import ParameterError, SchemaError
+from sfumato.core.guarantees.loss import RECORD
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
-from sfumato.ledger.protected import RECORD
 
 
 def unit_column(data: Microdata, stated: str | None = None) -> str | None:

@@ -50,6 +50,10 @@ class QueryAnswer:
         """How far each number may be from what the counted rows say (see `contribution`), at a confidence."""
         return self.answer.margin_table(confidence)
 
+    def intervals(self, confidence: float = 0.95) -> pa.Table:
+        """Between which `low` and `high` what the counted rows say lies, at a confidence: both sides need not be equally long."""
+        return self.answer.interval_table(confidence)
+
     @property
     def contribution(self) -> str:
         """What of each unit is counted: the margins are about that, and say nothing of rows beyond it."""

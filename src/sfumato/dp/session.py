@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from sfumato.core.certificate import plain
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.exact import Number
-from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.core.guarantees.loss import RECORD, LossGuarantee
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import parameters
+from sfumato.core.params import parameters, require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
@@ -29,7 +29,6 @@ from sfumato.dp.query_answer import BatchCost, QueryAnswer
 from sfumato.dp.releasing import charged_run
 from sfumato.engines.sql_relation import lenient
 from sfumato.ledger.amounts import LossAmount
-from sfumato.ledger.protected import RECORD
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -94,6 +93,7 @@ class Session:
         from sfumato.dp.sql.catalogue import Catalogue, private_table, public_table
         from sfumato.dp.sql.noise import DeclaredBounds
 
+        require(isinstance(version, str), "version is a text, so that 4 and '4' are not two versions")
         tables = {name: replace(table, relation=lenient(table.relation)) for name, table in _named(data).items()}
         self.dataset = _dataset(tables)
         self.analyst = analyst
@@ -233,23 +233,27 @@ class Session:
         return bounds_of(answer, answer.explanation.measurements[0].scale, confidence)
 
     def contributions(
-        self, *, table: str | None = None, by: Sequence[str] = (), epsilon: Number, share: float = 0.95
+        self, *, table: str | None = None, by: str | Sequence[str] = (), epsilon: Number, share: float = 0.95
     ) -> PaidContributions:
         """How much one unit contributes, found privately and charged like any question: a `max_rows`, a `max_groups`.
 
         Each unit counts once, by how many rows it has. `max_rows` is the power of two that about a `share` of the units do not
-        exceed, as noisy numbers tell; with grouping keys in `by`, half of ε finds `max_groups`, by in how many of their groups
-        a unit is.
+        exceed, as noisy numbers tell; with grouping keys in `by`, half of ε finds `max_groups`, by in how many groups of all
+        these keys together a unit is.
         """
         from sfumato.core.exact import exact
         from sfumato.dp.sql.noise import Request
-        from sfumato.dp.sql.paid_contributions import bound_of, contribution_query, paid_contributions
+        from sfumato.dp.sql.paid_contributions import bound_of, contribution_query, grouping_keys, paid_contributions
 
         known = self._catalogue.table(table or next(iter(self._tables)))
         if known.unit is None:
             raise ParameterError("each record is a unit of its own here, so that there are no contributions to bound")
-        queries = [contribution_query(known.name, known.unit, keys) for keys in ((), tuple(by))[: 2 if by else 1]]
+        require(0 < share <= 1, "share lies between 0 and 1")
+        keys = grouping_keys(by, known)
+        queries = [contribution_query(known.name, known.unit, each) for each in ([], keys)[: 2 if keys else 1]]
         request = Request.of(exact(epsilon, "epsilon") / len(queries))
+        for query in queries:  # what is refused is refused before anything is charged
+            self._explained(query.copy(), request, self._bounds, None)
         answers = [self.ask(query, request, self._bounds) for query in queries]
         return paid_contributions([bound_of(answer, share) for answer in answers], answers)
 

@@ -286,7 +286,7 @@ def _readable(value: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.Ex
     tried = from_text(value, entry.kind) if dialect == "postgres" and entry.stored == "string" else None
     if dialect != "postgres":
         target = sql_type(entry.kind, dialect)
-        read: exp.Expression = as_kind(exp.TryCast(this=value, to=target), entry.kind, dialect)
+        read: exp.Expression = as_kind(exp.TryCast(this=value, to=target, safe=True), entry.kind, dialect)
     else:
         read = tried if tried is not None else as_kind(value, entry.kind, dialect)
     if entry.kind not in ("date", "datetime", "instant"):

@@ -6,10 +6,11 @@ The source decides the engine: files and frames are held in memory, databases st
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.core.errors import ParameterError, SourceError, forgetting
 from sfumato.core.plain_files import refuse_special
@@ -19,11 +20,33 @@ from sfumato.data.schema import Column, Schema, Type
 from sfumato.engines.address import is_postgres_url, redacted
 from sfumato.engines.failures import told_plainly
 
+if TYPE_CHECKING:
+    from sfumato.data.read_result import Unreadable
+
 Engine = Literal["memory", "duckdb", "postgres", "spark"]
 SchemaLike = Schema | str | Path | Mapping[str, Any]
 
 _LAZY_FILES = (".parquet", ".pq", ".csv", ".tsv", ".txt")
 _DATABASE_FILES = (".duckdb", ".db", ".ddb")
+
+
+def _is_memory(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"(?i)-1|\d+(\.\d+)?\s*([kmgt](i?b)?|b|bytes)", value.strip()) is not None
+
+
+#: What the options of readers take, and how that is said: a wrong one is no fault of the file.
+_OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "separator": (
+        lambda value: isinstance(value, str) and len(value) == 1 and value not in '"\r\n',
+        "one character, and neither a quote nor a line break",
+    ),
+    "encoding": (lambda value: isinstance(value, str), "the name of an encoding"),
+    "strip": (lambda value: isinstance(value, bool), "True or False"),
+    "as_text": (lambda value: isinstance(value, bool), "True or False"),
+    "sheet": (lambda value: isinstance(value, (str, int)) and not isinstance(value, bool), "the name or number of a sheet"),
+    "threads": (lambda value: type(value) is int and value > 0, "a whole number above 0"),
+    "memory_limit": (_is_memory, "an amount of memory such as '2GB'"),
+}
 
 
 @forgetting()
@@ -33,6 +56,7 @@ def read(
     *,
     table: str | None = None,
     engine: Engine | None = None,
+    unreadable: Unreadable = "refuse",
     **options: Any,
 ) -> Microdata:
     """Open a table about people, with its schema.
@@ -40,7 +64,10 @@ def read(
     `source` is a path (CSV, Parquet, Arrow, Excel, SPSS, Stata, SAS, DuckDB), a pandas or polars DataFrame,
     an Arrow table or reader, a `postgresql://` URL with `table`, a Spark DataFrame, or with
     `engine="spark"` the name of a Spark table. `schema` is a TOML file, a `Schema`, a mapping, or None:
-    then every column is described as plain. Further options go to the reader of the source: `separator`,
+    then every column is described as plain. A value that is `unreadable` as its declared type is an error
+    that says where, for the owner; with `unreadable="missing"` it is missing, so that no single record
+    decides whether the table can be read: use that where others ask, or leave it to the session with
+    databases and Spark. Further options go to the reader of the source: `separator`,
     `encoding`, `decimal`, `strip`, `sheet`; `threads` and `memory_limit` for DuckDB; `session` for Spark.
 
     >>> import pyarrow as pa
@@ -50,11 +77,17 @@ def read(
     """
     if engine not in (None, "memory", "duckdb", "postgres", "spark"):
         raise ParameterError(f"there is no engine '{engine}'; choose memory, duckdb, postgres or spark")
+    if unreadable not in ("refuse", "missing"):
+        raise ParameterError("unreadable is 'refuse' or 'missing'")
     declared = _schema(schema)
     with told_plainly(lambda error: SourceError(f"the table could not be read ({type(error).__name__}); it may be damaged")):
-        opened = _open(source, declared, table, engine, options)
+        opened = _open(source, declared, table, engine, unreadable, options)
+        if unreadable == "missing":
+            from sfumato.engines.sql_relation import lenient
+
+            opened = replace(opened, relation=lenient(opened.relation))
         if engine == "memory" and opened.relation.engine != "memory":
-            opened = _in_memory(opened, declared)
+            opened = _in_memory(opened, declared, unreadable)
     if declared is not None:
         return opened.with_schema(declared)
     return opened
@@ -66,7 +99,14 @@ def _schema(given: SchemaLike | None) -> Schema | None:
     return Schema.parse(given) if isinstance(given, Mapping) else Schema.load(given)
 
 
-def _open(source: Any, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]) -> Microdata:
+def _open(
+    source: Any,
+    schema: Schema | None,
+    table: str | None,
+    engine: Engine | None,
+    unreadable: Unreadable,
+    options: Mapping[str, Any],
+) -> Microdata:
     if is_postgres_url(source):
         return _postgres(source, schema, table, engine, options)
     if isinstance(source, str) and "://" in source:
@@ -76,8 +116,8 @@ def _open(source: Any, schema: Schema | None, table: str | None, engine: Engine 
     if engine == "postgres":
         raise SourceError("engine='postgres' needs a postgresql:// URL as source")
     if isinstance(source, (str, Path)):
-        return _file(Path(source), schema, table, engine, options)
-    return _frame(source, schema, table, engine, options)
+        return _file(Path(source), schema, table, engine, unreadable, options)
+    return _frame(source, schema, table, engine, unreadable, options)
 
 
 def _postgres(url: str, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]) -> Microdata:
@@ -107,7 +147,14 @@ def _spark(source: Any, schema: Schema | None, table: str | None, engine: Engine
     return _described(relation, f"Spark table {name}" if isinstance(source, str) else "Spark DataFrame", name)
 
 
-def _file(path: Path, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]) -> Microdata:
+def _file(
+    path: Path,
+    schema: Schema | None,
+    table: str | None,
+    engine: Engine | None,
+    unreadable: Unreadable,
+    options: Mapping[str, Any],
+) -> Microdata:
     from sfumato.data.readers import read_file
     from sfumato.engines.duckdb import DuckDBRelation, is_database
     from sfumato.engines.memory import MemoryRelation
@@ -128,7 +175,7 @@ def _file(path: Path, schema: Schema | None, table: str | None, engine: Engine |
     if table is not None:
         raise SourceError(f"'{path}' is one table; table= is for databases")
     _no_other(options, ("separator", "encoding", "decimal", "strip", "sheet", "as_text"))
-    result = read_file(path, schema, **options)
+    result = read_file(path, schema, unreadable=unreadable, **options)
     columns = result.columns
     if schema is None:
         # Nobody declared what a file holds: its types were learnt from its values.
@@ -137,19 +184,26 @@ def _file(path: Path, schema: Schema | None, table: str | None, engine: Engine |
     return replace(held, inferred=result.inferred)
 
 
-def _frame(source: Any, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]) -> Microdata:
+def _frame(
+    source: Any,
+    schema: Schema | None,
+    table: str | None,
+    engine: Engine | None,
+    unreadable: Unreadable,
+    options: Mapping[str, Any],
+) -> Microdata:
     from sfumato.data.readers import from_frame
     from sfumato.engines.memory import MemoryRelation
 
     if engine not in (None, "memory"):
         raise SourceError(f"a table in memory cannot be read with engine='{engine}'")
     _no_other(options, ("as_text",))
-    result = from_frame(source, schema, **options)
+    result = from_frame(source, schema, unreadable=unreadable, **options)
     held = _held(MemoryRelation(result.table, result.exact), result.columns, "table in memory", table or "unnamed", result.notes)
     return replace(held, inferred=result.inferred)
 
 
-def _in_memory(data: Microdata, schema: Schema | None) -> Microdata:
+def _in_memory(data: Microdata, schema: Schema | None, unreadable: Unreadable) -> Microdata:
     """The rows brought into this process, where every declared conversion is possible."""
     from sfumato.data.readers import from_frame
     from sfumato.engines.memory import MemoryRelation
@@ -160,7 +214,7 @@ def _in_memory(data: Microdata, schema: Schema | None) -> Microdata:
         # Units, and decimals that are declared otherwise, come with all their digits.
         if name in data.column_names and (column.role == "unit" or column.type not in (None, "number")):
             relation = told_apart(relation, name)
-    result = from_frame(replace(data, relation=relation).table(), schema)
+    result = from_frame(replace(data, relation=relation).table(), schema, unreadable=unreadable)
     exact = {**rounded(relation), **result.exact}
     return _held(MemoryRelation(result.table, exact), result.columns, data.description, data.schema.dataset, result.notes)
 
@@ -214,6 +268,9 @@ def _no_other(options: Mapping[str, Any], allowed: Sequence[str]) -> None:
     if other:
         possible = f"possible here: {', '.join(allowed)}" if allowed else "this source has no options"
         raise ParameterError(f"unknown option {', '.join(other)}; {possible}")
+    for name, value in options.items():
+        if name in _OPTIONS and value is not None and not _OPTIONS[name][0](value):
+            raise ParameterError(f"{name} is {_OPTIONS[name][1]}")
 
 
 def _is_spark_frame(source: object) -> bool:

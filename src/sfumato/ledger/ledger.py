@@ -17,11 +17,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import BudgetRefused, InputError, LedgerError
+from sfumato.core.guarantees.loss import RECORD
 from sfumato.ledger import chain
 from sfumato.ledger.accounts import EVERYBODY, Account, Answer, Reservation, Spend, Spending, opened
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Entry, EntryKind, Head, checked_name
-from sfumato.ledger.protected import RECORD, Protected, agreed, restated
+from sfumato.ledger.protected import Protected, agreed, restated
 from sfumato.ledger.unit_changes import Uncovered, carried, changed, uncovered
 from sfumato.ledger.versions import DataVersion, Seen, history, seen_in
 from sfumato.ledger.watch import Watch, end_of

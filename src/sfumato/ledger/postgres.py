@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.errors import LedgerError
+from sfumato.core.errors import LedgerError, raise_alone
 from sfumato.ledger.chain import FORMAT
 from sfumato.ledger.store import DEFINITIONS, LATER_INDICES, Tables
 
@@ -85,7 +85,7 @@ class PostgresStore:
 
     def run(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """One statement."""
-        text = statement.replace("{t}", PREFIX).replace("?", "%s")
+        text = statement.replace("{t}", PREFIX).replace("{c}", ' COLLATE "C"').replace("?", "%s")
         cursor = self._connection.execute(text, parameters or None)
         return cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
 
@@ -179,7 +179,7 @@ class PostgresStore:
             known = (text for start, text in _REASONS.items() if code.startswith(start))
             lost = "the server cannot be reached. Check that it runs and that the URL is right"
             reason = next(known, f"the server reports {code}" if code else lost)
-            raise LedgerError(f"the ledger in {self.description} cannot be used: {reason}.") from None
+            raise_alone(LedgerError(f"the ledger in {self.description} cannot be used: {reason}."))
 
 
 def redacted(url: str) -> str:

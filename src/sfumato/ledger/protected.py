@@ -14,11 +14,8 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from sfumato.core.errors import BudgetRefused, InputError
-from sfumato.core.guarantees.loss import LossGuarantee, Neighbours, PureDP
+from sfumato.core.guarantees.loss import RECORD, LossGuarantee, Neighbours, PureDP
 from sfumato.ledger.chain import NAME_LIMIT
-
-#: The unit where no column names one: each record by itself.
-RECORD = "record"
 
 
 @dataclass(frozen=True)

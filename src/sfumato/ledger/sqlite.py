@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.errors import LedgerError
+from sfumato.core.errors import LedgerError, raise_alone
 from sfumato.ledger.chain import FORMAT
 from sfumato.ledger.store import DEFINITIONS, LATER_INDICES, VERSION, Tables
 
@@ -88,7 +88,7 @@ class SqliteStore:
 
     def run(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """One statement."""
-        cursor = self._connection.execute(statement.replace("{t}", ""), parameters)
+        cursor = self._connection.execute(statement.replace("{t}", "").replace("{c}", ""), parameters)
         return cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]
 
     def sound(self) -> bool:
@@ -275,10 +275,10 @@ class SqliteStore:
         except sqlite3.Error as error:
             name = _reason_name(error)
             reason = next((text for start, text in _REASONS.items() if name.startswith(start)), f"SQLite reports {name}")
-            raise LedgerError(f"the ledger {self.description} cannot be used: {reason}.") from None
+            raise_alone(LedgerError(f"the ledger {self.description} cannot be used: {reason}."))
         except UnicodeDecodeError:  # SQLite quotes a damaged schema in its message, which then is no text
             reason = _REASONS["SQLITE_CORRUPT"]
-            raise LedgerError(f"the ledger {self.description} cannot be used: {reason}.") from None
+            raise_alone(LedgerError(f"the ledger {self.description} cannot be used: {reason}."))
 
 
 def _reason_name(error: sqlite3.Error) -> str:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import BudgetRefused, InputError
+from sfumato.core.guarantees.loss import RECORD
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.group_loss import MOST, grouped
-from sfumato.ledger.protected import RECORD, Protected
+from sfumato.ledger.protected import Protected
 
 if TYPE_CHECKING:
     from sfumato.ledger.accounts import Spend

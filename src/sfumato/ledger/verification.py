@@ -160,7 +160,7 @@ def verify(tables: Tables, anchors: Iterable[Head | str] = ()) -> VerifyReport:
             _anchored(tables, anchor, head)
     except _Damage as damage:
         return VerifyReport(False, head.sequence, head, str(damage), damage.sequence)
-    finding = f"{head.sequence:,} entries, chain and balances intact"
+    finding = f"{'1 entry' if head.sequence == 1 else f'{head.sequence:,} entries'}, chain and balances intact"
     return VerifyReport(True, head.sequence, head, finding, notes=(*_clock_notes(backwards), *replay.notes))
 
 

@@ -64,9 +64,13 @@ def seen_in(entries: Iterable[Entry]) -> list[Seen]:
 
 
 def outdated(lines: Iterable[DataVersion]) -> list[str]:
-    """Versions under which a table was seen last and had changed: the owner should declare a new one."""
-    last = {line.table: line for line in lines}
-    return sorted({line.version for line in last.values() if line.worrying})
+    """Versions under which a table was seen last and has ever changed: the owner should declare a new one.
+
+    Nothing but another version ends that: an opening without a digest, or with another key, says nothing about the data.
+    """
+    known = list(lines)
+    last = {line.table: line.version for line in known}
+    return sorted({line.version for line in known if line.worrying and last[line.table] == line.version})
 
 
 def history(entries: Iterable[Entry]) -> list[DataVersion]:

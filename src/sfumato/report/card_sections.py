@@ -12,7 +12,6 @@ from sfumato.report.content import PUBLIC_FIGURES, Audience, CardContent
 from sfumato.report.inline_svg import inline_svg
 from sfumato.report.markup import Child, Html, definitions, element, joined, table
 from sfumato.report.wording import (
-    AGAINST,
     CLASSES,
     EVIDENCE,
     FIGURES,
@@ -146,8 +145,14 @@ def safety(content: CardContent, audience: Audience) -> Html:
             ("Attack", "Succeeds", "Blind guessing", "Targets", "Finding"),
             [_attack_row(attack) for attack in attacks],
         ),
-        element("p", "No attack was run against this release.") if not attacks else None,
+        element("p", _no_attack(content)) if not attacks else None,
     )
+
+
+def _no_attack(content: CardContent) -> str:
+    if "attack" in content.certificate.composition:
+        return "No attack was run against this release alone; below it is attacked together with earlier ones."
+    return "No attack was run against this release."
 
 
 def composition(content: CardContent) -> Html:
@@ -263,7 +268,10 @@ def _claim_row(claim: Claim) -> tuple[Child, ...]:
         how.append(element("span", "ledger entry ", _code(claim.ledger_entry), class_="note"))
     promise = joined([claim.guarantee, element("span", sentence(claim.promise), class_="note"), *_unit(claim)])
     against = joined(_against(claim))
-    holds = _state("holds", "good") if claim.holds else _state("does not hold", "bad")
+    if not claim.holds:
+        holds = _state("does not hold", "bad")
+    else:
+        holds = _state("rests on its maker", "warn") if unmeasured else _state("holds", "good")
     return (promise, joined(measured), holds, against, joined(how))
 
 
@@ -278,7 +286,7 @@ def _against(claim: Claim) -> list[Child]:
         return [f"Protects {claim.protects}.", element("span", f"Adversary: {claim.adversary}.", class_="note")]
     return [
         f"Protects against {claim.protects}." if claim.protects else "",
-        element("span", AGAINST.get(claim.guarantee.split("(")[0], AGAINST[""]), class_="note"),
+        element("span", f"Adversary: {claim.adversary}.", class_="note") if claim.adversary else "",
     ]
 
 

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 
 from sfumato.core.errors import InputError
 from sfumato.report.card import POLICY
-from sfumato.report.inline_svg import ATTRIBUTES, ELEMENTS, REACHES_OUT
+from sfumato.report.inline_svg import ATTRIBUTES, ELEMENTS, REACHES_OUT, is_harmless
 
 _PAGE = frozenset(
     "html head meta title style body a header main footer section h1 h2 p ul li strong span table caption thead tbody tr th td "
@@ -56,7 +56,7 @@ class _Reader(HTMLParser):
             self.metas.append(dict(attributes))
             return
         for name, value in attributes:
-            if name not in known or REACHES_OUT.search(value or "") or (name == "href" and not (value or "").startswith("#")):
+            if name not in known or not is_harmless(name, value or ""):
                 raise InputError("it holds an attribute that no card has, such as a handler or a link to elsewhere")
 
     def handle_endtag(self, tag: str) -> None:

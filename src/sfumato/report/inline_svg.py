@@ -21,10 +21,16 @@ ATTRIBUTES = frozenset(
     "aria-label "
     "aria-hidden href text-anchor font-size preserveAspectRatio".split()
 )
+#: What a style may set: how something is painted, never where it stands or how large it is.
+PAINT = frozenset(
+    "fill fill-opacity fill-rule stroke stroke-width stroke-opacity stroke-dasharray stroke-dashoffset stroke-linecap "
+    "stroke-linejoin stroke-miterlimit opacity clip-path clip-rule font font-family font-size font-style font-variant "
+    "font-weight font-stretch text-anchor white-space writing-mode".split()
+)
 _NAMESPACE = "{http://www.w3.org/2000/svg}"
 REACHES_OUT = re.compile(r"url\(\s*['\"]?(?!#)|@import|expression\s*\(|javascript:", re.IGNORECASE)
-
-
+#: What decides where a figure stands on its page and how much of it.
+_FRAME = ("x", "y", "width", "height", "viewBox", "preserveAspectRatio", "transform", "class", "style")
 _NUMBER = re.compile(r"[-−+]?[0-9][0-9,.\s%]{0,11}")
 _NAME = re.compile(r"[#A-Za-z0-9_. :-]{0,80}")
 
@@ -35,18 +41,23 @@ def shows_only(source: str, other: str) -> bool:
         inline_svg(source, "of a card")
     except InputError:
         return False
-    drawn, known = _words(source), set(_words(other))
+    root, wanted = (ElementTree.fromstring(text) for text in (source, other))  # noqa: S314  (`inline_svg` found no declarations)
+    if any(root.attrib.get(key) != wanted.attrib.get(key) for key in _FRAME):
+        return False
+    nodes = list(root.iter())
+    if any("class" in node.attrib or (node is not root and node.tag == root.tag) for node in nodes):
+        return False
     names = (
         value
-        for node in ElementTree.fromstring(source).iter()  # noqa: S314  (`inline_svg` found no declarations)
+        for node in nodes
         for key, value in node.attrib.items()
-        if key in {"id", "class", "role", "href", "aria-labelledby", "aria-hidden"}
+        if key in {"id", "role", "href", "aria-labelledby", "aria-hidden"}
     )
-    return all(word in known or _NUMBER.fullmatch(word) for word in drawn) and all(_NAME.fullmatch(name) for name in names)
+    known = set(_words(wanted))
+    return all(word in known or _NUMBER.fullmatch(word) for word in _words(root)) and all(_NAME.fullmatch(name) for name in names)
 
 
-def _words(source: str) -> list[str]:
-    root = ElementTree.fromstring(source)  # noqa: S314  (as above)
+def _words(root: ElementTree.Element) -> list[str]:
     labels = [node.attrib["aria-label"].strip() for node in root.iter() if "aria-label" in node.attrib]
     return [text.strip() for text in root.itertext() if text.strip()] + labels
 
@@ -65,6 +76,16 @@ def inline_svg(source: str, name: str) -> Html:
         if node.tag.removeprefix(_NAMESPACE) not in ELEMENTS:
             raise InputError(f"figure '{name}' holds an element that a card does not take")
         for key, value in node.attrib.items():
-            if key not in ATTRIBUTES or REACHES_OUT.search(value) or (key == "href" and not value.startswith("#")):
+            if key not in ATTRIBUTES or not is_harmless(key, value):
                 raise InputError(f"figure '{name}' holds an attribute that a card does not take")
     return Html(source)
+
+
+def is_harmless(key: str, value: str) -> bool:
+    """Whether an attribute reaches nowhere outside its page, and as a style only paints."""
+    if REACHES_OUT.search(value) or (key == "href" and not value.startswith("#")):
+        return False
+    if key != "style":
+        return True
+    set_by_style = {part.partition(":")[0].strip() for part in value.split(";") if part.strip()}
+    return set_by_style <= PAINT and not re.search(r"[\\{}@<]|/\*", value)

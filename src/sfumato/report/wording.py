@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from sfumato.core.certificate import Certificate, Claim
+from sfumato.core.rounding import percent
 
 EVIDENCE = {
     "output": "Anybody can measure it again on the released files.",
@@ -21,13 +22,6 @@ UNITS_OF_THE_MAKER = (
     "Anybody can count the records of each class again on the released files. How many different units they are rests on the "
     "maker, because the column that names them is not published."
 )
-
-_KNOWS = "Adversary: knows the quasi-identifiers of a person and that the person is in the table."
-AGAINST = {
-    "": _KNOWS,
-    "KMap": "Adversary: knows the quasi-identifiers of people of the population, not who is in the table.",
-    "DeltaPresence": "Adversary: knows the population and wants to know who is in the table.",
-}
 
 RISK = {
     "average": "average risk of a record",
@@ -174,6 +168,6 @@ def percentage(value: Any) -> str:
     """A rate as a percentage."""
     if not isinstance(value, (int, float)) or not math.isfinite(value):
         return number(value)
-    if 0 < value < 0.0001:
-        return "< 0.01\u00a0%"
-    return f"{value * 100:.3g}\u00a0%" if value < 1 else f"{value * 100:.4g}\u00a0%"
+    if value > 1:
+        return f"{value * 100:.4g}\u00a0%"
+    return percent(value).replace("less than", "<").replace("more than", ">").replace(" %", "\u00a0%")

@@ -14,6 +14,7 @@ import stat
 from pathlib import Path
 
 from sfumato.core.errors import InputError, SourceError
+from sfumato.core.plain_files import sync_folder
 
 READ_LIMIT = 1_000_000
 
@@ -28,7 +29,7 @@ def write_private(path: str | os.PathLike[str], content: bytes, *, replace: bool
             os.replace(temporary, target)
         else:
             _move_without_replacing(temporary, target, content)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     except FileExistsError:
         raise InputError(f"{target} exists already and is not overwritten. Name another file, or move that one away.") from None
     except OSError as error:
@@ -88,11 +89,3 @@ def _move_without_replacing(temporary: Path, target: Path, content: bytes) -> No
     except OSError:
         # A file system without hard links: written directly, still never over an existing file.
         _write_new(target, content)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

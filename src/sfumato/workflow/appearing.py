@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sfumato.core.errors import InputError, SourceError
+from sfumato.core.plain_files import sync_folder
 from sfumato.core.temporary import hold_folder, remove_unheld
 
 #: The file by which a folder is known as a release, and may be replaced by another one.
@@ -103,7 +104,7 @@ def _put_in_place(hidden: Path, target: Path, overwrite: bool) -> None:
     else:
         check_place(target, overwrite=overwrite)
         _exchange(hidden, target)
-    _flush_folder(target.parent)
+    sync_folder(target.parent)
 
 
 def _exchange(new: Path, old: Path) -> None:
@@ -150,21 +151,7 @@ def _flush(folder: Path) -> None:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-        _flush_folder(Path(path))
-
-
-def _flush_folder(folder: Path) -> None:
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:  # some systems cannot open folders; the rename itself is still one step
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.EBADF):
-            raise
-    finally:
-        os.close(descriptor)
+        sync_folder(path)
 
 
 def _cannot_write(target: Path, error: OSError) -> InputError:

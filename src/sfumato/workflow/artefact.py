@@ -23,6 +23,7 @@ from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import parameters
 from sfumato.data.schema import Column, Schema
+from sfumato.report.wording import counted
 from sfumato.workflow.release import NOT_ENTERED
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Artefact:
 
     def __repr__(self) -> str:
         said = "; ".join(claim.promised for claim in self.certificate.claims)
-        what = f"{self.data.num_rows:,} rows" if is_table(self.data) else "plain data"
+        what = counted(self.data.num_rows, "row") if is_table(self.data) else "plain data"
         seeded = "" if self.certificate.private else ", a demonstration"
         return f"Artefact('{self.certificate.dataset}', {self.certificate.method.get('name')}, {what}, {said}{seeded})"
 
@@ -96,6 +97,7 @@ def publish_artefact(
     `dataset` and `ledger_entry` are the outcome's own unless given here. With `ledger` the release is entered there
     besides, so that whoever looks finds what the budget was spent on; entering does not charge.
     """
+    from sfumato.dp.sql.identity import table_digest
     from sfumato.workflow.publish import versions
 
     guarantees = _losses(outcome)
@@ -108,6 +110,8 @@ def publish_artefact(
     entered = NOT_ENTERED if paid is None else str(paid)
     if ledger is not None:
         payload = _payload(outcome.result, guarantees, method, paid, private)
+        if is_table(details.get("errors")):
+            payload["errors"] = table_digest(details["errors"])
         token = f"release-{hashlib.sha256(canonical(payload)).hexdigest()}"
         entered = ledger.enter_release(schema.dataset, payload, token=token).hash
     certificate = Certificate(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from sfumato.attacks.meaning import TO
 from sfumato.core.errors import InputError, MissingColumn, Unsupported, VerificationFailed
 from sfumato.core.params import build
 from sfumato.core.progress import Progress, silent
@@ -120,23 +122,54 @@ def _run(
         if not earlier:
             raise InputError("Intersection needs at least one other release about the same people: pass it with --earlier")
         from sfumato.attacks import OtherReleases
+        from sfumato.attacks.intersection import refuse_changed_values
 
         others = tuple(view_of(other, people) for other in earlier)
         for each in (view, *others):
-            _refuse_unread_dates(each)
+            refuse_changed_values(each)
+        _refuse_unread((view, *others))
         return attack.run(view, OtherReleases(others, people))
     return attack.run(view)
 
 
-def _refuse_unread_dates(view: View) -> None:
-    """Parts of dates are read over known dates; without these two releases would seem to have none in common."""
-    for name in view.schema.quasi:
-        spec = view.schema.columns[name].hierarchy
-        if spec is not None and spec.dates is not None and name not in view.result.hierarchies:
-            raise Unsupported(
-                f"the dates of column '{name}' can only be compared with known dates at hand: pass a register with --with. "
-                "Until then assume that everything the releases tell adds up."
-            )
+def _refuse_unread(views: Sequence[View]) -> None:
+    """Texts that cannot be read for certain, or that were written otherwise, would make releases seem to have less in common."""
+    shown = Counter(name for view in views for name in view.result.table.column_names)
+    known = {name for view in views for name in view.schema.quasi}
+    for name in sorted(name for name, releases in shown.items() if releases > 1):
+        holding = [view for view in views if name in view.result.table.column_names]
+        why = None
+        if len({_written(view, name) for view in holding}) > 1:
+            why = f"the values of column '{name}' had another type, or other codes for missing ones, in one of the releases"
+        elif name in known:
+            why = next((why for view in holding if (why := _unread(view, name)) is not None), None)
+        if why is not None:
+            raise Unsupported(f"{why}; assume that everything the releases tell adds up.")
+
+
+def _written(view: View, name: str) -> tuple[object, ...]:
+    """How the values of a column were written; of an earlier version's release as far as its rows show it."""
+    column, told = view.schema.columns[name], view.certificate.get("transparency", {}).get("written_as")
+    each = told.get(name) if isinstance(told, Mapping) else None
+    if isinstance(each, Mapping) and isinstance(each.get("missing", []), list):
+        return str(each.get("type")), tuple(sorted(map(str, each.get("missing", [])))), column.items
+    return column.type, column.items, view.result.table.column(name).null_count > 0
+
+
+def _unread(view: View, name: str) -> str | None:
+    """Why the texts of a column cannot be told apart by what is published and known."""
+    column, told = view.schema.columns[name], view.certificate.get("transparency", {}).get("hierarchies")
+    if column.items is not None:
+        return f"column '{name}' holds sets, whose texts cannot be told apart for certain"
+    if name in view.result.hierarchies:
+        return None
+    if column.hierarchy is not None and column.hierarchy.dates is not None:
+        return f"the dates of column '{name}' can only be compared with known dates at hand: pass a register with --with"
+    if isinstance(told, Mapping) and told.get(name) == "frequency":
+        return f"the groups of column '{name}' were learnt from a table that is not published"
+    if any(text is not None and TO in text for text in texts(view.result.table.column(name).unique())):
+        return f"a range of column '{name}' cannot be read"
+    return None
 
 
 def _supposed(given: Mapping[str, Any]) -> dict[str, Any]:

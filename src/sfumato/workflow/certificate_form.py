@@ -4,6 +4,7 @@ bounds.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -11,9 +12,16 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from sfumato.core.certificate import FIRST_FORMAT, FORMAT, FORMATS, Certificate
 from sfumato.core.errors import VerificationFailed, forgetting
 from sfumato.data.schema import Schema
+from sfumato.wire.fingerprint import FORMAT as FINGERPRINT
+from sfumato.workflow.release import NOT_ENTERED
 from sfumato.workflow.untrusted import is_plain_name, quoted
 
 _Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+_Time = Annotated[str, StringConstraints(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00$")]
+_Fingerprint = Annotated[str, StringConstraints(pattern=rf"^{FINGERPRINT}:[0-9a-f]{{64}}$")]
+_Entry = Annotated[str, StringConstraints(pattern=rf"^([0-9a-f]{{64}}|{NOT_ENTERED})$")]
+#: The name of a class, or of a method of one: no praise, no sentence.
+_METHOD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,79}(\.[a-z_]{1,40})?")
 _MOST_LEVELS = 100
 _MOST_VALUES = 1_000_000
 #: What a release says about its columns; bounds, codes and labels of values describe the original.
@@ -86,16 +94,16 @@ class FirstForm(_Strict):
 
     format: str
     dataset: _Text
-    created: _Text
+    created: _Time
     claims: list[ClaimForm] = Field(max_length=1000)
     method: dict[str, Any]
     schema_: dict[str, Any] = Field(alias="schema")
     files: dict[str, FileForm] = Field(min_length=1, max_length=200)
     versions: dict[str, _Text]
-    fingerprint: _Text | None
+    fingerprint: _Fingerprint | None
     randomness: _Text
     private: bool
-    ledger: _Text
+    ledger: _Entry
     composition: dict[str, Any]
     attacks: list[dict[str, Any]] = Field(max_length=1000)
     transparency: dict[str, Any]
@@ -126,6 +134,9 @@ def read_certificate(content: Any) -> Certificate:
         faults = [f"{'.'.join(str(part)[:60] for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()[:20]]
         listed = "; ".join(quoted(fault) for fault in faults)
         raise VerificationFailed(f"the certificate does not have the form of a certificate: {listed}") from None
+    name = content["method"].get("name", "")
+    if not isinstance(name, str) or (name and not _METHOD.fullmatch(name)):
+        raise VerificationFailed("the certificate names a method that has no name of one")
     odd = [quoted(name) for name in content["files"] if not is_plain_name(name)]
     if odd:
         raise VerificationFailed(f"the certificate names files that are not plain names: {', '.join(odd[:5])}")

@@ -17,7 +17,7 @@ from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.params import parameters
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.microdata import Microdata
-from sfumato.data.schema import Schema
+from sfumato.data.schema import Column, Schema
 from sfumato.measures.guarantees.examined import ExaminedTable, Measurement
 from sfumato.measures.guarantees.overview import TableMeasures
 from sfumato.report.wording import counted
@@ -76,7 +76,8 @@ class Check:
             ]
             lines += [f"  Also measured: {name} = {value:.6g}" for name, value in found.also.items()]
             if not found.holds and found.failing.size:
-                lines.append(f"  Failing classes by size: {_sizes(self._examined, found)}.")
+                counted_in = "" if self.measures.units is None else " in records"
+                lines.append(f"  Failing classes by size{counted_in}: {_sizes(self._examined, found)}.")
         lines += [""] * bool(self.notices) + [f"Note: {notice}" for notice in self.notices]
         return "\n".join(lines)
 
@@ -220,11 +221,12 @@ def _guessed(rows: pa.Table) -> tuple[Schema, list[str]]:
         raise InputError(
             "check found no column that looks like a quasi-identifier. Pass a schema; `sfumato inspect DATA` writes one."
         )
+    unit = [name for name, role in roles.items() if role == "unit"]
     told = (
         f"the roles were guessed from names and values: quasi-identifiers {', '.join(quasi)}; "
-        f"sensitive {', '.join(sensitive) or 'none'}. Pass a schema to say it yourself."
+        f"sensitive {', '.join(sensitive) or 'none'}{f'; unit {unit[0]}' if unit else ''}. Pass a schema to say it yourself."
     )
-    return Schema.of(quasi=quasi, sensitive=sensitive), [told]
+    return Schema(columns={name: Column(role=roles[name]) for name in (*quasi, *sensitive, *unit)}), [told]
 
 
 def _released(given: Any) -> pa.Table:
@@ -295,23 +297,25 @@ def _suppressed_rows(table: pa.Table, schema: Schema, handling: Suppressed) -> t
     count = int(starred.sum())
     if not count or not schema.quasi:
         return table, []
+    these = f"{counted(count, 'row')} with '*' in every quasi-identifier {'was' if count == 1 else 'were'}"
     if handling == "drop":
-        return table.filter(pa.array(~starred)), [
-            f"{count:,} rows whose quasi-identifiers are all '*' were left out as suppressed records."
-        ]
-    return table, [
-        f"{count:,} rows have '*' in every quasi-identifier and were measured as a class like any "
-        "other; if they mark "
-        "suppressed records, pass suppressed='drop'."
-    ]
+        return table.filter(pa.array(~starred)), [f"{these} left out as suppressed."]
+    return table, [f"{these} measured as a class like any other; if that marks suppressed records, pass suppressed='drop'."]
 
 
 def _summary(found: TableMeasures) -> str:
+    if found.units is None:
+        return (
+            f"{counted(found.records, 'record')} in {counted(found.classes, 'class')}; the smallest has {found.k:,.0f}, the "
+            f"median {found.class_size_median:,.0f}, "
+            f"the largest {found.class_size_largest:,}; {counted(found.uniques, 'record')} "
+            f"{'is' if found.uniques == 1 else 'are'} unique."
+        )
     return (
-        f"{counted(found.records, 'record')} in {counted(found.classes, 'class')}; the smallest has {found.k:,.0f}, the "
-        f"median {found.class_size_median:,.0f}, "
-        f"the largest {found.class_size_largest:,}; {counted(found.uniques, 'record')} "
-        f"{'is' if found.uniques == 1 else 'are'} unique."
+        f"{counted(found.records, 'record')} of {counted(found.units, 'unit')} in {counted(found.classes, 'class')}. Every "
+        f"class has records of {counted(int(found.k), 'unit')} or more. The median class has {found.class_size_median:,.0f} "
+        f"records, the largest {found.class_size_largest:,}. {counted(found.uniques, 'record')} "
+        f"{'is' if found.uniques == 1 else 'are'} in a class that no other unit shares."
     )
 
 

@@ -7,25 +7,26 @@ from collections.abc import Iterator
 
 from sfumato.measures.guarantees.overview import AttributeMeasures, TableMeasures
 
+_RECORDS = (
+    "every record that was measured shares its quasi-identifiers with at least so many, itself included",
+    "records that are alone in their class: whoever knows the quasi-identifiers knows them",
+    "the chance of picking the right record of a person known to be inside",
+)
+#: The same where a column names whom each record is about.
+_UNITS = (
+    "every record that was measured shares its quasi-identifiers with records of at least so many units, its own included",
+    "records in classes of one unit: whoever knows the quasi-identifiers knows whose they are",
+    "the chance of picking the right unit of a class for a person known to be inside",
+)
+
 
 def measured_lines(found: TableMeasures) -> list[str]:
     """One line per number: its name, its value, and what it says about the worst class."""
+    shared, alone, right = _RECORDS if found.units is None else _UNITS
     lines = [
-        _line(
-            "k-anonymity",
-            found.k,
-            "every record that was measured shares its quasi-identifiers with at least so many, itself included",
-        ),
-        _line(
-            "unique records",
-            found.uniques,
-            "records that are alone in their class: whoever knows the quasi-identifiers knows them",
-        ),
-        _line(
-            "highest risk",
-            1.0 / found.k if found.k else 1.0,
-            "the chance of picking the right record of a person known to be inside",
-        ),
+        _line("k-anonymity", found.k, shared),
+        _line("unique records", found.uniques, alone),
+        _line("highest risk", 1.0 / found.k if found.k else 1.0, right),
     ]
     if found.k_map is not None and found.presence is not None:
         low, high = found.presence

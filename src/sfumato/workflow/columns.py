@@ -15,6 +15,7 @@ from sfumato.core.errors import Infeasible, InputError, ParameterError, SchemaEr
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, Schema, Type
+from sfumato.report.wording import counted
 
 
 @dataclass(frozen=True)
@@ -144,8 +145,8 @@ def _schema_faults(schema: Schema, unlisted: Sequence[str]) -> list[str]:
     if unlisted and schema.unlisted == "refuse":
         listed = ", ".join(f"'{name}'" for name in unlisted[:10]) + (" …" if len(unlisted) > 10 else "")
         faults.append(
-            f"{len(unlisted)} columns of the data are not described: {listed}. Describe them, or say what becomes of "
-            'them with unlisted = "drop" or unlisted = "plain"'
+            f"{counted(len(unlisted), 'column')} of the data {'is' if len(unlisted) == 1 else 'are'} not described: {listed}. "
+            'Describe every column, or say what becomes of the others with unlisted = "drop" or unlisted = "plain"'
         )
     return faults
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.rounding import percent
+
 if TYPE_CHECKING:
     from sfumato.workflow.compare import Comparison, Point
 
@@ -37,8 +39,8 @@ def reasons(found: Comparison) -> tuple[str, ...]:
         return tuple(told)
     within = f" within the limits ({limits})" if limits else ""
     told.append(
-        f"Take {chosen.label}: it has the best balance of risk ({_percent(chosen.risk)}) and loss ({_percent(chosen.loss)}) on "
-        f"the front{within}. The original has a risk of {_percent(found.original.risk)}."
+        f"Take {chosen.label}: it has the best balance of risk ({percent(chosen.risk)}) and loss ({percent(chosen.loss)}) on "
+        f"the front{within}. The original has a risk of {percent(found.original.risk)}."
     )
     position = front.index(chosen)
     if position:
@@ -58,7 +60,7 @@ def reasons(found: Comparison) -> tuple[str, ...]:
         told.append("Much of the original's risk remains: try stronger parameters or another method before you publish.")
     if chosen.runs > 1 and max(chosen.spread) > 0.005:
         told.append(
-            f"Over {chosen.runs} runs risk varied by ±{_percent(chosen.spread[0])} and loss by ±{_percent(chosen.spread[1])}."
+            f"Over {chosen.runs} runs risk varied by ±{percent(chosen.spread[0])} and loss by ±{percent(chosen.spread[1])}."
         )
     told.append("A measured risk is no guarantee: it holds for the attacks that were measured, on these data.")
     return tuple(told)
@@ -73,7 +75,7 @@ def lines(found: Comparison) -> list[str]:
             rows.append(("x", point.label, "", "", "", f"refused: {_first_line(point.refused)}"))
             continue
         mark = "*" if point is chosen else "+" if point in front else " "
-        rows.append((mark, point.label, _percent(point.risk), _percent(point.loss), _percent(point.balance), note(found, point)))
+        rows.append((mark, point.label, percent(point.risk), percent(point.loss), percent(point.balance), note(found, point)))
     widths = [max(len(row[i]) for row in rows) for i in range(5)]
     return [
         "  ".join(
@@ -212,15 +214,15 @@ def _family(point: Point) -> str:
 
 
 def _both(point: Point) -> str:
-    return f"risk {_percent(point.risk)}, loss {_percent(point.loss)}"
+    return f"risk {percent(point.risk)}, loss {percent(point.loss)}"
 
 
 def _limits(found: Comparison) -> str:
     told = []
     if found.most_risk is not None:
-        told.append(f"risk at most {_percent(found.most_risk)}")
+        told.append(f"risk at most {percent(found.most_risk)}")
     if found.most_loss is not None:
-        told.append(f"loss at most {_percent(found.most_loss)}")
+        told.append(f"loss at most {percent(found.most_loss)}")
     return ", ".join(told)
 
 
@@ -232,7 +234,3 @@ def _left(point: Point) -> str:
 def _first_line(text: str) -> str:
     first, *rest = text.split("\n")
     return first + (f" {rest[0].strip()}" if rest else "") + (" …" if len(rest) > 1 else "")
-
-
-def _percent(rate: float) -> str:
-    return f"{rate * 100:.1f} %"

@@ -18,17 +18,20 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sfumato.core.errors import SfumatoError, Unsupported
+from sfumato.core.errors import Cancelled, SfumatoError, Unsupported
 from sfumato.core.view import View
 from sfumato.data.schema import Schema
 from sfumato.workflow import named
-from sfumato.workflow.readings import Reading, Today, as_it_reads, as_they_are, keep
+from sfumato.workflow.readings import ColumnReading, Reading, Today, as_it_reads, as_they_are, keep
 
 if TYPE_CHECKING:
-    from sfumato.attacks.repeated_masks import Repeated
     from sfumato.data.microdata import Microdata
     from sfumato.ledger.chain import Entry
     from sfumato.ledger.ledger import Ledger
+
+
+#: What has to be taken for true where nothing else is known.
+ADDS_UP = "assume that everything the releases tell adds up"
 
 
 @contextmanager
@@ -85,16 +88,31 @@ class _Earlier:
     gone: bool = False
     changed_table: bool | None = False  # None: the fingerprints have different keys, and do not tell
     mask: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what a masked release tells about itself
+    table: str | None = None  # the fingerprint of the table behind it
+    reading: Reading | None = field(default=None, repr=False)
 
 
 def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None, *, counted: bool = False) -> dict[str, Any]:
     """What somebody learns who holds this release and the other ones of the same dataset.
 
     `counted`: the people in the combinations of classes are counted in the original, and not estimated. Otherwise the original
-    only says which values a text may stand for.
+    only says which values a text may stand for. The release is entered already: a comparison that fails is said to have
+    failed, and only who stops it sees an exception.
     """
-    from sfumato.attacks.repeated_masks import in_words
+    try:
+        return _compared(ledger, new, original, counted=counted)
+    except Cancelled:
+        raise
+    except Exception as error:
+        why = f"the comparison failed ({type(error).__name__})"
+        return {
+            "earlier_releases": "not known",
+            "compared": 0,
+            "finding": f"Earlier releases of this dataset could not be compared: {why}; {ADDS_UP}",
+        }
 
+
+def _compared(ledger: Ledger, new: Newest, original: Microdata | None, *, counted: bool) -> dict[str, Any]:
     entries = [entry for entry in ledger.releases(new.view.schema.dataset) if entry.hash != new.entry.hash]
     # What was made with noise has no classes to intersect: its loss is in the accounts of the same ledger.
     noisy = [entry for entry in entries if entry.payload.get("evidence") == "process"]
@@ -114,15 +132,15 @@ def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None
     if noisy:
         told["made_with_noise"] = len(noisy)
     finding = _in_words(others, noisy, found, repeated=len(tables) > len(others))
-    masks = _repeated(new, others)
+    try:
+        masks, said = _repeated(new, others)
+    except Cancelled:
+        raise
+    except Exception:  # what is kept may be in no known form
+        masks, said = {}, f". What the masks of the releases give away together could not be told: {ADDS_UP}"
     if masks:
-        told["repeated_masks"] = {
-            column: "; ".join(each.sentence() for each in masks if each.column == column)
-            for column in sorted({each.column for each in masks})
-        }
-        told_apart = "; ".join(in_words(masks))
-        finding += f". Whoever can tell which records belong together learns more than from one release alone: {told_apart}"
-    return {**told, **found, "finding": finding}
+        told["repeated_masks"] = masks
+    return {**told, **found, "finding": finding + said}
 
 
 def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | None) -> _Earlier:
@@ -141,7 +159,8 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
         return _Earlier(entry.hash, same_rows=True)
     if reading.masked or new.reading.masked or named.is_mask(payload.get("method")):
         why = "values that a mask changed need not be those of people, and have no classes to lay over others"
-        return _Earlier(entry.hash, why_not=why, mask=reading.transparency if reading.masked else {})
+        mask = reading.transparency if reading.masked else {}
+        return _Earlier(entry.hash, why_not=why, mask=mask, table=payload.get("fingerprint"))
     same = new.fingerprint is not None and payload.get("fingerprint") == new.fingerprint
     today = Today(new.reading, new.view.result.hierarchies, original, same)
     try:
@@ -151,26 +170,38 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
         released = as_it_reads(table, schema, reading, quasi, today, store)
     except Unsupported as error:
         return _Earlier(entry.hash, why_not=str(error))
+    except Cancelled:
+        raise
     except (SfumatoError, KeyError, OSError):
         return _Earlier(entry.hash, gone=True)
+    except Exception as error:
+        return _Earlier(entry.hash, why_not=f"it could not be read ({type(error).__name__})")
     told = {"transparency": dict(reading.transparency)}
     changed = None if not same and (payload.get("seeded") or new.entry.payload.get("seeded")) else not same
-    return _Earlier(entry.hash, View(released, schema, told, "an earlier release"), changed_table=changed)
+    return _Earlier(entry.hash, View(released, schema, told, "an earlier release"), changed_table=changed, reading=reading)
 
 
 def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | None, counted: bool) -> dict[str, Any]:
     from sfumato.attacks import Intersection, OtherReleases
+    from sfumato.attacks.classes import hides_units
 
     views = [each.view for each in earlier if each.view is not None]
     names = sorted({name for each in (new.view, *views) for name in each.schema.quasi})
+    odd = _written_otherwise([new.reading, *(each.reading for each in earlier if each.reading is not None)])
+    if odd is not None:
+        return {"why": f"the values of column '{odd}' had another type, or other codes for missing ones"}
+    # the texts of a column that today's table lacks cannot be read over its values
+    unread = frozenset(names) - set(new.view.result.hierarchies) - set(() if original is None else original.column_names)
     people = None
     if counted and original is not None and set(names) <= set(original.column_names):
         people = pa.Table.from_batches(list(original.relation.batches(names)))
     try:
-        result = Intersection().run(_read_by_all(new.view, names), OtherReleases(tuple(views), people))
+        result = Intersection().run(_read_by_all(new.view, names), OtherReleases(tuple(views), people, unread))
     except Unsupported as error:
         return {"why": str(error)}
-    except SfumatoError as error:
+    except Cancelled:
+        raise
+    except Exception as error:
         return {"why": f"they could not be laid over each other ({type(error).__name__})"}
     if not result.details["combinations"]:
         return {"why": "as they are written the releases have nothing in common, which proves nothing about people"}
@@ -179,22 +210,49 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
         changed = " The table, or the key of its fingerprint, was another one then: who changed since is not in these numbers."
     elif any(each.changed_table is None for each in earlier):
         changed = " Whether the table changed since cannot be told, because a release was made with a seed."
+    whom = "records" if any(hides_units(each) for each in (new.view, *views)) else "people"
     return {
         "attack": result.attack,
         "success": result.success,
         "baseline": result.baseline,
-        "people" if people is not None else "people_estimated": result.targets,
+        whom if people is not None else f"{whom}_estimated": result.targets,
         "details": dict(result.details),
         "finding": f"{result.finding}{changed}",
     }
 
 
-def _repeated(new: Newest, others: Sequence[_Earlier]) -> list[Repeated]:
-    """What the masks of several releases of a column give away together."""
-    from sfumato.attacks.repeated_masks import repeated_masks
+def _written_otherwise(readings: Sequence[Reading]) -> str | None:
+    """A column that some of the releases, be it without the new one, do not write as others do."""
+    first: dict[str, ColumnReading] = {}
+    for reading in readings:
+        for name, column in reading.columns.items():
+            if not first.setdefault(name, column).same_values(column):
+                return name
+    return None
 
-    told = [new.reading.transparency, *(each.mask for each in others if each.mask)] if new.reading.masked else []
-    return repeated_masks(told)
+
+def _repeated(new: Newest, others: Sequence[_Earlier]) -> tuple[dict[str, str], str]:
+    """What the masks of several releases give away together, by column and in words."""
+    from sfumato.attacks.repeated_masks import in_words, over_other_tables, repeated_masks
+
+    masked = [(each.mask, each.table or each.name) for each in others if each.mask]
+    if new.reading.masked:
+        masked.insert(0, (new.reading.transparency, new.fingerprint or new.entry.hash))
+    told, tables = [mask for mask, _ in masked], [table for _, table in masked]
+    found = repeated_masks(told, tables)
+    by_column = {
+        column: "; ".join(each.sentence() for each in found if each.column == column)
+        for column in sorted({each.column for each in found})
+    }
+    said = "; ".join(in_words(found))
+    finding = f". Whoever can tell which records belong together learns more than from one release alone: {said}" if found else ""
+    if apart := over_other_tables(told, tables):
+        listed = ", ".join(f"'{column}'" for column in apart)
+        finding += (
+            f". Ranks and noise in {listed} were not put together where the table, or the key of its fingerprint, was another "
+            f"one: {ADDS_UP}"
+        )
+    return by_column, finding
 
 
 def _read_by_all(view: View, quasi: Sequence[str]) -> View:
@@ -223,7 +281,7 @@ def _in_words(others: Sequence[_Earlier], noisy: Sequence[Entry], found: Mapping
         could_not = (
             "it could not" if len(others) == 1 else "none of them could" if times == len(others) else f"{times} of them could not"
         )
-        parts.append(f"{could_not} be compared: {why.rstrip('.')}; assume that everything the releases tell adds up")
+        parts.append(f"{could_not} be compared: {why.rstrip('.')}; {ADDS_UP}")
     if noisy:
         free = sum(entry.payload.get("charged") is None or entry.payload.get("private") is not True for entry in noisy)
         told = f"{len(noisy)} earlier result{'s' * (len(noisy) > 1)} of this dataset made with noise: what was charged adds up in"

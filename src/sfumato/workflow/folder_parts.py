@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.certificate import FIRST_FORMAT, Certificate, plain
 from sfumato.core.errors import SfumatoError, VerificationFailed
 from sfumato.core.randomness import DESCRIPTIONS
 from sfumato.core.temporary import temporary_folder
 from sfumato.data.schema import Schema
-from sfumato.workflow.public_card import CARD, CARD_FORMAT, is_artefact, public_card, told_unit
+from sfumato.workflow.public_card import CARD, CARD_FORMAT, EARLIER_CARDS, is_artefact, public_card, told_unit
+from sfumato.workflow.transparency import names_in
 from sfumato.workflow.untrusted import quoted
 from sfumato.workflow.verification import Finding
 
@@ -94,13 +95,14 @@ def refuse_names(certificate: Certificate, schema: Schema, table: pa.Table) -> N
 
     if schema.with_role("identifier"):
         raise VerificationFailed("the certificate's schema describes a column of identifiers, which no release has")
+    if is_artefact(certificate) and any(set(column) - {"type"} for column in certificate.schema.get("columns", {}).values()):
+        raise VerificationFailed("the certificate gives columns of a private result a role, as only rows of people have")
     told = certificate.transparency
-    replaced = _names(told.get("pseudonymised_columns", ()))
-    removed = _names(told.get("removed_columns", ()))
+    replaced, removed = names_in(told, "pseudonymised_columns"), names_in(told, "removed_columns")
     if not set(replaced) <= set(table.column_names) or set(removed) & set(table.column_names):
         raise VerificationFailed("the certificate says of a column that it was removed or replaced, and the data say otherwise")
     if "quasi_identifiers" in told and not is_artefact(certificate):
-        known = set(_names(told["quasi_identifiers"]))
+        known = set(names_in(told, "quasi_identifiers"))
         if not set(schema.quasi) <= known or known - set(schema.quasi) - set(removed):
             raise VerificationFailed("the certificate names other quasi-identifiers than its schema does")
     if told.get("row_order", "sorted by content") != "sorted by content":
@@ -119,12 +121,6 @@ def refuse_names(certificate: Certificate, schema: Schema, table: pa.Table) -> N
         if not pa.types.is_string(values.type) or not pc.all(pc.match_substring_regex(values, _PSEUDONYM)).as_py():
             if len(values):
                 raise VerificationFailed(f"the column {quoted(name)} holds something else than the pseudonyms it is said to hold")
-
-
-def _names(given: Any) -> list[str]:
-    if not isinstance(given, (list, tuple)) or not all(isinstance(name, str) for name in given):
-        raise VerificationFailed("the certificate lists columns in a form that no release has")
-    return list(given)
 
 
 def refuse_contradictions(certificate: Certificate) -> None:
@@ -178,8 +174,9 @@ def check_card(certificate: Certificate, table: pa.Table | None, signature: str,
         refuse_behaviour(given)
     except SfumatoError as error:
         raise VerificationFailed(f"{CARD} is not a card: {error}") from None
-    if certificate.format == FIRST_FORMAT:
-        return Finding("card", None, "not compared: it is of an earlier format; it runs no script and loads nothing")
+    if certificate.format == FIRST_FORMAT or certificate.card.get("format") in EARLIER_CARDS:
+        text = "not compared: it is of an earlier format; it runs no script and loads nothing"
+        return Finding("card", None, text, caveat=f"{CARD} was not compared with them, and what it says was not checked")
     if certificate.card.get("format") != CARD_FORMAT:
         raise VerificationFailed(f"{CARD} is of a format that this version does not know; a newer version may")
     try:
@@ -192,8 +189,9 @@ def check_card(certificate: Certificate, table: pa.Table | None, signature: str,
     if drawn_elsewhere and _same_but_drawn(given, wanted):
         return Finding(
             "card",
-            True,
+            None,
             "made again, its text is the same, in its figures too; drawings of another version of matplotlib are not compared",
+            caveat=f"the figures of {CARD} were drawn by another version of matplotlib, and what they show was not compared",
         )
     raise VerificationFailed(f"{CARD} says something else than certificate and rows do")
 

@@ -22,7 +22,7 @@ from sfumato.core.errors import Unsupported, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress, silent
-from sfumato.core.view import Attack, AttackResult, Measure, Score, View
+from sfumato.core.view import ONE_RECORD, Attack, AttackResult, Measure, Score, View
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import ORDERED
@@ -39,6 +39,7 @@ from sfumato.workflow.protect import Kept, about_population, microdata_of, notic
 from sfumato.workflow.publish import Draft, Published, publish
 from sfumato.workflow.release import OwnerSide, Release
 from sfumato.workflow.scoring import Attacked, Checks, Measured, plain_result, told_apart
+from sfumato.workflow.transparency import KNOWS_THE_METHOD
 
 if TYPE_CHECKING:
     from sfumato.ledger.ledger import Ledger
@@ -253,12 +254,12 @@ def _transparency(masked: Masked, plan: ColumnPlan, schema: Schema) -> dict[str,
     # whose a record is cannot be counted where rows are new and the column that names people is not published
     nobody = schema.unit is None or (masked.rows is None and schema.unit not in masked.table.column_names)
     return {
-        "adversary": "knows the method and its parameters, and values of a person's quasi-identifiers",
+        "adversary": KNOWS_THE_METHOD,
         "quasi_identifiers": list(plan.quasi),
         "removed_columns": [*plan.dropped, *(name for name in plan.keep if name not in masked.table.column_names)],
         "pseudonymised_columns": [name for name in plan.pseudonymised if name in masked.table.column_names],
         "row_order": "sorted by content",
-        "unit": "one record" if nobody else f"one value of the column '{schema.unit}'",
+        "unit": ONE_RECORD if nobody else f"one value of the column '{schema.unit}'",
         **masked.transparency,
     }
 

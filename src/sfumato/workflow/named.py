@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core import registry
 from sfumato.core.errors import ParameterError, RecipeError, SfumatoError, all_at_once, as_name, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee, Knowledge
+from sfumato.core.owner_files import parse_toml
 from sfumato.core.params import build
 from sfumato.core.view import Attack, Measure
 
@@ -64,13 +64,21 @@ def inline(text: str) -> dict[str, Any]:
     called = _CALL.fullmatch(text)
     name, rest = called.groups() if called else text.partition(",")[::2]
     try:
-        found = tomllib.loads(f"given = {{ {rest} }}")["given"]
-    except (tomllib.TOMLDecodeError, RecursionError):
+        found = parse_toml(f"given = {{ {rest} }}")["given"]
+    except (ValueError, RecursionError):
         raise ParameterError(
             f"cannot read {as_name(name.strip())}: write the name, then parameters as in TOML, "
-            "for instance 'Lattice, suppression=0.05' or 'Mdav(k=5)'"
+            f"for instance 'Lattice, suppression=0.05' or 'Mdav(k=5)'{_parameters_of(name.strip())}"
         ) from None
     return {"name": name.strip(), **found}
+
+
+def _parameters_of(name: str) -> str:
+    """The names that parameters are written with, where the name is known."""
+    kind = next((registry.find(each, name) for each in registry.kinds() if registry.has(each, name)), None)
+    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    listed = [field.name for field in sorted(fields, key=lambda field: bool(field.kw_only)) if field.init]
+    return f". The parameters of {name} are called {', '.join(listed)}" if listed else ""
 
 
 def is_mask(given: Mapping[str, Any] | None) -> bool:

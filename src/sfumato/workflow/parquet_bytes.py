@@ -10,7 +10,7 @@ from __future__ import annotations
 import mmap
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +33,9 @@ _EVERY_ROW = 1 << 40
 class _Page:
     kind: int
     encoding: int
-    header: dict[int, Any]  # without what may differ: the packed size and statistics, which are checked elsewhere
+    header: dict[int, Any]  # without what may differ: the packed size and statistics
     content: bytes
+    statistics: Any = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def refuse_other_bytes_within(path: Path, again: Path, rows: pa.Table) -> None:
         for position, (chunk, own_chunk) in enumerate(zip(group[1], mine[1], strict=True)):
             about = found[number][position]
             _refuse_column(chunk, own_chunk[3], about)
-            if not any(about.pages == way[number][position].pages for way in known):
+            if not any(_same_pages(about.pages, way[number][position].pages) for way in known):
                 raise hidden("a page is not written as this version writes its values, which could not be accounted for")
 
 
@@ -119,11 +120,9 @@ def _pages(content: bytes, start: int, end: int) -> _Chunk:
             data_start = start + place
         size += body - place + unpacked
         inner = dict(header.get(7 if kind == _DICTIONARY_PAGE else 5) or {})
-        inner.pop(5, None)  # statistics, held against the rows by `parquet_parts`
-        shape = {field: value for field, value in header.items() if field not in (3, 4, 5, 7)}
-        pages.append(_Page(kind, int(inner[2]), {**shape, 5: inner}, _unpacked(content[body : body + packed], unpacked)))
-        if 4 in header:
-            raise hidden("a page has a header that no release has")
+        statistics = inner.pop(5, None)
+        shape = {1: kind, 2: unpacked, 5: inner}  # `parquet_parts` found no other field
+        pages.append(_Page(kind, int(inner[2]), shape, _unpacked(content[body : body + packed], unpacked), statistics))
         place = body + packed
     return _Chunk(start, data_start, end, size, pages)
 
@@ -191,6 +190,14 @@ def _refuse_column(chunk: dict[int, Any], own: dict[int, Any], about: _Chunk) ->
         stated = [((entry.get(1), entry.get(2)), entry.get(3)) for entry in told[13]]
         if any(set(entry) - {1, 2, 3} for entry in told[13]) or len(stated) != len(counted) or dict(stated) != dict(counted):
             raise hidden("its footer counts other pages than it has")
+
+
+def _same_pages(told: list[_Page], own: list[_Page]) -> bool:
+    """The same values in the same encoding, and of each page the same statistics, or none."""
+    return told == own and all(
+        page.statistics is None or _same_statistics(page.statistics, other.statistics)
+        for page, other in zip(told, own, strict=True)
+    )
 
 
 def _same_statistics(told: Any, own: Any) -> bool:

@@ -25,8 +25,8 @@ MAGIC_BYTES = 4
 FOOTER_BYTES = 8
 _WRITER = "parquet-cpp-arrow version "
 #: Field numbers that parquet.thrift gives the parts of a page header and of the headers in it.
-_PAGE, _DATA, _DICTIONARY = frozenset({1, 2, 3, 4, 5, 7, 8}), frozenset(range(1, 9)), frozenset({1, 2, 3})
-_DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_2 = 0, 2, 3
+_PAGE, _DATA, _DICTIONARY = frozenset({1, 2, 3}), frozenset(range(1, 6)), frozenset({1, 2, 3})
+_DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _SLACK = 200
 
 
@@ -97,9 +97,15 @@ def _refuse_pages(chunk: bytes, about: pq.ColumnChunkMetaData, shown: set[bytes]
     while place < len(chunk):
         header, body = struct_of(chunk, place)
         size, kind = header.get(3), header.get(1)
-        inner = header.get({_DATA_PAGE: 5, _DICTIONARY_PAGE: 7, _DATA_PAGE_2: 8}.get(int(kind or 0), 0))
-        known = _DICTIONARY if kind == _DICTIONARY_PAGE else _DATA
-        if set(header) - _PAGE or not isinstance(inner, dict) or set(inner) - known or not isinstance(size, int) or size < 0:
+        field, known = {_DATA_PAGE: (5, _DATA), _DICTIONARY_PAGE: (7, _DICTIONARY)}.get(kind or 0, (0, _DATA))
+        inner = header.get(field)
+        if (
+            set(header) != {*_PAGE, field}
+            or not isinstance(inner, dict)
+            or set(inner) - known
+            or type(size) is not int
+            or size < 0
+        ):
             raise hidden("a page has a header that no release has")
         if kind == _DICTIONARY_PAGE:
             if place:
@@ -107,7 +113,7 @@ def _refuse_pages(chunk: bytes, about: pq.ColumnChunkMetaData, shown: set[bytes]
             _refuse_entries(chunk[body : body + size], header, inner, about, shown)
         else:
             values += int(inner.get(1, 0))
-            _refuse_bounds(inner.get(5 if kind == _DATA_PAGE else 8), shown)
+            _refuse_bounds(inner.get(5), shown)
         place = body + size
     if place != len(chunk) or values != about.num_values:
         raise hidden("its pages do not hold one value per row")

@@ -43,6 +43,8 @@ def check_process_claim(claim: Claim, certificate: Certificate, result: Any, led
         return False, f"the claim's parameters cannot be read ({type(error).__name__})"
     if guarantee is None:
         return False, "a claim about a process of a kind that this version does not know; nobody could check it"
+    if getattr(guarantee, "delta", 0) >= 1:
+        return False, "with δ = 1 or more anything may happen, so that it promises nothing"
     if not _says_what_it_means(claim, guarantee):
         return False, "the claim's words do not say what its parameters mean"
     if claim.holds != certificate.private:
@@ -107,8 +109,10 @@ def _charged(claim: Claim, guarantee: LossGuarantee, dataset: str, result: Any, 
         same = False
     if not same:
         return False, f"{short} was charged {spent.loss}, which is not what the certificate claims"
-    if spent.protected not in (None, Protected.of(guarantee)):
-        return False, f"{short} was charged for {spent.protected}, and the certificate claims it for {guarantee.compared}"
+    # Ledgers did not note the unit once; what they charged was about records.
+    protected = spent.protected or Protected()
+    if protected != Protected.of(guarantee):
+        return False, f"{short} was charged for {protected}, and the certificate claims it for {guarantee.compared}"
     stored, made = _stored_digest(ledger, entry), _digest(result)
     # A charge also pays for what the session made of the same measurements later, under other names or in another order.
     if stored != made and not ledger.was_shown(entry, made):

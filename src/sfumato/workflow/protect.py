@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core import randomness as sources_of_randomness
 from sfumato.core.errors import Infeasible, forgetting
-from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.guarantees.base import ANY_ADVERSARY, ClassGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
-from sfumato.core.view import View
+from sfumato.core.view import ONE_RECORD, View
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state, one_state_or_none, remember
@@ -29,8 +29,10 @@ from sfumato.workflow.columns import ColumnPlan, check_size, plan_columns, relea
 from sfumato.workflow.earlier import opened
 from sfumato.workflow.owner_key import fingerprint, owner_key_of, replace_names
 from sfumato.workflow.publish import Draft, publish
+from sfumato.workflow.readings import written_as
 from sfumato.workflow.release import OwnerSide, Release
 from sfumato.workflow.scoring import Attacked, Checks, Measured, attack_all, plain_result, scores_of, shown_ranges
+from sfumato.workflow.transparency import AS_EACH_PROMISE, HIDDEN_POPULATION, HIERARCHY_KINDS, KNOWS_THE_PERSON, PUBLIC_POPULATION
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -148,6 +150,8 @@ def _protected(
     owner_key = owner_key_of(key, randomness)
     checks = Checks.of(*asked, published=plan.schema, population=register)
     remember(people, (*people.schema.quasi, *people.schema.sensitive))
+    if register is not None and population_public:
+        remember(register, _by_frequency(people.schema))
 
     outcome = search.run(people, wanted, population=register, progress=progress, randomness=randomness)
     _refuse_empty(outcome)
@@ -166,7 +170,9 @@ def _protected(
             people, register, fingerprint(people, owner_key), fingerprint(register, owner_key), population_public
         ),
         randomness=randomness,
-        transparency=_transparency(outcome, plan, people.schema) | about_population(people.schema, register, population_public),
+        transparency=_transparency(outcome, plan, people.schema)
+        | {"written_as": written_as(people, plan.keep)}
+        | about_population(people.schema, register, population_public),
         units=units,
         notices=(*notices_about(table, plan), *_widths_left_open(plan.schema)),
         hierarchies=_trees(codes),
@@ -194,8 +200,8 @@ def _certified(
     results = attack_all(View(released, draft.schema, published.certificate.to_mapping()), checks.attacks, progress)
     certificate = dataclasses.replace(published.certificate, attacks=tuple(plain_result(result) for result in results))
     details = {name: value for name, value in outcome.details.items() if name not in _NOT_KEPT}
-    if "people" in published.composition:
-        details["composition"] = {"people counted in the original": published.composition["finding"]}
+    for whom in {"people", "records"} & published.composition.keys():
+        details["composition"] = {f"{whom} counted in the original": published.composition["finding"]}
     return Release(
         data=published.table,
         schema=with_sensitive_hierarchies(draft.schema, draft.owner_schema),
@@ -264,27 +270,38 @@ def _transparency(outcome: Outcome[Recoding], plan: ColumnPlan, schema: Schema) 
     (Kerckhoffs).
     """
     told: dict[str, Any] = {
-        "adversary": "knows the quasi-identifiers of a person and that the person is in the table",
+        "adversary": _adversary(outcome.claimed),
         "quasi_identifiers": list(plan.quasi),
         "hierarchies": {name: _hierarchy_kind(schema, name) for name in plan.quasi},
         "removed_columns": list(plan.dropped),
         "pseudonymised_columns": list(plan.pseudonymised),
         "row_order": "sorted by content",
-        "unit": "one record" if schema.unit is None else f"one value of the column '{schema.unit}'",
+        "unit": ONE_RECORD if schema.unit is None else f"one value of the column '{schema.unit}'",
     }
     if "levels" in outcome.details:
         told["levels"] = dict(outcome.details["levels"])
     return told
 
 
+def _adversary(guarantees: Sequence[ClassGuarantee]) -> str:
+    if all(guarantee.adversary == ANY_ADVERSARY for guarantee in guarantees):
+        return KNOWS_THE_PERSON
+    return AS_EACH_PROMISE
+
+
 def about_population(schema: Schema, population: Microdata | None, public: bool) -> dict[str, Any]:
     """Whether the population is declared public, and which hierarchies were learnt from it."""
     if population is None:
         return {}
-    specs = {name: schema.columns[name].hierarchy for name in schema.quasi}
-    learnt = [name for name, spec in specs.items() if spec is not None and spec.frequency is not None]
-    told: dict[str, Any] = {"population": "declared public by the owner" if public else "not published"}
+    learnt = _by_frequency(schema)
+    told: dict[str, Any] = {"population": PUBLIC_POPULATION if public else HIDDEN_POPULATION}
     return told | ({"learnt_from_population": learnt} if learnt else {})
+
+
+def _by_frequency(schema: Schema) -> list[str]:
+    """Quasi-identifiers whose hierarchy is learnt from how often values occur."""
+    specs = {name: schema.columns[name].hierarchy for name in schema.quasi}
+    return [name for name, spec in specs.items() if spec is not None and spec.frequency is not None]
 
 
 def notices_about(table: pa.Table, plan: ColumnPlan) -> tuple[str, ...]:
@@ -318,8 +335,7 @@ def _hierarchy_kind(schema: Schema, name: str) -> str:
     spec = schema.columns[name].hierarchy
     if spec is None:
         return "flat"
-    kinds = ("file", "tree", "intervals", "mask", "dates", "frequency", "flat")
-    return next((kind for kind in kinds if getattr(spec, kind)), "flat")
+    return next((kind for kind in HIERARCHY_KINDS if getattr(spec, kind)), "flat")
 
 
 def microdata_of(data: Any, schema: Schema | str | Path | None) -> Microdata:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 #: The page that this version makes. Earlier pages are not made again: `verify` calls them not compared.
-CARD_FORMAT = "sfumato-card-1"
+CARD_FORMAT = "sfumato-card-2"
+EARLIER_CARDS = ("sfumato-card-1",)
 CARD = "card.html"
 #: How a certificate begins to say that a column names the units.
 _UNIT_COLUMN = "one value of the column '"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import plain
 from sfumato.core.errors import ParameterError
+from sfumato.core.rounding import between, within
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: A longer answer is cut on the terminal; files and JSON hold all of it.
 MOST_LINES = 60
+#: From here on one side of an interval is shown as longer than the other.
+_LOPSIDED = 1.25
 
 
 def tables_of(data: str | None, schema: str | None, others: Sequence[str]) -> Microdata | dict[str, Microdata]:
@@ -30,7 +33,7 @@ def tables_of(data: str | None, schema: str | None, others: Sequence[str]) -> Mi
         raise ParameterError("name the data: --data FILE --schema FILE, or --table NAME=PLACE:SCHEMA")
     if schema is None and data is not None:
         raise ParameterError("a private answer needs declared bounds and domains: name the schema with --schema FILE")
-    main = None if data is None else read(data, schema=schema)
+    main = None if data is None else read(data, schema=schema, unreadable="missing")
     if not others:
         assert main is not None  # noqa: S101  (for the type checker)
         return main
@@ -38,7 +41,7 @@ def tables_of(data: str | None, schema: str | None, others: Sequence[str]) -> Mi
     for text in others:
         name, place, described = _named_place(text)
         in_database = "://" in place or Path(place).suffix.lower() in (".duckdb", ".ddb")
-        tables[name] = read(place, schema=described, table=name if in_database else None)
+        tables[name] = read(place, schema=described, table=name if in_database else None, unreadable="missing")
     return tables
 
 
@@ -82,15 +85,15 @@ def amount_asked(epsilon: str | None, delta: str | None, rho: str | None) -> dic
     return {name: value for name, value in given.items() if value is not None}
 
 
-def answer_lines(table: pa.Table, margins: pa.Table, noisy_columns: Collection[str] = ()) -> list[str]:
-    """The answer with the margin of every noisy number; a question mark where it may be anything."""
-    noisy = {name: margins.column(name).to_pylist() for name in table.column_names if name in margins.column_names}
+def answer_lines(table: pa.Table, intervals: pa.Table, noisy_columns: Collection[str] = ()) -> list[str]:
+    """The answer with the margin of every noisy number, or both ends where one is farther off; a question mark for anything."""
+    noisy = {name: intervals.column(name).to_pylist() for name in table.column_names if name in intervals.column_names}
     columns = []
     for name in table.column_names:
         values = table.column(name).slice(0, MOST_LINES).to_pylist()
         around = noisy.get(name, [None] * table.num_rows)
         unsure = name in noisy_columns
-        columns.append([_cell(value, margin, unsure) for value, margin in zip(values, around, strict=False)])
+        columns.append([_cell(value, interval, unsure) for value, interval in zip(values, around, strict=False)])
     widths = [max(len(text) for text in (name, *column)) for name, column in zip(table.column_names, columns, strict=True)]
     rows = [tuple(table.column_names), *zip(*columns, strict=True)]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
@@ -98,22 +101,20 @@ def answer_lines(table: pa.Table, margins: pa.Table, noisy_columns: Collection[s
     return [*lines, f"… and {left:,} more rows (--json or --output has them all)"] if left > 0 else lines
 
 
-def _cell(value: Any, margin: Any, unsure: bool) -> str:
+def _cell(value: Any, interval: Mapping[str, float | None] | None, unsure: bool) -> str:
     from sfumato.report.escape import shorten
 
     if value is None:
         return "-"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return shorten(value, 60)
-    shown = f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
-    if margin is None or not isinstance(margin, (int, float)):
-        return f"{shown} ± ?" if unsure else shown
-    return f"{shown} ± {_rounded(float(margin))}"
-
-
-def _rounded(margin: float) -> str:
-    """Two significant digits: a margin is an order of magnitude, not a result."""
-    return f"{float(f'{margin:.2g}'):,.10g}"
+    if interval is None:
+        return f"{value:,} ± ?" if unsure else f"{value:,}"
+    low, high = interval["low"], interval["high"]
+    distances = [abs(end - value) for end in (low, high) if end is not None]
+    if len(distances) == 2 and max(distances) <= _LOPSIDED * min(distances):
+        return within(value, max(distances))
+    return between(value, low, high)
 
 
 def cost_lines(loss: Any, entry: str | None, repeated: bool, left: LossAmount | None) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -40,7 +40,7 @@ FORMAT = "sfumato-reading-1"
 class ColumnReading:
     """How the values behind a column were written: their type, the codes that meant none; and how they were generalised.
 
-    `width` is that of a mask in characters, which depends on the longest value.
+    `width` is that of a mask in characters: as declared, otherwise that of the longest value.
     """
 
     kind: str
@@ -102,6 +102,16 @@ class Reading:
     def masked(self) -> bool:
         """Whether values were changed, and not only generalised."""
         return "masked_columns" in self.transparency or "steps" in self.transparency
+
+
+def written_as(people: Microdata, names: Iterable[str]) -> dict[str, Any]:
+    """How the values behind published columns were written: what has to agree before two releases are laid over each other."""
+    types = {each.name: each.type for each in people.relation.schema()}
+    told: dict[str, Any] = {}
+    for name in names:
+        missing = people.schema.columns[name].missing if name in people.schema.columns else ()
+        told[name] = {"type": kind_of(types[name]), **({"missing": sorted(missing)} if missing else {})}
+    return told
 
 
 def kind_of(kind: pa.DataType) -> str:
@@ -188,7 +198,7 @@ def _kept_spec(spec: HierarchySpec | None, folder: str | None, store: Path | Non
 def _width(tree: Hierarchy, spec: HierarchySpec | None) -> int | None:
     if spec is None or spec.mask is None:
         return None
-    return max([spec.width or 0, 1, *(len(leaf) for leaf in tree.leaves if leaf is not None)])
+    return hierarchy_builders.mask_width(tree.leaves, spec.width)
 
 
 def _tree(name: str, column: ColumnReading, values: list[str | None], today: Today, store: Path) -> Hierarchy:
@@ -202,7 +212,10 @@ def _tree(name: str, column: ColumnReading, values: list[str | None], today: Tod
             raise Unsupported(f"the groups of column '{name}' were learnt from the table of then")
         return today.hierarchies[name]
     short = values
-    if column.width is not None:
+    if told.get("width"):
+        if told["width"] != column.width:  # kept by a version in which a longer value still widened the mask
+            raise Unsupported(f"column '{name}' was masked to a width that is not known for certain")
+    elif column.width is not None:
         # a longer value did not occur then, and would make other texts of the rest
         short = [value for value in values if value is None or len(value) <= column.width]
         told["width"] = column.width

@@ -12,6 +12,7 @@ from sfumato.core.certificate import Certificate
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.view import AttackResult, Score, View
 from sfumato.data.schema import Schema
+from sfumato.report.wording import counted
 from sfumato.workflow.claims import References, UnitCounts
 from sfumato.workflow.columns import without_hierarchies
 
@@ -69,7 +70,7 @@ class Release:
 
     def __repr__(self) -> str:
         found = ", ".join(f"{name} = {value:.6g}" for name, value in self.certificate.measured.items() if value is not None)
-        return f"Release('{self.certificate.dataset}', {self.data.num_rows:,} rows, {found})"
+        return f"Release('{self.certificate.dataset}', {counted(self.data.num_rows, 'row')}, {found})"
 
     def __len__(self) -> int:
         return int(self.data.num_rows)

@@ -31,7 +31,11 @@ def sign_certificate(certificate: dict[str, Any], key: SigningKey) -> dict[str, 
     bytes.
     """
     signature = key.sign(canonical(certificate), context=CONTEXT)
-    return {"public_key": str(key.public), "signature": base64.b64encode(signature).decode()}
+    return _form(key.public, signature)
+
+
+def _form(key: VerifyingKey, signature: bytes) -> dict[str, str]:
+    return {"public_key": str(key), "signature": base64.b64encode(signature).decode()}
 
 
 def propose_signing(key: SigningKey | None) -> None:
@@ -48,6 +52,8 @@ def check_signature(told: Any, certificate: Any, expected: str | Path | None) ->
         brought = VerifyingKey.parse(told["public_key"])
         signature = base64.b64decode(told["signature"], validate=True)
         signed = canonical(certificate)
+        if _form(brought, signature) != told:  # other spaces, or bits that base64 does not use
+            raise ValueError
     except (InputError, TypeError, KeyError, ValueError, AttributeError, binascii.Error):
         raise VerificationFailed("signature.json is not a signature") from None
     key = brought if expected is None else public_key(expected)

@@ -33,6 +33,7 @@ def summary(release: Release, folder: str | Path | None = None) -> dict[str, Any
 
 def summary_lines(release: Release, folder: str | Path | None = None) -> list[str]:
     """The same in words."""
+    from sfumato.core.rounding import percent
     from sfumato.report.wording import counted
 
     certificate, details = release.certificate, release.details
@@ -42,9 +43,8 @@ def summary_lines(release: Release, folder: str | Path | None = None) -> list[st
         f"released  {counted(release.data.num_rows, 'record')}",
     ]
     if "classes" in details:
-        lines[-1] += (
-            f" in {counted(int(details['classes']), 'class')}; {suppressed:,} suppressed ({suppressed / max(records, 1):.2%})"
-        )
+        left_out = percent(suppressed / max(records, 1))
+        lines[-1] += f" in {counted(int(details['classes']), 'class')}; {suppressed:,} suppressed ({left_out})"
     if not certificate.claims:
         lines.append("safe      no guarantee: how safe it is was measured (risk), not promised")
     for claim in certificate.claims:

@@ -148,16 +148,19 @@ def is_plain_name(name: object) -> bool:
 
 
 @forgetting()
-def parse_json(content: bytes, what: str) -> Any:
-    """JSON of a stranger: no repeated keys, no NaN, bounded depth."""
+def parse_json(raw: bytes, what: str) -> Any:
+    """JSON of a stranger: no repeated keys, no NaN, bounded depth, whole characters."""
     try:
-        text = content.decode("utf-8")
+        text = raw.decode("utf-8")
         depth = _depth(text)
         if depth > MAX_JSON_DEPTH:
             raise VerificationFailed(f"{what} is nested {depth} deep; at most {MAX_JSON_DEPTH} is read")
-        return json.loads(
+        content = json.loads(
             text, object_pairs_hook=_without_repeats, parse_constant=_no_constant, parse_int=_whole, parse_float=_real
         )
+        if r"\ud" in text.lower():  # half a character, which no text of a release has and no file can hold
+            json.dumps(content, ensure_ascii=False).encode()
+        return content
     except UnicodeDecodeError:
         raise VerificationFailed(f"{what} is not UTF-8 text") from None
     except OverflowError:

@@ -27,12 +27,16 @@ ACCEPTED: tuple[Verdict, ...] = ("keeps", "keeps what could be checked", "rests 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: `passed` is None where it could not be checked with what was given."""
+    """One thing that was looked at: `passed` is None where it could not be checked with what was given.
+
+    `caveat` says of a part of the files that was not checked what whoever reads the verdict must know.
+    """
 
     check: str
     passed: bool | None
     text: str
     claim: bool = False  # whether it is about a claim of the certificate
+    caveat: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class Verification:
         if self.demonstration:
             return "demonstration"
         if not self.not_checked:
-            return "keeps what could be checked" if self._card_not_compared else "keeps"
+            return "keeps what could be checked" if self.caveats else "keeps"
         if all(claim.evidence == "process" for claim in certificate.claims):
             return "rests on its maker"
         return "keeps what could be checked" if self._checked else "not checked"
@@ -90,8 +94,9 @@ class Verification:
         return tuple(finding for finding in self.findings if finding.claim and finding.passed is None)
 
     @property
-    def _card_not_compared(self) -> bool:
-        return any(finding.check == "card" and finding.passed is None for finding in self.findings)
+    def caveats(self) -> tuple[str, ...]:
+        """What of the files was not checked and lowers the verdict, besides claims."""
+        return tuple(finding.caveat for finding in self.findings if finding.caveat)
 
     @property
     def _checked(self) -> bool:
@@ -111,18 +116,19 @@ class Verification:
         """The verdict as a sentence."""
         missing = "; ".join(f"{finding.check} {finding.text}" for finding in self.not_checked)
         claims = f"{len(self.not_checked)} not checked: {missing}" if self.not_checked else ""
-        card = "card.html was not compared with them, and what it says was not checked" if self._card_not_compared else ""
-        unchecked = "; ".join(part for part in (claims, card) if part)
+        unchecked = "; ".join(part for part in (claims, *self.caveats) if part)
+        caveats = "".join(f"; {caveat}" for caveat in self.caveats)
         allowed = (
             "" if self.allow_demonstration else "; pass --allow-demonstration (allow_demonstration=True) if you expected one"
         )
         return {
             "keeps": "the release keeps what it claims",
             "keeps what could be checked": f"every claim that could be checked holds; {unchecked}",
-            "rests on its maker": "the files are what they say they are, and their promise rests on its maker: files cannot show "
-            f"how they were made. {missing}",
-            "promises nothing": "the files fit their certificate, which promises no guarantee: there is nothing that could hold",
-            "not checked": f"no claim could be checked: {missing}",
+            "rests on its maker": "the promise of these files rests on their maker: files cannot show how they were made. "
+            + missing
+            + caveats,
+            "promises nothing": "the certificate promises no guarantee: there is nothing that could hold" + caveats,
+            "not checked": f"no claim could be checked: {missing}{caveats}",
             "demonstration": "a demonstration, not a private release: it was made with a seed, and anybody can repeat it"
             + allowed,
             "does not keep": "the release does NOT keep what it claims",

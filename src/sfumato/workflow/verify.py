@@ -7,8 +7,10 @@ for them. A hostile folder gets a verdict, never a crash, and nothing outside it
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,7 @@ from sfumato.workflow import named, untrusted
 from sfumato.workflow.certificate_form import read_certificate, read_schema
 from sfumato.workflow.folder_parts import DATA_FILES, RESULT
 from sfumato.workflow.public_card import CARD, is_artefact
+from sfumato.workflow.transparency import refuse_other_facts
 from sfumato.workflow.untrusted import UntrustedFolder, quoted
 from sfumato.workflow.verification import Finding, Verification
 
@@ -37,6 +40,8 @@ CERTIFICATE = "certificate.json"
 SIGNATURE = "signature.json"
 #: Files by which a folder without a certificate is still known as a release that lost it.
 _OF_A_RELEASE = {*DATA_FILES, *parts.BESIDE_AN_ANSWER, RESULT, SIGNATURE, CARD, parts.SCHEMA}
+#: What the folder of a release holds: to give away, and to keep.
+OF_A_FOLDER = ("public", "owner")
 UNSIGNED = "the release is not signed: digests without a signature prove nothing about who made it"
 
 
@@ -57,6 +62,7 @@ def verify(
     brings along. `ledger` is where claims about a process, such as differential privacy, were paid for.
     `allow_demonstration` accepts a release that was made with a seed.
     """
+    from sfumato.workflow.entered import check_entry
     from sfumato.workflow.verify_claims import check_claims, references_of
 
     place = Path(folder)
@@ -66,6 +72,7 @@ def verify(
     certificate: Certificate | None = None
     try:
         with _public_folder(place) as public, temporary_folder("verify") as private:
+            findings += _beside(place)
             raw = public.read(CERTIFICATE)
             content = untrusted.parse_json(raw, "the certificate")
             certificate = read_certificate(content)
@@ -74,6 +81,7 @@ def verify(
             parts.refuse_contradictions(certificate)
             schema = read_schema(certificate)
             parts.refuse_foreign_files(certificate, schema)
+            refuse_other_facts(certificate, schema)
             findings.append(_check_files(public, certificate, Path(private)))
             findings.append(parts.stated_only(certificate))
             signature, signer = _check_signature(public, content, public_key)
@@ -81,8 +89,10 @@ def verify(
             result = _read_content(certificate, schema, Path(private), findings)
             compared = references_of(schema, original, population)
             findings.extend(check_claims(certificate, schema.replace(folder=private), result, compared, ledger))
-            if ledger is not None and not is_artefact(certificate):
-                findings.append(_look_up(certificate.ledger, ledger))
+            entry = None if ledger is None else check_entry(certificate, ledger)
+            findings.extend([] if entry is None else [entry])
+            if is_artefact(certificate) and all(finding.passed is not False for finding in findings):
+                findings += _check_told(certificate, Path(private), ledger)
             if all(finding.passed is not False for finding in findings):
                 _refuse_other_form(content, raw, "the certificate")
                 table = result if hasattr(result, "num_rows") else None
@@ -121,14 +131,27 @@ def open_release(folder: str | Path) -> Iterator[OpenRelease]:
 def _public_folder(place: Path) -> Iterator[UntrustedFolder]:
     inner = place / "public"
     chosen = inner if inner.is_symlink() or inner.exists() else place.resolve()
+    if chosen != inner and not any(os.path.lexists(chosen / name) for name in (CERTIFICATE, *_OF_A_RELEASE)):
+        raise SourceError(f"'{place}' is no release folder: neither a certificate.json nor any other file of a release is in it")
     with untrusted.untrusted(chosen) as public:
-        if CERTIFICATE not in public.names and chosen != inner and not _OF_A_RELEASE & set(public.names):
-            raise SourceError(
-                f"'{place}' is no release folder: neither a certificate.json nor any other file of a release is in it"
-            )
         if CERTIFICATE not in public.names:
             raise VerificationFailed("the folder has no certificate.json, so there is nothing it claims")
         yield public
+
+
+def _beside(place: Path) -> list[Finding]:
+    """What lies beside `public/` is no part of the release, whatever it is called."""
+    if not (place / "public").exists():
+        return []
+    try:
+        with os.scandir(place) as entries:
+            names = sorted(entry.name for entry in itertools.islice(entries, untrusted.MAX_FILES))
+    except OSError:
+        return []
+    names = [name for name in names if name not in OF_A_FOLDER]
+    if not names:
+        return []
+    return [Finding("beside public/", None, f"no part of the release and not looked at: {', '.join(map(quoted, names[:5]))}")]
 
 
 def _check_files(public: UntrustedFolder, certificate: Certificate, private: Path) -> Finding:
@@ -168,20 +191,6 @@ def _about(certificate: Certificate) -> Finding:
     return Finding("certificate", True, text)
 
 
-def _look_up(entry: str, ledger: Ledger | str | Path) -> Finding:
-    """The entry of a release whose claims are about its rows: they are measured, and the ledger only knows that it was made."""
-    from sfumato.ledger.chain import is_hash
-    from sfumato.ledger.ledger import Ledger as Book
-
-    with nullcontext(ledger) if isinstance(ledger, Book) else Book.open(ledger, read_only=True) as book:
-        if not is_hash(entry):
-            return Finding("ledger", None, "not used: the release is entered in none, and its claims are about its rows")
-        found = book.verify(entry)
-    if not found.ok:
-        return Finding("ledger", False, f"the ledger does not confirm the entry that the certificate names: {found.finding}")
-    return Finding("ledger", True, f"it holds the entry {entry[:16]}… of this release; its claims are about its rows")
-
-
 def _check_signature(public: UntrustedFolder, content: Any, public_key: str | Path | None) -> tuple[Finding, str]:
     """What was found, and who signed in the words of the card; empty where nobody did."""
     from sfumato.wire.signatures import VerifyingKey
@@ -195,8 +204,6 @@ def _check_signature(public: UntrustedFolder, content: Any, public_key: str | Pa
     raw = public.read(SIGNATURE, 20_000)
     told = untrusted.parse_json(raw, "the signature")
     trusted, text = check_signature(told, content, public_key)
-    if set(told) != {"public_key", "signature"}:
-        raise VerificationFailed("signature.json holds something besides a signature")
     _refuse_other_form(told, raw, "the signature")
     return Finding("signature", trusted, text), signer_in_words(VerifyingKey.parse(told["public_key"]))
 
@@ -232,20 +239,33 @@ def _read_content(certificate: Certificate, schema: Schema, private: Path, findi
     return table
 
 
+def _check_told(certificate: Certificate, private: Path, ledger: Ledger | str | Path | None) -> list[Finding]:
+    """How a private result was made, as far as its ledger tells."""
+    from sfumato.workflow.told_of_results import check_told
+
+    beside = [name for name in parts.BESIDE_AN_ANSWER if name in certificate.files]
+    found = check_told(certificate, _read_beside(beside[0], certificate, private) if beside else None, ledger)
+    return [] if found is None else [found]
+
+
 def _check_bytes(certificate: Certificate, table: pa.Table, private: Path) -> Finding:
     """The data file, and the tables beside an answer, hold their rows and nothing else."""
-    from sfumato.workflow.published_bytes import compare_bytes
+    from sfumato.workflow.published_bytes import SAME_BYTES, compare_bytes
 
     made_with = str(certificate.versions.get("pyarrow", ""))
     ordered = not is_artefact(certificate)
-    text = ""
+    elsewhere = {}
     for name in sorted({*DATA_FILES, *parts.BESIDE_AN_ANSWER} & set(certificate.files)):
         rows = table
         if name not in DATA_FILES:
             rows = _read_beside(name, certificate, private)
         found = compare_bytes(private / name, rows, ordered=ordered, made_with=made_with)
-        text = text or found
-    return Finding("bytes", True, text)
+        if found != SAME_BYTES:
+            elsewhere[name] = found
+    if not elsewhere:
+        return Finding("bytes", True, SAME_BYTES)
+    caveat = f"{' and '.join(elsewhere)}: written by another version of pyarrow; the parts were compared, the bytes were not"
+    return Finding("bytes", None, next(iter(elsewhere.values())), caveat=caveat)
 
 
 def _read_beside(name: str, certificate: Certificate, private: Path) -> pa.Table:

@@ -7,16 +7,20 @@ them and is not the writer's choice. A claim that says anything else is refused,
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sfumato.core.certificate import RECORDS_PER_CLASS, Certificate, Claim, plain
 from sfumato.core.errors import SfumatoError
-from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.guarantees.base import ANY_ADVERSARY, TOLERANCE, ClassGuarantee
+from sfumato.core.guarantees.likeness import BetaLikeness, DeltaDisclosure
+from sfumato.core.guarantees.population import DeltaPresence
 from sfumato.core.params import parameters
 from sfumato.data.schema import Column, Schema
+from sfumato.wire.fingerprint import FORMAT as FINGERPRINT
 from sfumato.workflow import named
 from sfumato.workflow.verification import Finding
 
@@ -29,7 +33,11 @@ if TYPE_CHECKING:
 
 _OTHER_WORDS = "the claim's words do not say what its parameters mean"
 #: What is measured beside a promise with the original at hand, and cannot be measured without it.
-_BESIDE = "reference input"
+_REFERENCE = "reference"
+_BESIDE = f"{_REFERENCE} input"
+_NOT_THERE = object()
+_OTHER_NUMBERS = "the certificate states other numbers beside the promise than those measured here"
+_POPULATION = re.compile(rf"population ({FINGERPRINT}:[0-9a-f]{{64}}|without digest)")
 
 
 def references_of(schema: Schema, original: Any, population: Any) -> References:
@@ -75,10 +83,14 @@ def _check_claim(
         wrong = _misstated(claim, guarantee, certificate, schema)
         if wrong:
             return [Finding(name, False, wrong)]
-        if guarantee.needs_population and references.population is None:
-            return [Finding(name, None, "compares with a population; pass it to check this claim")]
-        if claim.evidence == "output+reference" and not guarantee.needs_population and references.original is None:
-            return [Finding(name, None, "compares with the original table; pass it to check this claim")]
+        missing = _missing(guarantee, references)
+        if missing:
+            wrong = _contradicted(claim, guarantee, schema, table)
+            return [
+                Finding(name, False, wrong)
+                if wrong
+                else Finding(name, None, f"compares with {missing}; pass it to check this claim")
+            ]
         measured = measure_all(table, schema, [guarantee], references)[0]
     except SfumatoError as error:
         reason = type(error).__name__ if error.owner_only else str(error)
@@ -91,28 +103,72 @@ def _check_claim(
         return _check_units(claim, guarantee, measured)
     if not _same(claim.measured, measured.value):
         return [Finding(name, False, f"the certificate states another number than the {measured.value:.6g} measured here")]
-    beside = dict(claim.also_measured)
-    if hasattr(guarantee, "reference") and references.original is None:
-        beside.pop(_BESIDE, None)
+    beside, found = dict(claim.also_measured), [Finding(name, True, f"{claim.promised}; measured {measured.value:.6g}")]
+    if hasattr(guarantee, "reference") and references.original is None and beside.pop(_BESIDE, _NOT_THERE) is not _NOT_THERE:
+        found.append(Finding(name, None, "is also stated against the original table; pass it to check that number"))
     if not _same_numbers(beside, measured.also):
-        return [Finding(name, False, "the certificate states other numbers beside the promise than those measured here")]
-    return [Finding(name, True, f"{claim.promised}; measured {measured.value:.6g}")]
+        return [Finding(name, False, _OTHER_NUMBERS)]
+    if _about_nobody(table, guarantee):
+        found[0] = Finding(name, None, f"{claim.promised}; no released row has a protected value, so that this is about nobody")
+    return found
+
+
+def _missing(guarantee: ClassGuarantee, references: References) -> str | None:
+    """The second table that the guarantee compares with and nobody passed, in words."""
+    if guarantee.evidence != "output+reference":
+        return None
+    if guarantee.needs_population:
+        return "a population" if references.population is None else None
+    return "the original table" if references.original is None else None
+
+
+def _contradicted(claim: Claim, guarantee: ClassGuarantee, schema: Schema, table: pa.Table) -> str | None:
+    """What is wrong with the numbers of a claim even where its second table is missing; None where nothing is."""
+    from sfumato.workflow.claims import References, measure_all
+
+    stated = _number(claim.measured)
+    if stated is None or not guarantee.kept_by(stated):
+        return "the certificate itself states a number that breaks the promise, or none"
+    beside = {key: _number(value) for key, value in claim.also_measured.items()}
+    wanted: dict[str, float | None] = {}
+    if isinstance(guarantee, DeltaPresence):
+        smallest = beside.get("smallest chance")
+        wanted = {"smallest chance": smallest}
+        if smallest is None or not guarantee.minimum - TOLERANCE <= smallest <= stated + TOLERANCE:
+            return _OTHER_NUMBERS
+    elif hasattr(guarantee, "reference"):
+        released: ClassGuarantee = replace(cast("Any", guarantee), reference="released")
+        here = measure_all(table, schema, [released], References())[0].value
+        if not _same(claim.also_measured.get(f"{_REFERENCE} released"), here):
+            return _OTHER_NUMBERS
+        wanted = {_BESIDE: stated, f"{_REFERENCE} released": beside.get(f"{_REFERENCE} released")}
+    return None if beside == wanted else _OTHER_NUMBERS
+
+
+def _number(stated: Any) -> float | None:
+    """A number as certificates write it; None where there is none."""
+    if isinstance(stated, str):
+        return {"infinite": math.inf, "-infinite": -math.inf}.get(stated)
+    return None if stated is None else float(stated)
+
+
+def _about_nobody(table: pa.Table, guarantee: ClassGuarantee) -> bool:
+    """Whether a promise is about protected values that no row has."""
+    from sfumato.data.values import texts
+
+    protected = getattr(guarantee, "protected_values", None)
+    if not protected or guarantee.sensitive not in table.column_names:
+        return False
+    return not set(texts(table.column(guarantee.sensitive).unique())) & set(protected)
 
 
 def _misstated(claim: Claim, guarantee: ClassGuarantee, certificate: Certificate, schema: Schema) -> str | None:
     """What the claim says otherwise than its guarantee does, in words; None where they agree."""
     from sfumato.workflow.claims import References
 
-    stated = (claim.guarantee, plain(dict(claim.parameters)), claim.promised, claim.evidence, claim.protects, claim.adversary)
-    meant = (
-        guarantee.key,
-        plain(parameters(guarantee)),
-        guarantee.claim(),
-        guarantee.evidence,
-        guarantee.protects,
-        guarantee.adversary,
-    )
-    if stated != meant:
+    stated = (claim.guarantee, plain(dict(claim.parameters)), claim.evidence, claim.protects)
+    meant = (guarantee.key, plain(parameters(guarantee)), guarantee.evidence, guarantee.protects)
+    if stated != meant or (claim.promised, claim.adversary) not in _wordings(guarantee):
         return _OTHER_WORDS
     if claim.holds is not True:
         return "the certificate itself says that the claim does not hold"
@@ -121,10 +177,25 @@ def _misstated(claim: Claim, guarantee: ClassGuarantee, certificate: Certificate
     if claim.unit != _unit(certificate, schema, guarantee):
         return "the claim names another unit than the one that the rows are about"
     named_by_input = References(original_digest=certificate.fingerprint).digest_for(guarantee)
-    by_population = guarantee.needs_population and str(claim.reference).startswith("population ")
+    by_population = guarantee.needs_population and _POPULATION.fullmatch(str(claim.reference))
     if claim.reference != named_by_input and not by_population:
         return "the claim names another second file than the one that it needs"
     return None
+
+
+def _wordings(guarantee: ClassGuarantee) -> set[tuple[str, str]]:
+    """Promise and adversary as they are worded, and as earlier versions worded the same, in folders that are still out there."""
+    now = (guarantee.claim(), guarantee.adversary)
+    if getattr(guarantee, "protected_values", None) is not None:
+        return {now}  # earlier versions did not say that the promise is about some values only
+    if isinstance(guarantee, DeltaDisclosure):
+        name, most = guarantee.attribute, f"{guarantee.delta:.4g}"
+        return {now, (f"in every class the odds of each value of '{name}' change by less than the factor e^{most}", now[1])}
+    if isinstance(guarantee, BetaLikeness):
+        return {now, (replace(guarantee, enhanced=False).claim(), now[1])}
+    if isinstance(guarantee, DeltaPresence):
+        return {now, (now[0], ANY_ADVERSARY)}
+    return {now}
 
 
 def _unit(certificate: Certificate, schema: Schema, guarantee: ClassGuarantee) -> str:

@@ -28,10 +28,15 @@ _SILENT = 10**15
 
 @dataclass(frozen=True)
 class Coverage:
-    """The share of margins that cover the exact answer, and their median width over the 95 % quantile of the error."""
+    """The share of margins that cover the exact answer, and their median width over the 95 % quantile of the error.
+
+    `held` and `half` are the same of intervals, whose width is half of the distance between their ends.
+    """
 
     share: float
     width: float
+    held: float
+    half: float
     truth: float
 
 
@@ -82,13 +87,23 @@ def coverage(
     answer = drawn(question, cost, exact, draws, f"coverage {query} {request}")
     more = drawn(question, cost, exact, errors, f"errors {query} {request}") if errors else answer
     margins = answer.margin_table(confidence).to_pydict()
+    intervals = answer.interval_table(confidence).to_pydict()
     found = {}
     for place, name in enumerate(answer.names):
         shown = np.array([np.nan if row[place] is None else float(row[place]) for row in answer.rows])
         reach = np.array([np.inf if margin is None else margin for margin in margins[name]])
+        low, high = (_ends(intervals[name], end, far) for end, far in (("low", -np.inf), ("high", np.inf)))
         off = np.array([np.nan if row[place] is None else abs(float(row[place]) - truth[place]) for row in more.rows])
         typical = float(np.nanquantile(off, confidence))
         covered = np.isnan(shown) | (np.abs(shown - truth[place]) <= reach + 1e-9)
-        width = float(np.median(reach) / typical) if typical > 0 else float(np.median(reach) > 0)
-        found[name] = Coverage(float(covered.mean()), width, float(truth[place]))
+        held = np.isnan(shown) | (low - 1e-9 <= truth[place]) & (truth[place] <= high + 1e-9)
+        width, half = (
+            float(np.median(size) / typical) if typical > 0 else float(np.median(size) > 0) for size in (reach, (high - low) / 2)
+        )
+        found[name] = Coverage(float(covered.mean()), width, float(held.mean()), half, float(truth[place]))
     return found
+
+
+def _ends(intervals: list[dict[str, float | None] | None], end: str, far: float) -> np.ndarray:
+    known = [None if interval is None else interval[end] for interval in intervals]
+    return np.array([far if each is None else each for each in known])

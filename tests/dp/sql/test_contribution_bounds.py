@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.core.errors import SchemaError, Unsupported
+from sfumato.core.errors import SchemaError, SfumatoError, Unsupported
 from sfumato.workflow.artefact import publish_artefact
 
 SCHEMA: dict[str, Any] = {
@@ -59,7 +59,7 @@ def test_groups_are_asked_for_where_there_are_keys() -> None:
 def test_counting_units_needs_no_bound_on_rows() -> None:
     answer = session().sql("SELECT COUNT(DISTINCT patient) AS n FROM visits", epsilon=10**6)
     assert answer.table.to_pylist() == [{"n": 100}]
-    assert answer.contribution == "Each patient is counted once, however many rows it has"
+    assert answer.contribution == "Each patient is counted once, however many rows it has. Rows without a patient are left out"
     per_unit = "SELECT AVG(CLAMP(n, 0, 9)) AS m FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient)"
     assert "nothing has to be bounded" in session().explain(per_unit, epsilon=1).contribution
 
@@ -103,6 +103,42 @@ def test_a_missing_key_is_a_group_that_a_unit_is_in() -> None:
     assert asked.contributions(by=["c"], epsilon=200, share=1.0).max_groups == 2
 
 
+def test_groups_of_several_keys_are_counted_together() -> None:
+    """Each unit has one sex, and visits in both years or in one: two groups of both keys; a text is one key."""
+    units = [unit for unit in range(300) for _ in range(8)]
+    table = pa.table(
+        {
+            "p": units,
+            "my sex": ["mf"[unit % 2] for unit in units],
+            "year": [2020 + row % 2 for row in range(len(units))],
+            "hour": [row % 8 for row in range(len(units))],
+        }
+    )
+    columns = {"p": {"type": "integer", "role": "unit"}, "my sex": {"type": "string"}}
+    columns |= {name: {"type": "integer", "bounds": [0, 3000]} for name in ("year", "hour")}
+    data = sf.read(table, schema={"dataset": "d", "columns": columns})
+    expected: dict[Any, int] = {
+        "my sex": 1, ("my sex",): 1, ("my sex", "year"): 2, ("hour", "year"): 8, "hour / 2 < 2": 2,
+    }  # fmt: skip
+    for by, groups in expected.items():
+        asked = sf.Session(data, budget=sf.PureDP(1000), seed=1)
+        found = asked.contributions(by=by, epsilon=400, share=1.0)
+        assert (found.max_rows, found.max_groups, str(asked.remaining())) == (8, groups, "ε = 600"), by
+        assert not any(answer.repeated for answer in found.answers)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"by": ["nosuch", "ward"]}, "there are: patient, ward, days"), ({"by": ["ward"], "share": 2.0}, "share lies between")],
+)
+def test_what_cannot_be_asked_is_refused_before_any_charge(options: dict[str, Any], said: str) -> None:
+    asked = session()
+    before = asked.remaining()
+    with pytest.raises(SfumatoError, match=said):
+        asked.contributions(epsilon=1, **options)
+    assert asked.remaining() == before
+
+
 def test_many_small_numbers_of_units_are_not_left_out() -> None:
     """A fifth of the units lies in eight buckets, each as small as the noise: a bound of 1 would leave all of them out."""
     rows = [1] * 800 + [2**power for power in range(1, 9) for _ in range(25)]
@@ -125,3 +161,28 @@ def test_many_small_numbers_of_units_are_not_left_out() -> None:
 def test_an_algorithm_asks_as_well(algorithm: Any) -> None:
     with pytest.raises(SchemaError, match="how many rows of one patient count is not declared"):
         session().release(algorithm)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said", "kept"),
+    [
+        (None, "Rows whose key is missing or not among the declared values are left out", 2),
+        ({"ward": ["a", None]}, "Rows whose key is not among the declared values are left out", 3),
+    ],
+)
+def test_rows_without_unit_or_declared_key_are_said_to_be_left_out(keys: Any, said: str, kept: int) -> None:
+    schema = {
+        "dataset": "d",
+        "columns": {"patient": {"role": "unit", "type": "integer"}, "ward": {"type": "string", "domain": ["a"]}},
+    }
+    table = pa.table({"patient": [1, 2, 3, 4, None], "ward": ["a", "a", "b", None, "a"]})
+    asked = sf.Session(sf.read(table, schema=schema), budget=sf.PureDP(10**9), max_rows=9, max_groups=9)
+    answer = asked.sql("SELECT ward, COUNT(*) AS n FROM d GROUP BY ward", epsilon=10**6, keys=keys)
+    assert sum(answer.table["n"].to_pylist()) == kept
+    assert answer.contribution.endswith(f"Rows without a patient are left out. {said}")
+    assert answer.contribution == publish_artefact(answer.outcome).certificate.method["contribution"]
+    every = asked.sql("SELECT COUNT(*) AS n FROM d", epsilon=10**6)
+    assert every.table["n"].to_pylist() == [4] and every.contribution.endswith("Rows without a patient are left out")
+    per_unit = "SELECT SUM(CLAMP(n, 0, 9)) AS m FROM (SELECT patient, COUNT(*) AS n FROM d GROUP BY patient)"
+    single = asked.sql(per_unit, epsilon=10**6)
+    assert single.table["m"].to_pylist() == [4] and single.contribution.endswith("Rows without a patient are left out")

@@ -15,8 +15,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.dp.sql.answer import AnswerTable
-from sfumato.dp.sql.margins import margin_at
 from sfumato.dp.sql.noise import Request
+from sfumato.dp.sql.reach import distance_at
 from tests.dp.sql.coverage import coverage, table
 
 DRAWS = 500
@@ -165,11 +165,11 @@ def test_an_answer_that_was_stored_without_margins_is_read_by_its_errors() -> No
 
 def test_a_curve_is_read_at_any_confidence() -> None:
     curve = (0.7, 1.6, 2.3, 3.0, 3.9, 4.6, 5.3, None)
-    assert margin_at(curve, 0.95) == 3.0 and margin_at(None, 0.5) is None
-    assert margin_at(curve, 0.995) == 5.3 and margin_at(curve, 0.999) is None
-    assert 3.0 < (margin_at(curve, 0.96) or 0) < 3.9
-    assert margin_at(curve, 0.9999) is None and margin_at((*curve, 8.0), 0.9999) == 8.0
-    assert margin_at((0.7, 1.6, 2.3, 3.0, 3.9, 4.6, 5.3, 6.9), 0.9999) is None
+    assert distance_at(curve, 0.95) == 3.0 and distance_at(None, 0.5) is None
+    assert distance_at(curve, 0.995) == 5.3 and distance_at(curve, 0.999) is None
+    assert 3.0 < (distance_at(curve, 0.96) or 0) < 3.9
+    assert distance_at(curve, 0.9999) is None and distance_at((*curve, 8.0), 0.9999) == 8.0
+    assert distance_at((0.7, 1.6, 2.3, 3.0, 3.9, 4.6, 5.3, 6.9), 0.9999) is None
 
 
 # The smallest and the largest value -----------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -519,3 +520,42 @@ def test_trees_are_restored_to_the_last_digit(tmp_path: Path) -> None:
     first = asked.sql(query, epsilon=1)
     again = asked.sql(query + " LIMIT 7", epsilon=1)
     assert again.repeated and again.table.equals(first.table) and again.errors.equals(first.errors)
+
+
+def read_with(codes: tuple[str, ...], engine: str, folder: Path) -> sf.Microdata:
+    rows = pa.table({"c": ["a", "b", "-", "?"] * 50, "x": ["u", "v"] * 100})
+    pq.write_table(rows, folder / "o.parquet")
+    columns = {"c": {"type": "string", "missing": list(codes)}, "x": {"type": "string"}}
+    schema = {"dataset": "o", "unit": "record", "columns": columns}
+    return sf.read(rows if engine == "memory" else folder / "o.parquet", schema=schema, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_other_missing_codes_are_another_question_on_every_engine(engine: str, tmp_path: Path) -> None:
+    found = []
+    for codes in ((), ("-",), ("-", "?"), ("?", "-"), ()):
+        asked = sf.Session(read_with(codes, engine, tmp_path), ledger=tmp_path / "ledger.db", budget=sf.PureDP(1000))
+        answer = asked.sql("SELECT COUNT(c) AS n FROM o", epsilon=50)
+        found.append((round(answer.table.column("n")[0].as_py(), -1), answer.repeated))
+    assert found[:3] == [(200, False), (150, False), (100, False)]
+    assert found[3:] == [(100, True), (200, True)] if engine == "memory" else found[4] == (200, True)
+
+
+def test_without_missing_codes_a_question_is_what_it_was(tmp_path: Path) -> None:
+    """The digest under which answers were stored before codes were part of it."""
+    asked = sf.Session(read_with((), "memory", tmp_path), budget=sf.PureDP(1))
+    assert identity(asked, "SELECT COUNT(c) AS n FROM o").question == (
+        "f6ae0d369f306339b2f3ea41b0a96d7b609a8fe57cf99c6598b1a43e89355d29:"
+        "95ea7cf16c3767a612fe9069bae34a3a5609dc71c4dce8a46c0b1815de9710fa"
+    )
+
+
+def test_limit_changes_no_margin(tmp_path: Path) -> None:
+    """Eleven hundred groups are measured, five are shown: the same measurements have the same margins."""
+    rows = pa.table({"g": np.arange(4400) % 1100, "x": np.linspace(0, 100, 4400)})
+    columns = {"g": {"type": "integer", "bounds": [0, 1099]}, "x": {"type": "number", "bounds": [0, 100]}}
+    data = sf.read(rows, schema={"dataset": "d", "unit": "record", "columns": columns})
+    asked = sf.Session(data, budget=sf.PureDP(10))
+    query, keys = "SELECT g, AVG(x) AS m FROM d GROUP BY g ORDER BY g", {"g": list(range(1100))}
+    whole, few = (asked.sql(each, epsilon=2, keys=keys) for each in (query, query + " LIMIT 5"))
+    assert few.repeated and few.margins(0.95).equals(whole.margins(0.95).slice(0, 5))

@@ -12,6 +12,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import SfumatoError
 from sfumato.ledger import LossAmount
+from sfumato.ledger.versions import outdated
 
 SCHEMA: dict[str, Any] = {
     "dataset": "visits",
@@ -67,6 +68,28 @@ def test_going_back_is_a_change_too_and_each_is_entered_once(tmp_path: Path) -> 
     for rows in (100, 100, 101, 101, 100):
         sf.Session(visits(rows), ledger=where, budget=sf.PureDP(1))
     assert states(where) == [("", "first seen"), ("", "changed"), ("", "changed")]
+
+
+def test_only_another_version_ends_the_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = tmp_path / "ledger.db"
+
+    def asked_for() -> list[str]:
+        with sf.Ledger.open(where) as ledger:
+            return outdated(ledger.versions("visits"))
+
+    for rows in (100, 101):
+        sf.Session(visits(rows), ledger=where, budget=sf.PureDP(1))
+    assert asked_for() == [""]
+    sf.Session(visits(101), ledger=where, digest=False)
+    assert asked_for() == [""]
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("SFUMATO_KEY", str(tmp_path / "other.key"))
+        sf.Session(visits(101), ledger=where)
+    assert states(where)[-2:] == [("", "not taken"), ("", "not comparable")] and asked_for() == [""]
+    sf.Session(visits(101), ledger=where, version="2", digest=False)
+    assert asked_for() == []
+    sf.Session(visits(102), ledger=where)
+    assert asked_for() == [""]
 
 
 def test_other_columns_and_other_keys_are_told_apart_from_changed_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,3 +203,8 @@ def test_a_database_counts_and_adds_up_where_the_rows_are(postgres_url: str, tmp
     assert [state for _, state in states(where)] == ["first seen", "changed", "changed"]
     with sf.Ledger.open(where) as ledger:
         assert {each.how for each in ledger.versions("visits")} == {"counts and sums"}
+
+
+def test_a_version_is_a_text() -> None:
+    with pytest.raises(SfumatoError, match="version is a text"):
+        sf.Session(visits(3), budget=sf.PureDP(1), version=4)  # type: ignore[arg-type]

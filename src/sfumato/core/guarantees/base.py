@@ -21,6 +21,8 @@ Evidence = Literal["output", "output+reference", "process"]
 Direction = Literal["at_least", "at_most", "below"]
 Reference = Literal["input", "released"]
 
+#: Against whom most guarantees protect.
+ANY_ADVERSARY = "knows the quasi-identifiers of a person and that the person is in the table, and has no other information"
 #: Slack of every comparison with a real threshold: far above rounding, far below any count of records.
 TOLERANCE = 1e-12
 
@@ -46,6 +48,16 @@ def _texts(values: Iterable[object]) -> tuple[str, ...]:
     if None in texts:
         raise ParameterError("a value is missing")
     return tuple(str(text) for text in texts)
+
+
+def stated(number: float) -> str:
+    """A threshold as promises write it: short where that is exact, otherwise in full, never rounded.
+
+    >>> stated(0.2), stated(3), stated(2.99996)
+    ('0.2', '3', '2.99996')
+    """
+    short = f"{number:.4g}"
+    return short if float(short) == number else repr(float(number))
 
 
 #: The attribute that a guarantee keeps uncertain.
@@ -83,6 +95,12 @@ class ClassGuarantee(Declared, ABC):
         return f"{self.name}({self.sensitive})" if self.sensitive else self.name
 
     @property
+    def classes(self) -> str:
+        """Which classes the promise is about: all, or those with a protected value, where the others are exempt."""
+        protected = getattr(self, "protected_values", None)
+        return "every class" if protected is None else f"every class with a protected value of '{self.sensitive}'"
+
+    @property
     @abstractmethod
     def threshold(self) -> float:
         """The promised number."""
@@ -105,7 +123,7 @@ class ClassGuarantee(Declared, ABC):
     @property
     def adversary(self) -> str:
         """Against whom it protects: what the attacker is assumed to know and not to know."""
-        return "knows the quasi-identifiers of a person and that the person is in the table, and has no other information"
+        return ANY_ADVERSARY
 
     @abstractmethod
     def claim(self) -> str:

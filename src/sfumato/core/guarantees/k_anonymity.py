@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sfumato.core.guarantees.base import ClassGuarantee, Direction, Knowledge, ProtectedValues, SensitiveAttribute
+from sfumato.core.guarantees.base import ClassGuarantee, Direction, Knowledge, ProtectedValues, SensitiveAttribute, stated
 from sfumato.core.ranges import Count, Instance, PositiveShare
 
 
@@ -55,12 +55,12 @@ class KAnonymity(ClassGuarantee):
         return f"knows {known} of a person{part} and that the person is in the table, and nothing else"
 
     def claim(self) -> str:
+        attributes = self.knowledge.attributes if self.knowledge is not None else None
+        known = "quasi-identifiers" if attributes is None else " and ".join(f"'{name}'" for name in attributes)
         if self.items:
-            return (
-                f"every combination of quasi-identifiers and up to {self.items} items of each set is shared by no record "
-                f"or at least {self.k}"
-            )
-        return f"every combination of quasi-identifiers is shared by at least {self.k} records"
+            known = f"{known} and up to {self.items} items of each set"
+            return f"every combination of {known} is shared by no record or at least {self.k}"
+        return f"every combination of {known} is shared by at least {self.k} records"
 
 
 @dataclass(frozen=True)
@@ -83,4 +83,6 @@ class AlphaKAnonymity(ClassGuarantee):
 
     def claim(self) -> str:
         which = "a protected value" if self.protected_values is not None else "one value"
-        return f"every class has at least {self.k} records and {which} of '{self.attribute}' has at most {self.alpha:.4g} of it"
+        return (
+            f"every class has at least {self.k} records and {which} of '{self.attribute}' has at most {stated(self.alpha)} of it"
+        )

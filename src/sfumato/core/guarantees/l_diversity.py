@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sfumato.core.guarantees.base import ClassGuarantee, Direction, ProtectedValues, SensitiveAttribute
+from sfumato.core.guarantees.base import ClassGuarantee, Direction, ProtectedValues, SensitiveAttribute, stated
 from sfumato.core.ranges import Count, Number, Positive
 
 
@@ -34,7 +34,7 @@ class DistinctLDiversity(ClassGuarantee):
         return self.l
 
     def claim(self) -> str:
-        return f"every class shows at least {self.l} different values of '{self.attribute}'"
+        return f"{self.classes} shows at least {self.l} different values of '{self.attribute}'"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class EntropyLDiversity(ClassGuarantee):
         return self.protected_values is None
 
     def claim(self) -> str:
-        return f"in every class '{self.attribute}' is as uncertain as {self.l:.4g} equally likely values"
+        return f"in {self.classes} '{self.attribute}' is as uncertain as {stated(self.l)} equally likely values"
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,6 @@ class RecursiveLDiversity(ClassGuarantee):
 
     def claim(self) -> str:
         return (
-            f"in every class the most frequent value of '{self.attribute}' has fewer than {self.c:.4g} times the records "
+            f"in {self.classes} the most frequent value of '{self.attribute}' has fewer than {stated(self.c)} times the records "
             f"of all values from the {self.l}. most frequent on"
         )

@@ -16,6 +16,7 @@ from sfumato.core.guarantees.base import (
     ProtectedValues,
     ReferenceTable,
     SensitiveAttribute,
+    stated,
 )
 from sfumato.core.ranges import Positive
 
@@ -46,7 +47,10 @@ class BetaLikeness(ClassGuarantee):
         return "output+reference" if self.reference == "input" else "output"
 
     def claim(self) -> str:
-        return f"no class raises the share of a value of '{self.attribute}' by more than {self.beta:.4g} times its overall share"
+        which = "a value" if self.protected_values is None else "a protected value"
+        less = " and by no more than -ln of that share" if self.enhanced else ""
+        most = f"{stated(self.beta)} times its overall share{less}"
+        return f"no class raises the share of {which} of '{self.attribute}' by more than {most}"
 
 
 @dataclass(frozen=True)
@@ -73,4 +77,5 @@ class DeltaDisclosure(ClassGuarantee):
         return "output+reference" if self.reference == "input" else "output"
 
     def claim(self) -> str:
-        return f"in every class the odds of each value of '{self.attribute}' change by less than the factor e^{self.delta:.4g}"
+        which = "each value" if self.protected_values is None else "each protected value"
+        return f"in every class the share of {which} of '{self.attribute}' changes by less than the factor e^{stated(self.delta)}"

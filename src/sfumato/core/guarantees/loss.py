@@ -20,6 +20,8 @@ from sfumato.core.guarantees.base import Evidence
 
 #: `add_remove`: one unit more or less. `replace`: one unit's data changed, the number of units public.
 Neighbours = Literal["add_remove", "replace"]
+#: The unit where no column names one: each record by itself.
+RECORD = "record"
 
 _NEIGHBOURS = {"add_remove": "one {unit} more or less", "replace": "one {unit} replaced by another, their number public"}
 _Loss = Annotated[Number, ranges.Number(at_least=0, exact=True)]
@@ -34,7 +36,7 @@ class LossGuarantee(Declared, ABC):
     """
 
     neighbours: Annotated[Neighbours, "which pairs of databases are compared"] = "add_remove"
-    unit: Annotated[str, ranges.Text("the name of what is protected", longest=200), "whose data makes the difference"] = "record"
+    unit: Annotated[str, ranges.Text("the name of what is protected", longest=200), "whose data makes the difference"] = RECORD
 
     protects: ClassVar[str] = "membership and every attribute of one unit"
     adversary: ClassVar[str] = "knows everything, including all other records and the algorithm, except the drawn noise"

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sfumato.core.guarantees.base import ClassGuarantee, Direction, Evidence
+from sfumato.core.guarantees.base import ClassGuarantee, Direction, Evidence, stated
 from sfumato.core.ranges import Count, Share
 
 
@@ -73,7 +73,10 @@ class DeltaPresence(ClassGuarantee):
     def needs_population(self) -> bool:
         return True
 
+    @property
+    def adversary(self) -> str:
+        return "knows the quasi-identifiers of the people of the population and wants to know who of them is in the table"
+
     def claim(self) -> str:
-        return (
-            f"the chance that a person of the population is in the release lies between {self.minimum:.4g} and {self.maximum:.4g}"
-        )
+        between = f"{stated(self.minimum)} and {stated(self.maximum)}"
+        return f"the chance that a person of the population is in the release lies between {between}"

@@ -15,6 +15,7 @@ from sfumato.core.guarantees.base import (
     ProtectedValues,
     ReferenceTable,
     SensitiveAttribute,
+    stated,
 )
 from sfumato.core.ranges import Number
 
@@ -53,7 +54,10 @@ class TCloseness(ClassGuarantee):
         return "output+reference" if self.reference == "input" else "output"
 
     def claim(self) -> str:
-        return (
-            f"the distribution of '{self.attribute}' in every class is within {self.t:.4g} ({self.distance} distance) "
-            f"of its distribution in the {'original' if self.reference == 'input' else 'released'} table"
-        )
+        near = f"within {stated(self.t)} ({self.distance} distance)"
+        where = f"in the {'original' if self.reference == 'input' else 'released'} table"
+        if self.protected_values is None:
+            return f"the distribution of '{self.attribute}' in every class is {near} of its distribution {where}"
+        if self.distance in ("equal", "variational"):
+            return f"the shares of the protected values of '{self.attribute}' in every class are {near} of those {where}"
+        return f"the distribution of '{self.attribute}' in {self.classes} is {near} of its distribution {where}"

@@ -18,7 +18,8 @@ def counted_rows(rows: int | None, unit: str, what: str = "row") -> str | None:
     if rows is None:
         return None
     counted = f"1 {what} of each {unit} is" if rows == 1 else f"{rows:,} {what}s of each {unit} are"
-    return f"At most {counted} counted; {what}s beyond that are left out, and no margin speaks of them"
+    beyond = f"{what}s beyond that are left out, and no margin speaks of them"
+    return f"At most {counted} counted; {beyond}. Rows without a {unit} are left out"
 
 
 class Algorithm(Declared, ABC):
@@ -51,3 +52,14 @@ class Algorithm(Declared, ABC):
         from sfumato.core.params import parameters
 
         return parameters(self)
+
+
+class RowBounded(Algorithm):
+    """An algorithm of which a declared number of each unit's `rows` count."""
+
+    rows: int | None
+
+    @property
+    def kept_rows(self) -> int:
+        """How many rows of one unit count; a record that is a unit of its own has one."""
+        return 1 if self.rows is None else self.rows

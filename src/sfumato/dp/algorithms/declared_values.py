@@ -137,8 +137,8 @@ def refuse_untyped(data: Microdata, names: Sequence[str]) -> None:
     if untyped:
         raise Unsupported(
             f"the type of {', '.join(untyped)[:200]} is not declared, and was found by looking at the values, which would "
-            'tell about them. Declare it in the schema that the table is read with, for instance type = "string" with '
-            'source = "declared" (source = "data" says that it was learnt)'
+            'tell about them. Declare it in the schema that the table is read with, type = "string", "integer", '
+            '"number" or another, with source = "declared" (source = "data" says that it was learnt)'
         )
 
 

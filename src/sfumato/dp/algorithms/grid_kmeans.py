@@ -24,7 +24,7 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, below, default
 from sfumato.core.ranges import Count
 from sfumato.data.microdata import Microdata
-from sfumato.dp.algorithms.base import Algorithm
+from sfumato.dp.algorithms.base import RowBounded
 from sfumato.dp.algorithms.cluster_points import ClusteredColumns, bounded_points, declared_axes, misnamed, spread_centres
 from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows, OrderedBy
 from sfumato.dp.algorithms.declared_values import STEPS, Codes
@@ -52,7 +52,7 @@ _RESTARTS = 10
 
 
 @dataclass(frozen=True)
-class GridKMeans(Algorithm):
+class GridKMeans(RowBounded):
     """`k` centres and noisy sizes from a noisy grid and one noisy step.
 
     Whoever sees the centres, and knows everything but the noise, learns almost nothing from one unit's coming or going. A
@@ -78,11 +78,6 @@ class GridKMeans(Algorithm):
         if len(self.columns) > MAX_COLUMNS:
             yield f"a grid has at most {MAX_COLUMNS} columns; use KMeans for more"
         yield from one_of_them(self.epsilon, self.rho)
-
-    @property
-    def kept_rows(self) -> int:
-        """How many rows of one unit count; a record that is a unit of its own has one."""
-        return 1 if self.rows is None else self.rows
 
     def loss(self) -> LossGuarantee:
         return self._spending.guarantee()

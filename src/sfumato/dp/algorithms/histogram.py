@@ -20,7 +20,7 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.core.ranges import ByName, Each, Either, Text, Whole
 from sfumato.data.microdata import Microdata
-from sfumato.dp.algorithms.base import Algorithm
+from sfumato.dp.algorithms.base import RowBounded
 from sfumato.dp.algorithms.contributions import (
     BoundedBy,
     KeptRows,
@@ -75,7 +75,7 @@ class Bins:
 
 
 @dataclass(frozen=True)
-class PrivateHistogram(Algorithm):
+class PrivateHistogram(RowBounded):
     """Noisy counts of all combinations of declared categories and bins.
 
     Whoever sees the counts, and knows everything but the noise, learns almost nothing from one unit's coming or going
@@ -119,11 +119,6 @@ class PrivateHistogram(Algorithm):
         """(L1, squared L2) of all counts together: a unit's rows may all lie in one cell; as a unit it counts there once."""
         squared = self.kept_rows**2 if self.count == "rows" else self.kept_rows
         return (self.kept_rows, squared) if self.neighbours == "add_remove" else (2 * self.kept_rows, 2 * squared)
-
-    @property
-    def kept_rows(self) -> int:
-        """How many rows of one unit count; a record that is a unit of its own has one."""
-        return 1 if self.rows is None else self.rows
 
     def loss(self) -> LossGuarantee:
         return self._spending.guarantee(self.neighbours)

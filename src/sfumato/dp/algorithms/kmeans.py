@@ -22,7 +22,7 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.core.ranges import Because, Count, Each
 from sfumato.data.microdata import Microdata
-from sfumato.dp.algorithms.base import Algorithm
+from sfumato.dp.algorithms.base import RowBounded
 from sfumato.dp.algorithms.cluster_points import ClusteredColumns, bounded_points, declared_axes, misnamed, spread_centres
 from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows, OrderedBy
 from sfumato.dp.algorithms.declared_values import STEPS, Codes
@@ -58,7 +58,7 @@ def kmeans_scales(epsilon: Number, iterations: int, widths: Sequence[Number], ro
 
 
 @dataclass(frozen=True)
-class KMeans(Algorithm):
+class KMeans(RowBounded):
     """`k` centres and noisy sizes by Lloyd's iteration with noise; `GridKMeans` is nearly always closer.
 
     Whoever sees the centres, and knows everything but the noise, learns almost nothing from one unit's coming or going. A
@@ -92,11 +92,6 @@ class KMeans(Algorithm):
         yield from misnamed(self.columns)
         if self.start is not None and (len(self.start) != self.k or any(len(c) != len(self.columns) for c in self.start)):
             yield "start gives k centres, a number per column"
-
-    @property
-    def kept_rows(self) -> int:
-        """How many rows of one unit count; a record that is a unit of its own has one."""
-        return 1 if self.rows is None else self.rows
 
     def loss(self) -> LossGuarantee:
         return PureDP(self.epsilon)

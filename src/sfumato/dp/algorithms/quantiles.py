@@ -23,7 +23,7 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.core.ranges import ColumnName, Each, Whole
 from sfumato.data.microdata import Microdata
-from sfumato.dp.algorithms.base import Algorithm
+from sfumato.dp.algorithms.base import RowBounded
 from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows, OrderedBy
 from sfumato.dp.algorithms.count_tree import BRANCHING, noisy_tree, quantile, rank_deviation, tree_sensitivity
 from sfumato.dp.algorithms.declared_values import Axis, check_unit, declared_axis, refuse
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PrivateQuantiles(Algorithm):
+class PrivateQuantiles(RowBounded):
     """`quantiles` of one `column` of numbers; however many are asked for, they cost the same.
 
     Whoever sees them, and knows everything but the noise, learns almost nothing from one unit's coming or going. A unit (a
@@ -68,11 +68,6 @@ class PrivateQuantiles(Algorithm):
 
     def coherent(self) -> Iterable[str]:
         return one_of_them(self.epsilon, self.rho)
-
-    @property
-    def kept_rows(self) -> int:
-        """How many rows of one unit count; a record that is a unit of its own has one."""
-        return 1 if self.rows is None else self.rows
 
     def loss(self) -> LossGuarantee:
         return self._spending.guarantee()

@@ -26,7 +26,7 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default, permutation
 from sfumato.core.ranges import ColumnName, Count, Each, Instance
 from sfumato.data.microdata import Microdata
-from sfumato.dp.algorithms.base import Algorithm, counted_rows
+from sfumato.dp.algorithms.base import RowBounded, counted_rows
 from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows
 from sfumato.dp.algorithms.declared_values import check_unit, declared_categories, read, refuse, unit_codes
 from sfumato.dp.algorithms.keywords import Split, mentions
@@ -35,7 +35,7 @@ from sfumato.dp.outcomes import private_outcome
 
 
 @dataclass(frozen=True)
-class TopK(Algorithm):
+class TopK(RowBounded):
     """The `k` candidates of a `column` that most units have, in order.
 
     Whoever sees the list, and knows everything but the random choices, learns almost nothing from one unit's coming or
@@ -87,11 +87,6 @@ class TopK(Algorithm):
     def sensitivity(self) -> int:
         """How much one unit changes a score: 1 where it counts once, else the mentions it may keep."""
         return self.kept_rows if self.repeats else 1
-
-    @property
-    def kept_rows(self) -> int:
-        """How many rows of one unit count; a record that is a unit of its own has one."""
-        return 1 if self.rows is None else self.rows
 
     def loss(self) -> LossGuarantee:
         return self._spending.guarantee()

@@ -7,7 +7,6 @@ Ding, Wang, Wang, Zhang, Kifer, "Detecting violations of differential privacy", 
 
 from __future__ import annotations
 
-import decimal
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.errors import ParameterError
-from sfumato.core.exact import Number, exact
+from sfumato.core.exact import Number, exact, rounded_to
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.dp.refute.confidence import epsilon_bound, lower_bound, upper_bound
@@ -80,12 +79,13 @@ class Refutation:
         """The finding in plain words."""
         claim = f"ε = {self.claimed_epsilon:.6g}" + (f", δ = {self.claimed_delta:.3g}" if self.claimed_delta else "")
         if self.refuted:
-            told = f"Refuted: the claim {claim} is false, ε is at least {_rounded_down(self.epsilon)} for these neighbours"
+            shown = rounded_to(4, self.epsilon, up=False)
+            told = f"Refuted: the claim {claim} is false, ε is at least {shown:.4g} for these neighbours"
             told += f" (confidence {_percent(self.confidence)}, {self.samples:,} draws on each).\nWitness: {self.witness}."
         else:
             told = f"Not refuted: no event contradicts {claim} in {self.samples:,} draws on each neighbour"
             told += (
-                f" (largest ε shown: {_rounded_down(max(self.epsilon, 0.0))}). "
+                f" (largest ε shown: {rounded_to(4, max(self.epsilon, 0.0), up=False):.4g}). "
                 "That is no proof: another pair of neighbours or more draws may."
             )
         return "\n".join([told, *(f"note: {note}" for note in self.notes)])
@@ -302,14 +302,6 @@ def _tested(
         source.seconds,
         () if refuted else notes,
     )
-
-
-def _rounded_down(epsilon: float) -> str:
-    """Four digits, never more than the number: it stands behind "at least"."""
-    if not math.isfinite(epsilon):
-        return str(epsilon)
-    context = decimal.Context(prec=4, rounding=decimal.ROUND_FLOOR)
-    return f"{float(context.create_decimal_from_float(epsilon)):.4g}"
 
 
 def _percent(confidence: float) -> str:

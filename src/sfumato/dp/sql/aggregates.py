@@ -9,7 +9,7 @@ from typing import Literal
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.parse import function_name, refuse_clauses
+from sfumato.dp.sql.parse import function_name, refuse_clauses, sql_text
 
 Function = Literal[
     "count", "count_distinct", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "min", "max", "quantile"
@@ -26,6 +26,8 @@ _FUNCTIONS: dict[type[exp.Expression], Function] = {
     exp.Min: "min",
     exp.Max: "max",
 }
+#: The aggregates that a refusal offers.
+THERE_ARE = "there are COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN and QUANTILE"
 #: What each placeholder column of an aggregate begins with; no identifier of a query can.
 PLACEHOLDER = "\x00aggregate "
 
@@ -44,8 +46,8 @@ class Asked:
         """One text for equal aggregates."""
         parts = [
             self.function,
-            "" if self.argument is None else self.argument.sql(),
-            "" if self.where is None else self.where.sql(),
+            "" if self.argument is None else sql_text(self.argument),
+            "" if self.where is None else sql_text(self.where),
         ]
         return "|".join([*parts, "" if self.rank is None else str(self.rank)])
 
@@ -93,13 +95,13 @@ def _asked(node: exp.Expression) -> Asked:
     if isinstance(node, (exp.Quantile, exp.ApproxQuantile)):
         return Asked("quantile", _plain(node.this), rank=_rank(node.args.get("quantile")))
     if isinstance(node, (exp.PercentileCont, exp.PercentileDisc)) and node.expression is not None:
+        if isinstance(node.expression, exp.Order):
+            return _ordered_quantile(node)
         return Asked("quantile", _plain(node.this), rank=_rank(node.expression))
     function = _FUNCTIONS.get(type(node))
     if function is None:
         name = function_name(node)
-        raise Unsupported(
-            f"the aggregate {name} is not supported; there are COUNT, SUM, AVG, VAR, STDDEV, MIN, MAX, MEDIAN and QUANTILE"
-        )
+        raise Unsupported(f"the aggregate {name} is not supported; {THERE_ARE}")
     if node.args.get("expressions"):
         raise Unsupported(f"{function.upper()} takes one argument")
     return Asked(function, _plain(node.this))
@@ -125,6 +127,15 @@ def _within_group(node: exp.WithinGroup) -> Asked:
     rank = _rank(function.this)
     ordered = order.expressions[0]
     return Asked("quantile", _plain(ordered.this), rank=1 - rank if ordered.args.get("desc") else rank)
+
+
+def _ordered_quantile(node: exp.PercentileCont | exp.PercentileDisc) -> Asked:
+    """QUANTILE_CONT(x, q ORDER BY x), as DuckDB spells WITHIN GROUP."""
+    argument, order = _plain(node.this), node.expression.expressions
+    if len(order) != 1 or order[0].this != argument:
+        raise Unsupported("ORDER BY inside a quantile names the column that the quantile is of, and no other")
+    rank = _rank(node.expression.this)
+    return Asked("quantile", argument, rank=1 - rank if order[0].args.get("desc") else rank)
 
 
 def _rank(node: exp.Expression | None) -> Fraction:

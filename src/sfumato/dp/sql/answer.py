@@ -22,13 +22,14 @@ from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.column_errors import column_errors
 from sfumato.dp.sql.expected_error import lattice_steps, linear_change, on_grid
 from sfumato.dp.sql.grouping import KEY
-from sfumato.dp.sql.margins import Curve, NoisyQuantiles, Possible, margin_at
+from sfumato.dp.sql.margins import NoisyQuantiles, Possible
 from sfumato.dp.sql.measuring import Measured
 from sfumato.dp.sql.noise import Noise, Price, errors_in_sum_margin
 from sfumato.dp.sql.post import Cell, evaluate
 from sfumato.dp.sql.propagation import noisy_parts, smooth
 from sfumato.dp.sql.quantile_margins import quantile_of
 from sfumato.dp.sql.question import Question
+from sfumato.dp.sql.reach import Reach, distance_at
 from sfumato.dp.sql.statistics import Floats, Statistic
 
 if TYPE_CHECKING:
@@ -36,16 +37,20 @@ if TYPE_CHECKING:
 
 FORMAT = "sfumato-answer-1"
 
+#: How far below and above a cell its ends lie; None where one may be anywhere.
+_Sides = tuple[float | None, float | None]
+
 
 @dataclass(frozen=True)
 class CellErrors:
     """The standard error of each cell (None where a cell has no noise, or none can be told).
 
-    `curves` are margins at several confidences, where they do not follow from the error and the law of a noise.
+    `reaches` say how far off a cell may be at several confidences, where that does not follow from the error and the law of a
+    noise.
     """
 
     errors: tuple[tuple[float | None, ...], ...]
-    curves: tuple[tuple[Curve, ...], ...] = ()
+    reaches: tuple[tuple[Reach | None, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,9 +74,9 @@ class AnswerTable:
         return self.cell_errors.errors
 
     @property
-    def curves(self) -> tuple[tuple[Curve, ...], ...]:
-        """The margins of each cell."""
-        return self.cell_errors.curves
+    def reaches(self) -> tuple[tuple[Reach | None, ...], ...]:
+        """How far below and above each cell what the bounded data says may lie."""
+        return self.cell_errors.reaches
 
     def __reduce__(self) -> tuple[type[AnswerTable], tuple[object, ...]]:
         return AnswerTable, (self.names, self.kinds, self.laws, self.rows, self.cell_errors)
@@ -86,7 +91,7 @@ class AnswerTable:
             ],
             "rows": [[_stored(cell) for cell in row] for row in self.rows],
             "errors": [list(row) for row in self.errors],
-            "margins": [[None if curve is None else list(curve) for curve in row] for row in self.curves],
+            "reaches": [[None if reach is None else [reach.below, reach.above] for reach in row] for row in self.reaches],
         }
 
     @classmethod
@@ -99,8 +104,11 @@ class AnswerTable:
         rows = tuple(tuple(_restored(c, k) for c, k in zip(row, kinds, strict=True)) for row in given["rows"])
         names, laws = (tuple(column[part] for column in columns) for part in ("name", "law"))
         errors = tuple(tuple(row) for row in given["errors"])
-        curves = tuple(tuple(None if c is None else tuple(c) for c in row) for row in given.get("margins", ()))
-        return cls(names, kinds, laws, rows, CellErrors(errors, curves))
+        reaches = tuple(tuple(_reach(sides) for sides in row) for row in given.get("reaches", ()))
+        if "reaches" not in given:
+            # Earlier answers kept one margin for both sides.
+            reaches = tuple(tuple(_reach(m and (m, m)) for m in row) for row in given.get("margins", ()))
+        return cls(names, kinds, laws, rows, CellErrors(errors, reaches))
 
     def table(self) -> pa.Table:
         """The answer as an Arrow table."""
@@ -127,27 +135,48 @@ class AnswerTable:
         return pa.Table.from_arrays(columns, names=list(self.names))
 
     def margin_table(self, confidence: float) -> pa.Table:
-        """How far each number may be from what the bounded data says, at a confidence.
+        """How far each number may be from what the bounded data says, at a confidence: the distance to the farther end.
 
         By the law of the noise for counts and sums; for everything else by what the noise may have been, and missing where that
         may be anything. An answer that was stored without that is read by the law of a sum of noises.
         """
         import pyarrow as pa
 
-        require(0 < confidence < 1, "confidence lies between 0 and 1")
-        columns = [
-            pa.array([self._margin(row, place, margin, confidence) for row in range(len(self.rows))], pa.float64())
-            for place, margin in enumerate(_margin(law, confidence) for law in self.laws)
-        ]
+        columns = [pa.array([_farther(sides) for sides in column], pa.float64()) for column in self._distances(confidence)]
         return pa.Table.from_arrays(columns, names=list(self.names))
 
-    def _margin(self, row: int, place: int, margin: Callable[[float], float], confidence: float) -> float | None:
-        curve = self.curves[row][place] if self.curves else None
-        if curve is not None:
-            known = margin_at(curve, confidence)
-            return None if known is None else on_grid(known, _grid(self.laws[place]))
+    def interval_table(self, confidence: float) -> pa.Table:
+        """The low and the high end between which what the bounded data says lies, at a confidence.
+
+        Each number that has noise has a `low` and a `high`, of which one is missing where it may be anything; both are where
+        nothing is known, as they are where there is no noise.
+        """
+        import pyarrow as pa
+
+        kind = pa.struct([("low", pa.float64()), ("high", pa.float64())])
+        columns = []
+        for place, column in enumerate(self._distances(confidence)):
+            ends = [_ends(row[place], sides) for row, sides in zip(self.rows, column, strict=True)]
+            columns.append(pa.array(ends, kind))
+        return pa.Table.from_arrays(columns, names=list(self.names))
+
+    def _distances(self, confidence: float) -> list[list[_Sides | None]]:
+        """How far below and above each cell the ends lie, column by column."""
+        require(0 < confidence < 1, "confidence lies between 0 and 1")
+        found = []
+        for place, law in enumerate(self.laws):
+            margin = _margin(law, confidence)
+            found.append([self._sides(row, place, margin, confidence) for row in range(len(self.rows))])
+        return found
+
+    def _sides(self, row: int, place: int, margin: Callable[[float], float], confidence: float) -> _Sides | None:
+        reach = self.reaches[row][place] if self.reaches else None
+        if reach is not None:
+            grid = _grid(self.laws[place])
+            below, above = (distance_at(curve, confidence) for curve in (reach.below, reach.above))
+            return None if below is None else on_grid(below, grid), None if above is None else on_grid(above, grid)
         error = self.errors[row][place]
-        return None if error is None else margin(error)
+        return None if error is None else (margin(error), margin(error))
 
 
 def put_together(question: Question, price: Price, measured: Measured) -> AnswerTable:
@@ -176,7 +205,7 @@ def put_together(question: Question, price: Price, measured: Measured) -> Answer
         columns = [column_errors(question, price, column.expression, possible, places, keys) for column in question.shown]
         cells = list(zip(*columns, strict=True)) if places else []
         return CellErrors(
-            tuple(tuple(error for error, _ in row) for row in cells), tuple(tuple(c for _, c in row) for row in cells)
+            tuple(tuple(error for error, _ in row) for row in cells), tuple(tuple(reach for _, reach in row) for row in cells)
         )
 
     kinds = tuple(_kind(question, column.expression, [row[i] for row in cells]) for i, column in enumerate(question.shown))
@@ -193,7 +222,7 @@ def _statistics(question: Question, price: Price, measured: Measured) -> tuple[d
         if statistic.tree is not None:
             found = [quantile_of(statistic, tree, price.noises[statistic.tree]) for tree in measured.trees[statistic.tree]]
             values[text] = [value for value, _ in found]
-            quantiles[text] = NoisyQuantiles([float(value) for value, _ in found], [curve for _, curve in found])
+            quantiles[text] = NoisyQuantiles([float(value) for value, _ in found], [reach for _, reach in found])
             continue
         computed: Floats = statistic.value(noisy)
         values[text] = _whole(statistic, measured) if statistic.steady and statistic.whole else computed.tolist()
@@ -271,6 +300,26 @@ def _cell(cell: Cell, kind: str) -> Cell:
             return None
         return number if math.isfinite(number) else None
     return cell
+
+
+def _reach(sides: Any) -> Reach | None:
+    if sides is None:
+        return None
+    below, above = (None if side is None else tuple(side) for side in sides)
+    return Reach(below, above)
+
+
+def _farther(sides: _Sides | None) -> float | None:
+    known = [side for side in sides or () if side is not None]
+    return max(known) if len(known) == 2 else None
+
+
+def _ends(cell: Cell, sides: _Sides | None) -> dict[str, float | None] | None:
+    if sides is None or isinstance(cell, bool) or not isinstance(cell, (int, float)):
+        return None
+    below, above = sides
+    ends = {"low": None if below is None else cell - below, "high": None if above is None else cell + above}
+    return None if ends["low"] is ends["high"] is None else ends
 
 
 def _sort_key(value: Cell) -> tuple[bool, Any]:

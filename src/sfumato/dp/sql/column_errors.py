@@ -9,16 +9,17 @@ from sqlglot import exp
 from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.expected_error import linear_change
 from sfumato.dp.sql.grouping import KEY
-from sfumato.dp.sql.margins import Curve, Possible, standard_error
+from sfumato.dp.sql.margins import Possible
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.post import Cell
 from sfumato.dp.sql.propagation import MovedStatistics, decided, noisy_parts, smooth
 from sfumato.dp.sql.question import Question
+from sfumato.dp.sql.reach import Reach
 
 #: The keys of a group.
 Group = Sequence[Cell]
-#: The standard error of a cell and its margins; no margins where they follow from the error by the law of the noise.
-CellError = tuple[float | None, Curve]
+#: The standard error of a cell and its reach; no reach where margins follow from the error by the law of the noise.
+CellError = tuple[float | None, Reach | None]
 
 NO_ERROR: CellError = (None, None)
 
@@ -64,21 +65,24 @@ def _of_one_shape(
     made = smooth(node)
     if made is None:
         return [NO_ERROR] * len(places)
-    if isinstance(made.node, exp.Column):
-        text = made.node.name.removeprefix(PLACEHOLDER)
-        if text in possible.quantiles:
-            curves: Sequence[Curve] = [possible.quantiles[text].curves[place] for place in places]
-            return [(standard_error(curve, possible.law), curve) for curve in curves]
+    text = made.node.name.removeprefix(PLACEHOLDER) if isinstance(made.node, exp.Column) else ""
+    if text in possible.quantiles:
+        known = possible.quantiles[text].reaches
+        return [_seen(known[place], made.direction, possible.law) for place in places]
     change = linear_change(question, price, made)
     if change is not None:
         return [(change.error(made.grid), None)] * len(places)
-    return [(standard_error(curve, possible.law), curve) for curve in possible.curves(made, places, keys)]
+    return [_seen(reach, made.direction, possible.law) for reach in possible.reaches(made, places, keys)]
+
+
+def _seen(reach: Reach | None, direction: int, law: str) -> CellError:
+    return NO_ERROR if reach is None else (reach.standard_error(law), reach.seen_through(direction))
 
 
 def _moved(question: Question, price: Price, possible: Possible) -> MovedStatistics:
     deviations = {name: noise.deviation for name, noise in price.noises.items()}
     quantiles = {
-        text: (known.values, [standard_error(curve, possible.law) or 0.0 for curve in known.curves])
+        text: (known.values, [reach.standard_error(possible.law) or 0.0 for reach in known.reaches])
         for text, known in possible.quantiles.items()
     }
     return MovedStatistics(question.statistics, possible.noisy, deviations, quantiles)

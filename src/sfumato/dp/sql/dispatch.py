@@ -63,6 +63,11 @@ def named_rule(name: str) -> Callable[[F], F]:
     return register
 
 
+def is_unknown(node: exp.Expression) -> bool:
+    """True for a call of a function that no rule knows."""
+    return isinstance(node, exp.Anonymous) and str(node.this).upper() not in _NAMED
+
+
 def lower(node: exp.Expression, resolve: Resolve) -> Term:
     """The term that an SQL expression means."""
     found = _RULES.get(type(node))

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.core.params import require
+from sfumato.core.rounding import rounded_up
 from sfumato.dp.algorithms.count_tree import quantile_rank_deviation, rank_deviation
 from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.grouping import KEY, Shown
@@ -57,9 +58,9 @@ class ColumnNote:
 
     def told(self, confidence: float) -> str:
         """The note in words."""
-        sure = f"at {confidence:.0%}"
+        sure = f"at {confidence * 100:.10g}%"
         if self.margin is not None:
-            return f"{self.name}: within ±{self.margin:,.4g} {sure}"
+            return f"{self.name}: within ±{rounded_up(self.margin, 4)} {sure}"
         if self.rank_margin is not None:
             nearest = "" if self.resolution is None else f", then to the nearest {self.resolution:,.4g}"
             return f"{self.name}: within ±{self.rank_margin:,} rows of its rank {sure}{nearest}"

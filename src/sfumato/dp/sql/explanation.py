@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import bisect
-import decimal
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from sfumato.core.errors import InputError
+from sfumato.core.exact import rounded_to
 from sfumato.core.exact import shown as shown_number
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.params import parameters, require
@@ -77,18 +76,13 @@ class Explanation:
         lines.append(self.contribution)
         for note in self.measurements:
             lines.append(
-                f"  {note.what}: one {self.unit} changes it by at most {_rounded_up(note.sensitivity_l1)} in sum; "
+                f"  {note.what}: one {self.unit} changes it by at most "
+                f"{rounded_to(6, note.sensitivity_l1, up=True):,.6g} in sum; "
                 f"{note.law} noise, standard deviation {note.deviation:,.4g}"
             )
         for column in self.columns:
             lines.append(f"  {column.told(self.confidence)}")
         return "\n".join([*lines, *self.notes])
-
-
-def _rounded_up(sensitivity: float) -> str:
-    """Six digits, never less than the number: it stands behind "at most"."""
-    context = decimal.Context(prec=6, rounding=decimal.ROUND_CEILING)
-    return f"{float(context.create_decimal_from_float(sensitivity)):,.6g}" if math.isfinite(sensitivity) else str(sensitivity)
 
 
 def cost_text(loss: LossGuarantee) -> str:
@@ -108,7 +102,7 @@ def explain(question: Question, price: Price, confidence: float, sizes: Sequence
         query=question.text,
         loss=price.loss,
         unit=question.unit,
-        contribution=_contribution(question, price),
+        contribution=". ".join([_contribution(question, price), *_left_out(question)]),
         groups=question.groups if question.keys else 1,
         threshold=price.threshold,
         confidence=confidence,
@@ -140,14 +134,22 @@ def _contribution(question: Question, price: Price) -> str:
     )
 
 
+def _left_out(question: Question) -> list[str]:
+    """Which other rows are not counted."""
+    sentences = []
+    if question.rows.unit is not None:
+        sentences.append(f"Rows without a {question.unit} are left out")
+    declared = [key.values for key in question.keys if key.values is not None]
+    if declared:
+        missing = "" if any(None in values for values in declared) else "missing or "
+        sentences.append(f"Rows whose key is {missing}not among the declared values are left out")
+    return sentences
+
+
 def _notes(question: Question, columns: tuple[ColumnNote, ...]) -> list[str]:
     notes = []
     if question.keys and not question.discovers:
-        notes.append(
-            "rows whose key is missing or not among the declared values are left out; declared groups without rows are shown"
-        )
-    if question.rows.unit is not None:
-        notes.append(f"rows without a {question.unit} are left out")
+        notes.append("declared groups without rows are shown")
     if any(m.kind == "tree" for m in question.measurements):
         notes.append(
             "quantiles come from one tree of noisy counts over the declared bounds; MIN and MAX keep clear of the ends by it"

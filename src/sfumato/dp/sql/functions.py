@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from sfumato.dp.sql import functions_logic, functions_numbers, functions_text
-from sfumato.dp.sql.dispatch import Resolve, lower
+from sfumato.dp.sql.dispatch import Resolve, is_unknown, lower
 
-__all__ = ["Resolve", "functions_logic", "functions_numbers", "functions_text", "lower"]
+__all__ = ["Resolve", "functions_logic", "functions_numbers", "functions_text", "is_unknown", "lower"]

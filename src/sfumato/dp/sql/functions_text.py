@@ -22,6 +22,7 @@ _PARTS: Mapping[str, tuple[str, int | None, int | None]] = {
     "ISODOW": ("weekday", 1, 7),
     "DAYOFWEEKISO": ("weekday", 1, 7),
     "DOY": ("day_of_year", 1, 366),
+    "DAYOFYEAR": ("day_of_year", 1, 366),
 }
 _PART_NODES: Mapping[type[exp.Expression], str] = {
     exp.Year: "YEAR",
@@ -42,7 +43,7 @@ def _part(node: exp.Expression, resolve: Resolve) -> Term:
     while isinstance(source, (exp.TsOrDsToDate, exp.Paren)):
         source = source.this
     if wanted not in _PARTS:
-        raise Unsupported(f"EXTRACT takes {', '.join(name for name in _PARTS if name != 'DAYOFWEEKISO')}")
+        raise Unsupported(f"EXTRACT takes {', '.join(name for name in _PARTS if not name.startswith('DAYOF'))}")
     part, low, high = _PARTS[wanted]
     term = lower(source, resolve)
     if term.kind not in ("date", "datetime") or (part in ("hour", "minute") and term.kind == "date"):

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.aggregates import PLACEHOLDER, Asked, is_aggregate, taken_out
+from sfumato.dp.sql.aggregates import PLACEHOLDER, THERE_ARE, Asked, is_aggregate, taken_out
 from sfumato.dp.sql.catalogue import MOST_GROUPS, values_of_texts
-from sfumato.dp.sql.functions import lower
-from sfumato.dp.sql.parse import without_alias
+from sfumato.dp.sql.functions import is_unknown, lower
+from sfumato.dp.sql.parse import function_name, sql_text, without_alias
 from sfumato.dp.sql.per_unit import group_nodes
 from sfumato.dp.sql.post import check
 from sfumato.dp.sql.rows import Lowering, Rows
@@ -129,7 +129,7 @@ class Grouping:
                 return item.this, node.name
         label = node.name if isinstance(node, exp.Column) else ""
         item = next((i for i in self.items if without_alias(i) == node), None)
-        return node, label or (item.alias if item is not None and item.alias else node.sql())
+        return node, label or (item.alias if item is not None and item.alias else sql_text(node))
 
     def _text(self, node: exp.Expression) -> str:
         """One text for references to the same key, qualified or not."""
@@ -139,7 +139,7 @@ class Grouping:
                 return exp.column(str(self.rows.find(part).term.expression))
             return part
 
-        return node.transform(spelled).sql()
+        return sql_text(node.transform(spelled))
 
     def over_groups(self, node: exp.Expression, found: dict[str, Asked]) -> exp.Expression:
         """An expression with keys and aggregates replaced by placeholders; nothing of single rows is left."""
@@ -191,6 +191,8 @@ class Grouping:
         for part in node.walk():
             if isinstance(part, exp.Column) and not part.name.startswith((KEY, PLACEHOLDER)):
                 self.rows.find(part)
+                if (call := part.find_ancestor(exp.Anonymous)) is not None and is_unknown(call):
+                    raise Unsupported(f"{function_name(call)} is not supported; as aggregates {THERE_ARE}")
                 raise Unsupported(
                     f"the column '{part.name[:60]}' must be in GROUP BY or inside an aggregate: single rows never leave"
                 )
@@ -203,7 +205,7 @@ class Grouping:
         node = item.this if isinstance(item, exp.Alias) else item
         made = self._placed(taken_out(self._with_keys(node), found))
         check(made, self._kind)
-        named = item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else node.sql().lower()
+        named = item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else sql_text(node).lower()
         return Shown(named, made)
 
     def ordering(self, entry: exp.Ordered, shown: tuple[Shown, ...], found: dict[str, Asked]) -> Ordering:

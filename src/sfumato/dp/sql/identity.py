@@ -21,11 +21,13 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.params import parameters
 from sfumato.dp.algorithms.count_tree import level_sizes
 from sfumato.dp.sql.aggregates import PLACEHOLDER
+from sfumato.dp.sql.catalogue import KnownTable
 from sfumato.dp.sql.grouping import Key
 from sfumato.dp.sql.measurement import BRANCHING, Measurement
 from sfumato.dp.sql.measuring import Group, order_column, split
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.normal_form import NormalRows, form, normal_rows
+from sfumato.dp.sql.parse import sql_text
 from sfumato.dp.sql.question import Question, ordered_values
 from sfumato.dp.sql.rows import scanned_as
 from sfumato.engines import expressions as e
@@ -126,11 +128,21 @@ def _tables(question: Question) -> dict[str, str]:
     for name, table in question.tables.items():
         if table.rows is None:
             columns = sorted([column.name, column.field.kind] for column in table.columns.values())
-            content = form("private", table.called or name, columns)
+            content = form("private", table.called or name, columns, *_missing_codes(table))
         else:
             content = form("public", table_digest(table.rows))
         found[ROWS if name == question.primary else scanned_as(name)] = content
     return found
+
+
+def _missing_codes(table: KnownTable) -> list[Any]:
+    """Declared codes of missing values that were taken out when the table was read; an engine that takes them out itself has
+    them in its plan. Nothing where there are none, so that earlier answers stay the same question.
+    """
+    described = {} if table.data is None else table.data.schema.columns
+    read = [name for name, known in table.columns.items() if name in described and not known.field.missing]
+    codes = sorted([name, sorted(described[name].missing)] for name in read if described[name].missing)
+    return [["missing", codes]] if codes else []
 
 
 def _shown(question: Question) -> str:
@@ -150,7 +162,7 @@ def _placeholders(question: Question) -> Callable[[exp.Expression], str]:
     def renamed(node: exp.Expression) -> exp.Expression:
         return exp.column(numbers[node.name], quoted=True) if isinstance(node, exp.Column) and node.name in numbers else node
 
-    return lambda expression: expression.transform(renamed).sql()
+    return lambda expression: sql_text(expression.transform(renamed))
 
 
 def digest(value: Any) -> str:

@@ -67,7 +67,7 @@ def joined(left: Rows, right: Rows, join: exp.Join, lowering: Lowering) -> Rows:
         else:
             columns.append(column)
     made = replace(left, plan=plan, columns=tuple(columns), private=left.private or right.private, single=False)
-    return replace(made, unlimited=unlimited, copies=made_of_one)
+    return replace(made, unlimited=unlimited, copies=made_of_one, unread=(*left.unread, *right.unread))
 
 
 def _perhaps(term: Term, copies: Mapping[str, str]) -> Term:

@@ -23,14 +23,14 @@ Floats = NDArray[np.float64]
 
 #: The multiplier of the lattice, by how many points it has.
 _MULTIPLIERS = {4096: 1129, 2048: 1109}
-#: From so many groups on half as many points do.
+#: Beyond so many measured groups half as many points do.
 _MANY = 1_000
 #: From this deviation on, rounding a normal number is as good as the law of whole numbers.
 _WIDE = 20.0
 
 
 def points_for(groups: int) -> int:
-    """How many points are computed with, for an answer of so many groups."""
+    """How many points are computed with where so many groups were measured."""
     return 4096 if groups <= _MANY else 2048
 
 

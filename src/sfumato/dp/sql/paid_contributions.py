@@ -19,6 +19,7 @@ from sfumato.dp.sql.parse import parse_expression
 
 if TYPE_CHECKING:
     from sfumato.dp.query_answer import QueryAnswer
+    from sfumato.dp.sql.catalogue import KnownTable
 
 #: Bounds are powers of two up to this exponent; units beyond are counted with it.
 LARGEST = 20
@@ -33,20 +34,16 @@ class PaidContributions:
     answers: tuple[QueryAnswer, ...] = field(repr=False)
 
 
-def contribution_query(table: str, unit: str, keys: Sequence[str] = ()) -> exp.Select:
-    """Numbers of units by how many rows they have, or in how many groups of a key; of several keys, at most in so many."""
-    source = exp.Table(this=exp.to_identifier(table, quoted=True))
+def contribution_query(table: str, unit: str, keys: Sequence[exp.Expression] = ()) -> exp.Select:
+    """Numbers of units by how many rows they have or, with keys, by in how many groups of all keys together they are."""
+    source: exp.Expression = exp.Table(this=exp.to_identifier(table, quoted=True))
     person = exp.column(exp.to_identifier(unit, quoted=True))
-    counted: exp.Expression = exp.Count(this=exp.Star())
-    if len(keys) == 1:
-        key = parse_expression(keys[0])
-        missing = exp.If(this=exp.Is(this=key.copy(), expression=exp.Null()), true=exp.Literal.number(1))
-        # A missing key is a group too, which DISTINCT does not count.
-        counted = exp.Add(
-            this=exp.Count(this=exp.Distinct(expressions=[key])),
-            expression=exp.Max(this=exp.Case(ifs=[missing], default=exp.Literal.number(0))),
-        )
-    inner = exp.select(person.copy(), exp.alias_(counted, "how many", quoted=True)).from_(source).group_by(person.copy())
+    if keys:  # one row for each unit and group; a missing key is a group too
+        named = [exp.alias_(key.copy(), f"key {place}", quoted=True) for place, key in enumerate(keys)]
+        apart = exp.select(person.copy(), *named).from_(source).group_by(person.copy(), *(key.copy() for key in keys))
+        source = apart.subquery("groups")
+    counted = exp.alias_(exp.Count(this=exp.Star()), "how many", quoted=True)
+    inner = exp.select(person.copy(), counted).from_(source).group_by(person.copy())
     number = exp.column(exp.to_identifier("how many", quoted=True))
     branches = [
         exp.If(this=exp.LTE(this=number.copy(), expression=exp.convert(2**power)), true=exp.Literal.number(power))
@@ -60,9 +57,19 @@ def contribution_query(table: str, unit: str, keys: Sequence[str] = ()) -> exp.S
     )
 
 
+def grouping_keys(by: str | Sequence[str], table: KnownTable) -> list[exp.Expression]:
+    """Grouping keys as expressions; what is the name of a column is that column."""
+    given = (by,) if isinstance(by, str) else tuple(by)
+    require(all(isinstance(key, str) for key in given), "by takes grouping keys as texts")
+    known = [table.column(key) for key in given]
+    return [
+        parse_expression(key) if column is None else exp.column(exp.to_identifier(column.name, quoted=True))
+        for key, column in zip(given, known, strict=True)
+    ]
+
+
 def bound_of(answer: QueryAnswer, share: float) -> int | None:
     """The least power of two up to which about the share of the units lies; None where their number does not stand out."""
-    require(0 < share <= 1, "share lies between 0 and 1")
     counts = {int(power): int(n) for power, n in answer.answer.rows if power is not None}
     total, below = sum(counts.values()), 0
     # Three standard deviations of the noise in all numbers together. No single number is left out for being small: many small

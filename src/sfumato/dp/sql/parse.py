@@ -15,6 +15,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from sfumato.core.errors import Unsupported
 
+DIALECT = "duckdb"
 LONGEST = 50_000
 MOST_NODES = 20_000
 DEEPEST = 60
@@ -32,7 +33,7 @@ def parse(text: str) -> exp.Select:
     _check_depth(text)
     logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote the query on the terminal
     try:
-        statements = [entry for entry in sqlglot.parse(text, dialect="duckdb") if entry is not None]
+        statements = [entry for entry in sqlglot.parse(text, dialect=DIALECT) if entry is not None]
     except ParseError as error:
         place = error.errors[0] if error.errors else {}
         where = f" near line {place.get('line')}, column {place.get('col')}" if place.get("line") else ""
@@ -110,6 +111,11 @@ def without_alias(node: exp.Expression) -> exp.Expression:
     """The expression behind `… AS name`."""
     held = node.this if isinstance(node, exp.Alias) else node
     return held if isinstance(held, exp.Expression) else node
+
+
+def sql_text(node: exp.Expression) -> str:
+    """A query or a part of it in the dialect in which it is parsed, so that the text means the same when it is asked again."""
+    return node.sql(dialect=DIALECT, comments=False)
 
 
 def function_name(node: exp.Expression) -> str:

@@ -60,25 +60,28 @@ class Smooth:
     """An expression without its roundings.
 
     `roundings` are the steps of those inside, by the columns that stand for their errors. `grid` is the step of one on the
-    outside: the result is a multiple of it.
+    outside: the result is a multiple of it. `direction` says whether what is shown rises with the expression (1), falls (-1), or
+    may do either (0).
     """
 
     node: exp.Expression
     roundings: Mapping[str, float] = field(default_factory=dict)
     grid: float | None = None
+    direction: int = 1
 
 
 def smooth(node: exp.Expression) -> Smooth | None:
     """The expression without roundings, and without what on its outside can only shrink an error; None where it jumps."""
-    inner, grid = _peeled(node)
+    inner, grid, direction = _peeled(node)
     roundings: dict[str, float] = {}
     made = _unrounded(inner, roundings)
-    return None if made is None else Smooth(made, roundings, grid)
+    return None if made is None else Smooth(made, roundings, grid, direction)
 
 
-def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None]:
+def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None, int]:
     """Without signs, casts, defaults, limits and one rounding on the outside: none of them makes two values differ more."""
     grid: float | None = None
+    direction = 1
     while True:
         step = rounding_step(node)
         listed = (node.this, *node.expressions) if isinstance(node, (exp.Least, exp.Greatest)) else ()
@@ -88,11 +91,12 @@ def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None]:
         elif isinstance(node, (exp.Cast, exp.TryCast)) and step is None:
             node = node.this
         elif isinstance(node, (exp.Paren, exp.Neg, exp.Abs, exp.Coalesce, exp.Nullif)) and noisy_parts(node.this):
+            direction = -direction if isinstance(node, exp.Neg) else 0 if isinstance(node, exp.Abs) else direction
             node = node.this
         elif len(noisy) == 1:
             node = noisy[0]
         else:
-            return node, grid
+            return node, grid, direction
 
 
 def _before_rounding(node: exp.Expression) -> exp.Expression:

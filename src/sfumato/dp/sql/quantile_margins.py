@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.dp.algorithms.count_tree import CountTree, boundary_deviations, quantile, rank_deviation
-from sfumato.dp.sql.margins import LEVELS, Curve
 from sfumato.dp.sql.measurement import BRANCHING, CLEAR_OF_ENDS
 from sfumato.dp.sql.noise import Noise, errors_in_sum_margin
 from sfumato.dp.sql.post import Cell
+from sfumato.dp.sql.reach import LEVELS, Reach
 from sfumato.dp.sql.statistics import Statistic
 
 Floats = NDArray[np.float64]
@@ -29,8 +29,8 @@ def clear_of_ends(deviation: float) -> float:
     return max(CLEAR_OF_ENDS * deviation, _HALF_A_ROW)
 
 
-def quantile_of(statistic: Statistic, tree: CountTree, noise: Noise) -> tuple[Cell, Curve]:
-    """The value at a rank, and its margins.
+def quantile_of(statistic: Statistic, tree: CountTree, noise: Noise) -> tuple[Cell, Reach]:
+    """The value at a rank, and how far below and above it the true one may lie.
 
     The smallest and largest value cannot be told from noise; what is reported is where about so many rows lie beyond
     as the noise of a rank amounts to, and half a row where that is nothing.
@@ -53,8 +53,8 @@ def quantile_of(statistic: Statistic, tree: CountTree, noise: Noise) -> tuple[Ce
     first, last = np.append(first, 0.0), np.append(last, leaves - 1.0)
     lowest = low + first * width
     highest = low + (last if statistic.whole else last + 1) * width
-    reaches = np.maximum(np.maximum(shown - lowest, highest - shown), 0.0)
-    return shown, tuple(np.maximum.accumulate(reaches).tolist())
+    below, above = (np.maximum.accumulate(np.maximum(side, 0.0)) for side in (shown - lowest, highest - shown))
+    return shown, Reach(tuple(below.tolist()), tuple(above.tolist()))
 
 
 def _not_ruled_out(tree: CountTree, rank: float, noise: Noise) -> tuple[Floats, Floats]:

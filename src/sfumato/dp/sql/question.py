@@ -17,6 +17,7 @@ from sfumato.dp.sql.aggregates import Asked
 from sfumato.dp.sql.catalogue import Catalogue, KnownTable
 from sfumato.dp.sql.grouping import Grouping, Key, Ordering, Shown
 from sfumato.dp.sql.measurement import Measurement
+from sfumato.dp.sql.parse import sql_text
 from sfumato.dp.sql.parts import in_parts
 from sfumato.dp.sql.rows import Lowering, Rows, source_rows
 from sfumato.dp.sql.statistic_plan import StatisticPlan
@@ -101,7 +102,7 @@ def understand(
     measuring = StatisticPlan(rows, found.values())
     statistics = {text: measuring.statistic(asked) for text, asked in found.items()}
     return Question(
-        text=select.sql(),
+        text=sql_text(select),
         rows=rows,
         keys=tuple(grouping.keys),
         measurements=tuple(measuring.found.values()),

@@ -48,6 +48,7 @@ class Rows:
     single: bool = False  # each unit has at most one row
     unlimited: int = 0  # how many private sides were joined of which a unit may have any number of rows
     copies: int = 1  # how many of these rows public tables make of one private row, at most
+    unread: tuple[str, ...] = ()  # columns that a query could name here and does not
 
     def resolve(self, node: exp.Column) -> Term:
         """The column that a reference names."""
@@ -66,7 +67,8 @@ class Rows:
                 if c.name.lower() == name.lower() and (not qualifier or c.qualifier.lower() == qualifier.lower())
             ]
         if not found:
-            known = ", ".join(dict.fromkeys(c.name for c in self.columns if not c.name.startswith("\x00")))
+            there = [c.name for c in self.columns if not c.name.startswith("\x00")]
+            known = ", ".join(dict.fromkeys([*there, *self.unread]))
             raise Unsupported(f"there is no column '{name[:60]}' here; there are: {known[:500]}")
         if len(found) > 1 and len({c.term.expression for c in found}) > 1:
             raise Unsupported(f"the column '{name[:60]}' is in more than one table; write table.{name[:60]}")
@@ -213,14 +215,16 @@ def _scan(table: KnownTable, alias: str, lowering: Lowering) -> Rows:
     if table.private and lowering.primary is None:
         lowering.primary = table.name
     wanted = [c for c in table.columns.values() if c.name.lower() in lowering.referenced or c.name == table.unit]
-    if not wanted:  # COUNT(*) alone names no column; the rows must still be read
+    unnamed = not wanted
+    if unnamed:  # COUNT(*) alone names no column; the rows must still be read
         wanted = [next((c for c in table.columns.values() if not c.untyped), next(iter(table.columns.values())))]
     untyped = [c.name for c in wanted if c.untyped and table.private]
     if untyped:
+        whose = "any column, and rows are read by one," if unnamed else f"'{untyped[0][:60]}'"
         raise Unsupported(
-            f"the type of '{untyped[0][:60]}' is not declared, and was found by looking at its values, which would tell about "
-            'them. Declare it in the schema, for instance type = "integer" with source = "declared" (source = "data" says that '
-            "it was learnt)"
+            f"the type of {whose} is not declared, and was found by looking at the values, which would tell about them. "
+            'Declare it in the schema: type = "string", "integer", "number" or another, with source = "declared" '
+            '(source = "data" says that it was learnt)'
         )
     scanned = ROWS if table.name == lowering.primary else scanned_as(table.name)
     names = {c.name: lowering.fresh("v") for c in wanted}
@@ -228,7 +232,8 @@ def _scan(table: KnownTable, alias: str, lowering: Lowering) -> Rows:
     plan: p.Plan = p.Project(scan, tuple(p.Named(names[c.name], e.Column(c.name)) for c in wanted))
     unit = names[table.unit] if table.unit is not None else None
     columns = tuple(Visible(alias, c.name, _declared(c, names[c.name]), c.name == table.unit) for c in wanted)
-    return Rows(plan, columns, unit, table.private, unlimited=int(table.private))
+    unread = tuple(name for name in table.columns if name not in names)
+    return Rows(plan, columns, unit, table.private, unlimited=int(table.private), unread=unread)
 
 
 def scanned_as(table: str) -> str:
@@ -277,7 +282,8 @@ def _projected(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
     if rows.unit is not None:
         named.append(p.Named(rows.unit, e.Column(rows.unit)))
     unique = {entry.name: entry for entry in named}
-    return replace(rows, plan=p.Project(rows.plan, tuple(unique.values())), columns=tuple(visible))
+    unread = rows.unread if any(isinstance(item, exp.Star) for item in select.expressions) else ()
+    return replace(rows, plan=p.Project(rows.plan, tuple(unique.values())), columns=tuple(visible), unread=unread)
 
 
 def _column_name(term: Term) -> str:

@@ -65,13 +65,42 @@ class Statistic:
         if self.function == "sum":
             total = noisy[self.total or ""] * float(self.step)
             return total if self.count is None else total + noisy[self.count] * float(self.centre)
-        rows = np.maximum(noisy[self.count or ""], FEWEST)
-        around = noisy[self.total or ""] * float(self.step) / rows
         if self.function == "avg":
-            return self._inside(around + float(self.centre))
-        squares = noisy[self.squares or ""] * float(self.square_step) / rows + float(self.square_centre)
-        spread = np.clip(squares - around**2, 0.0, self._widest)
+            return self._inside(self._around(noisy) + float(self.centre))
+        return self._spread(noisy, np.minimum(self._squares(noisy) - self._around(noisy) ** 2, self._widest))
+
+    def possible(self, noisy: Mapping[str, Floats]) -> Floats:
+        """The statistic per group and possible noise, the first of which is none: what it may be without the noise.
+
+        A variance is measured halfway between the possible mean and the one that is shown, and one of a sample may be above the
+        largest of so many rows, see docs/theory/margins.md.
+        """
+        if self.squares is None:
+            return self.value(noisy)
+        around = self._around(noisy)
+        shown = around[:, :1]
+        if self.low is not None and self.high is not None:
+            shown = np.clip(shown, float(self.low - self.centre), float(self.high - self.centre))
+        found = self._spread(noisy, self._squares(noisy) - around**2 + (around - shown) ** 2 / 2)
+        found[:, 0] = self.value({name: column[:, 0] for name, column in noisy.items() if name in self.parts})
+        return np.minimum(found, self.largest(self.fewest))
+
+    def _rows(self, noisy: Mapping[str, Floats]) -> Floats:
+        return np.maximum(noisy[self.count or ""], FEWEST)
+
+    def _around(self, noisy: Mapping[str, Floats]) -> Floats:
+        """The mean less the centre."""
+        return noisy[self.total or ""] * float(self.step) / self._rows(noisy)
+
+    def _squares(self, noisy: Mapping[str, Floats]) -> Floats:
+        """The mean of the squares of values less the centre."""
+        return noisy[self.squares or ""] * float(self.square_step) / self._rows(noisy) + float(self.square_centre)
+
+    def _spread(self, noisy: Mapping[str, Floats], variance: Floats) -> Floats:
+        """The kind of variance or deviation that is asked for."""
+        spread = np.maximum(variance, 0.0)
         if self.function.endswith("_samp"):
+            rows = self._rows(noisy)
             spread = spread * rows / np.maximum(rows - 1.0, FEWEST)
         return np.sqrt(spread) if self.function.startswith("stddev") else spread
 
@@ -84,9 +113,13 @@ class Statistic:
             return float(self.low), float(self.high)
         if self.squares is None:
             return None
-        # Half of the rows at either end; of two rows a sample variance is twice that.
-        largest = self._widest * (2.0 if self.function.endswith("_samp") else 1.0)
-        return 0.0, math.sqrt(largest) if self.function.startswith("stddev") else largest
+        return 0.0, float(self.largest(self.fewest))
+
+    def largest(self, rows: Floats | float) -> Floats | float:
+        """The largest variance or deviation of so many rows: half of them at either bound."""
+        share = rows / (rows - 1.0) if self.function.endswith("_samp") else 1.0
+        largest = self._widest * share
+        return np.sqrt(largest) if self.function.startswith("stddev") else largest
 
     @property
     def fewest(self) -> float:

@@ -56,7 +56,11 @@ class AttributeMeasures:
 
 @dataclass(frozen=True)
 class TableMeasures:
-    """What a table keeps, whatever was promised."""
+    """What a table keeps, whatever was promised.
+
+    With a unit column `units` counts its values and `k` is in units; sizes are in records. `uniques` are the records whose
+    class no other unit shares, which without units are the records that are alone in theirs.
+    """
 
     records: int
     classes: int
@@ -97,7 +101,7 @@ def overview(examined: ExaminedTable, sensitive: Sequence[str] | None = None, *,
         classes=len(classes),
         units=len(examined.column(examined.unit).values) if examined.unit else None,
         k=smallest_class(classes),
-        uniques=int((classes.units == 1).sum()),
+        uniques=int(sizes[classes.units == 1].sum()),
         class_size_mean=float(sizes.mean()) if sizes.size else 0.0,
         class_size_median=float(np.median(sizes)) if sizes.size else 0.0,
         class_size_largest=int(sizes.max()) if sizes.size else 0,

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.core.ranges import Count
+from sfumato.core.rounding import percent
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.guarantees.classes import CodedColumn, combined, require_columns
@@ -35,9 +36,9 @@ class Separating:
     def in_words(self) -> str:
         """What the numbers mean."""
         return (
-            f"{', '.join(self.columns)}: {self.separation:.1%} of all pairs of records differ in it, "
+            f"{', '.join(self.columns)}: {percent(self.separation)} of all pairs of records differ in it, "
             "there are "
-            f"{self.distinction:.1%} as many different values as records, and {self.uniques:,} records "
+            f"{percent(self.distinction)} as many different values as records, and {self.uniques:,} records "
             "are alone with theirs"
         )
 

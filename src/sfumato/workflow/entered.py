@@ -1,0 +1,106 @@
+"""Whether a ledger holds the entry of a release: one that was made for it, not just any entry of the chain.
+
+The entry keeps what was stated when the release was made. Data set, promises, measured numbers, method, columns, number of rows
+and the fingerprint of the original must be those of the certificate, and the file that was entered the one in the folder. A
+release that is saved as CSV was entered as Parquet: of it everything but the bytes is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.certificate import Certificate, plain
+from sfumato.ledger.chain import is_hash
+from sfumato.ledger.ledger import Ledger
+from sfumato.workflow.folder_parts import DATA_FILES
+from sfumato.workflow.public_card import is_artefact
+from sfumato.workflow.release import NOT_ENTERED
+from sfumato.workflow.verification import Finding
+
+if TYPE_CHECKING:
+    from sfumato.ledger.chain import Entry
+
+PARQUET = "data.parquet"
+
+
+def check_entry(certificate: Certificate, ledger: Ledger | str | Path) -> Finding | None:
+    """What the ledger says about the entry that the certificate names; None where the claims looked it up themselves."""
+    named = certificate.ledger
+    with nullcontext(ledger) if isinstance(ledger, Ledger) else Ledger.open(ledger, read_only=True) as book:
+        if is_artefact(certificate) and named in (NOT_ENTERED, *_charges(certificate)):
+            return None
+        if named == NOT_ENTERED:
+            return Finding("ledger", None, "not used: the release is entered in none, and its claims are about its rows")
+        if not is_hash(named):
+            return Finding("ledger", False, "what the certificate names as its entry is not the hash of one")
+        found = book.verify(named)
+        entry = book.entry(named)
+    if not found.ok or entry is None:
+        return Finding("ledger", False, f"the ledger does not confirm the entry that the certificate names: {found.finding}")
+    difference = _difference(certificate, entry)
+    if difference:
+        return Finding("ledger", False, f"the entry {named[:16]}… that the certificate names {difference}")
+    rest = (
+        ""
+        if PARQUET in certificate.files or is_artefact(certificate)
+        else "; it was entered as Parquet, so that bytes are not compared"
+    )
+    return Finding("ledger", True, f"it holds the entry {named[:16]}… of this release{rest}")
+
+
+def _difference(certificate: Certificate, entry: Entry) -> str:
+    """Why the entry is not that of the release; empty where it may be."""
+    if entry.kind != "release":
+        return f"is not about a release, but a {entry.kind}"
+    if entry.dataset != certificate.dataset:
+        return "is about another dataset"
+    kept = entry.payload
+    stated = _of_an_artefact(certificate) if is_artefact(certificate) else _of_rows(certificate)
+    other = [name for name, values in stated.items() if _comparable(name, kept.get(name)) not in values]
+    return f"is that of another release: it differs in {', '.join(other)}" if other else ""
+
+
+def _of_rows(certificate: Certificate) -> dict[str, list[Any]]:
+    """What the entry of a protected table may hold, by its name in the entry."""
+    told = certificate.to_mapping()
+    data: dict[str, Any] = next((told["files"][name] for name in DATA_FILES if name in told["files"]), {})
+    stated = {
+        "rows": [data.get("rows")],
+        # earlier versions kept one number for each kind of guarantee
+        "claims": [plain(certificate.measured), {claim["guarantee"]: claim["measured"] for claim in told["claims"]}],
+        "promised": [[claim["promised"] for claim in told["claims"]]],
+        "method": [told["method"]],
+        "fingerprint": [told["fingerprint"]],
+        "schema": [_comparable("schema", told["schema"])],
+        "seeded": [None] if certificate.private else [None, True],
+    }
+    return stated | ({"sha256": [data.get("sha256")]} if PARQUET in told["files"] else {})
+
+
+def _of_an_artefact(certificate: Certificate) -> dict[str, list[Any]]:
+    """What the entry of a private result may hold: its charge, which is looked up by itself, holds the result."""
+    told = certificate.to_mapping()
+    return {
+        "promised": [[claim["promised"] for claim in told["claims"]]],
+        "method": [told["method"]],
+        "charged": list(_charges(certificate)),
+        "private": [certificate.private],
+    }
+
+
+def _charges(certificate: Certificate) -> set[str | None]:
+    return {claim.ledger_entry for claim in certificate.claims}
+
+
+def _comparable(name: str, value: Any) -> Any:
+    """A schema without its hierarchies, which are added when the release is saved."""
+    if name != "schema" or not isinstance(value, Mapping) or not isinstance(value.get("columns"), Mapping):
+        return value
+    columns = {
+        column: {key: each for key, each in told.items() if key != "hierarchy"} if isinstance(told, Mapping) else told
+        for column, told in value["columns"].items()
+    }
+    return {**value, "columns": columns}

@@ -1,0 +1,90 @@
+"""What a certificate tells about how rows were made, in the words and under the names that the house gives.
+
+An attacker may know it without harm (Kerckhoffs); an honest reader corrects an analysis by it. Whoever verifies a stranger's
+certificate holds it against these lists: what is not on them is no fact of a release, and nobody chooses an adversary's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sfumato.core.certificate import Certificate
+from sfumato.core.errors import VerificationFailed
+from sfumato.data.schema import Schema
+from sfumato.workflow import named
+from sfumato.workflow.public_card import is_artefact
+
+KNOWS_THE_PERSON = "knows the quasi-identifiers of a person and that the person is in the table"
+AS_EACH_PROMISE = "as each promise says"
+KNOWS_THE_METHOD = "knows the method and its parameters, and values of a person's quasi-identifiers"
+PUBLIC_POPULATION = "declared public by the owner"
+HIDDEN_POPULATION = "not published"
+HIERARCHY_KINDS = ("file", "tree", "intervals", "mask", "dates", "frequency", "flat")
+_LEVELS = "the certificate says of levels and hierarchies what its columns do not have"
+
+_OF_EACH = frozenset(
+    "adversary quasi_identifiers removed_columns pseudonymised_columns row_order unit population learnt_from_population".split()
+)
+_OF_A_SEARCH = frozenset({"hierarchies", "levels"})
+#: What masks publish about themselves; in `steps`, what each of several does.
+OF_A_MASK = frozenset(
+    "method masked_columns steps notice attribute_groups bucket_size counted distance_deviation epsilon factor_variance groups k "
+    "marginals mean_distance min_leaf model noise noise_variance_ratio nothing_coded order predictors rows scaled_by share "
+    "shown_by_at_least standardised transitions where window zeros_stay".split()
+)
+#: More than any hierarchy has; the tree with a single level above its values has two.
+_MOST_LEVELS, _FLAT_LEVELS = 1000, 1
+
+
+def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
+    """Raise where a certificate tells what no release of its kind tells, or names another adversary."""
+    told, masked = certificate.transparency, named.is_mask(certificate.method)
+    names = frozenset() if is_artefact(certificate) else _OF_EACH | (OF_A_MASK if masked else _OF_A_SEARCH)
+    if set(told) - names:
+        raise VerificationFailed("the certificate tells things about how it was made that no release of its kind tells")
+    adversaries = (KNOWS_THE_METHOD,) if masked else (KNOWS_THE_PERSON, AS_EACH_PROMISE)
+    if told.get("adversary", adversaries[0]) not in adversaries:
+        raise VerificationFailed("the certificate names another adversary than releases of its kind do")
+    if told.get("population", HIDDEN_POPULATION) not in (HIDDEN_POPULATION, PUBLIC_POPULATION):
+        raise VerificationFailed("the certificate says of a population what no release says")
+    if masked:
+        _refuse_other_mask(certificate, schema)
+    else:
+        _refuse_other_levels(told)
+
+
+def _refuse_other_levels(told: Mapping[str, Any]) -> None:
+    """How far each quasi-identifier was generalised, in which kind of tree: a level of that tree, and no other word."""
+    kinds, levels = told.get("hierarchies", {}), told.get("levels", {})
+    quasi, learnt = (names_in(told, name) for name in ("quasi_identifiers", "learnt_from_population"))
+    if not (isinstance(kinds, dict) and isinstance(levels, dict)):
+        raise VerificationFailed(_LEVELS)
+    flat = {name for name, kind in kinds.items() if kind == "flat"}
+    if (
+        {*kinds, *levels} - set(quasi)
+        or not set(learnt) <= {name for name, kind in kinds.items() if kind == "frequency"}
+        or not all(kind in HIERARCHY_KINDS for kind in kinds.values())
+        or not all(
+            type(level) is int and 0 <= level <= (_FLAT_LEVELS if name in flat else _MOST_LEVELS)
+            for name, level in levels.items()
+        )
+    ):
+        raise VerificationFailed(_LEVELS)
+
+
+def _refuse_other_mask(certificate: Certificate, schema: Schema) -> None:
+    told = certificate.transparency
+    removed, masked = names_in(told, "removed_columns"), names_in(told, "masked_columns")
+    if told.get("method", certificate.method) != certificate.method:
+        raise VerificationFailed("the certificate names two different masks")
+    if not set(masked) <= {*schema.columns, *removed}:
+        raise VerificationFailed("the certificate says of a column that it was masked, and there is no such column")
+
+
+def names_in(told: Mapping[str, Any], key: str) -> list[str]:
+    """The columns that are listed under a key, none where it is not there."""
+    given = told.get(key, ())
+    if not isinstance(given, (list, tuple)) or not all(isinstance(name, str) for name in given):
+        raise VerificationFailed("the certificate lists columns in a form that no release has")
+    return list(given)

@@ -1,0 +1,140 @@
+"""`verify` with a ledger: the entry that a certificate names must be the one that was made for this release."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.data.schema import Column
+from sfumato.dp import PrivateHistogram, Session
+from sfumato.ledger import Ledger, LossAmount
+from sfumato.workflow.artefact import publish_artefact
+from sfumato.workflow.saving import pretty
+
+
+def table() -> pa.Table:
+    rows = 60
+    return pa.table(
+        {
+            "age": pa.array([20 + row % 4 for row in range(rows)], pa.int32()),
+            "zip": pa.array([f"10{row % 3}" if row % 20 else None for row in range(rows)]).dictionary_encode(),
+            "cost": pa.array([row / 7 for row in range(rows)], pa.float32()),
+            "price": pa.array([Decimal(row) / 4 for row in range(rows)], pa.decimal128(9, 2)),
+            "seen": pa.array([datetime.date(2020, 1, 1 + row % 28) for row in range(rows)]),
+            "disease": [("flu", "cold", "cough")[row % 3] for row in range(rows)],
+        }
+    )
+
+
+def people(dataset: str = "clinic") -> Any:
+    columns = {
+        "age": Column(role="quasi"),
+        "zip": Column(role="quasi"),
+        "disease": Column(role="sensitive", type="string", domain=("flu", "cold", "cough")),
+    }
+    return sf.read(table(), sf.Schema(dataset=dataset, columns=columns, unlisted="plain"))
+
+
+def finding(folder: Path, book: Path) -> tuple[bool | None, str]:
+    [found] = [each for each in sf.verify(folder, ledger=book).findings if each.check == "ledger"]
+    return found.passed, found.text
+
+
+def naming(folder: Path, entry: str) -> Path:
+    path = folder / "public" / "certificate.json"
+    path.write_bytes(pretty({**json.loads(path.read_text()), "ledger": entry}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("entered")
+
+
+@pytest.fixture(scope="module")
+def book(place: Path) -> Path:
+    return place / "ledger.db"
+
+
+@pytest.fixture(scope="module")
+def release(book: Path) -> sf.Release:
+    promised = [sf.KAnonymity(3), sf.TCloseness(0.9, "disease")]
+    return sf.protect(people(), promised, sf.Lattice(suppression=0.3), ledger=book)
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv"])
+def test_the_entry_of_a_release_is_its_own_in_either_format(release: sf.Release, book: Path, tmp_path: Path, format: Any) -> None:
+    passed, text = finding(release.save(tmp_path / "out", format), book)
+    assert passed is True and ("bytes are not compared" in text) == (format == "csv")
+
+
+def test_so_is_that_of_a_mask_and_of_a_demonstration(book: Path, tmp_path: Path) -> None:
+    mask = sf.protect(people(), (), sf.AdditiveNoise(0.5, columns=("cost",)), ledger=book).save(tmp_path / "mask")
+    seeded = sf.protect(people(), sf.KAnonymity(3), sf.Lattice(suppression=0.3), ledger=book, seed=1).save(tmp_path / "seeded")
+    assert finding(mask, book)[0] is True and finding(seeded, book)[0] is True
+
+
+def granted(ledger: Ledger) -> str:
+    return ledger.grant("clinic", "ann", LossAmount.pure(1)).hash
+
+
+def no_entry(_: Ledger) -> str:
+    return "entry 5"
+
+
+def of_another_dataset(ledger: Ledger) -> str:
+    return sf.protect(people("another"), sf.KAnonymity(3), sf.Lattice(suppression=0.3), ledger=ledger).certificate.ledger
+
+
+def of_another_promise(ledger: Ledger) -> str:
+    return sf.protect(people(), sf.KAnonymity(5), sf.Lattice(suppression=0.3), ledger=ledger).certificate.ledger
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (granted, "a grant"),
+        (no_entry, "not the hash"),
+        (of_another_dataset, "another dataset"),
+        (of_another_promise, "claims, promised"),
+    ],
+)
+def test_no_other_entry_is_taken_for_it(
+    release: sf.Release, book: Path, tmp_path: Path, other: Callable[[Ledger], str], said: str
+) -> None:
+    with Ledger.open(book) as ledger:
+        entry = other(ledger)
+    folder = naming(release.save(tmp_path / "out", "csv"), entry)
+    passed, text = finding(folder, book)
+    assert passed is False and said in text
+    assert sf.verify(folder, ledger=book).verdict == "does not keep"
+
+
+def test_other_rows_of_the_same_original_are_not_those_of_the_entry(book: Path, tmp_path: Path) -> None:
+    """Two masks that draw: all that is stated is the same, the rows are not."""
+    made = [sf.protect(people(), (), sf.AdditiveNoise(0.5, columns=("cost",)), ledger=book) for _ in range(2)]
+    folder = naming(made[0].save(tmp_path / "out"), made[1].certificate.ledger)
+    passed, text = finding(folder, book)
+    assert passed is False and text.endswith("it differs in sha256")
+
+
+def test_an_artefact_names_its_charge_or_its_own_release(place: Path, tmp_path: Path) -> None:
+    book = place / "charged.db"
+    with Ledger.open(book) as ledger:
+        ledger.grant("clinic", "ann", LossAmount.pure(9))
+        session = Session(people(), ledger=ledger, analyst="ann", unit="record")
+        outcomes = [session.release(PrivateHistogram(("disease",), epsilon=each)) for each in ("0.5", "1")]
+        made = [publish_artefact(outcome, ledger=ledger) for outcome in outcomes]
+    folder = made[0].save(tmp_path / "entered", "csv")
+    assert finding(folder, book)[0] is True and sf.verify(folder, ledger=book).holds
+    assert sf.verify(publish_artefact(outcomes[0]).save(tmp_path / "charged"), ledger=book).holds
+    passed, text = finding(naming(folder, made[1].certificate.ledger), book)
+    assert passed is False and "charged" in text

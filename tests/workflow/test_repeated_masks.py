@@ -1,0 +1,104 @@
+"""Several masked releases of one dataset: what is said about them, and that saying it never stops a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.core.errors import Cancelled
+from sfumato.data.microdata import Microdata
+from sfumato.data.schema import Column, HierarchySpec, Schema
+from sfumato.workflow.summary import summary_lines
+
+DRAW = np.random.default_rng(0)
+AGES = DRAW.permutation(np.arange(1000, 1100))
+
+
+def table(ages: Any = AGES) -> Microdata:
+    age = Column(role="quasi", type="integer", hierarchy=HierarchySpec(intervals=(10, 50)))
+    described = {"age": age, "g": Column(role="quasi", type="string")}
+    groups = [["a", "b", "c", "d"][n % 4] for n in range(len(ages))]
+    return sf.read(pa.table({"age": ages, "g": groups}), Schema(dataset="d", columns=described))
+
+
+def released(folder: Path, method: Any, data: Microdata | None = None) -> dict[str, Any]:
+    made = sf.protect(table() if data is None else data, [], method, ledger=folder / "l.db")
+    return dict(made.certificate.composition)
+
+
+ROUND = [[0.5, 0.5, 0, 0], [0, 0.5, 0.5, 0], [0, 0, 0.5, 0.5], [0.5, 0, 0, 0.5]]
+
+
+@pytest.mark.parametrize("unbounded", [sf.Pram(suppress=0.3, columns=("g",)), sf.Pram(matrix={"g": ROUND})])
+def test_a_law_of_pram_without_a_bound_stops_no_release(unbounded: Any, tmp_path: Path) -> None:
+    assert released(tmp_path, unbounded)["earlier_releases"] == 0
+    again = released(tmp_path, sf.Pram(0.5, columns=("g",)))
+    assert again["repeated_masks"] == {"g": "no finite ε bounds the losses in 'g' (2 releases) together"}
+    assert released(tmp_path, sf.AdditiveNoise(0.5, columns=("age",)))["repeated_masks"] == again["repeated_masks"]
+
+
+@pytest.mark.parametrize("method", [sf.RankSwapping(10, columns=("age",)), sf.AdditiveNoise(0.5, columns=("age",))])
+def test_ranks_and_noise_of_a_changed_table_are_not_put_together(method: Any, tmp_path: Path) -> None:
+    """The oldest hundred get nine hundred younger neighbours: no rank of before is within a window of now."""
+    grown = table(np.concatenate([AGES, np.arange(0, 900)]))
+    released(tmp_path, method)
+    changed = released(tmp_path, method, grown)
+    assert "repeated_masks" not in changed and "Ranks and noise in 'age' were not put together" in changed["finding"]
+    same = released(tmp_path, method, grown)
+    assert "(2 releases)" in same["repeated_masks"]["age"] and "were not put together" in same["finding"]
+
+
+class Broken:
+    """Fails with whatever it is told to, wherever it is called."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __call__(self, *args: object, **options: object) -> Any:
+        raise self.error
+
+
+PLACES = (
+    "sfumato.attacks.intersection.Intersection.run",
+    "sfumato.attacks.repeated_masks.repeated_masks",
+    "sfumato.workflow.earlier.as_it_reads",
+    "sfumato.ledger.ledger.Ledger.releases",
+    "sfumato.workflow.earlier._in_words",
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_comparison_that_fails_stops_no_release(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sf.protect(table(), sf.KAnonymity(2), sf.Lattice(), ledger=tmp_path / "l.db")
+    for error in (ZeroDivisionError("999"), MemoryError(), KeyError("999")):
+        with monkeypatch.context() as patched:
+            patched.setattr(place, Broken(error))
+            made = sf.protect(table(), sf.KAnonymity(20), sf.Lattice(), ledger=tmp_path / "l.db")
+        finding = made.certificate.composition["finding"]
+        assert "adds up" in finding or "unknown" in finding, finding
+        assert "999" not in finding
+
+
+@pytest.mark.slow
+def test_a_release_without_a_comparison_is_a_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.ledger.ledger.Ledger.releases", Broken(MemoryError()))
+    made = sf.protect(table(), sf.KAnonymity(20), sf.Lattice(), ledger=tmp_path / "l.db")
+    made.save(tmp_path / "out")
+    assert sf.verify(tmp_path / "out").holds
+    assert "could not be compared: the comparison failed (MemoryError)" in "\n".join(summary_lines(made))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), Cancelled("stopped")])
+@pytest.mark.parametrize("place", PLACES)
+def test_who_stops_a_comparison_is_heard(
+    place: str, error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sf.protect(table(), sf.KAnonymity(2), sf.Lattice(), ledger=tmp_path / "l.db")
+    monkeypatch.setattr(place, Broken(error))
+    with pytest.raises(type(error)):
+        sf.protect(table(), sf.KAnonymity(20), sf.Lattice(), ledger=tmp_path / "l.db")
