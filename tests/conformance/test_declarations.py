@@ -9,17 +9,14 @@ from typing import Any
 
 import pytest
 
-from sfumato.anonymity.search.base import Search
 from sfumato.core.declared import Declared, declarations
-from sfumato.core.guarantees.base import ClassGuarantee
-from sfumato.core.guarantees.loss import LossGuarantee
-from sfumato.core.registry import candidates
+from sfumato.core.registry import every
 
 ROOMS = ("sfumato.attacks", "sfumato.measures.risk", "sfumato.measures.utility")
 
 
 def _public() -> dict[str, type[Any]]:
-    by_name = {**candidates(ClassGuarantee), **candidates(LossGuarantee), **candidates(Search)}
+    by_name = {**every("guarantee"), **every("loss"), **every("search")}
     for room in map(importlib.import_module, ROOMS):
         by_name |= {name: getattr(room, name) for name in room.__all__}
     return {name: kind for name, kind in by_name.items() if isinstance(kind, type) and is_dataclass(kind)}
