@@ -12,7 +12,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import InputError, VerificationFailed
-from sfumato.data.schema import Column
+from sfumato.data.schema import Column, HierarchySpec
 from sfumato.wire.signatures import SigningKey
 from sfumato.workflow.saving import pretty
 from tests.workflow.people import people, release, schema, table
@@ -75,9 +75,18 @@ def test_population_claims_can_be_checked_again(tmp_path: Path) -> None:
     assert found["KMap"] is True
 
 
-def test_hierarchical_distances_can_be_checked_again(tmp_path: Path) -> None:
-    from sfumato.data.schema import HierarchySpec
+def test_frequency_groups_of_a_public_population_can_be_checked_again(tmp_path: Path) -> None:
+    groups = Column(role="quasi", type="string", hierarchy=HierarchySpec(frequency=(3, 9)))
+    population = people(600, seed=3, zip=groups)
+    made = sf.protect(
+        people(100, zip=groups), [sf.KMap(3)], sf.Lattice(suppression=0.3), population=population, population_public=True
+    )
+    made.save(tmp_path / "out", "csv")
+    found = sf.verify(tmp_path / "out", population=population)
+    assert found.verdict == "keeps", found.explain()
 
+
+def test_hierarchical_distances_can_be_checked_again(tmp_path: Path) -> None:
     ill = Column(role="sensitive", hierarchy=HierarchySpec(tree={"lungs": ["flu", "cold", "asthma"], "well": ["none"]}))
     wanted = [sf.KAnonymity(3), sf.TCloseness(0.6, "disease", distance="hierarchical", reference="released")]
     sf.protect(people(disease=ill), wanted, SEARCH).save(tmp_path / "out")

@@ -59,7 +59,8 @@ def schema_with_hierarchies(
         if tree is not None and column.role in ("quasi", "sensitive"):
             written += 1
             file = f"hierarchy-{written}.csv"
-            hierarchy_builders.save(tree, folder / file, mode=0o644)
+            # as whoever reads the file has it, numbers in their order: `verify` reads it and writes it again
+            hierarchy_builders.save(Hierarchy.from_levels(tree.rows()), folder / file, mode=0o644)
             spec = HierarchySpec(file=file, separator=";", missing="root")
             columns[name] = column.model_copy(update={"hierarchy": spec})
     return public.replace(columns=columns)

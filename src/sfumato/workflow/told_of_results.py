@@ -1,7 +1,7 @@
 """How a private result is said to have been made, and the margins beside it, held against the ledger that paid for it.
 
 The ledger keeps an algorithm with its parameters, and of a question what was measured; the question in words and its margins only
-where it kept the whole answer, or what was published was entered. What it does not keep is the maker's word and lowers the verdict.
+where it kept the whole answer, or what was published was entered. The rest is the maker's word, and the verdict says so.
 """
 
 from __future__ import annotations

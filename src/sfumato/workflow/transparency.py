@@ -6,6 +6,7 @@ certificate holds it against these lists: what is not on them is no fact of a re
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,7 +27,9 @@ _LEVELS = "the certificate says of levels and hierarchies what its columns do no
 _OF_EACH = frozenset(
     "adversary quasi_identifiers removed_columns pseudonymised_columns row_order unit population learnt_from_population".split()
 )
-_OF_A_SEARCH = frozenset({"hierarchies", "levels"})
+_OF_A_SEARCH = frozenset({"hierarchies", "levels", "written_as"})
+#: The names of types, as `readings.kind_of` gives them.
+_TYPE = re.compile(r"[a-z]+[0-9]*(\([0-9, -]+\))?|datetime [\w/+:-]{1,40}")
 #: What masks publish about themselves; in `steps`, what each of several does.
 OF_A_MASK = frozenset(
     "method masked_columns steps notice attribute_groups bucket_size counted distance_deviation epsilon factor_variance groups k "
@@ -52,6 +55,23 @@ def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
         _refuse_other_mask(certificate, schema)
     else:
         _refuse_other_levels(told)
+        _refuse_other_writing(told.get("written_as", {}), schema)
+
+
+def _refuse_other_writing(told: Any, schema: Schema) -> None:
+    """How the values behind published columns were written: a type and the codes for missing values, and no other word."""
+    sound = isinstance(told, dict) and set(told) <= set(schema.columns)
+    for written in told.values() if sound else ():
+        kind, missing = (written.get("type"), written.get("missing", [])) if isinstance(written, dict) else (None, None)
+        sound &= (
+            isinstance(kind, str)
+            and _TYPE.fullmatch(kind) is not None
+            and isinstance(missing, list)
+            and all(isinstance(code, str) for code in missing)
+            and set(written) <= {"type", "missing"}
+        )
+    if not sound:
+        raise VerificationFailed("the certificate says in a form that no release has how values were written")
 
 
 def _refuse_other_levels(told: Mapping[str, Any]) -> None:
