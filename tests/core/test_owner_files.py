@@ -29,3 +29,11 @@ def test_a_file_that_cannot_be_read_says_so(tmp_path: Path, content: bytes | Non
     for load, error in ((sf.Schema.load, SchemaError), (sf.Recipe.load, RecipeError)):
         with pytest.raises(error, match=words):
             load(file)
+
+
+@pytest.mark.parametrize("key", ["data", "schema", "population", "output", "ledger", "sign", "key", "write"])
+def test_a_null_character_in_the_name_of_a_file_is_refused(key: str) -> None:
+    given = {"data": "a.csv", "schema": "a.toml", "guarantee": [{"name": "KAnonymity", "k": 2}]}
+    assert sf.Recipe.parse(given)
+    with pytest.raises(RecipeError, match="without a null character"):
+        sf.Recipe.parse({**given, key: {"to": "a\0b"} if key == "write" else "a\0b"})

@@ -799,7 +799,7 @@ def test_margins_and_question_of_a_paid_answer_are_the_maker_s_word(made: Path, 
     assert sf.verify(public, ledger=book).verdict != "keeps"
 
 
-@pytest.mark.parametrize("format", ["csv", "parquet"])
+@pytest.mark.parametrize("format", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_margins_and_question_of_an_answer_that_was_entered_are_compared(tmp_path: Path, format: Any) -> None:
     book = tmp_path / "ledger.db"
     with Ledger.open(book) as ledger:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from sfumato.core.errors import RecipeError, SfumatoError, all_at_once, forgetting
 from sfumato.core.owner_files import load_toml, readable
@@ -40,12 +40,21 @@ class Checks(_Frozen):
     risk: tuple[str | dict[str, Any], ...] = ()
 
 
+def _without_null(name: Any) -> Any:
+    """The name of a file, which no system writes with a null character."""
+    if isinstance(name, str) and "\0" in name:
+        raise ValueError("must be a name that a file can have, without a null character")
+    return name
+
+
 class Write(_Frozen):
     """The database that the rows go to as well: a DuckDB file or a PostgreSQL URL, and the table there."""
 
     to: str = Field(min_length=1, repr=False)  # it may hold a password
     table: str = Field(default="release", min_length=1)
     overwrite: bool = False
+
+    _no_null = field_validator("to")(_without_null)
 
 
 class Recipe(_Frozen):
@@ -76,6 +85,8 @@ class Recipe(_Frozen):
     key: str | None = None
     answers: dict[str, Any] = Field(default_factory=dict)
     folder: str | None = Field(default=None, exclude=True)
+
+    _no_null = field_validator("data", "schema_file", "population", "output", "ledger", "sign", "key")(_without_null)
 
     @classmethod
     @forgetting()
