@@ -94,7 +94,7 @@ def _parameters_of(name: str) -> str:
 
     kind = getattr(sfumato, name) if name in sfumato.__all__ else None
     fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
-    listed = [field.name for field in sorted(fields, key=lambda field: field.kw_only) if field.init]
+    listed = [field.name for field in sorted(fields, key=lambda field: field.kw_only is True) if field.init]
     return f". The parameters of {name} are called {', '.join(listed)}" if listed else ""
 
 
