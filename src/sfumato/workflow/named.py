@@ -77,7 +77,7 @@ def _parameters_of(name: str) -> str:
     """The names that parameters are written with, where the name is known."""
     kind = next((registry.find(each, name) for each in registry.kinds() if registry.has(each, name)), None)
     fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
-    listed = [field.name for field in sorted(fields, key=lambda field: bool(field.kw_only)) if field.init]
+    listed = [field.name for field in sorted(fields, key=lambda field: field.kw_only is True) if field.init]
     return f". The parameters of {name} are called {', '.join(listed)}" if listed else ""
 
 
