@@ -8,6 +8,7 @@ Methods, 1986; Tendick, Matloff, "A modified random perturbation method for data
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -148,7 +149,7 @@ def rounded_back(column: NumberColumn, deviations: Real | float) -> float:
 def noise_deviation(column: NumberColumn, ratio: float) -> float:
     """The deviation of noise with `ratio` times the variance of the known values; 0 of fewer than two."""
     known = column.values[column.known]
-    return float(np.sqrt(ratio)) * deviation_of(known, ddof=1) if known.size > 1 else 0.0
+    return math.sqrt(ratio) * deviation_of(known, ddof=1) if known.size > 1 else 0.0
 
 
 def refuse_rounded_back(method: str, shares: Mapping[str, float], allowed: bool) -> None:
