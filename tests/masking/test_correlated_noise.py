@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import ParameterError, Unsupported
+from sfumato.masking.base import Mask
 
 COLUMNS = ("a", "b", "c")
 
@@ -149,3 +152,11 @@ def test_rounded_away_noise_is_refused() -> None:
 def test_k_must_be_positive() -> None:
     with pytest.raises(ParameterError, match="CorrelatedNoise: k must be"):
         sf.CorrelatedNoise(0)
+
+
+@pytest.mark.parametrize("k", [10**30, Fraction(1, 10)])
+@pytest.mark.parametrize("method", [sf.AdditiveNoise, sf.CorrelatedNoise])
+def test_a_number_that_numpy_does_not_know_is_a_ratio_too(method: Callable[..., Mask], k: float) -> None:
+    table = pa.table({"a": [float(i**2 % 97) for i in range(50)], "b": [float(i**3 % 89) for i in range(50)]})
+    masked, plain = (method(ratio, columns=("a", "b")).apply(table, seed=1).result.table for ratio in (k, float(k)))
+    assert masked.equals(plain)

@@ -113,11 +113,11 @@ class CorrelatedNoise(Mask):
     def _masked(self, values: Real, covariance: Real, draws: Draws) -> Real:
         drawn = draws.normal(*values.shape)
         complete = ~np.isnan(values).any(axis=1)
-        noise = drawn @ np.linalg.cholesky(self.k * covariance).T
+        noise = drawn @ np.linalg.cholesky(float(self.k) * covariance).T
         centre = known_means(values)
         if self.moments == "exact":
             there = values[complete]
-            noise[complete] = exact_noise(there, drawn[complete], self.k * pairwise_covariance(there))
+            noise[complete] = exact_noise(there, drawn[complete], float(self.k) * pairwise_covariance(there))
             centre = there.mean(axis=0)
         masked: Real = centre + (values - centre + noise) * scaled_by(self.k, self.rescale)
         return masked
