@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.core.errors import Infeasible, ParameterError, SfumatoError
+from sfumato.core.errors import Infeasible, ParameterError, SfumatoError, Unsupported
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from tests.conformance import masks
 from tests.conformance.methods import GUARANTEE_KINDS, SEARCHES
@@ -189,6 +189,9 @@ def test_every_guarantee_by_every_search(name: str, search: str, format: str, tm
                 options = {"surname": surname, "format": format}
                 made = protected(GUARANTEES[name], SEARCHES[search](), folder, population_public=public, **options)
             except Infeasible:
+                continue
+            except Unsupported:  # KMember separates equal records and compares with no population
+                assert search == "KMember" and GUARANTEES[name].needs_population
                 continue
             if not public:
                 assert_nothing_of_the_planted_leaves(made)
