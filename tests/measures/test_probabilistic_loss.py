@@ -306,7 +306,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
         PIL.score(data_like(data, data.table().slice(0, 0)), data.table())
     with pytest.raises(Unsupported, match="'x' has no known value"):
         PIL.score(microdata({"x": pa.nulls(3, pa.float64())}), pa.table({"x": [1.0, 2.0, 3.0]}))
-    with pytest.raises(ParameterError, match="columns must be a list of different columns"):
+    with pytest.raises(ParameterError, match="columns must be a list of one or more different columns"):
         ProbabilisticInformationLoss(()).score(data, data)
     with pytest.raises(InputError, match="original records"):
         PIL.score(data.table(), data)

@@ -86,10 +86,6 @@ def granted(ledger: Ledger) -> str:
     return ledger.grant("clinic", "ann", LossAmount.pure(1)).hash
 
 
-def no_entry(_: Ledger) -> str:
-    return "entry 5"
-
-
 def of_another_dataset(ledger: Ledger) -> str:
     return sf.protect(people("another"), sf.KAnonymity(3), sf.Lattice(suppression=0.3), ledger=ledger).certificate.ledger
 
@@ -102,7 +98,6 @@ def of_another_promise(ledger: Ledger) -> str:
     ("other", "said"),
     [
         (granted, "a grant"),
-        (no_entry, "not the hash"),
         (of_another_dataset, "another dataset"),
         (of_another_promise, "claims, promised"),
     ],

@@ -43,7 +43,7 @@ def test_an_adversary_who_knows_some_columns_is_named_in_promise_and_card(tmp_pa
 
 
 def test_an_adversary_who_knows_nothing_is_none() -> None:
-    with pytest.raises(ParameterError, match="at least one column"):
+    with pytest.raises(ParameterError, match="one or more different columns"):
         Knowledge(attributes=())
 
 
@@ -114,8 +114,8 @@ def test_an_earlier_wording_of_the_same_promise_is_still_read(tmp_path: Path) ->
     stated["claims"][0]["promised"] = "in every class the odds of each value of 'disease' change by less than the factor e^1"
     stated["card"]["format"] = "sfumato-card-1"
     place.write_bytes(pretty(stated))
-    found = {each.check: each for each in sf.verify(tmp_path / "out").findings}
-    assert found["DeltaDisclosure(disease)"].passed and found["card"].passed is None
+    found = {(each.check, each.passed) for each in sf.verify(tmp_path / "out").findings}
+    assert {("DeltaDisclosure(disease)", True), ("card", None)} <= found
     stated["claims"][0]["promised"] = "in every class nothing changes"
     place.write_bytes(pretty(stated))
     assert sf.verify(tmp_path / "out").verdict not in ("keeps", "keeps what could be checked")

@@ -300,7 +300,7 @@ def _finite(value: Any) -> bool:
 
 
 _COLUMN = Text("the name of a column")
-DIFFERENT_COLUMNS = Each(_COLUMN, at_least=1, different=True, what="a list of different columns")
+DIFFERENT_COLUMNS = Each(_COLUMN, at_least=1, different=True, what="a list of one or more different columns")
 
 #: A number of things, at least one.
 Count = Annotated[int, Whole(at_least=1)]

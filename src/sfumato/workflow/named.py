@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core import registry
+from sfumato.core.declared import Declaration, declarations
 from sfumato.core.errors import ParameterError, RecipeError, SfumatoError, all_at_once, as_name, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee, Knowledge
 from sfumato.core.owner_files import parse_toml
@@ -113,14 +114,11 @@ def algorithm(given: Mapping[str, Any]) -> Algorithm:
 def described(kind: type[Any]) -> dict[str, Any]:
     """What an algorithm does, in a line, and its parameters with their defaults."""
     what = (kind.__doc__ or "").strip().split("\n")[0]
-    listed = []
-    for each in dataclasses.fields(kind):
-        if not each.init:
-            continue
-        told = f"{each.name}: {each.type}"
-        if each.default is not dataclasses.MISSING:
-            told += f" = {each.default!r}"
-        elif each.default_factory is not dataclasses.MISSING:
-            told += f" = {each.default_factory()!r}"
-        listed.append(told)
-    return {"what": what, "parameters": listed}
+    return {"what": what, "parameters": [_parameter(each) for each in declarations(kind)]}
+
+
+def _parameter(declared: Declaration) -> str:
+    """A parameter in a line: what it means, what it may be, and what it is where nobody says."""
+    may = declared.words or "a value"
+    default = "" if declared.required or declared.default is None else f"; {declared.default!r} if left out"
+    return f"{declared.name}: {declared.meaning or 'see the documentation'} ({may}{default})"
