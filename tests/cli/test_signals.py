@@ -65,6 +65,7 @@ def test_a_signal_is_not_lost_while_an_object_is_deleted(name: str, expected: tu
     code = (
         "import os, signal, sys, time\n"
         "from sfumato.cli import signals\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # whoever runs the tests may have said nohup
         "signals.install()\n"
         "class Deleted:\n"
         "    def __del__(self):\n"
