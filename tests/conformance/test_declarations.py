@@ -1,40 +1,47 @@
-"""Every parameter of a guarantee, a search, a measure or an attack says what it may be and what it means, and its class tells."""
+"""Every parameter of every class that declares its parameters: a meaning beside its type, a word in the docstring, a default
+within its own range."""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
-import inspect
-from dataclasses import fields, is_dataclass
+import pkgutil
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from sfumato.core import registry
 from sfumato.core.declared import Declared, declarations
-from sfumato.core.registry import every
 
-ROOMS = ("sfumato.attacks", "sfumato.measures.risk", "sfumato.measures.utility")
-
-
-def _public() -> dict[str, type[Any]]:
-    by_name = {**every("guarantee"), **every("loss"), **every("search")}
-    for room in map(importlib.import_module, ROOMS):
-        by_name |= {name: getattr(room, name) for name in room.__all__}
-    return {name: kind for name, kind in by_name.items() if isinstance(kind, type) and is_dataclass(kind)}
+ROOMS = ("core", "wire", "measures", "dp", "anonymity", "masking", "attacks")
 
 
-DECLARED: dict[str, type[Any]] = {name: kind for name, kind in _public().items() if issubclass(kind, Declared)}
+def _classes() -> Iterator[type[Any]]:
+    for room in (f"sfumato.{name}" for name in ROOMS):
+        for module in pkgutil.walk_packages(importlib.import_module(room).__path__, f"{room}."):
+            for found in vars(importlib.import_module(module.name)).values():
+                if isinstance(found, type) and found.__module__ == module.name and dataclasses.is_dataclass(found):
+                    yield found
 
 
-def test_whatever_is_checked_when_it_is_made_is_declared() -> None:
-    assert [name for name, kind in _public().items() if hasattr(kind, "__post_init__") and name not in DECLARED] == []
-    assert len(DECLARED) > 80
+DECLARED = {f"{kind.__module__}.{kind.__name__}": kind for kind in _classes() if issubclass(kind, Declared)}
+
+
+def test_whatever_can_be_found_declares_its_parameters() -> None:
+    kinds = [kind for each in registry.kinds() for kind in registry.every(each).values()]
+    assert len(kinds) > 120
+    assert [kind.__name__ for kind in kinds if not issubclass(kind, Declared) and dataclasses.fields(kind)] == []
 
 
 @pytest.mark.parametrize("name", sorted(DECLARED))
-def test_every_parameter_has_a_meaning_and_stands_in_the_description(name: str) -> None:
+def test_every_parameter_has_a_meaning_a_word_in_the_docstring_and_a_default_in_its_range(name: str) -> None:
     kind = DECLARED[name]
-    described = inspect.getdoc(kind) or ""
+    described = " ".join(base.__doc__ or "" for base in kind.__mro__)
     listed = declarations(kind)
-    assert [each.name for each in listed] == [field.name for field in fields(kind) if field.init]
+    assert [each.name for each in listed] == [field.name for field in dataclasses.fields(kind) if field.init]
     assert [each.name for each in listed if not each.meaning] == []
     assert [each.name for each in listed if f"`{each.name}" not in described] == []
+    for each in listed:
+        if each.range is not None and not each.required and not (each.optional and each.default is None):
+            each.range.settled(each.default)
