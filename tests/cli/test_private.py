@@ -425,6 +425,13 @@ def test_a_cell_that_cannot_be_read_is_missing_and_tells_nothing(
     assert run([*publish, *settings, "--output", "out"]) == 0, capsys.readouterr().err
 
 
+def test_a_file_in_another_encoding_is_read_where_it_is_named(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (place / "people.csv").read_text() + "901,30,f\u00e9,100\n"
+    (place / "people.csv").write_bytes(text.encode("cp1252"))
+    assert run(["query", COUNT, *ON, "--epsilon", "1", *BOUNDS]) == 2
+    assert run(["query", COUNT, *ON, "--epsilon", "1", *BOUNDS, "--encoding", "cp1252"]) == 0, capsys.readouterr().err
+
+
 def test_a_broken_line_is_refused_without_saying_which(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with (place / "people.csv").open("a") as file:
         file.write("903,30,f,1,2\n")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import copy
+import math
+import pickle
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, is_dataclass
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
 
+import sfumato as sf
+from sfumato.core import registry
 from sfumato.core.declared import Declared, declarations
 from sfumato.core.errors import ParameterError
 from sfumato.core.ranges import Because, ByName, ColumnNames, Count, Each, Either, Instance, Made, Number, Share, Text, Whole
@@ -42,7 +46,7 @@ def test_values_are_stored_as_their_range_has_them() -> None:
     assert made.epsilon == Fraction(1, 10)
     assert made.sizes == (3, 4)
     assert made.columns == ("age", "zip")
-    assert isinstance(made.weights, MappingProxyType)
+    assert isinstance(made.weights, Mapping) and made.weights == {"age": 2}
 
 
 def test_all_faults_come_at_once() -> None:
@@ -123,3 +127,54 @@ def test_a_reason_is_told_with_the_refusal_and_large_ends_are_written_out() -> N
 def test_a_number_of_numpy_is_stored_as_one_of_python_and_others_as_they_are(value: Any, stored: object) -> None:
     kept = _Reasoned(value).k
     assert kept == stored and type(kept) is type(stored)
+
+
+@pytest.mark.parametrize("kind", registry.kinds())
+def test_everything_can_be_copied_and_sent_elsewhere(kind: str) -> None:
+    """As far as it can be made without saying more than its name."""
+    for each in registry.every(kind).values():
+        try:
+            made = each()
+        except (ParameterError, TypeError):  # it has to be told something
+            continue
+        if is_dataclass(made):
+            assert copy.deepcopy(made) == made
+            assert pickle.loads(pickle.dumps(made)) == made
+
+
+def test_a_table_of_names_is_a_value() -> None:
+    made = sf.Rounding(base={"age": 5})
+    assert pickle.loads(pickle.dumps(made)) == copy.deepcopy(made) == made == sf.Rounding(base={"age": 5})
+    assert made.base == {"age": 5} and hash(made) == hash(copy.deepcopy(made)) and asdict(made)["base"] == {"age": 5}
+    with pytest.raises(TypeError):
+        made.base["age"] = 6  # type: ignore[index]
+
+
+def test_numbers_and_truth_values_of_numpy_are_taken() -> None:
+    assert sf.PureDP(np.float64(0.1)) == sf.PureDP("0.1")
+    assert sf.RankSwapping(p=np.float64(5)) == sf.RankSwapping(p=5)
+    assert sf.Mondrian(relaxed=np.True_).relaxed is True
+    assert sf.TCloseness(0.2, "ill", np.str_("equal")).distance == "equal"
+
+
+def test_no_limit_is_infinite() -> None:
+    assert sf.Lattice(max_nodes=math.inf).max_nodes == math.inf and sf.KMember(max_records=1e6).max_records == 10**6
+    for wrong in (0, 1.5, -math.inf, math.nan, True, "9"):
+        with pytest.raises(ParameterError, match="max_nodes must be a whole number of at least 1, or infinite"):
+            sf.Lattice(max_nodes=wrong)
+
+
+def test_an_annotation_that_says_nothing_at_run_time_declares_nothing() -> None:
+    @dataclass(frozen=True)
+    class Mine(_Frame):
+        later: int | Later = 3  # type: ignore[name-defined]  # noqa: F821
+        gone: np.nothing = None  # type: ignore[name-defined]
+        flag: bool = None  # type: ignore[assignment]
+
+    assert (Mine().later, Mine().flag) == (3, None)
+
+
+@pytest.mark.parametrize("value", [np.array(3), 3, "age", {"age": 1}])
+def test_what_cannot_be_listed_is_no_list_of_columns(value: object) -> None:
+    with pytest.raises(ParameterError, match="columns must be"):
+        _Method(3, columns=value)  # type: ignore[arg-type]

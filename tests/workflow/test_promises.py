@@ -119,3 +119,26 @@ def test_an_earlier_wording_of_the_same_promise_is_still_read(tmp_path: Path) ->
     stated["claims"][0]["promised"] = "in every class nothing changes"
     place.write_bytes(pretty(stated))
     assert sf.verify(tmp_path / "out").verdict not in ("keeps", "keeps what could be checked")
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    [
+        sf.DistinctLDiversity(50, "disease", protected_values=()),
+        sf.BetaLikeness(0.001, "disease", reference="released", protected_values=()),
+    ],
+)
+def test_a_promise_that_protects_no_value_is_about_nobody(guarantee: ClassGuarantee, tmp_path: Path) -> None:
+    saved(tmp_path / "out", guarantee, ROWS.drop_columns(["zip"]), WITHOUT_ZIP)
+    assert sf.verify(tmp_path / "out").verdict != "keeps"
+
+
+def test_how_large_classes_are_is_about_everybody(tmp_path: Path) -> None:
+    """The only record with the protected value is suppressed; that every class has three records is a promise all the same."""
+    rows = pa.table({"age": [30] * 20 + [99], "disease": ["flu", "cold"] * 10 + ["HIV"]})
+    people = sf.read(rows, WITHOUT_ZIP)
+    guarantee = sf.AlphaKAnonymity(0.5, 3, "disease", protected_values=("HIV",))
+    release = sf.protect(people, guarantee, sf.LocalRecoding(suppression=0.1))
+    assert "HIV" not in release.data.column("disease").to_pylist()
+    release.save(tmp_path / "out")
+    assert sf.verify(tmp_path / "out").verdict == "keeps"

@@ -12,6 +12,7 @@ from sfumato.cli.output import Json, Quiet, answer, shown_progress
 from sfumato.cli.query import (
     Analyst,
     Digest,
+    Encoding,
     Format,
     Overwrite,
     Seed,
@@ -44,6 +45,7 @@ def publish(
     unit: Unit = None,
     version: Version = "",
     digest: Digest = True,
+    encoding: Encoding = None,
     output: Annotated[str, typer.Option("--output", "-o", help="The folder of the release.")] = "out",
     format: Format = "csv",
     sign: Sign = None,
@@ -61,10 +63,11 @@ def publish(
         raise ParameterError("publish needs a method, a table and --schema; `sfumato publish --list` names the methods.")
     from sfumato.engines.sources import read
     from sfumato.workflow import named
+    from sfumato.workflow.querying import read_as
 
     algorithm = named.algorithm({"name": method, **_settings(parameters or ())})
     check_output(output, format, sign, overwrite)
-    people = read(data, schema=schema, table=table, unreadable="missing")
+    people = read(data, schema=schema, table=table, unreadable="missing", **read_as(encoding))
     session = open_session(people, ledger=ledger, analyst=analyst, unit=unit, version=version, digest=digest, seed=seed)
     with shown_progress(json, quiet) as progress:
         outcome = session.release(algorithm, for_owner=True, progress=progress)

@@ -29,6 +29,9 @@ Digest = Annotated[
     bool,
     typer.Option("--digest/--no-digest", help="Let the ledger notice, for the owner, that the data changed; reads them once."),
 ]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", help="The encoding of the text file, for instance cp1252; without it, UTF-8.")
+]
 #: The budget of a session that only explains.
 _NOTHING = PureDP(0)
 Format = Annotated[str, typer.Option("--format", help="parquet or csv, for a table.")]
@@ -72,6 +75,7 @@ def query(
     keys: Annotated[list[str] | None, typer.Option("--keys", help="Values of a grouping key, as NAME=VALUE,VALUE.")] = None,
     version: Version = "",
     digest: Digest = True,
+    encoding: Encoding = None,
     output: Annotated[str | None, typer.Option("--output", "-o", help="Publish the answer into this folder as well.")] = None,
     format: Format = "csv",
     sign: Sign = None,
@@ -92,7 +96,7 @@ def query(
     if output is not None and not telling:
         check_output(output, format, sign, overwrite)
     session = open_session(
-        tables_of(data, schema, table or ()),
+        tables_of(data, schema, table or (), encoding),
         **({"budget": _NOTHING} if telling else {"ledger": ledger}),
         analyst=analyst,
         unit=unit,

@@ -84,7 +84,7 @@ def _declaration(cls: type[Any], field: dataclasses.Field[Any]) -> Declaration:
     default = field.default if field.default is not dataclasses.MISSING else field.default_factory
     if field.default is dataclasses.MISSING and field.default_factory is not dataclasses.MISSING:
         default = field.default_factory()
-    return Declaration(field.name, ranges, meaning, optional, default)
+    return Declaration(field.name, ranges, meaning, optional or default is None, default)
 
 
 def _hint(cls: type[Any], field: dataclasses.Field[Any]) -> Any:
@@ -94,7 +94,7 @@ def _hint(cls: type[Any], field: dataclasses.Field[Any]) -> Any:
     owner = next(base for base in cls.__mro__ if field.name in base.__dict__.get("__annotations__", {}))
     try:
         return eval(field.type, dict(vars(sys.modules[owner.__module__])))  # noqa: S307 (our own annotation, not a user's text)
-    except NameError:
+    except Exception:  # whatever else stands there was never meant to be read at run time
         return field.type
 
 

@@ -25,7 +25,7 @@ def exact(value: Number, name: str) -> Fraction:
     if isinstance(value, str) and (len(value) > 100 or (exponent and len(exponent[1]) > 4)):
         raise ParameterError(f"{name} has too many digits; use a decimal with fewer places")
     try:
-        number = Fraction(repr(value) if isinstance(value, float) else value)
+        number = Fraction(repr(float(value)) if isinstance(value, float) else value)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise ParameterError(f"{name} must be a finite number") from None
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > AMOUNT_BITS:

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral, Real
-from types import MappingProxyType
 from typing import Annotated, Any
 
 from sfumato.core.errors import ParameterError
@@ -124,9 +123,10 @@ class OneOf(Range):
         return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
 
     def settled(self, value: Any) -> Any:
-        if not any(type(value) is type(choice) and value == choice for choice in self.choices):
-            raise self.refuse(value)
-        return value
+        for choice in self.choices:
+            if isinstance(value, type(choice)) and not (isinstance(value, bool) and choice is not value) and value == choice:
+                return choice
+        raise self.refuse(value)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,22 @@ class Flag(Range):
     words = "true or false"
 
     def settled(self, value: Any) -> bool:
-        if not isinstance(value, bool):
+        if not isinstance(value, bool) and str(getattr(value, "dtype", "")) != "bool":  # numpy's truth values too
+            raise self.refuse(value)
+        return bool(value)
+
+
+@dataclass(frozen=True)
+class Limit(Range):
+    """How much at the most: a whole number of at least 1, or infinity where there is no limit."""
+
+    words = "a whole number of at least 1, or infinite for no limit"
+
+    def settled(self, value: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise self.refuse(value)
+        number: Any = value
+        if not (number >= 1 and (number == math.inf or number == int(number))):
             raise self.refuse(value)
         return value
 
@@ -187,12 +202,36 @@ class Each(Range):
             raise self.refuse(value)
         try:
             entries = tuple(self.of.settled(entry) for entry in value)
-        except Refused:
+        except (Refused, TypeError):  # an array without dimensions is iterable and cannot be iterated
             raise self.refuse(value) from None
         right = len(entries) >= self.at_least and (self.at_most is None or len(entries) <= self.at_most)
         if not right or (self.different and len(set(entries)) < len(entries)):
             raise self.refuse(value)
         return entries
+
+
+class NameTable(Mapping[str, Any]):
+    """A mapping that cannot be changed and can be copied, pickled and, where its values can, hashed."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: Mapping[str, Any]) -> None:
+        self._entries = dict(entries)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._entries.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._entries)
 
 
 @dataclass(frozen=True)
@@ -210,7 +249,7 @@ class ByName(Range):
         if not isinstance(value, Mapping) or len(value) < self.at_least or not all(isinstance(name, str) for name in value):
             raise self.refuse(value)
         try:
-            return MappingProxyType({name: self.of.settled(entry) for name, entry in value.items()})
+            return NameTable({name: self.of.settled(entry) for name, entry in value.items()})
         except Refused:
             raise self.refuse(value) from None
 

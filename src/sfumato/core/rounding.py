@@ -61,8 +61,10 @@ def between(value: float, low: float | None, high: float | None) -> str:
     >>> between(3.2512, 0.0, 3.9134), between(412, 408.6, None)
     ('3.3 (0 to 4)', '412 (408.6 to ?)')
     """
+    if not math.isfinite(value):
+        return f"{value:,} ± ?"
     ends = [None if end is None or not math.isfinite(end) else Decimal(str(end)) for end in (low, high)]
-    exact = Decimal(str(value)) if math.isfinite(value) else Decimal(0)
+    exact = Decimal(str(value))
     reach = max((abs(_LONG.subtract(end, exact)) for end in ends if end is not None), default=Decimal(0))
     place = min(reach.adjusted() - 1, 0) if reach else -6
     shown = exact if isinstance(value, int) else _rounded(exact, place, ROUND_HALF_EVEN)

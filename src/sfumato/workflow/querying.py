@@ -25,7 +25,9 @@ MOST_LINES = 60
 _LOPSIDED = 1.25
 
 
-def tables_of(data: str | None, schema: str | None, others: Sequence[str]) -> Microdata | dict[str, Microdata]:
+def tables_of(
+    data: str | None, schema: str | None, others: Sequence[str], encoding: str | None = None
+) -> Microdata | dict[str, Microdata]:
     """The table behind `--data` and `--schema`, or several by name, each given as NAME=PLACE:SCHEMA."""
     from sfumato.engines.sources import read
 
@@ -33,7 +35,7 @@ def tables_of(data: str | None, schema: str | None, others: Sequence[str]) -> Mi
         raise ParameterError("name the data: --data FILE --schema FILE, or --table NAME=PLACE:SCHEMA")
     if schema is None and data is not None:
         raise ParameterError("a private answer needs declared bounds and domains: name the schema with --schema FILE")
-    main = None if data is None else read(data, schema=schema, unreadable="missing")
+    main = None if data is None else read(data, schema=schema, unreadable="missing", **read_as(encoding))
     if not others:
         assert main is not None  # noqa: S101  (for the type checker)
         return main
@@ -43,6 +45,11 @@ def tables_of(data: str | None, schema: str | None, others: Sequence[str]) -> Mi
         in_database = "://" in place or Path(place).suffix.lower() in (".duckdb", ".ddb")
         tables[name] = read(place, schema=described, table=name if in_database else None, unreadable="missing")
     return tables
+
+
+def read_as(encoding: str | None) -> dict[str, Any]:
+    """How a text file is to be read, where somebody says it."""
+    return {} if encoding is None else {"encoding": encoding}
 
 
 def _named_place(text: str) -> tuple[str, str, str]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from sfumato.core.certificate import RECORDS_PER_CLASS, Certificate, Claim, plain
 from sfumato.core.errors import SfumatoError
 from sfumato.core.guarantees.base import ANY_ADVERSARY, TOLERANCE, ClassGuarantee
+from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity
 from sfumato.core.guarantees.likeness import BetaLikeness, DeltaDisclosure
 from sfumato.core.guarantees.population import DeltaPresence
 from sfumato.core.params import parameters
@@ -157,7 +158,8 @@ def _about_nobody(table: pa.Table, guarantee: ClassGuarantee) -> bool:
     from sfumato.data.values import texts
 
     protected = getattr(guarantee, "protected_values", None)
-    if not protected or guarantee.sensitive not in table.column_names:
+    about_classes_too = isinstance(guarantee, AlphaKAnonymity)  # how large a class is, whatever its values
+    if protected is None or about_classes_too or guarantee.sensitive not in table.column_names:
         return False
     return not set(texts(table.column(guarantee.sensitive).unique())) & set(protected)
 

@@ -190,3 +190,25 @@ def test_a_number_is_shown_with_its_margin_or_with_both_ends(value: object, inte
     kind = pa.struct([("low", pa.float64()), ("high", pa.float64())])
     lines = answer_lines(pa.table({"a": [value]}), pa.table({"a": pa.array([interval], kind)}), {"a"})
     assert lines == ["a", shown]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "COUNT(*) * 1e300",
+        "COUNT(*) * 1e307",
+        "AVG(x) * 1e304",
+        "SUM(x) * 1e302",
+        "1e-300 * COUNT(*)",
+        "VAR_SAMP(x) + 1e200",
+        "1 / COUNT(*)",
+    ],
+)
+def test_numbers_beyond_all_bounds_are_answered(expression: str) -> None:
+    """The question is charged before its margins are computed: they may be missing, and nothing may fail."""
+    session = table(list(range(50)))
+    answer = session.sql(f"SELECT {expression} AS a FROM records", epsilon=1)
+    assert answer.table.num_rows == 1
+    shown = answer_lines(answer.table, answer.intervals(0.95), {"a"})
+    assert len(shown) == 2 and answer.margins(0.95).num_rows == 1
+    assert session.explain(f"SELECT {expression} AS a FROM records", epsilon=1).columns

@@ -16,7 +16,7 @@ from sfumato.anonymity.search.base import Problem, Search, refuse
 from sfumato.anonymity.search.classes import canonical_cells, entry_totals, show
 from sfumato.core.errors import Unsupported
 from sfumato.core.progress import Progress
-from sfumato.core.ranges import Count
+from sfumato.core.ranges import Limit
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.recoding import SUPPRESSED, Recoding
 from sfumato.kernels.nearest import cheapest, farthest
@@ -34,7 +34,7 @@ class KMember(Search):
     hours.
     """
 
-    max_records: Annotated[Count, "records of a table, at the most"] = 200_000
+    max_records: Annotated[float, Limit(), "records of a table, at the most"] = 200_000
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
         table = problem.table

@@ -21,7 +21,7 @@ from sfumato.anonymity.search.node_tables import NodeTables
 from sfumato.anonymity.search.sweep import Found, Sweep
 from sfumato.anonymity.search.wide_tables import node_tables
 from sfumato.core.progress import Progress
-from sfumato.core.ranges import Count, Seconds
+from sfumato.core.ranges import Limit, Seconds
 from sfumato.data.recoding import SUPPRESSED, Recoding
 from sfumato.kernels.grouping import group_keys
 
@@ -40,7 +40,7 @@ class Lattice(Search):
     """
 
     suppression: Suppression = 0.0
-    max_nodes: Annotated[Count, "lattice nodes up to which the optimum is sought"] = 1_000_000
+    max_nodes: Annotated[float, Limit(), "lattice nodes up to which the optimum is sought"] = 1_000_000
     time_limit: Annotated[Seconds | None, "seconds that the search may take"] = None
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
@@ -67,7 +67,7 @@ class Lattice(Search):
 
 
 def search(
-    tables: NodeTables, limit: int, progress: Progress, *, max_nodes: int = 1_000_000, time_limit: float | None = None
+    tables: NodeTables, limit: int, progress: Progress, *, max_nodes: float = 1_000_000, time_limit: float | None = None
 ) -> Found:
     """Exact when the lattice fits; box by box within the time limit (a minute unless told otherwise) when it does not."""
     if tables.nodes > max_nodes or time_limit is not None:

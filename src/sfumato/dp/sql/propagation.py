@@ -157,12 +157,12 @@ class Change:
     @property
     def deviation(self) -> float:
         """The standard error by the noise alone."""
-        return math.sqrt(math.fsum(part**2 for part in self.parts.values()))
+        return math.hypot(*self.parts.values())
 
     def error(self, grid: float | None) -> float:
         """The standard error with roundings, against the rounded truth."""
         steps = (*self.roundings, grid or 0.0)
-        return math.sqrt(self.deviation**2 + ROUNDING_VARIANCE * math.fsum(step**2 for step in steps))
+        return math.hypot(self.deviation, *(math.sqrt(ROUNDING_VARIANCE) * step for step in steps))
 
 
 @dataclass(frozen=True)
