@@ -19,6 +19,7 @@ import sfumato as sf
 from sfumato.core.errors import SfumatoError
 from sfumato.dp.sql.measuring import flat_plan, run, split, tree_plan
 from sfumato.dp.sql.noise import Request, price
+from sfumato.dp.sql.parse import sql_text
 from tests.dp.sql import brute_force as plain
 from tests.dp.sql.database import CITIES, CUSTOMERS, ORDERS, regions
 from tests.dp.sql.random_queries import CUSTOMER_TYPES, ORDER_TYPES, customer_rows, order_rows, queries
@@ -228,7 +229,7 @@ def _placeholder(question: Any, text: str, argument: exp.Expression | None, wher
         "stddev": "stddev_samp",
         "median": "quantile",
     }
-    wanted = [names[text], None if argument is None else argument.sql(), "" if where is None else where.sql()]
+    wanted = [names[text], None if argument is None else sql_text(argument), "" if where is None else sql_text(where)]
     for name in question.statistics:
         function, of, condition, _ = name.split("|")
         same = wanted[1] is None and (text == "units" or not of) or of == wanted[1]
