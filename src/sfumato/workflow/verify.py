@@ -89,13 +89,13 @@ def verify(
             result = _read_content(certificate, schema, Path(private), findings)
             compared = references_of(schema, original, population)
             findings.extend(check_claims(certificate, schema.replace(folder=private), result, compared, ledger))
-            entry = None if ledger is None else check_entry(certificate, ledger)
+            table = result if hasattr(result, "num_rows") else None
+            entry = None if ledger is None else check_entry(certificate, table, ledger)
             findings.extend([] if entry is None else [entry])
             if is_artefact(certificate) and all(finding.passed is not False for finding in findings):
                 findings += _check_told(certificate, Path(private), ledger)
             if all(finding.passed is not False for finding in findings):
                 _refuse_other_form(content, raw, "the certificate")
-                table = result if hasattr(result, "num_rows") else None
                 findings.append(parts.check_card(certificate, table, signer, Path(private)))
     except VerificationFailed as error:
         findings.append(Finding("release", False, str(error)))
