@@ -682,6 +682,7 @@ PARTS: dict[str, tuple[str, Forge, str]] = {
     "model-in-words": ("csv", as_a_mask(model={"audit": PRAISE}), NOT_OF_A_MASK),
     "transitions-in-words": ("csv", as_a_mask(transitions={"age": {"audit": PRAISE}}), NOT_OF_A_MASK),
     "steps-in-words": ("csv", as_a_mask(steps=[{"masked_columns": ["age"], "notice": PRAISE}]), NOT_OF_A_MASK),
+    "steps-of-no-mask": ("csv", as_a_mask(steps=[{"masked_columns": [["age"]], "method": {"audit": PRAISE}}]), NOT_OF_A_MASK),
     "mask-with-another-parameter": ("csv", as_a_mask(audit=PRAISE), OTHER_FACTS),
     "type-in-words": ("csv", told(written_as={"age": {"type": "certifiedbyanauthority"}}), "how values were written"),
     "level-that-no-tree-has": ("csv", told(levels={"age": 9}), "levels and hierarchies"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from sfumato.core import registry
@@ -54,23 +54,23 @@ def refuse_other_parameters(method: Any) -> None:
         raise VerificationFailed(_NOT_ITS_OWN)
 
 
-def refuse_other_words(told: Mapping[str, Any], own: Iterable[str], columns: Iterable[str]) -> None:
+def refuse_other_words(told: Mapping[str, Any], own: frozenset[str], columns: Collection[str]) -> None:
     """What a mask publishes about itself, under the names in `own`: numbers, columns and the words of masks."""
     masked = told.get("masked_columns", [])
     refuse_other_parameters(told.get("method", {}))
     steps = told.get("steps", [])
     known = {*columns, *masked, *_WORDS, *_texts(told.get("method"))}
     sound = (
-        all(_said_by(told[name], known) for name in set(told) & set(own) - _LOOKED_AT_ELSEWHERE)
+        all(_said_by(told[name], known) for name in set(told) & own - _LOOKED_AT_ELSEWHERE)
         and all(_is_notice(each, masked) for each in _each_stratum(told.get("notice")))
         and all(_is_law(each) for part in _each_stratum(told.get("transitions", {})) for each in _values(part))
         and isinstance(steps, list)
-        and all(isinstance(step, dict) and set(step) <= set(own) for step in steps)
+        and all(_is_step(step, told.get("method", {}), own, known) for step in steps)
     )
     if not sound:
         raise VerificationFailed("the certificate says of its mask what no mask says")
     for step in steps:
-        refuse_other_words({"masked_columns": [], **step}, own, known - _WORDS)
+        refuse_other_words(step, own, columns)
 
 
 def _made(method: Mapping[str, Any]) -> Any:
@@ -112,6 +112,17 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _said_by(value: Any, words: set[str]) -> bool:
     return all(text in words for text in _texts(value))
+
+
+def _is_step(step: Any, method: Mapping[str, Any], own: frozenset[str], columns: set[str]) -> bool:
+    """What is told of one of several masks: one that the method names, and its columns."""
+    masked = step.get("masked_columns") if isinstance(step, dict) else None
+    return (
+        isinstance(masked, list)
+        and all(isinstance(name, str) and name in columns for name in masked)
+        and set(step) <= own
+        and step.get("method") in method.get("masks", [])
+    )
 
 
 def _is_law(law: Any) -> bool:
