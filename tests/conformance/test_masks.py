@@ -16,11 +16,12 @@ import tomlkit
 
 import sfumato as sf
 from sfumato.core.certificate import plain
-from sfumato.core.errors import InputError, SfumatoError
+from sfumato.core.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.data.masked import Masked, sides
 from sfumato.data.records import Records
 from sfumato.masking.base import Mask
 from sfumato.workflow import named
+from sfumato.workflow.told_methods import refuse_other_words
 from sfumato.workflow.transparency import OF_A_MASK
 from tests.conformance.masks import (
     CATEGORIES,
@@ -120,6 +121,7 @@ class TestEveryMask:
         told = json.dumps(plain(dict(masked.transparency)), allow_nan=False)
         assert told and json.loads(told)["method"]["name"] == name
         assert set(masked.transparency) <= OF_A_MASK, "whoever verifies knows nothing else"
+        refuse_other_words(json.loads(told), OF_A_MASK, PEOPLE.column_names)
         for column in NUMBERS:
             for value in PEOPLE.table().column(column).to_pylist()[:50]:
                 assert repr(value) not in told
@@ -191,6 +193,33 @@ def test_masks_for_mixed_data_take_numbers_and_categories_together(name: str) ->
         return
     masked = apply(example(name, (*NUMBERS, *CATEGORIES)))
     assert set(masked.table.column("town").to_pylist()) <= set(PEOPLE.table().column("town").to_pylist()) or name == "Sampling"
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        sf.Condensation(1, columns=NUMBERS),
+        sf.Pram(stay=0.8, invariant=True, columns=("town", "school")),
+        sf.Pram(stay=0.8, invariant=True, joint=True, columns=("town", "school")),
+        sf.Pram(stay=0.8, invariant=True, columns=("town",), strata=("region",)),
+        sf.RankSwapping(10, columns=NUMBERS, strata=("region",)),
+        sf.PartiallySynthetic(("region",), model="linear", columns=NUMBERS),
+        sf.Combined(
+            masks=(
+                sf.AdditiveNoise(0.2, columns=NUMBERS),
+                sf.Pram(stay=0.8, invariant=True, columns=("town",), strata=("region",)),
+            )
+        ),
+    ],
+)
+def test_notices_strata_and_parts_are_told_in_words_that_verifying_knows(mask: Mask) -> None:
+    told = json.loads(json.dumps(plain(dict(apply(mask).transparency))))
+    refuse_other_words(told, OF_A_MASK, PEOPLE.column_names)
+    for place in (told, *told.get("steps", ())):
+        place["notice"] = "approved by an authority"
+        with pytest.raises(VerificationFailed, match="what no mask says"):
+            refuse_other_words(told, OF_A_MASK, PEOPLE.column_names)
+        del place["notice"]
 
 
 def test_combined_masks_work_in_turn_and_refuse_before_the_first_one() -> None:

@@ -645,12 +645,46 @@ OTHER_PAGE = "says something else than certificate and rows do"
 
 OTHER_FACTS = "no release of its kind tells"
 
+NOT_ITS_OWN = "says of its method what that method does not have"
+
+NOT_OF_A_MASK = "says of its mask what no mask says"
+
+PRAISE = "certified by an authority"
+
+
+def as_a_mask(**facts: Any) -> Forge:
+    """Rows of a search, said to be those of a mask that tells these facts."""
+
+    def edit(certificate: dict[str, Any]) -> None:
+        certificate["method"] = {"name": "Mdav", "k": 5}
+        for name in ("levels", "hierarchies", "written_as"):
+            certificate["transparency"].pop(name, None)
+        certificate["transparency"].update({"adversary": KNOWS_THE_METHOD, "k": 5, **facts})
+
+    return stated(edit)
+
+
 PARTS: dict[str, tuple[str, Forge, str]] = {
     "adversary-inflated": ("csv", told(adversary="knows everything about everybody"), "another adversary"),
     "adversary-of-masks": ("csv", told(adversary=KNOWS_THE_METHOD), "another adversary"),
     "invented-fact": ("csv", told(certified_by="an authority"), OTHER_FACTS),
     "fact-of-a-mask": ("csv", told(noise="independent"), OTHER_FACTS),
     "fact-of-an-answer": ("answer", told(adversary=KNOWS_THE_METHOD), OTHER_FACTS),
+    "praise-among-parameters": ("csv", stated(lambda c: c["method"].update(audit=PRAISE)), NOT_ITS_OWN),
+    "praise-as-a-parameter": ("csv", stated(lambda c: c["method"].update(suppression=PRAISE)), NOT_ITS_OWN),
+    "parameter-out-of-range": ("csv", stated(lambda c: c["method"].update(suppression=7)), NOT_ITS_OWN),
+    "notice-that-no-mask-writes": ("csv", as_a_mask(notice=PRAISE), NOT_OF_A_MASK),
+    "notice-of-another-column": (
+        "csv",
+        as_a_mask(notice=f"column '{PRAISE}' is published as it is: its matrix changes nothing"),
+        NOT_OF_A_MASK,
+    ),
+    "model-in-words": ("csv", as_a_mask(model={"audit": PRAISE}), NOT_OF_A_MASK),
+    "transitions-in-words": ("csv", as_a_mask(transitions={"age": {"audit": PRAISE}}), NOT_OF_A_MASK),
+    "steps-in-words": ("csv", as_a_mask(steps=[{"masked_columns": ["age"], "notice": PRAISE}]), NOT_OF_A_MASK),
+    "steps-of-no-mask": ("csv", as_a_mask(steps=[{"masked_columns": [["age"]], "method": {"audit": PRAISE}}]), NOT_OF_A_MASK),
+    "mask-with-another-parameter": ("csv", as_a_mask(audit=PRAISE), OTHER_FACTS),
+    "type-in-words": ("csv", told(written_as={"age": {"type": "certifiedbyanauthority"}}), "how values were written"),
     "level-that-no-tree-has": ("csv", told(levels={"age": 9}), "levels and hierarchies"),
     "level-in-words": ("csv", told(levels={"age": "approved"}), "levels and hierarchies"),
     "level-of-another-column": ("csv", told(levels={"disease": 0}), "levels and hierarchies"),
@@ -847,6 +881,25 @@ def test_a_method_that_nobody_knows_is_called_that(made: Path, tmp_path: Path) -
     rewrite(public, "card.html", card_again(public))
     found = sf.verify(public)
     assert found.verdict == "rests on its maker" and "a method that this version does not know" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("base", "verdict", "edit"),
+    [
+        ("csv", "keeps what could be checked", lambda c: c["method"].update(name="QuantumLaundry")),
+        ("histogram", "rests on its maker", lambda c: c["method"].update(audit=PRAISE)),
+        ("answer", "rests on its maker", lambda c: c["method"].update(audit=PRAISE)),
+    ],
+)
+def test_so_is_one_that_has_other_parameters_or_made_rows(
+    made: Path, tmp_path: Path, base: str, verdict: str, edit: Callable[[Any], Any]
+) -> None:
+    assert "does not know" not in sf.verify(made / base).sentence
+    public = copied(made, tmp_path, base)
+    change(public, lambda c: (edit(c), None)[1])
+    rewrite(public, "card.html", card_again(public))
+    found = sf.verify(public)
+    assert found.verdict == verdict and "a method that this version does not know" in found.sentence
 
 
 def test_a_charge_of_an_older_ledger_pays_for_records_alone(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

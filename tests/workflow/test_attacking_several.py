@@ -63,11 +63,15 @@ def test_an_earlier_version_did_not_say_how_values_were_written() -> None:
         transparency = {name: told for name, told in view.certificate["transparency"].items() if name != "written_as"}
         return dataclasses.replace(view, certificate={**view.certificate, "transparency": transparency})
 
-    views = {name: older(view_of(made(*WRITTEN[name]))) for name in ("integer", "99 is none", "text")}
-    _refuse_unread([views["integer"]] * 2)
-    for other in ("99 is none", "text"):
-        with pytest.raises(Unsupported, match=OTHERWISE):
-            _refuse_unread([views["integer"], views[other]])
+    newer = {name: view_of(made(*WRITTEN[name])) for name in ("integer", "99 is none", "98 is none", "text")}
+    old = {name: older(view) for name, view in newer.items()}
+    for integer in (newer["integer"], old["integer"]):
+        _refuse_unread([old["integer"], integer])
+        for other in ("99 is none", "text"):
+            with pytest.raises(Unsupported, match="one of the releases does not say how the values of column 'x' were written"):
+                _refuse_unread([integer, old[other]])
+    with pytest.raises(Unsupported, match=OTHERWISE):  # the two that say it say different things
+        _refuse_unread([old["integer"], newer["integer"], newer["98 is none"]])
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.base import ClassGuarantee, Knowledge
 from sfumato.data.schema import Column
 from sfumato.workflow.saving import pretty
+from sfumato.workflow.verify_claims import _wordings
 
 AGE = Column(role="quasi", type="integer")
 SCHEMA = sf.Schema(dataset="promises", columns={"age": AGE, "zip": AGE, "disease": Column(role="sensitive", type="string")})
@@ -142,3 +143,26 @@ def test_how_large_classes_are_is_about_everybody(tmp_path: Path) -> None:
     assert "HIV" not in release.data.column("disease").to_pylist()
     release.save(tmp_path / "out")
     assert sf.verify(tmp_path / "out").verdict == "keeps"
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "earlier"),
+    [
+        (sf.TCloseness(0.33333, "disease", reference="released"), sf.TCloseness(0.3333, "disease", reference="released")),
+        (sf.BetaLikeness(10 / 3, "disease", reference="released"), sf.BetaLikeness(3.333, "disease", reference="released")),
+        (sf.EntropyLDiversity(1.23456, "disease"), sf.EntropyLDiversity(1.235, "disease")),
+        (sf.EntropyLDiversity(1.00001, "disease", protected_values=("flu",)), None),
+        (sf.AlphaKAnonymity(0.66666, 2, "disease"), sf.AlphaKAnonymity(0.6667, 2, "disease")),
+        (
+            sf.AlphaKAnonymity(0.66666, 2, "disease", protected_values=("flu",)),
+            sf.AlphaKAnonymity(0.6667, 2, "disease", protected_values=("flu",)),
+        ),
+    ],
+)
+def test_a_threshold_that_an_earlier_version_rounded_is_still_read(
+    guarantee: ClassGuarantee, earlier: ClassGuarantee | None
+) -> None:
+    said = {promised for promised, _ in _wordings(guarantee)}
+    assert guarantee.claim() in said and (earlier is None or earlier.claim() in said)
+    other = {each.claim() for each in (sf.TCloseness(0.3, "disease"), sf.EntropyLDiversity(1.2, "disease"))}
+    assert not said & other and (earlier is not None or said == {guarantee.claim()})

@@ -12,9 +12,11 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import InputError, VerificationFailed
+from sfumato.data.hierarchy_builders import build, from_tree
 from sfumato.data.schema import Column, HierarchySpec
 from sfumato.wire.signatures import SigningKey
 from sfumato.workflow.saving import pretty
+from sfumato.workflow.verify import open_release
 from tests.workflow.people import people, release, schema, table
 
 SEARCH = sf.Lattice(suppression=0.05)
@@ -95,6 +97,26 @@ def test_hierarchical_distances_can_be_checked_again(tmp_path: Path) -> None:
     told = {finding.passed: finding.text for finding in found.findings if finding.check == "TCloseness(disease)"}
     assert set(told) == {True, None} and "against the original" in told[None]
     assert sf.verify(tmp_path / "out", original=people(disease=ill)).verdict == "keeps"
+
+
+@pytest.mark.parametrize("role", ["quasi", "sensitive"])
+def test_blanks_around_the_labels_of_a_hierarchy_stay(tmp_path: Path, role: str) -> None:
+    tree = {" gov": [" State-gov", "Local-gov "], "own": [" Private", "Private"]}
+    described = {
+        "age": Column(role="quasi"),
+        "work": Column.model_validate({"role": role, "hierarchy": {"tree": tree}}),
+        "ill": Column(role="plain"),
+    }
+    work = [" State-gov", "Local-gov ", " Private", "Private"] * 20
+    rows = pa.table({"work": work, "age": [30] * 40 + [40] * 40, "ill": ["a", "b", "c", "d", "e"] * 16})
+    hierarchical = sf.TCloseness(0.9, "work", distance="hierarchical", reference="released")
+    wanted = [sf.KAnonymity(2), *([hierarchical] if role == "sensitive" else [])]
+    sf.protect(sf.read(rows, sf.Schema(dataset="work", columns=described)), wanted).save(tmp_path / "out", "csv")
+    found = sf.verify(tmp_path / "out")
+    assert found.accepted and not found.caveats, found.explain()
+    with open_release(tmp_path / "out") as opened:
+        read = build("work", opened.schema.columns["work"], work, None, opened.schema.folder)
+    assert read.rows() == from_tree(tree).rows()
 
 
 def test_a_folder_is_never_replaced_by_accident(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def build(
     spec = column.hierarchy if column.hierarchy is not None and column.items is None else HierarchySpec(flat=True)
     known = _domain(column, values)
     if spec.file is not None:
-        tree = load(_beside(folder, spec.file), separator=spec.separator)
+        tree = load(_beside(folder, spec.file), separator=spec.separator, verbatim=spec.verbatim)
     elif spec.tree is not None:
         tree = from_tree(spec.tree, name=name)
     elif spec.intervals is not None:
@@ -76,11 +76,16 @@ def cover(tree: Hierarchy, values: Sequence[str | None], *, name: str, missing: 
 
 
 @forgetting()
-def load(path: str | Path, *, separator: str | None = None) -> Hierarchy:
-    """Read a hierarchy file: one leaf per row, one level per column, `;` or `,` between them."""
+def load(path: str | Path, *, separator: str | None = None, verbatim: bool = False) -> Hierarchy:
+    """Read a hierarchy file: one leaf per row, one level per column, `;` or `,` between them.
+
+    Blanks around labels are left out; `verbatim` keeps them, for a file that `save` wrote.
+    """
     file = Path(path)
     try:
-        text = read_plain(file, HierarchyError, limit=MAX_FILE_BYTES, what="hierarchy file").decode("utf-8-sig")
+        text = read_plain(file, HierarchyError, limit=MAX_FILE_BYTES, what="hierarchy file").decode(
+            "utf-8" if verbatim else "utf-8-sig"
+        )
     except FileNotFoundError:
         raise HierarchyError(f"there is no hierarchy file '{file}'") from None
     except UnicodeDecodeError:
@@ -91,7 +96,7 @@ def load(path: str | Path, *, separator: str | None = None) -> Hierarchy:
     chosen = separator or (";" if first.count(";") >= first.count(",") and ";" in first else ",")
     try:
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=chosen)
-        rows = [[entry.strip() or None for entry in row] for row in lines if row]
+        rows = [[(entry if verbatim else entry.strip()) or None for entry in row] for row in lines if row]
     except TypeError:
         raise HierarchyError("the separator of a hierarchy file is one character, and neither a quote nor a line break") from None
     except (csv.Error, ValueError):

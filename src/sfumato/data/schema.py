@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from sfumato.core.errors import MissingColumn, SchemaError, all_at_once, forgetting
 from sfumato.core.owner_files import load_toml, readable
@@ -49,6 +49,18 @@ class HierarchySpec(_Frozen):
         default=None, ge=0, le=2_000_000
     )  # of `mask`: size of the full domain per masked character (10 for digits)
     missing: Literal["refuse", "root"] = "refuse"  # values not in the hierarchy: an error, or a leaf right below the root
+    _verbatim: bool = PrivateAttr(default=False)
+
+    @property
+    def verbatim(self) -> bool:
+        """Whether blanks around the labels of `file` belong to them: in a file of a release, which nobody writes by hand."""
+        return self._verbatim
+
+    def of_a_release(self) -> HierarchySpec:
+        """The same description of a file that a release published."""
+        same = self.model_copy()
+        same._verbatim = True
+        return same
 
     @model_validator(mode="after")
     def _one_kind(self) -> HierarchySpec:

@@ -26,7 +26,7 @@ from sfumato.masking.mixed_records import ClusteredRecords, means_of_clusters
 Int = NDArray[np.int64]
 Real = NDArray[np.float64]
 
-_UNPROTECTED = "k = 1: every group is one record, which is reproduced as it is; this release protects nobody"
+UNPROTECTED = "k = 1: every group is one record, which is reproduced as it is; this release protects nobody"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Condensation(Mask):
         values = {column.name: drawn[:, position] for position, column in enumerate(records.numbers)}
         published: dict[str, Any] = {"k": self.k}
         if self.k == 1:
-            published["notice"] = _UNPROTECTED
+            published["notice"] = UNPROTECTED
         return Change(values, published=published, details=described_clusters(clustered.space, labels) | published)
 
     def keeps(self) -> tuple[Kept, ...]:

@@ -103,14 +103,13 @@ class Law:
     def notices(self, name: str, invariant: bool) -> list[str]:
         """What a reader of the release has to know about it; from the matrix alone."""
         stays, found = float(np.min(self.stays())), []
+        as_it_is, nearly, frequencies = sentences(name)
         if stays == 1.0:
-            found.append(f"column '{name}' is published as it is: its matrix changes nothing")
+            found.append(as_it_is)
         elif stays > MOST_UNCHANGED:
-            found.append(
-                f"column '{name}' is published nearly as it is: every category stays with a probability above {MOST_UNCHANGED:g}"
-            )
+            found.append(nearly)
         if invariant:
-            found.append(f"the invariant matrix of column '{name}' tells the frequencies of its categories before masking")
+            found.append(frequencies)
         return found
 
     def told(self, source: str) -> dict[str, Any]:
@@ -120,6 +119,15 @@ class Law:
         if matrix is None:
             return {"categories": len(self.inputs), "stay": self.stay, "suppress": self.suppress, **told}
         return {"labels": list(self.inputs), "outputs": list(self.outputs), "matrix": matrix.tolist(), **told}
+
+
+def sentences(name: str) -> tuple[str, str, str]:
+    """All that a notice may say about a column."""
+    return (
+        f"column '{name}' is published as it is: its matrix changes nothing",
+        f"column '{name}' is published nearly as it is: every category stays with a probability above {MOST_UNCHANGED:g}",
+        f"the invariant matrix of column '{name}' tells the frequencies of its categories before masking",
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -138,21 +138,38 @@ def _refuse_unread(views: Sequence[View]) -> None:
     known = {name for view in views for name in view.schema.quasi}
     for name in sorted(name for name, releases in shown.items() if releases > 1):
         holding = [view for view in views if name in view.result.table.column_names]
-        why = None
-        if len({_written(view, name) for view in holding}) > 1:
-            why = f"the values of column '{name}' had another type, or other codes for missing ones, in one of the releases"
-        elif name in known:
+        why = _written_otherwise(holding, name)
+        if why is None and name in known:
             why = next((why for view in holding if (why := _unread(view, name)) is not None), None)
         if why is not None:
             raise Unsupported(f"{why}; assume that everything the releases tell adds up.")
 
 
-def _written(view: View, name: str) -> tuple[object, ...]:
-    """How the values of a column were written; of an earlier version's release as far as its rows show it."""
-    column, told = view.schema.columns[name], view.certificate.get("transparency", {}).get("written_as")
+def _written_otherwise(views: Sequence[View], name: str) -> str | None:
+    """Why the values of a column may have been written differently; releases of earlier versions do not say how they were."""
+    told = [_told_writing(view, name) for view in views]
+    if len({each for each in told if each is not None}) > 1:
+        return f"the values of column '{name}' had another type, or other codes for missing ones, in one of the releases"
+    if None in told and len({_shown_writing(view, name) for view in views}) > 1:
+        return (
+            f"one of the releases does not say how the values of column '{name}' were written, and by type or missing values "
+            "the columns differ"
+        )
+    return None
+
+
+def _told_writing(view: View, name: str) -> tuple[object, ...] | None:
+    """How the values of a column were written, as the certificate says; None where it does not."""
+    told = view.certificate.get("transparency", {}).get("written_as")
     each = told.get(name) if isinstance(told, Mapping) else None
     if isinstance(each, Mapping) and isinstance(each.get("missing", []), list):
-        return str(each.get("type")), tuple(sorted(map(str, each.get("missing", [])))), column.items
+        return str(each.get("type")), tuple(sorted(map(str, each.get("missing", [])))), view.schema.columns[name].items
+    return None
+
+
+def _shown_writing(view: View, name: str) -> tuple[object, ...]:
+    """How the values of a column were written, as far as its rows show it."""
+    column = view.schema.columns[name]
     return column.type, column.items, view.result.table.column(name).null_count > 0
 
 

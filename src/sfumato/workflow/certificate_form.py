@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from sfumato.core.certificate import FIRST_FORMAT, FORMAT, FORMATS, Certificate
 from sfumato.core.errors import VerificationFailed, forgetting
-from sfumato.data.schema import Schema
+from sfumato.data.schema import Column, Schema
 from sfumato.wire.fingerprint import FORMAT as FINGERPRINT
 from sfumato.workflow.release import NOT_ENTERED
 from sfumato.workflow.untrusted import is_plain_name, quoted
@@ -157,9 +157,14 @@ def read_schema(certificate: Certificate) -> Schema:
         if not _harmless(column.get("hierarchy"), column.get("role"), certificate):
             raise VerificationFailed("the certificate's schema has a hierarchy that no release has")
     try:
-        return Schema.parse(certificate.schema)
+        schema = Schema.parse(certificate.schema)
     except Exception as error:  # whatever a stranger wrote, the answer is a verdict and not a crash
         raise VerificationFailed(f"the certificate's schema cannot be read ({type(error).__name__})") from None
+    return schema.replace(columns={name: _of_a_release(column) for name, column in schema.columns.items()})
+
+
+def _of_a_release(column: Column) -> Column:
+    return column if column.hierarchy is None else column.model_copy(update={"hierarchy": column.hierarchy.of_a_release()})
 
 
 def _harmless(hierarchy: Any, role: Any, certificate: Certificate) -> bool:

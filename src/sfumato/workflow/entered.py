@@ -2,11 +2,13 @@
 
 The entry keeps what was stated when the release was made. Data set, promises, measured numbers, method, columns, number of rows
 and the fingerprint of the original must be those of the certificate, and the file that was entered the one in the folder. A
-release that is saved as CSV was entered as Parquet: of it everything but the bytes is compared.
+release that is saved as CSV was entered as Parquet: its rows are written as Parquet again and compared, where this is the
+version of pyarrow and of sfumato that wrote them.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -21,13 +23,18 @@ from sfumato.workflow.release import NOT_ENTERED
 from sfumato.workflow.verification import Finding
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from sfumato.ledger.chain import Entry
 
 PARQUET = "data.parquet"
 
 
-def check_entry(certificate: Certificate, ledger: Ledger | str | Path) -> Finding | None:
-    """What the ledger says about the entry that the certificate names; None where the claims looked it up themselves."""
+def check_entry(certificate: Certificate, table: pa.Table | None, ledger: Ledger | str | Path) -> Finding | None:
+    """What the ledger says about the entry that the certificate names; None where the claims looked it up themselves.
+
+    `table` is what was read from the data file.
+    """
     named = certificate.ledger
     with nullcontext(ledger) if isinstance(ledger, Ledger) else Ledger.open(ledger, read_only=True) as book:
         if is_artefact(certificate) and named in (NOT_ENTERED, *_charges(certificate)):
@@ -43,12 +50,27 @@ def check_entry(certificate: Certificate, ledger: Ledger | str | Path) -> Findin
     difference = _difference(certificate, entry)
     if difference:
         return Finding("ledger", False, f"the entry {named[:16]}… that the certificate names {difference}")
-    rest = (
-        ""
-        if PARQUET in certificate.files or is_artefact(certificate)
-        else "; it was entered as Parquet, so that bytes are not compared"
-    )
-    return Finding("ledger", True, f"it holds the entry {named[:16]}… of this release{rest}")
+    if PARQUET not in certificate.files and not is_artefact(certificate) and not _written_alike(table, entry):
+        if _made_here(certificate):
+            return Finding("ledger", False, f"the rows are not those that the entry {named[:16]}… was made for")
+        said = "the ledger entered a Parquet file of another version, so that its rows were not compared with these"
+        return Finding("ledger", None, f"it holds an entry {named[:16]}… with the same statements; {said}", caveat=said)
+    return Finding("ledger", True, f"it holds the entry {named[:16]}… of this release")
+
+
+def _written_alike(table: pa.Table | None, entry: Entry) -> bool:
+    """Whether the rows, written as publishing writes them, give the file that was entered."""
+    from sfumato.data.writers import parquet_bytes
+
+    return table is not None and hashlib.sha256(parquet_bytes(table)).hexdigest() == entry.payload.get("sha256")
+
+
+def _made_here(certificate: Certificate) -> bool:
+    """Whether rows are written here as they were when the release was made."""
+    from sfumato.workflow.publish import versions
+
+    here = versions()
+    return all(certificate.versions.get(name) == here[name] for name in ("sfumato", "pyarrow"))
 
 
 def _difference(certificate: Certificate, entry: Entry) -> str:

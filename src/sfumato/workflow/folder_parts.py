@@ -78,7 +78,7 @@ def refuse_other_hierarchies(schema: Schema, private: Path) -> None:
         {column.hierarchy.file for column in schema.columns.values() if column.hierarchy and column.hierarchy.file}
     ):
         try:
-            tree = hierarchy_builders.load(private / name, separator=";")
+            tree = hierarchy_builders.load(private / name, separator=";", verbatim=True)
             with temporary_folder("verify") as place:
                 hierarchy_builders.save(tree, Path(place) / name)
                 same = (Path(place) / name).read_bytes() == (private / name).read_bytes()

@@ -6,6 +6,7 @@ where it kept the whole answer, or what was published was entered. The rest is t
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core import registry
 from sfumato.core.certificate import Certificate, plain
 from sfumato.core.errors import SfumatoError
-from sfumato.workflow import named
+from sfumato.workflow import named, told_methods
 from sfumato.workflow.verification import Finding
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 #: What a session calls itself where a question was answered.
 _ANSWERS = "Session.sql"
+_OF_AN_ANSWER = frozenset({"query", "bounds"})
 _CHECK = "how it was made"
 
 
@@ -77,8 +79,18 @@ def _wrong(text: str) -> Finding:
     return Finding(_CHECK, False, text)
 
 
+def check_told_of_rows(certificate: Certificate) -> Finding | None:
+    """Whether the method that made rows is known at all."""
+    return None if told_methods.is_known(certificate.method) else _unknown()
+
+
 def _known(method: Mapping[str, Any]) -> bool:
-    return method.get("name") == _ANSWERS or registry.has("algorithm", method.get("name"))
+    """Whether a method of that name has the parameters that are told."""
+    name = method.get("name")
+    if name != _ANSWERS and not registry.has("algorithm", name):
+        return False
+    own = _OF_AN_ANSWER if name == _ANSWERS else {each.name for each in dataclasses.fields(registry.find("algorithm", str(name)))}
+    return set(method) <= {"name", "contribution", *own}
 
 
 def _unknown() -> Finding:

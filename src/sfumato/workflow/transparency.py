@@ -13,7 +13,7 @@ from typing import Any
 from sfumato.core.certificate import Certificate
 from sfumato.core.errors import VerificationFailed
 from sfumato.data.schema import Schema
-from sfumato.workflow import named
+from sfumato.workflow import named, told_methods
 from sfumato.workflow.public_card import is_artefact
 
 KNOWS_THE_PERSON = "knows the quasi-identifiers of a person and that the person is in the table"
@@ -29,7 +29,10 @@ _OF_EACH = frozenset(
 )
 _OF_A_SEARCH = frozenset({"hierarchies", "levels", "written_as"})
 #: The names of types, as `readings.kind_of` gives them.
-_TYPE = re.compile(r"[a-z]+[0-9]*(\([0-9, -]+\))?|datetime [\w/+:-]{1,40}")
+_TYPE = re.compile(
+    r"boolean|integer|number|date|string|float|halffloat|float16|binary|large_binary|fixed_size_binary\[[0-9]+\]"
+    r"|decimal(32|64|128|256)?\([0-9]+, -?[0-9]+\)|datetime( [\w/+:-]{1,40})?"
+)
 #: What masks publish about themselves; in `steps`, what each of several does.
 OF_A_MASK = frozenset(
     "method masked_columns steps notice attribute_groups bucket_size counted distance_deviation epsilon factor_variance groups k "
@@ -51,6 +54,8 @@ def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
         raise VerificationFailed("the certificate names another adversary than releases of its kind do")
     if told.get("population", HIDDEN_POPULATION) not in (HIDDEN_POPULATION, PUBLIC_POPULATION):
         raise VerificationFailed("the certificate says of a population what no release says")
+    if not is_artefact(certificate):
+        told_methods.refuse_other_parameters(certificate.method)
     if masked:
         _refuse_other_mask(certificate, schema)
     else:
@@ -100,6 +105,8 @@ def _refuse_other_mask(certificate: Certificate, schema: Schema) -> None:
         raise VerificationFailed("the certificate names two different masks")
     if not set(masked) <= {*schema.columns, *removed}:
         raise VerificationFailed("the certificate says of a column that it was masked, and there is no such column")
+    columns = {*schema.columns, *removed}
+    told_methods.refuse_other_words({"method": certificate.method, **told, "masked_columns": masked}, OF_A_MASK, columns)
 
 
 def names_in(told: Mapping[str, Any], key: str) -> list[str]:

@@ -89,13 +89,13 @@ def verify(
             result = _read_content(certificate, schema, Path(private), findings)
             compared = references_of(schema, original, population)
             findings.extend(check_claims(certificate, schema.replace(folder=private), result, compared, ledger))
-            entry = None if ledger is None else check_entry(certificate, ledger)
+            table = result if hasattr(result, "num_rows") else None
+            entry = None if ledger is None else check_entry(certificate, table, ledger)
             findings.extend([] if entry is None else [entry])
-            if is_artefact(certificate) and all(finding.passed is not False for finding in findings):
+            if all(finding.passed is not False for finding in findings):
                 findings += _check_told(certificate, Path(private), ledger)
             if all(finding.passed is not False for finding in findings):
                 _refuse_other_form(content, raw, "the certificate")
-                table = result if hasattr(result, "num_rows") else None
                 findings.append(parts.check_card(certificate, table, signer, Path(private)))
     except VerificationFailed as error:
         findings.append(Finding("release", False, str(error)))
@@ -240,9 +240,12 @@ def _read_content(certificate: Certificate, schema: Schema, private: Path, findi
 
 
 def _check_told(certificate: Certificate, private: Path, ledger: Ledger | str | Path | None) -> list[Finding]:
-    """How a private result was made, as far as its ledger tells."""
-    from sfumato.workflow.told_of_results import check_told
+    """How rows were made, or a private result as far as its ledger tells."""
+    from sfumato.workflow.told_of_results import check_told, check_told_of_rows
 
+    if not is_artefact(certificate):
+        found = check_told_of_rows(certificate)
+        return [] if found is None else [found]
     beside = [name for name in parts.BESIDE_AN_ANSWER if name in certificate.files]
     found = check_told(certificate, _read_beside(beside[0], certificate, private) if beside else None, ledger)
     return [] if found is None else [found]

@@ -188,8 +188,13 @@ def _misstated(claim: Claim, guarantee: ClassGuarantee, certificate: Certificate
 def _wordings(guarantee: ClassGuarantee) -> set[tuple[str, str]]:
     """Promise and adversary as they are worded, and as earlier versions worded the same, in folders that are still out there."""
     now = (guarantee.claim(), guarantee.adversary)
-    if getattr(guarantee, "protected_values", None) is not None:
+    if getattr(guarantee, "protected_values", None) is not None and not isinstance(guarantee, AlphaKAnonymity):
         return {now}  # earlier versions did not say that the promise is about some values only
+    return {now} | {words for each in (guarantee, _rounded(guarantee)) for words in _earlier_wordings(each)}
+
+
+def _earlier_wordings(guarantee: ClassGuarantee) -> set[tuple[str, str]]:
+    now = (guarantee.claim(), guarantee.adversary)
     if isinstance(guarantee, DeltaDisclosure):
         name, most = guarantee.attribute, f"{guarantee.delta:.4g}"
         return {now, (f"in every class the odds of each value of '{name}' change by less than the factor e^{most}", now[1])}
@@ -198,6 +203,18 @@ def _wordings(guarantee: ClassGuarantee) -> set[tuple[str, str]]:
     if isinstance(guarantee, DeltaPresence):
         return {now, (now[0], ANY_ADVERSARY)}
     return {now}
+
+
+def _rounded(guarantee: ClassGuarantee) -> ClassGuarantee:
+    """The guarantee as earlier versions worded it, which wrote four digits of a threshold."""
+    numbers = {name: value for name, value in vars(guarantee).items() if isinstance(value, float)}
+    try:
+        rounded: ClassGuarantee = replace(
+            cast("Any", guarantee), **{name: float(f"{value:.4g}") for name, value in numbers.items()}
+        )
+    except SfumatoError:  # rounded, it is no threshold
+        return guarantee
+    return rounded
 
 
 def _unit(certificate: Certificate, schema: Schema, guarantee: ClassGuarantee) -> str:
