@@ -199,3 +199,39 @@ def test_memory_files_have_no_name(own_temporary: Path) -> None:
 def test_without_memory_files_a_file_is_unlinked_once_opened(own_temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "memfd_create")
     test_memory_files_have_no_name(own_temporary)
+
+
+_INTERRUPTED = """
+import os, signal, sys
+from pathlib import Path
+from sfumato.cli import signals
+from sfumato.workflow.appearing import appearing_folder
+
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+signals.install()
+place, event, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+left = [count]
+
+def interrupt(name, arguments):
+    if name == event and "partial-" in str(arguments[0]):
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+sys.addaudithook(interrupt)
+with appearing_folder(place, overwrite=True) as hidden:
+    (hidden / "public").mkdir()
+    (hidden / "public" / "certificate.json").write_text("{}")
+"""
+
+
+@pytest.mark.parametrize(
+    ("event", "count"), [("os.mkdir", 1), ("os.chmod", 1), ("os.chmod", 2), ("os.remove", 1), ("os.rmdir", 1), ("os.rmdir", 2)]
+)
+def test_a_signal_while_the_hidden_folder_is_made_or_removed_leaves_none(event: str, count: int, tmp_path: Path) -> None:
+    (tmp_path / "out" / "public").mkdir(parents=True)
+    (tmp_path / "out" / "public" / "certificate.json").write_text("the release before")
+    done = subprocess.run([sys.executable, "-c", _INTERRUPTED, str(tmp_path / "out"), event, str(count)], capture_output=True)
+    assert done.returncode in (0, 143), done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (tmp_path / "out" / "public" / "certificate.json").read_text() in ("{}", "the release before")

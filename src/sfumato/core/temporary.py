@@ -49,7 +49,7 @@ class HeldFolder:
     def remove(self) -> None:
         """Remove the folder and let it go; in a process that was forked from its holder this does nothing."""
         if self._process == os.getpid():
-            shutil.rmtree(self.path, ignore_errors=True)
+            remove_tree(self.path)
             self.let_go()
 
     def let_go(self) -> None:
@@ -63,15 +63,31 @@ def hold_folder(name: Callable[[], Path]) -> HeldFolder:
     """Make a folder under a fresh name, for this user alone, and hold it."""
     for _ in range(_ATTEMPTS):
         path = name()
-        path.mkdir(mode=0o700)
         try:
+            path.mkdir(mode=0o700)
             path.chmod(0o700)  # a umask may have taken away what its owner needs
-        except FileNotFoundError:  # somebody who swept was faster
-            continue
-        held = _held(path)
+            held = _held(path)
+        except FileExistsError:
+            raise
+        except FileNotFoundError:
+            if not path.parent.is_dir():
+                raise
+            continue  # somebody who swept was faster
+        except BaseException:  # a signal, before anybody knows of the folder
+            remove_tree(path)
+            raise
         if held is not None:
             return held
     raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder as far as that is possible. A signal that arrives meanwhile is heard when it is gone."""
+    try:
+        shutil.rmtree(path, ignore_errors=True)
+    except BaseException:
+        shutil.rmtree(path, ignore_errors=True)
+        raise
 
 
 def remove_unheld(path: Path) -> None:
@@ -80,7 +96,7 @@ def remove_unheld(path: Path) -> None:
     try:
         lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         if os.fstat(lock).st_uid == os.geteuid() and _locked(lock):
-            shutil.rmtree(path, ignore_errors=True)
+            remove_tree(path)
     except OSError:
         return
     finally:

@@ -12,7 +12,6 @@ import errno
 import os
 import re
 import secrets
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,7 +19,7 @@ from pathlib import Path
 
 from sfumato.core.errors import InputError, SourceError
 from sfumato.core.plain_files import sync_folder
-from sfumato.core.temporary import hold_folder, remove_unheld
+from sfumato.core.temporary import hold_folder, remove_tree, remove_unheld
 
 #: The file by which a folder is known as a release, and may be replaced by another one.
 MARK = "public/certificate.json"
@@ -53,7 +52,7 @@ def appearing_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]
     except SourceError as error:  # it names the place that was asked for, not the hidden one
         raise SourceError(str(error).replace(str(hidden), str(target))) from None
     finally:
-        shutil.rmtree(hidden, ignore_errors=True)
+        remove_tree(hidden)
         if held is not None:
             held.let_go()
 
@@ -123,7 +122,7 @@ def _exchange(new: Path, old: Path) -> None:
     except OSError:
         os.rename(aside, old)
         raise
-    shutil.rmtree(aside, ignore_errors=True)
+    remove_tree(aside)
 
 
 def _hidden_name(target: Path) -> Path:
