@@ -55,7 +55,7 @@ def test_every_value_read_is_one_that_its_cell_covers(search: Search) -> None:
     data = people()
     read = read_out(data, search)
     outcome = search.run(data, [sf.KAnonymity(4)])
-    shown = data.relation.recode(outcome.details["table"].decode(outcome.result), ["age", "town", "wage"])
+    shown = data.relation.recode(outcome.table.decode(outcome.result), ["age", "town", "wage"])
     row_of = {wage: row for row, wage in enumerate(data.table().column("wage").to_pylist())}
     rows = [row_of[wage] for wage in shown.column("wage").to_pylist()]
     for name in ("age", "town"):

@@ -177,7 +177,7 @@ def mixtures(
 
 def released_rows(data: Microdata, outcome: Outcome[Any]) -> pa.Table:
     """The rows that leave: what the recoding of an outcome makes of the table."""
-    return data.relation.recode(outcome.details["table"].decode(outcome.result), data.column_names)
+    return data.relation.recode(outcome.table.decode(outcome.result), data.column_names)
 
 
 def verdicts(given: People, released: pa.Table, guarantees: Sequence[ClassGuarantee]) -> tuple[Measurement, ...]:

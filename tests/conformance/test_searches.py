@@ -60,7 +60,7 @@ def check(search: Any, given_people: People, asked: Asked) -> bool:
 
 def tell_the_truth(given_people: People, outcome: Outcome[Any], released: pa.Table) -> None:
     """Every released row is found again by its number: its values are coarser or the same, the others untouched."""
-    coded = outcome.details["table"]
+    coded = outcome.table
     before = {row["number"]: row for row in given_people.table.to_pylist()}
     for row in released.to_pylist():
         original = before.pop(row["number"])

@@ -107,8 +107,8 @@ class Recoded(Declared):
         recoding = outcome.result
         if recoding.suppressed == recoding.records:
             raise Infeasible("the guarantees can only be kept by suppressing every record")
-        quasi = tuple(outcome.details["table"].quasi)
-        shown = numbered.relation.recode(outcome.details["table"].decode(recoding), [*quasi, _ROW])
+        quasi = tuple(outcome.table.quasi)
+        shown = numbered.relation.recode(outcome.table.decode(recoding), [*quasi, _ROW])
         rows: Int = shown.column(_ROW).to_numpy().astype(np.int64)
         draws = Draws(drawn)
         for name in quasi:

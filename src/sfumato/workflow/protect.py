@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core import randomness as sources_of_randomness
 from sfumato.core.errors import Infeasible, forgetting
 from sfumato.core.guarantees.base import ANY_ADVERSARY, ClassGuarantee
-from sfumato.core.outcome import Outcome
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import ONE_RECORD, View
@@ -37,17 +36,15 @@ from sfumato.workflow.transparency import AS_EACH_PROMISE, HIDDEN_POPULATION, HI
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sfumato.anonymity.search.base import SearchOutcome
     from sfumato.core.randomness import Randomness
     from sfumato.data.class_table import ClassTable
     from sfumato.data.hierarchy import Hierarchy
-    from sfumato.data.recoding import Recoding
     from sfumato.ledger.ledger import Ledger
     from sfumato.report.content import Answer
 
 #: Below this many records nearly every column has nearly as many values as records.
 _FEW_RECORDS = 50
-#: What of a search's details is plain data and may be kept.
-_NOT_KEPT = ("table",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,7 +153,7 @@ def _protected(
     outcome = search.run(people, wanted, population=register, progress=progress, randomness=randomness)
     _refuse_empty(outcome)
     progress("recoding", 0, 1)
-    codes: ClassTable = outcome.details["table"]
+    codes = outcome.table
     table, units = _apply(people, outcome, plan, wanted, owner_key)
     progress("recoding", 1, 1)
 
@@ -184,7 +181,7 @@ def _protected(
 
 def _certified(
     draft: Draft,
-    outcome: Outcome[Recoding],
+    outcome: SearchOutcome,
     ledger: Ledger | str | Path | None,
     checks: Checks,
     kept: Kept,
@@ -193,13 +190,13 @@ def _certified(
     """Publish the draft, then measure and attack what was published."""
     with opened(ledger) as book:
         published = publish(draft, book, progress=progress)
-    table: ClassTable = outcome.details["table"]
+    table = outcome.table
     released = draft.as_released(published.table)
     original = draft.references.original
     scores = scores_of(original, released, checks, outcome.result.loss(table.weights), progress)
     results = attack_all(View(released, draft.schema, published.certificate.to_mapping()), checks.attacks, progress)
     certificate = dataclasses.replace(published.certificate, attacks=tuple(plain_result(result) for result in results))
-    details = {name: value for name, value in outcome.details.items() if name not in _NOT_KEPT}
+    details = dict(outcome.details)
     for whom in {"people", "records"} & published.composition.keys():
         details["composition"] = {f"{whom} counted in the original": published.composition["finding"]}
     return Release(
@@ -229,7 +226,7 @@ def _certified(
 
 def _apply(
     people: Microdata,
-    outcome: Outcome[Recoding],
+    outcome: SearchOutcome,
     plan: ColumnPlan,
     guarantees: Sequence[ClassGuarantee],
     key: Any,
@@ -237,7 +234,7 @@ def _apply(
     """The rows after the recoding, without names, in the form and order of a release; and the different units
     per class.
     """
-    recoding_table = outcome.details["table"].decode(outcome.result)
+    recoding_table = outcome.table.decode(outcome.result)
     rows = people.relation.recode(recoding_table, plan.delivered)
     units = None if plan.unit_to_count is None else units_behind(rows, people, plan.unit_to_count, guarantees)
     rows = rows.select(list(plan.keep))
@@ -265,7 +262,7 @@ def units_behind(rows: pa.Table, people: Microdata, unit: str, guarantees: Seque
     return UnitCounts(unit, MappingProxyType(dict(zip(counting, found, strict=True))))
 
 
-def _transparency(outcome: Outcome[Recoding], plan: ColumnPlan, schema: Schema) -> dict[str, Any]:
+def _transparency(outcome: SearchOutcome, plan: ColumnPlan, schema: Schema) -> dict[str, Any]:
     """What an honest reader needs to interpret the data and an attacker may know without harm
     (Kerckhoffs).
     """
@@ -368,7 +365,7 @@ def _default_method() -> Any:
     return LocalRecoding()
 
 
-def _refuse_empty(outcome: Outcome[Recoding]) -> None:
+def _refuse_empty(outcome: SearchOutcome) -> None:
     if outcome.result.records and outcome.result.suppressed == outcome.result.records:
         raise Infeasible(
             "the guarantees can only be kept by suppressing every record, and an empty release helps nobody. "

@@ -43,6 +43,13 @@ class Problem:
         return int(np.floor(share * self.table.records + 1e-9))
 
 
+@dataclass(frozen=True, repr=False)
+class SearchOutcome(Outcome[Recoding]):
+    """What a search returns: a recoding of the classes of `table`, which is what it searched in."""
+
+    table: ClassTable = field(kw_only=True)
+
+
 class Search(Declared, ABC):
     """A way to reach class guarantees: `run` returns an outcome whose result is a `Recoding`."""
 
@@ -61,29 +68,32 @@ class Search(Declared, ABC):
         population: Microdata | None = None,
         progress: Progress = silent,
         randomness: Randomness | None = None,
-    ) -> Outcome[Recoding]:
+    ) -> SearchOutcome:
         """Search on the data; `population` is the table that k-map and δ-presence compare with."""
-        problem = pose(data, guarantees, population, recodes_sets=self.recodes_sets)
+        problem = self.posed(pose(data, guarantees, population, recodes_sets=self.recodes_sets))
         recoding, details = self.solve(problem, progress)
         return self.outcome(problem, recoding, details)
+
+    def posed(self, problem: Problem) -> Problem:
+        """The problem as this search looks at it."""
+        return problem
 
     @abstractmethod
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
         """Find a recoding of the problem's table that keeps all promises."""
 
-    def outcome(self, problem: Problem, recoding: Recoding, details: Mapping[str, Any]) -> Outcome[Recoding]:
+    def outcome(self, problem: Problem, recoding: Recoding, details: Mapping[str, Any]) -> SearchOutcome:
         """Wrap a recoding with what every caller wants to know about it."""
-        table = details.get("table", problem.table)
+        table = problem.table
         shared = {
             "loss": recoding.loss(table.weights),
             "loss_per_attribute": dict(zip(table.quasi, recoding.loss_per_attribute().tolist(), strict=True)),
             "records": recoding.records,
             "suppressed": recoding.suppressed,
             "classes": int((recoding.class_sizes() > 0).sum()),
-            "table": table,
         }
         method = {"name": type(self).__name__, **parameters(self)}
-        return Outcome(recoding, problem.guarantees, method, {**shared, **details})
+        return SearchOutcome(recoding, problem.guarantees, method, {**shared, **details}, table=table)
 
 
 #: Records that a search may leave out.

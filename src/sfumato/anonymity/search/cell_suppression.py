@@ -41,16 +41,19 @@ class CellSuppression(Search):
     suppression: Suppression = 0.05
     step: Step = 0.01
 
-    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+    def posed(self, problem: Problem) -> Problem:
+        """The same problem over flat hierarchies: a cell shows its value or nothing."""
         unknown = [name for name in self.importance if name not in problem.table.quasi]
         if unknown:
             raise ParameterError(f"CellSuppression: importance names columns that are no quasi-identifiers: {', '.join(unknown)}")
         flat = _flat(problem.table, self.importance)
-        inner = Problem(flat, promises_of(problem.guarantees, flat), problem.guarantees)
-        recoding, details = LocalRecoding(self.suppression, self.step).solve(inner, progress)
+        return Problem(flat, promises_of(problem.guarantees, flat), problem.guarantees)
+
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+        recoding, details = LocalRecoding(self.suppression, self.step).solve(problem, progress)
         kept = np.array([float((recoding.class_sizes() * shown.loss[shown.of_class]).sum()) for shown in recoding.shown])
-        cells = dict(zip(flat.quasi, (int(round(count)) for count in kept), strict=True))
-        return recoding, {**details, "suppressed_cells": cells, "table": flat}
+        cells = dict(zip(problem.table.quasi, (int(round(count)) for count in kept), strict=True))
+        return recoding, {**details, "suppressed_cells": cells}
 
 
 def _flat(table: ClassTable, importance: Mapping[str, float]) -> ClassTable:
