@@ -5,8 +5,9 @@ from sfumato.core.registry import find as find
 from sfumato.workflow.check import check as check
 from sfumato.workflow.compare import compare as compare
 from sfumato.workflow.inspect import inspect as inspect
-from sfumato.workflow.mask import mask as mask
+from sfumato.workflow.protect import mask as mask
 from sfumato.workflow.protect import protect as protect
+from sfumato.workflow.publish import publish as publish
 from sfumato.engines.sources import read as read
 from sfumato.dp.refute.tester import refute as refute
 from sfumato.workflow.verify import verify as verify

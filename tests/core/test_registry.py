@@ -63,6 +63,7 @@ print(json.dumps([*found, release.certificate.method["name"]]))
         ("attack", "Homogeneity"),
         ("mechanism", "Laplace"),
         ("algorithm", "Aim"),
+        ("content", "Rows"),
     ],
 )
 def test_something_of_every_kind_is_found(kind: str, name: str) -> None:
@@ -72,7 +73,17 @@ def test_something_of_every_kind_is_found(kind: str, name: str) -> None:
 
 
 def test_the_kinds_are_those_that_rooms_bring() -> None:
-    assert set(registry.kinds()) == {"guarantee", "loss", "search", "mask", "measure", "attack", "mechanism", "algorithm"}
+    assert set(registry.kinds()) == {
+        "guarantee",
+        "loss",
+        "search",
+        "mask",
+        "measure",
+        "attack",
+        "mechanism",
+        "algorithm",
+        "content",
+    }
 
 
 def test_a_name_of_another_kind_is_unknown() -> None:

@@ -126,7 +126,7 @@ def make_artefacts(making: Making) -> None:
     """Private artefacts and answers, all charged to one ledger; the ledger keeps releases of a table besides."""
     from sfumato.dp import PrivateHistogram, Session
     from sfumato.ledger import Ledger, LossAmount
-    from sfumato.workflow.artefact import publish_artefact
+    from sfumato.workflow.publish import publish
 
     private = Schema(
         dataset="private",
@@ -144,12 +144,12 @@ def make_artefacts(making: Making) -> None:
     histogram = PrivateHistogram(("sex", "age"), bins={"age": [20, 40, 60]}, epsilon="0.5")
     with_session = Session(data, ledger=book, analyst="ann")
     paid = with_session.release(histogram)
-    making.keep("histogram", publish_artefact(paid, ledger=with_session.ledger), "csv")
-    making.keep("histogram-signed", publish_artefact(with_session.release(histogram)), sign=True)
+    making.keep("histogram", publish(paid, ledger=with_session.ledger), "csv")
+    making.keep("histogram-signed", publish(with_session.release(histogram)), sign=True)
     seeded = Session(data, ledger=book, analyst="ann", seed=3).release(histogram)
-    making.keep("histogram-seeded", publish_artefact(seeded), "csv")
+    making.keep("histogram-seeded", publish(seeded), "csv")
     answer = with_session.sql("SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY sex", epsilon="1")
-    making.keep("answer", publish_artefact(answer.outcome, ledger=with_session.ledger), "csv")
+    making.keep("answer", publish(answer.outcome, ledger=with_session.ledger), "csv")
     with_session.sql("SELECT COUNT(*) AS n FROM people", epsilon="0.25")
     Session(data, ledger=book, analyst="bob").sql("SELECT COUNT(*) AS n FROM people", epsilon="0.5")
     sf.protect(people(), sf.KAnonymity(5), sf.Lattice(suppression=0.1), ledger=making.ledger)

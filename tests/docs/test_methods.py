@@ -87,7 +87,7 @@ def test_any_search_keeps_any_mixture_of_guarantees_or_says_why_not(
     except (Infeasible, Unsupported) as refusal:
         assert str(refusal)
         return
-    found = sf.check(release.data, release.owner.schema, wanted, original=data.table())
+    found = sf.check(release.data, release.content.owners, wanted, original=data.table())
     assert found.holds, found.explain()
     assert release.certificate.holds
 
@@ -106,7 +106,7 @@ def test_everybody_who_is_in_a_release_is_covered_by_at_least_k_of_its_records(m
     """Truthful: what is shown may stand for what was there. Only suppressed people can be without a matching record."""
     table = sample_table(400)
     release = sf.protect(sf.read(table, sample_schema()), [sf.KAnonymity(4)], method, seed=1)
-    view = View(release.owner.released, release.schema)
+    view = View(release.content.released, release.schema)
     found = sf.attacks.Linkage().run(view, table).details
     assert found["without_match"] <= release.details["suppressed"]
     assert found["smallest_candidate_group"] >= 4

@@ -140,7 +140,7 @@ def test_nothing_that_is_printed_carries_a_value(tmp_path: Path) -> None:
     table = data.schema
     outcome = SEARCH.run(data, [sf.KAnonymity(2)])
     shown = [data, made, made.owner, made.certificate, outcome, outcome.result, outcome.table, table]
-    shown += [*made.owner.hierarchies.values(), made.owner.released, made.owner.references, *phases]
+    shown += [*made.content.hierarchies.values(), made.content.released, made.content.references, *phases]
     for value in shown:
         assert CANARY not in repr(value), type(value)
 

@@ -28,9 +28,9 @@ from sfumato.data.schema import Column
 from sfumato.data.writers import clean, write_file
 from sfumato.dp import PrivateHistogram, Session
 from sfumato.ledger import Ledger, LossAmount
-from sfumato.workflow.artefact import publish_artefact
 from sfumato.workflow.canonical import canonical
 from sfumato.workflow.folder_parts import DATA_FILES
+from sfumato.workflow.publish import publish
 from sfumato.workflow.saving import pretty
 from sfumato.workflow.transparency import KNOWS_THE_METHOD
 from tests.faults.forging import change, claim, refused, restate, rewrite
@@ -63,8 +63,8 @@ def made_folders(place: Path) -> None:
         ledger.grant("clinic", "ann", LossAmount.pure(9))
     domain = Column(type="string", domain=("f", "m"))
     session = Session(people(60, sex=domain), ledger=book, analyst="ann")
-    publish_artefact(session.release(PrivateHistogram(("sex",), epsilon="0.5"))).save(place / "histogram", "csv")
-    publish_artefact(session.sql("SELECT COUNT(*) AS n FROM people", epsilon="1").outcome).save(place / "answer", "csv")
+    publish(session.release(PrivateHistogram(("sex",), epsilon="0.5"))).save(place / "histogram", "csv")
+    publish(session.sql("SELECT COUNT(*) AS n FROM people", epsilon="1").outcome).save(place / "answer", "csv")
 
 
 @pytest.fixture(scope="module")
@@ -845,7 +845,7 @@ def test_margins_and_question_of_an_answer_that_was_entered_are_compared(tmp_pat
     known = {"sex": Column(type="string", domain=("f", "m")), "visits": Column(type="integer", bounds=(0, 4))}
     session = Session(people(60, **known), ledger=str(book), analyst="ann")
     answer = session.sql("SELECT sex, COUNT(*) AS n, AVG(visits) AS v FROM people GROUP BY sex", epsilon="4")
-    publish_artefact(answer.outcome, ledger=session.ledger).save(tmp_path / "out", format)
+    publish(answer.outcome, ledger=session.ledger).save(tmp_path / "out", format)
     public, name = tmp_path / "out" / "public", f"errors.{format}"
     assert sf.verify(public, ledger=book).verdict == "keeps", sf.verify(public, ledger=book).explain()
     kept, margins = (public / name).read_bytes(), answer.errors.column("n").to_pylist()
@@ -977,7 +977,7 @@ def card_again(public: Path) -> str:
     """The page as the changed certificate makes it."""
     from sfumato.core.certificate import Certificate
     from sfumato.data.readers import read_file
-    from sfumato.workflow.public_card import public_card
+    from sfumato.workflow.cards import public_card
 
     certificate = Certificate.from_mapping(json.loads((public / "certificate.json").read_text()))
     [data] = [public / name for name in DATA_FILES if name in certificate.files]

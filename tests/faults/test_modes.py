@@ -7,13 +7,14 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import sfumato as sf
 from sfumato.data import hierarchy_builders
 from sfumato.data.schema import Column, HierarchySpec, Schema
-from sfumato.workflow.artefact import Artefact, publish_artefact
+from sfumato.workflow.publish import publish
 from tests.workflow.people import files, people, release, table
 
 
@@ -41,11 +42,11 @@ MASKS = pytest.mark.parametrize("bits", [0o000, 0o022, 0o077], ids=lambda bits: 
 @pytest.mark.parametrize("kind", ["table", "artefact"])
 def test_public_files_are_readable_and_the_owner_s_are_not(bits: int, kind: str, tmp_path: Path) -> None:
     if kind == "table":
-        made: sf.Release | Artefact = release()
+        made: sf.Release[Any] = release()
     else:
         described = Schema(dataset="clinic", columns={"sex": Column(role="quasi", type="string", domain=("f", "m"))})
         session = sf.Session(sf.read(table().select(["sex"]), described), ledger=tmp_path / "ledger.db", budget=sf.PureDP(1.0))
-        made = publish_artefact(session.release(sf.dp.PrivateHistogram(("sex",), epsilon=0.1)))
+        made = publish(session.release(sf.dp.PrivateHistogram(("sex",), epsilon=0.1)))
     with umask(bits):
         made.save(tmp_path / "new" / "deep" / "out")
     found = modes(tmp_path / "new")

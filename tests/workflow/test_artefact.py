@@ -24,7 +24,7 @@ from sfumato.dp.algorithms.base import Algorithm
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.session import Session
 from sfumato.ledger import Ledger, LossAmount
-from sfumato.workflow.artefact import Artefact, publish_artefact
+from sfumato.workflow.publish import publish
 from sfumato.workflow.signing import new_key
 from tests.faults.forging import change
 from tests.workflow.people import people
@@ -80,7 +80,7 @@ def checked(folder: Path, **options: Any) -> tuple[bool | None, str]:
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 def test_a_table_is_published_and_its_charge_found_in_the_ledger(tmp_path: Path, book: str, format: Any) -> None:
-    made = publish_artefact(released(book))
+    made = publish(released(book))
     folder = made.save(tmp_path / "out", format)
     assert {path.name for path in (folder / "public").iterdir()} == {f"data.{format}", "card.html", "certificate.json"}
     certificate = Certificate.from_mapping(json.loads((folder / "public" / "certificate.json").read_text()))
@@ -99,7 +99,7 @@ def test_a_table_is_published_and_its_charge_found_in_the_ledger(tmp_path: Path,
 
 @pytest.mark.parametrize("result", [{"centres": [[1.5, 2], [3, 4]], "k": 2}, ["a", "ü"], 7])
 def test_plain_data_is_published_as_json(tmp_path: Path, book: str, result: Any) -> None:
-    folder = publish_artefact(released(book, result)).save(tmp_path / "out")
+    folder = publish(released(book, result)).save(tmp_path / "out")
     assert json.loads((folder / "public" / "result.json").read_text()) == result
     assert sf.verify(folder, ledger=book).holds
     with Ledger.open(book) as ledger:
@@ -107,7 +107,7 @@ def test_plain_data_is_published_as_json(tmp_path: Path, book: str, result: Any)
 
 
 def test_what_was_computed_without_noise_stays_with_the_owner(tmp_path: Path, book: str) -> None:
-    folder = publish_artefact(released(book)).save(tmp_path / "out")
+    folder = publish(released(book)).save(tmp_path / "out")
     public = "".join(path.read_text() for path in (folder / "public").iterdir() if path.suffix != ".parquet")
     assert "12345" not in public and "12,345" not in public and "secret_count" not in public
     assert json.loads((folder / "owner" / "quality.json").read_text())["secret_count"] == 12345
@@ -119,7 +119,7 @@ def test_what_was_computed_without_noise_stays_with_the_owner(tmp_path: Path, bo
 def test_without_being_asked_for_it_does_not_come_out_of_a_session_at_all(tmp_path: Path, book: str) -> None:
     outcome = Session(people(50), ledger=book, analyst="ann").release(Pretended())
     assert "12345" not in repr(dict(outcome.details)) and outcome.details["cells"] == 3
-    folder = publish_artefact(outcome).save(tmp_path / "out")
+    folder = publish(outcome).save(tmp_path / "out")
     assert json.loads((folder / "owner" / "quality.json").read_text()) == {}
 
 
@@ -127,13 +127,13 @@ def test_the_quality_of_a_synthetic_table_is_drawn_for_its_owner(tmp_path: Path)
     schema = {"dataset": "d", "columns": {name: {"type": "string", "domain": ["a", "b"]} for name in "xyz"}}
     table = pa.table({name: ["a", "b"] * 20 for name in "xyz"})
     session = sf.Session(sf.read(table, schema=schema), budget=sf.ConcentratedDP(1))
-    folder = publish_artefact(session.release(sf.dp.Mst(rho="0.5"), for_owner=True)).save(tmp_path / "out")
+    folder = publish(session.release(sf.dp.Mst(rho="0.5"), for_owner=True)).save(tmp_path / "out")
     assert (folder / "owner" / "quality.svg").read_text().startswith(("<svg", "<?xml"))
     assert not (folder / "public" / "quality.svg").exists()
 
 
 def test_a_seeded_run_is_a_demonstration_and_never_private(tmp_path: Path, book: str) -> None:
-    made = publish_artefact(released(book, seed=7))
+    made = publish(released(book, seed=7))
     assert not made.certificate.private and not made.certificate.holds and "demonstration" in repr(made)
     assert any("seed" in notice for notice in made.certificate.notices)
     folder = made.save(tmp_path / "out")
@@ -150,7 +150,7 @@ def test_a_seeded_run_is_a_demonstration_and_never_private(tmp_path: Path, book:
 
 
 def test_the_card_says_the_promise_the_unit_and_what_is_not_promised(book: str) -> None:
-    card = publish_artefact(released(book)).card()
+    card = publish(released(book)).card()
     for text in (
         "No event is more than e^0.25 times as likely with one record more or less",
         "Unit: record. Compared are data sets with one record more or less.",
@@ -164,12 +164,12 @@ def test_the_card_says_the_promise_the_unit_and_what_is_not_promised(book: str) 
     for text in ("quasi-identifier", "k-anonymity", "No earlier release"):
         assert text not in card, text
     approximate = Outcome(ROWS, (ApproxDP(1, "1e-6"),), {"name": "x"}, {"private": True})
-    assert "except for a probability δ" in publish_artefact(approximate).card()
-    assert "depends on the probability δ" in publish_artefact(Outcome(1, (ConcentratedDP(1),), {}, {"private": True})).card()
+    assert "except for a probability δ" in publish(approximate).card()
+    assert "depends on the probability δ" in publish(Outcome(1, (ConcentratedDP(1),), {}, {"private": True})).card()
 
 
 def test_an_outcome_that_was_not_charged_says_so_and_does_not_verify(tmp_path: Path, book: str) -> None:
-    made = publish_artefact(Pretended().run(people(10)), dataset="clinic")
+    made = publish(Pretended().run(people(10)), dataset="clinic")
     assert not made.entered and made.certificate.ledger == "not entered"
     assert any("not charged" in notice for notice in made.certificate.notices)
     folder = made.save(tmp_path / "out")
@@ -248,7 +248,7 @@ def hostile_parameters(content: dict[str, Any]) -> None:
     ],
 )
 def test_a_changed_claim_is_found(tmp_path: Path, book: str, edit: Any, text: str) -> None:
-    folder = publish_artefact(released(book)).save(tmp_path / "out")
+    folder = publish(released(book)).save(tmp_path / "out")
     edited(folder, edit)
     passed, found = checked(folder, ledger=book)
     assert passed is False and text in found, found
@@ -257,7 +257,7 @@ def test_a_changed_claim_is_found(tmp_path: Path, book: str, edit: Any, text: st
 def test_one_charge_pays_for_one_result(tmp_path: Path, book: str) -> None:
     first = released(book)
     other = dataclasses.replace(released(book, {"k": 1}), details=first.details)
-    folder = publish_artefact(other).save(tmp_path / "out")
+    folder = publish(other).save(tmp_path / "out")
     passed, text = checked(folder, ledger=book)
     assert passed is False and "another result" in text
 
@@ -268,7 +268,7 @@ def test_an_entry_that_is_no_charge_does_not_count(tmp_path: Path, book: str) ->
         open_charge = ledger.reserve("clinic", "ann", LossAmount.pure("0.25"), "q")
         [spend] = ledger.spends()
     for number, entry in enumerate((note.hash, spend.reserved_by)):
-        folder = publish_artefact(Pretended().run(people(10)), dataset="clinic", ledger_entry=entry).save(tmp_path / str(number))
+        folder = publish(Pretended().run(people(10)), dataset="clinic", ledger_entry=entry).save(tmp_path / str(number))
         passed, text = checked(folder, ledger=book)
         assert passed is False and "no answered charge" in text
     assert open_charge.answer is None
@@ -277,7 +277,7 @@ def test_an_entry_that_is_no_charge_does_not_count(tmp_path: Path, book: str) ->
 def test_files_and_signature_are_checked_as_for_any_release(tmp_path: Path, book: str) -> None:
     key = tmp_path / "owner.key"
     _, public_key = new_key(key)
-    folder = publish_artefact(released(book, {"k": 1})).save(tmp_path / "out", sign=key)
+    folder = publish(released(book, {"k": 1})).save(tmp_path / "out", sign=key)
     assert sf.verify(folder, ledger=book, public_key=public_key).holds
     (folder / "public" / "result.json").write_text('{"k": 2}')
     assert "is not the one that was certified" in sf.verify(folder, ledger=book).explain()
@@ -288,7 +288,7 @@ def test_files_and_signature_are_checked_as_for_any_release(tmp_path: Path, book
 def test_a_hostile_result_gets_a_verdict(tmp_path: Path, book: str) -> None:
     import hashlib
 
-    folder = publish_artefact(released(book, {"k": 1})).save(tmp_path / "out")
+    folder = publish(released(book, {"k": 1})).save(tmp_path / "out")
     for number, content in enumerate((b"{", b"[" * 500, b'{"a": NaN}', b"\xff")):
         (folder / "public" / "result.json").write_bytes(content)
         told = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content), "rows": None}
@@ -297,7 +297,7 @@ def test_a_hostile_result_gets_a_verdict(tmp_path: Path, book: str) -> None:
 
 
 def test_a_class_guarantee_cannot_hide_behind_plain_data(tmp_path: Path, book: str) -> None:
-    folder = publish_artefact(released(book, {"k": 1})).save(tmp_path / "out")
+    folder = publish(released(book, {"k": 1})).save(tmp_path / "out")
 
     def claim_more(content: dict[str, Any]) -> None:
         more = {"guarantee": "KAnonymity", "parameters": {"k": 5}, "evidence": "output"}
@@ -309,12 +309,12 @@ def test_a_class_guarantee_cannot_hide_behind_plain_data(tmp_path: Path, book: s
 
 def test_entered_as_a_release_it_is_listed_and_not_intersected(book: str) -> None:
     with Ledger.open(book) as ledger:
-        made = publish_artefact(released(book), ledger=ledger)
+        made = publish(released(book), ledger=ledger)
         [entry] = ledger.releases("clinic")
         assert made.certificate.ledger == entry.hash and entry.payload["evidence"] == "process"
         assert entry.payload["charged"] == made.certificate.claims[0].ledger_entry
         assert made.certificate.claims[0].ledger_entry != entry.hash
-        again = publish_artefact(dataclasses.replace(released(book), details=made_details(made)), ledger=ledger)
+        again = publish(dataclasses.replace(released(book), details=made_details(made)), ledger=ledger)
         assert again.certificate.ledger == entry.hash, "the same release is entered once"
         table = sf.protect(people(), [sf.KAnonymity(5)], sf.Lattice(suppression=0.05), ledger=ledger)
         assert table.certificate.composition["earlier_releases"] == 0
@@ -322,7 +322,7 @@ def test_entered_as_a_release_it_is_listed_and_not_intersected(book: str) -> Non
         assert "1 earlier result of this dataset made with noise" in table.certificate.composition["finding"]
 
 
-def made_details(made: Artefact) -> dict[str, Any]:
+def made_details(made: sf.Release[Any]) -> dict[str, Any]:
     return {"private": True, "dataset": "clinic", "ledger_entry": made.certificate.claims[0].ledger_entry}
 
 
@@ -330,15 +330,15 @@ def made_details(made: Artefact) -> dict[str, Any]:
 def test_a_result_that_is_neither_table_nor_plain_data_is_refused(tmp_path: Path, result: Any) -> None:
     outcome: Outcome[Any] = Outcome(result, (PureDP(1),), {"name": "x"}, {"private": True})
     with pytest.raises(ParameterError, match="neither") as caught:
-        publish_artefact(outcome).save(tmp_path / "out")
+        publish(outcome).save(tmp_path / "out")
     assert caught.value.__suppress_context__ and not (tmp_path / "out").exists()
 
 
 def test_other_guarantees_are_not_certified_here(tmp_path: Path) -> None:
     for claimed in ((), (sf.KAnonymity(5),), (PureDP(1), sf.KAnonymity(5))):
         with pytest.raises(ParameterError, match=r"sf\.protect"):
-            publish_artefact(Outcome(1, claimed, {"name": "x"}))
-    renyi = publish_artefact(Outcome(1, (RenyiDP(2, 1),), {"name": "x"}, {"private": True}), ledger_entry="0" * 64)
+            publish(Outcome(1, claimed, {"name": "x"}))
+    renyi = publish(Outcome(1, (RenyiDP(2, 1),), {"name": "x"}, {"private": True}), ledger_entry="0" * 64)
     assert renyi.certificate.claims[0].guarantee == "RenyiDP"
     with pytest.raises(ParameterError, match="parquet"):
         renyi.save(tmp_path / "out", "xls")  # type: ignore[arg-type]
@@ -348,6 +348,6 @@ def test_other_guarantees_are_not_certified_here(tmp_path: Path) -> None:
 
 
 def test_cells_that_a_spreadsheet_would_run_raise_a_notice(tmp_path: Path) -> None:
-    made = publish_artefact(Outcome(pa.table({"word": ["=1+1"]}), (PureDP(1),), {"name": "x"}, {"private": True}))
+    made = publish(Outcome(pa.table({"word": ["=1+1"]}), (PureDP(1),), {"name": "x"}, {"private": True}))
     folder = made.save(tmp_path / "out", "csv")
     assert "formula" in (folder / "public" / "certificate.json").read_text()

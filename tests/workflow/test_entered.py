@@ -16,11 +16,10 @@ import sfumato as sf
 from sfumato.data.schema import Column
 from sfumato.dp import PrivateHistogram, Session
 from sfumato.ledger import Ledger, LossAmount
-from sfumato.workflow.artefact import publish_artefact
+from sfumato.workflow.cards import public_card
 from sfumato.workflow.certificate_form import read_certificate, read_schema
 from sfumato.workflow.limited_reading import read_foreign
-from sfumato.workflow.public_card import public_card
-from sfumato.workflow.publish import describe_file
+from sfumato.workflow.publish import describe_file, publish
 from sfumato.workflow.saving import pretty
 from tests.conformance.masks import example
 from tests.conformance.masks import people as of_masks
@@ -172,9 +171,9 @@ def test_an_artefact_names_its_charge_or_its_own_release(place: Path, tmp_path: 
         ledger.grant("clinic", "ann", LossAmount.pure(9))
         session = Session(people(), ledger=ledger, analyst="ann", unit="record")
         outcomes = [session.release(PrivateHistogram(("disease",), epsilon=each)) for each in ("0.5", "1")]
-        made = [publish_artefact(outcome, ledger=ledger) for outcome in outcomes]
+        made = [publish(outcome, ledger=ledger) for outcome in outcomes]
     folder = made[0].save(tmp_path / "entered", "csv")
     assert finding(folder, book)[0] is True and sf.verify(folder, ledger=book).holds
-    assert sf.verify(publish_artefact(outcomes[0]).save(tmp_path / "charged"), ledger=book).holds
+    assert sf.verify(publish(outcomes[0]).save(tmp_path / "charged"), ledger=book).holds
     passed, text = finding(naming(folder, made[1].certificate.ledger), book)
     assert passed is False and "charged" in text

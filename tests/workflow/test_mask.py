@@ -114,7 +114,7 @@ def test_quasi_identifiers_that_are_left_alone_are_said_out_loud(people: sf.Micr
 def test_synthetic_records_are_released_without_the_columns_nobody_made(people: sf.Microdata) -> None:
     release = sf.mask(people, sf.GaussianCopula(), seed=1)
     assert "name" not in release.data.column_names and "ill" in release.data.column_names
-    assert release.owner.rows is None and "nearest_record" in release.scores
+    assert release.content.source_rows is None and "nearest_record" in release.scores
 
 
 class TestAttackingAMaskedFolder:

@@ -77,8 +77,8 @@ def test_risk_does_not_depend_on_the_order_of_scans(in_order: Any) -> None:
     success = in_order.certificate.attacks[0]["success"]
     assert success > 0.5
     assert found.certificate.attacks[0]["success"] == pytest.approx(success, abs=0.1)
-    assert in_order.owner.rows is not None
-    assert found.owner.rows is None, "numbers of rows mean nothing to whoever cannot repeat the scan"
+    assert in_order.content.source_rows is not None
+    assert found.content.source_rows is None, "numbers of rows mean nothing to whoever cannot repeat the scan"
 
 
 def test_a_mask_and_a_measure_called_by_hand_pair_the_same_records(in_order: Any) -> None:

@@ -82,7 +82,7 @@ def test_postgres_is_read_in_one_transaction(postgres_url: str, tmp_path: Path) 
     # saved later: the certificate, the card and the figures are still about the state that was read
     release.save(tmp_path / "out")
     assert sf.verify(tmp_path / "out", original=table()).holds
-    original = release.owner.references.original
+    original = release.content.references.original
     assert original is not None and original.relation.group(["age"]).column(COUNT).to_pylist()
     with pytest.raises(SourceError, match="run that read this table is over"):
         original.table()
@@ -105,7 +105,7 @@ def test_a_population_on_postgres_is_one_state_too(postgres_url: str, tmp_path: 
             change()
 
     release = sf.protect(people, [sf.KMap(5)], population=register, key=key, progress=interfering)
-    assert release.owner.references.population_digest == fingerprint_of(table(), key)
+    assert release.content.references.population_digest == fingerprint_of(table(), key)
     release.save(tmp_path / "out")
 
 

@@ -57,7 +57,7 @@ def test_the_loss_is_the_one_that_the_measures_find() -> None:
     from sfumato.core.registry import find
 
     made = release()
-    again = find("measure", "loss")().score(people(), made.owner.released)
+    again = find("measure", "loss")().score(people(), made.content.released)
     assert made.scores["loss"] == pytest.approx(again.value, abs=1e-9)
 
 

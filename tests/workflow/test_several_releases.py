@@ -302,7 +302,7 @@ def test_labels_are_read_by_the_hierarchy_of_then(then: str, now: str, tmp_path:
         column = Column(role="quasi", type="string", hierarchy=HIERARCHIES[name])
         schema = Schema(dataset="d", columns={"age": column, "s": Column(role="sensitive", type="string")}, folder=str(tmp_path))
         made = sf.protect(sf.read(rows, schema), sf.KAnonymity(6), sf.Lattice(), ledger=tmp_path / "l.db")
-        tree = made.owner.hierarchies["age"]
+        tree = made.content.hierarchies["age"]
         level = dict(made.certificate.transparency["levels"])["age"]
         shown.append([tree.generalise(str(age), level) for age in ages])
         (tmp_path / "levels.csv").write_text("".join(f"{n};g{n // 8};*\n" for n in range(10, 26)), encoding="utf-8")
@@ -335,7 +335,7 @@ def test_codes_longer_than_the_declared_width_are_read_as_they_were_masked(side:
     for least in (4, 12):
         made = sf.protect(sf.read(rows, schema), sf.KAnonymity(least), sf.Lattice(), ledger=tmp_path / "l.db")
         level = dict(made.certificate.transparency["levels"])["code"]
-        shown.append([made.owner.hierarchies["code"].generalise(code, level) for code in codes])
+        shown.append([made.content.hierarchies["code"].generalise(code, level) for code in codes])
     assert 1 < len(set(shown[1])) < len(set(shown[0])) < len(set(codes))
     values = rows.column("s").to_pylist()
     truth = []

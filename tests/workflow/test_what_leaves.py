@@ -248,7 +248,7 @@ class TestFrequencyGroupsOfAPopulation:
             data = sf.read(rows(300, seed), described(spec))
             sf.protect(data, [sf.KAnonymity(3)], sf.Lattice(suppression=0.1))  # a tree of the data is remembered, and not used
             made = sf.protect(data, [sf.KMap(5)], sf.Lattice(suppression=0.1), population=population)
-            trees.append(made.owner.hierarchies["surname"].rows())
+            trees.append(made.content.hierarchies["surname"].rows())
         assert trees[0] == trees[1]
 
     def test_a_value_that_the_population_lacks_is_refused(self) -> None:

@@ -77,7 +77,7 @@ def publish(
 
 def _told(made: Any, left: Any, output: str, ledger: str, sign: str | None, json: bool) -> None:
     from sfumato.report.wording import counted
-    from sfumato.workflow.artefact import is_table
+    from sfumato.workflow.contents.private_result import is_table
     from sfumato.workflow.querying import amount
 
     certificate = made.certificate

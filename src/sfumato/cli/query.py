@@ -142,9 +142,9 @@ def open_session(tables: Any, *, seed: str | None = None, **options: Any) -> Ses
 
 def publish_outcome(session: Session, outcome: Any, output: str, format: str, sign: str | None, overwrite: bool) -> Any:
     """Certify, enter and save what a session returned; returns the artefact."""
-    from sfumato.workflow.artefact import publish_artefact
+    from sfumato.workflow.publish import publish
 
-    made = publish_artefact(outcome, ledger=session.ledger)
+    made = publish(outcome, session.ledger)
     made.save(output, format, overwrite=overwrite, sign=sign)  # type: ignore[arg-type]
     return made
 

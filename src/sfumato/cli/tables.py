@@ -128,7 +128,6 @@ def protect(
     quiet: Quiet = False,
 ) -> None:
     """Protect a table, verify what was written and save the release."""
-    from sfumato.workflow.named import is_mask
 
     described = None if method is None else _inline(method)
     given: dict[str, Any] = {
@@ -144,7 +143,7 @@ def protect(
         "seed": int(seed) if seed is not None and seed.isdecimal() else seed,
         "sign": sign,
         "overwrite": overwrite or None,
-        "checks": _checks(attack, utility, risk, is_mask(described)),
+        "checks": _checks(attack, utility, risk),
         "write": _write(write_to, write_table, write_overwrite),
     }
     recipe = _recipe(source, {name: value for name, value in given.items() if value is not None})
@@ -281,14 +280,9 @@ def _inline(text: str) -> dict[str, Any]:
     return inline(text)
 
 
-def _checks(attacks: list[str] | None, utility: list[str] | None, risk: list[str] | None, masked: bool) -> dict[str, Any] | None:
-    if not attacks and not utility and not risk:
-        return None
-    return {
-        "attacks": [_inline(text) for text in attacks or ()],
-        "utility": [*(() if masked else ("loss",)), *(_inline(text) for text in utility or ())],
-        "risk": [_inline(text) for text in risk or ()],
-    }
+def _checks(attacks: list[str] | None, utility: list[str] | None, risk: list[str] | None) -> dict[str, Any] | None:
+    asked = {"attacks": attacks, "utility": utility, "risk": risk}
+    return {name: [_inline(text) for text in texts] for name, texts in asked.items() if texts} or None
 
 
 def _write(to: str | None, table: str | None, overwrite: bool) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ re-check the claims whose evidence is in the files, and verify the owner's signa
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +17,8 @@ from sfumato.core.guarantees.base import Evidence
 
 #: What is written now. The first format had no `card`: what its public page was made from is not known.
 FORMAT = "sfumato-certificate-2"
+#: What a certificate says instead of an entry's hash when there was no ledger.
+NOT_ENTERED = "not entered"
 #: How a certificate names the size of the smallest class in records where it promises different units.
 RECORDS_PER_CLASS = "records per class"
 FIRST_FORMAT = "sfumato-certificate-1"
@@ -84,18 +86,17 @@ class Certificate:
     notices: tuple[str, ...] = ()
     card: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))  # what the public page shows besides
     format: str = FORMAT
+    content: str = ""  # the kind of content; rows and private results are known by their claims, and say nothing
+
+    @property
+    def kind_of_content(self) -> str:
+        """The name of the kind of content that the certificate is about."""
+        return self.content or ("PrivateResult" if any(claim.evidence == "process" for claim in self.claims) else "Rows")
 
     @property
     def measured(self) -> dict[str, float | None]:
         """Measured number per guarantee: `{"KAnonymity": 5, "DistinctLDiversity(occupation)": 3}`."""
-        found: dict[str, float | None] = {}
-        for claim in self.claims:
-            name, number = claim.guarantee, 1
-            while name in found:  # the same guarantee with other parameters, such as another distance
-                number += 1
-                name = f"{claim.guarantee} #{number}"
-            found[name] = claim.measured
-        return found
+        return measured_numbers((claim.guarantee, claim.measured) for claim in self.claims)
 
     @property
     def holds(self) -> bool:
@@ -107,6 +108,8 @@ class Certificate:
         stated = {**self.__dict__, "claims": [claim.__dict__ for claim in self.claims]}
         if self.format == FIRST_FORMAT:
             del stated["card"]
+        if not self.content:
+            del stated["content"]
         return plain(stated)  # type: ignore[no-any-return]
 
     def canonical(self) -> bytes:
@@ -127,6 +130,18 @@ class Certificate:
             return cls(claims=claims, **rest)
         except (TypeError, KeyError, AttributeError):
             raise InputError("the certificate is incomplete or has unknown fields; it was not written by this version") from None
+
+
+def measured_numbers(claims: Iterable[tuple[str, float | None]]) -> dict[str, float | None]:
+    """Numbers by guarantee; the same guarantee with other parameters, such as another distance, gets a number of its own."""
+    numbers: dict[str, float | None] = {}
+    for guarantee, measured in claims:
+        name, times = guarantee, 1
+        while name in numbers:
+            times += 1
+            name = f"{guarantee} #{times}"
+        numbers[name] = measured
+    return numbers
 
 
 def canonical(value: Any) -> bytes:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
+from sfumato.core.guarantees.base import Guarantee
+
 R = TypeVar("R", covariant=True)
 
 
@@ -20,7 +22,7 @@ class Outcome(Generic[R]):
     `details`."""
 
     result: R
-    claimed: tuple[Any, ...]
+    claimed: tuple[Guarantee, ...]
     method: Mapping[str, object]
     details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 

@@ -93,6 +93,11 @@ class Mask(Declared, ABC):
     #: Whether all published columns are made anew.
     synthetic: ClassVar[bool] = False
 
+    @property
+    def usual_measures(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What is measured of the use and of the risk of a release where nobody says: record by record, if any stands behind."""
+        return ("information_loss",), ("nearest_record" if self.synthetic else "disclosure_risk",)
+
     def apply(
         self, data: Any, *, randomness: Randomness | None = None, seed: int | str | None = None, progress: Progress = silent
     ) -> Outcome[Masked]:

@@ -222,9 +222,9 @@ def _truth(folder: Path, view: View, people: pa.Table, aligned: bool, key: str |
         return _by_key(view, people, key)
     if not aligned:
         return None
-    from sfumato.workflow.saving import ROWS
+    from sfumato.workflow.contents.rows import SOURCE_ROWS
 
-    path = folder / "owner" / ROWS
+    path = folder / "owner" / SOURCE_ROWS
     rows = _source_rows(path)
     if rows.size != view.result.table.num_rows or (rows.size and not 0 <= int(rows.min()) <= int(rows.max()) < people.num_rows):
         raise InputError("the register is not the table that was masked: its rows are not those that the owner's folder names")

@@ -9,11 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from sfumato.core.certificate import FIRST_FORMAT, FORMAT, FORMATS, Certificate
+from sfumato.core.certificate import FIRST_FORMAT, FORMAT, FORMATS, NOT_ENTERED, Certificate
 from sfumato.core.errors import VerificationFailed, forgetting
 from sfumato.data.schema import Column, Schema
 from sfumato.wire.fingerprint import FORMAT as FINGERPRINT
-from sfumato.workflow.release import NOT_ENTERED
 from sfumato.workflow.untrusted import is_plain_name, quoted
 
 _Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -28,6 +27,7 @@ _MOST_VALUES = 1_000_000
 _PUBLISHED = frozenset({"role", "type", "order", "domain", "label", "items", "hierarchy"})
 _LONGEST_MASK = 200
 _Text = Annotated[str, StringConstraints(max_length=20_000)]
+_Kind = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Za-z]{0,79}$")]
 
 
 class _Strict(BaseModel):
@@ -111,9 +111,10 @@ class FirstForm(_Strict):
 
 
 class CertificateForm(FirstForm):
-    """The whole certificate."""
+    """The whole certificate; `content` names a kind that cannot be known by its claims."""
 
     card: CardForm
+    content: _Kind | None = None
 
 
 _FORMS: dict[str, type[FirstForm]] = {FIRST_FORMAT: FirstForm, FORMAT: CertificateForm}

@@ -54,7 +54,7 @@ def store_of(ledger: Ledger) -> Path | None:
     return Path(f"{place}.releases") if place.is_file() else None
 
 
-def keep_for_later(ledger: Ledger, published: bytes, digest: str, entered: str, reading: Reading) -> None:
+def keep_for_later(ledger: Ledger, published: bytes, digest: str, entered: str, reading: bytes) -> None:
     """Keep the published file under its digest, and how it is read under the hash of its entry; for the owner alone."""
     store = store_of(ledger)
     if store is None:
@@ -62,7 +62,7 @@ def keep_for_later(ledger: Ledger, published: bytes, digest: str, entered: str, 
     if not (store / f"{digest}.parquet").exists():
         keep(store, f"{digest}.parquet", published)
     if not (store / f"{entered}.json").exists():
-        keep(store, f"{entered}.json", reading.to_json())
+        keep(store, f"{entered}.json", reading)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +112,19 @@ def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None
         }
 
 
+def not_compared(ledger: Ledger, new: Entry) -> dict[str, Any]:
+    """What is said of content that nobody lays over earlier releases: how many there are, and what to assume."""
+    others = sum(entry.hash != new.hash for entry in ledger.releases(new.dataset))
+    if not others:
+        return {"earlier_releases": 0, "finding": "no earlier release of this dataset is in the ledger"}
+    earlier = f"{others} earlier release{'s' * (others > 1)} of this dataset"
+    return {
+        "earlier_releases": others,
+        "compared": 0,
+        "finding": f"{earlier}: {'it was' if others == 1 else 'they were'} not compared with this one; {ADDS_UP}",
+    }
+
+
 def _compared(ledger: Ledger, new: Newest, original: Microdata | None, *, counted: bool) -> dict[str, Any]:
     entries = [entry for entry in ledger.releases(new.view.schema.dataset) if entry.hash != new.entry.hash]
     # What was made with noise has no classes to intersect: its loss is in the accounts of the same ledger.
@@ -148,6 +161,8 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
     from sfumato.data.readers import read_file
 
     digest, payload = str(entry.payload.get("sha256")), entry.payload
+    if "content" in payload:
+        return _Earlier(entry.hash, why_not="it holds another kind of content")
     store = store_of(ledger)
     if store is None or not digest.isalnum() or not (store / f"{digest}.parquet").is_file():
         return _Earlier(entry.hash, gone=True)

@@ -9,17 +9,15 @@ version of pyarrow and of sfumato that wrote them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.certificate import Certificate, plain
+from sfumato.core.certificate import NOT_ENTERED, Certificate
 from sfumato.ledger.chain import is_hash
 from sfumato.ledger.ledger import Ledger
-from sfumato.workflow.folder_parts import DATA_FILES
-from sfumato.workflow.public_card import is_artefact
-from sfumato.workflow.release import NOT_ENTERED
+from sfumato.workflow.contents.base import content_kind
+from sfumato.workflow.contents.rows import without_hierarchies_in
 from sfumato.workflow.verification import Finding
 
 if TYPE_CHECKING:
@@ -27,17 +25,17 @@ if TYPE_CHECKING:
 
     from sfumato.ledger.chain import Entry
 
-PARQUET = "data.parquet"
+CSV = "data.csv"
 
 
-def check_entry(certificate: Certificate, table: pa.Table | None, ledger: Ledger | str | Path) -> Finding | None:
+def check_entry(certificate: Certificate, data: Any, ledger: Ledger | str | Path) -> Finding | None:
     """What the ledger says about the entry that the certificate names; None where the claims looked it up themselves.
 
-    `table` is what was read from the data file.
+    `data` is what was read from the folder.
     """
-    named = certificate.ledger
+    named, charges = certificate.ledger, _charges(certificate)
     with nullcontext(ledger) if isinstance(ledger, Ledger) else Ledger.open(ledger, read_only=True) as book:
-        if is_artefact(certificate) and named in (NOT_ENTERED, *_charges(certificate)):
+        if named in (NOT_ENTERED if charges else None, *charges):
             return None
         if named == NOT_ENTERED:
             return Finding("ledger", None, "not used: the release is entered in none, and its claims are about its rows")
@@ -50,7 +48,7 @@ def check_entry(certificate: Certificate, table: pa.Table | None, ledger: Ledger
     difference = _difference(certificate, entry)
     if difference:
         return Finding("ledger", False, f"the entry {named[:16]}… that the certificate names {difference}")
-    if PARQUET not in certificate.files and not is_artefact(certificate) and not _written_alike(table, entry):
+    if CSV in certificate.files and not charges and not _written_alike(data, entry):
         if _made_here(certificate):
             return Finding("ledger", False, f"the rows are not those that the entry {named[:16]}… was made for")
         said = "the ledger entered a Parquet file of another version, so that its rows were not compared with these"
@@ -58,16 +56,16 @@ def check_entry(certificate: Certificate, table: pa.Table | None, ledger: Ledger
     return Finding("ledger", True, f"it holds the entry {named[:16]}… of this release")
 
 
-def _written_alike(table: pa.Table | None, entry: Entry) -> bool:
+def _written_alike(table: pa.Table, entry: Entry) -> bool:
     """Whether the rows, written as publishing writes them, give the file that was entered."""
     from sfumato.data.writers import parquet_bytes
 
-    return table is not None and hashlib.sha256(parquet_bytes(table)).hexdigest() == entry.payload.get("sha256")
+    return hashlib.sha256(parquet_bytes(table)).hexdigest() == entry.payload.get("sha256")
 
 
 def _made_here(certificate: Certificate) -> bool:
     """Whether rows are written here as they were when the release was made."""
-    from sfumato.workflow.publish import versions
+    from sfumato.workflow.written_files import versions
 
     here = versions()
     return all(certificate.versions.get(name) == here[name] for name in ("sfumato", "pyarrow"))
@@ -80,49 +78,11 @@ def _difference(certificate: Certificate, entry: Entry) -> str:
     if entry.dataset != certificate.dataset:
         return "is about another dataset"
     kept = entry.payload
-    stated = _of_an_artefact(certificate) if is_artefact(certificate) else _of_rows(certificate)
-    other = [name for name, values in stated.items() if _comparable(name, kept.get(name)) not in values]
+    stated = content_kind(certificate).entry_facts(certificate)
+    other = [name for name, values in stated.items() if without_hierarchies_in(kept.get(name)) not in values]
     return f"is that of another release: it differs in {', '.join(other)}" if other else ""
 
 
-def _of_rows(certificate: Certificate) -> dict[str, list[Any]]:
-    """What the entry of a protected table may hold, by its name in the entry."""
-    told = certificate.to_mapping()
-    data: dict[str, Any] = next((told["files"][name] for name in DATA_FILES if name in told["files"]), {})
-    stated = {
-        "rows": [data.get("rows")],
-        # earlier versions kept one number for each kind of guarantee
-        "claims": [plain(certificate.measured), {claim["guarantee"]: claim["measured"] for claim in told["claims"]}],
-        "promised": [[claim["promised"] for claim in told["claims"]]],
-        "method": [told["method"]],
-        "fingerprint": [told["fingerprint"]],
-        "schema": [_comparable("schema", told["schema"])],
-        "seeded": [None] if certificate.private else [None, True],
-    }
-    return stated | ({"sha256": [data.get("sha256")]} if PARQUET in told["files"] else {})
-
-
-def _of_an_artefact(certificate: Certificate) -> dict[str, list[Any]]:
-    """What the entry of a private result may hold: its charge, which is looked up by itself, holds the result."""
-    told = certificate.to_mapping()
-    return {
-        "promised": [[claim["promised"] for claim in told["claims"]]],
-        "method": [told["method"]],
-        "charged": list(_charges(certificate)),
-        "private": [certificate.private],
-    }
-
-
 def _charges(certificate: Certificate) -> set[str | None]:
-    return {claim.ledger_entry for claim in certificate.claims}
-
-
-def _comparable(name: str, value: Any) -> Any:
-    """A schema without its hierarchies, which are added when the release is saved."""
-    if name != "schema" or not isinstance(value, Mapping) or not isinstance(value.get("columns"), Mapping):
-        return value
-    columns = {
-        column: {key: each for key, each in told.items() if key != "hierarchy"} if isinstance(told, Mapping) else told
-        for column, told in value["columns"].items()
-    }
-    return {**value, "columns": columns}
+    """The entries that paid for claims about a process, which are looked up with them."""
+    return {claim.ledger_entry for claim in certificate.claims if claim.evidence == "process"}

@@ -8,27 +8,25 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import FIRST_FORMAT, Certificate, plain
 from sfumato.core.errors import SfumatoError, VerificationFailed
 from sfumato.core.randomness import DESCRIPTIONS
 from sfumato.core.temporary import temporary_folder
 from sfumato.data.schema import Schema
-from sfumato.workflow.public_card import CARD, CARD_FORMAT, EARLIER_CARDS, is_artefact, public_card, told_unit
-from sfumato.workflow.transparency import names_in
+from sfumato.workflow.cards import CARD, CARD_FORMAT, EARLIER_CARDS, public_card
+from sfumato.workflow.contents.base import content_kind
+from sfumato.workflow.transparency import names_in, told_unit
 from sfumato.workflow.untrusted import quoted
 from sfumato.workflow.verification import Finding
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DATA_FILES = ("data.parquet", "data.csv")
-RESULT = "result.json"  # a private result that is no table
 SCHEMA = "schema.toml"
-#: Tables that come with the answer to a question.
-BESIDE_AN_ANSWER = ("errors.parquet", "errors.csv")
 #: What a release was made with, by the format of its certificate.
 _VERSIONS_FIRST = {"sfumato", "python", "numpy", "pyarrow"}
 _VERSIONS = {*_VERSIONS_FIRST, "matplotlib"}
@@ -40,25 +38,19 @@ _FIGURE = re.compile(r"<figure>(<svg.*?</svg>)<figcaption", re.DOTALL)
 
 def refuse_foreign_files(certificate: Certificate, schema: Schema) -> None:
     """Only files of a release, under the names that the house gives them."""
+    may, must = content_kind(certificate).files(certificate, schema)
     listed = set(certificate.files)
-    trees = {column.hierarchy.file for column in schema.columns.values() if column.hierarchy and column.hierarchy.file}
-    if is_artefact(certificate):
-        known = {*DATA_FILES, RESULT, CARD, *BESIDE_AN_ANSWER}
-        needed = {CARD}
-    else:
-        known = {*DATA_FILES, SCHEMA, CARD, *trees}
-        needed = {SCHEMA, CARD, *trees}
-    if len(listed & {*DATA_FILES, RESULT}) != 1:
-        raise VerificationFailed("a release has exactly one data file, data.parquet or data.csv, or a private result.json")
-    foreign = sorted(listed - known)
+    foreign = sorted(listed - may - {CARD})
     if foreign:
         raise VerificationFailed(f"files that no release of this kind has: {', '.join(map(quoted, foreign[:5]))}")
-    if not needed <= listed:
-        raise VerificationFailed(
-            f"files that every release of this kind has are missing: {', '.join(sorted(needed - listed)[:5])}"
-        )
-    odd = [name for name in trees if not re.fullmatch(r"hierarchy-[1-9][0-9]{0,2}\.csv", str(name))]
-    if odd:
+    missing = sorted({*must, CARD} - listed)
+    if missing:
+        raise VerificationFailed(f"files that every release of this kind has are missing: {', '.join(missing[:5])}")
+
+
+def refuse_other_trees(names: Iterable[str]) -> None:
+    """Files of hierarchies have the names that releases give them."""
+    if not all(re.fullmatch(r"hierarchy-[1-9][0-9]{0,2}\.csv", name) for name in names):
         raise VerificationFailed("a hierarchy has a name that no release gives it")
 
 
@@ -88,27 +80,36 @@ def refuse_other_hierarchies(schema: Schema, private: Path) -> None:
             raise VerificationFailed(f"the hierarchy {quoted(name)} is not written as releases write one")
 
 
+def refuse_roles(certificate: Certificate, schema: Schema) -> None:
+    """Columns of a private result have types and no roles."""
+    _refuse_identifiers(schema)
+    if any(set(column) - {"type"} for column in certificate.schema.get("columns", {}).values()):
+        raise VerificationFailed("the certificate gives columns of a private result a role, as only rows of people have")
+
+
+def _refuse_identifiers(schema: Schema) -> None:
+    if schema.with_role("identifier"):
+        raise VerificationFailed("the certificate's schema describes a column of identifiers, which no release has")
+
+
 def refuse_names(certificate: Certificate, schema: Schema, table: pa.Table) -> None:
     """No column of names: identifiers are dropped or replaced, and what stands for names looks as pseudonyms do."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if schema.with_role("identifier"):
-        raise VerificationFailed("the certificate's schema describes a column of identifiers, which no release has")
-    if is_artefact(certificate) and any(set(column) - {"type"} for column in certificate.schema.get("columns", {}).values()):
-        raise VerificationFailed("the certificate gives columns of a private result a role, as only rows of people have")
+    _refuse_identifiers(schema)
     told = certificate.transparency
     replaced, removed = names_in(told, "pseudonymised_columns"), names_in(told, "removed_columns")
     if not set(replaced) <= set(table.column_names) or set(removed) & set(table.column_names):
         raise VerificationFailed("the certificate says of a column that it was removed or replaced, and the data say otherwise")
-    if "quasi_identifiers" in told and not is_artefact(certificate):
+    if "quasi_identifiers" in told:
         known = set(names_in(told, "quasi_identifiers"))
         if not set(schema.quasi) <= known or known - set(schema.quasi) - set(removed):
             raise VerificationFailed("the certificate names other quasi-identifiers than its schema does")
     if told.get("row_order", "sorted by content") != "sorted by content":
         raise VerificationFailed("the certificate names an order of rows that no release has")
     unit = told_unit(certificate)
-    if "unit" in told and not is_artefact(certificate):
+    if "unit" in told:
         known_unit = told["unit"] == "one record" if unit is None else unit in removed
         if not (known_unit if schema.unit is None else unit == schema.unit):
             raise VerificationFailed("the certificate says of a unit what its columns do not say")
@@ -162,7 +163,7 @@ def stated_only(certificate: Certificate) -> Finding:
     return Finding("statements", None, f"stated by the maker, not checked: {', '.join(present)}")
 
 
-def check_card(certificate: Certificate, table: pa.Table | None, signature: str, private: Path) -> Finding:
+def check_card(certificate: Certificate, data: Any, signature: str, private: Path) -> Finding:
     """The public page is the one that certificate and rows make; one of another format is only held to be harmless."""
     from sfumato.report.harmless import refuse_behaviour
 
@@ -180,7 +181,7 @@ def check_card(certificate: Certificate, table: pa.Table | None, signature: str,
     if certificate.card.get("format") != CARD_FORMAT:
         raise VerificationFailed(f"{CARD} is of a format that this version does not know; a newer version may")
     try:
-        wanted = public_card(certificate, table, signature)
+        wanted = public_card(certificate, data, signature)
     except Exception as error:  # whatever a stranger wrote, the answer is a verdict and not a crash
         raise VerificationFailed(f"the card cannot be made from the certificate ({type(error).__name__})") from None
     if given == wanted:

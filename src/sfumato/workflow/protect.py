@@ -1,307 +1,173 @@
-"""`protect`: from a table about people to a release that keeps the guarantees asked for.
+"""`protect`: from a table about people to a release that keeps the guarantees asked for, by a search or a mask.
 
-Check the request, search for a recoding, let the engine apply it, bring the rows into one form and order,
-and publish.
+Check the request, let the method change the rows, bring them into one form and order, and publish.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core import randomness as sources_of_randomness
-from sfumato.core.errors import Infeasible, forgetting
-from sfumato.core.guarantees.base import ANY_ADVERSARY, ClassGuarantee
+from sfumato.core.errors import forgetting
+from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
-from sfumato.core.view import ONE_RECORD, View
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
-from sfumato.engines.snapshots import one_state, one_state_or_none, remember
+from sfumato.engines.snapshots import one_state, one_state_or_none, read_once
 from sfumato.workflow.answers import answers_of
-from sfumato.workflow.canonical import canonical
-from sfumato.workflow.claims import References, UnitCounts, counts_units, measure_all, refuse_violations
-from sfumato.workflow.columns import ColumnPlan, check_size, plan_columns, released_schema, with_sensitive_hierarchies
-from sfumato.workflow.earlier import opened
-from sfumato.workflow.owner_key import fingerprint, owner_key_of, replace_names
-from sfumato.workflow.publish import Draft, publish
-from sfumato.workflow.readings import written_as
-from sfumato.workflow.release import OwnerSide, Release
-from sfumato.workflow.scoring import Attacked, Checks, Measured, attack_all, plain_result, scores_of, shown_ranges
-from sfumato.workflow.transparency import AS_EACH_PROMISE, HIDDEN_POPULATION, HIERARCHY_KINDS, KNOWS_THE_PERSON, PUBLIC_POPULATION
+from sfumato.workflow.changed_rows import Changed, Request
+from sfumato.workflow.claims import References
+from sfumato.workflow.columns import ColumnPlan, check_size, plan_columns, released_schema
+from sfumato.workflow.contents.rows import Rows
+from sfumato.workflow.draft import DEMONSTRATION, Draft, Promise
+from sfumato.workflow.owner_key import fingerprint, owner_key_of
+from sfumato.workflow.publish import publish
+from sfumato.workflow.release import Release
+from sfumato.workflow.scoring import Attacked, Checks, Measured
+from sfumato.workflow.transparency import HIDDEN_POPULATION, PUBLIC_POPULATION
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sfumato.anonymity.search.base import SearchOutcome
-    from sfumato.core.randomness import Randomness
-    from sfumato.data.class_table import ClassTable
-    from sfumato.data.hierarchy import Hierarchy
+    from sfumato.anonymity.search.base import Search
     from sfumato.ledger.ledger import Ledger
+    from sfumato.masking.base import Mask
     from sfumato.report.content import Answer
+    from sfumato.wire.keys import OwnerKey
 
 #: Below this many records nearly every column has nearly as many values as records.
 _FEW_RECORDS = 50
 
 
-@dataclasses.dataclass(frozen=True)
-class Kept:
-    """What the owner said and keeps with the release: the recipe, and the answers to the checklist."""
-
-    recipe: Mapping[str, Any]
-    answers: Mapping[str, Answer]
-
-
 @forgetting()
 def protect(
-    data: Any,
-    guarantees: ClassGuarantee | Iterable[ClassGuarantee],
-    method: Any = None,
+    data: Any,  # microdata, or whatever `read` takes
+    guarantees: ClassGuarantee | Iterable[ClassGuarantee] = (),
+    method: Search | Mask | None = None,
     *,
     schema: Schema | str | Path | None = None,
-    population: Any = None,
+    population: Any = None,  # as `data`
     population_public: bool = False,
     ledger: Ledger | str | Path | None = None,
-    utility: Measured | Iterable[Measured] = ("loss",),
-    risk: Measured | Iterable[Measured] = (),
+    utility: Measured | Iterable[Measured] | None = None,
+    risk: Measured | Iterable[Measured] | None = None,
     attacks: Attacked | Iterable[Attacked] = (),
     answers: Mapping[str, Any] | None = None,
     seed: int | str | None = None,
-    key: Any = None,
+    key: OwnerKey | Path | str | None = None,
     recipe: Mapping[str, Any] | None = None,
     progress: Progress = silent,
-) -> Release:
+) -> Release[Rows]:
     """Protect a table and certify what was reached.
 
     `data` is microdata, or anything `read` takes together with `schema`. `method` is a table search (the
-    default is local recoding) or a mask, which needs no guarantee. `population` is the table that k-map and
+    default is local recoding) or a mask such as `sf.Mdav(5)`, which needs no guarantee; guarantees hold on its result besides
+    those that the mask claims. `population` is the table that k-map and
     δ-presence compare with; `population_public` declares that everybody can have it, so that what is learnt from it may be
     published. `ledger` enters the release in a ledger (a file, a URL or an open one) and compares
     it with earlier releases of the same dataset. `utility` and `risk` are measures and `attacks` adversaries to
-    run against the result: by name, by a mapping with `name` and parameters, or as values. `answers` answers the
+    run against the result: by name, by a mapping with `name` and parameters, or as values; where they are left out, a search
+    measures its loss, and a mask is compared record by record with the original (`information_loss` and `disclosure_risk`, for
+    synthetic data `nearest_record`) as far as that can be done. `answers` answers the
     questions of the checklist that no program can (`sfumato.report.checklist.QUESTIONS`), with True, False or a
     mapping of `given` and `note`. `seed` makes the run repeatable and the release a demonstration. `key` is the
     owner's key, or its file, for fingerprint and pseudonyms.
     """
     from sfumato.masking.base import Mask
+    from sfumato.workflow.masked_rows import masked_rows
+    from sfumato.workflow.recoded_rows import recoded_rows
 
-    if isinstance(method, Mask):
-        from sfumato.workflow.mask import mask
-
-        return mask(
-            data,
-            method,
-            guarantees,
-            schema=schema,
-            population=population,
-            population_public=population_public,
-            ledger=ledger,
-            utility=None if utility in ("loss", ("loss",)) else utility,
-            risk=risk or None,
-            attacks=attacks,
-            answers=answers,
-            seed=seed,
-            key=key,
-            recipe=recipe,
-            progress=progress,
-        )
-    wanted = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees)
-    people = microdata_of(data, schema)
-    register = population_of(population, people.schema, public=population_public)
-    with one_state(people) as held, one_state_or_none(register) as compared:
-        return _protected(
-            held,
-            compared,
-            wanted,
-            _default_method() if method is None else method,
-            (utility, risk, attacks),
-            Kept(recipe or {}, answers_of(answers or {})),
-            population_public=population_public,
-            ledger=ledger,
-            randomness=sources_of_randomness.default(seed),
-            key=key,
-            progress=progress,
-        )
+    chosen = _default_method() if method is None else method
+    asked = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees)
+    source = microdata_of(data, schema)
+    register = population_of(population, source.schema, public=population_public)
+    with _held(source, register, in_memory=isinstance(chosen, Mask)) as (people, compared):
+        plan = plan_columns(people, asked, population=compared is not None, masked=isinstance(chosen, Mask))
+        check_size(len(people), asked)
+        randomness = sources_of_randomness.default(seed)
+        owner_key = owner_key_of(key, randomness)
+        checks = Checks.of(utility, risk, attacks, method=chosen, published=plan.schema, population=compared)
+        answered = answers_of(answers or {})
+        request = Request(people, compared, population_public, asked, plan, owner_key, randomness, progress)
+        if isinstance(chosen, Mask):
+            changed = masked_rows(request, chosen, source.relation)
+        else:
+            changed = recoded_rows(request, chosen)
+        return publish(_draft(request, changed, recipe or {}, answered), ledger, checks=checks, progress=progress)
 
 
-def _protected(
-    people: Microdata,
-    register: Microdata | None,
-    wanted: tuple[ClassGuarantee, ...],
-    search: Any,
-    asked: tuple[Any, Any, Any],
-    kept: Kept,
-    *,
-    population_public: bool,
-    ledger: Ledger | str | Path | None,
-    randomness: Randomness,
-    key: Any,
-    progress: Progress,
-) -> Release:
-    """Protect one state of a table; `asked` are the measures of utility, those of risk, and the attacks."""
-    plan = plan_columns(people, wanted, population=register is not None)
-    check_size(len(people), wanted)
-    owner_key = owner_key_of(key, randomness)
-    checks = Checks.of(*asked, published=plan.schema, population=register)
-    remember(people, (*people.schema.quasi, *people.schema.sensitive))
-    if register is not None and population_public:
-        remember(register, _by_frequency(people.schema))
+def mask(
+    data: Any,  # as `protect` takes it
+    method: Mask,
+    guarantees: ClassGuarantee | Iterable[ClassGuarantee] = (),
+    **options: Any,  # those of `protect`
+) -> Release[Rows]:
+    """Mask a table, measure what it cost and what it left, and certify it: `protect` with a mask, which needs no guarantee.
 
-    outcome = search.run(people, wanted, population=register, progress=progress, randomness=randomness)
-    _refuse_empty(outcome)
-    progress("recoding", 0, 1)
-    codes = outcome.table
-    table, units = _apply(people, outcome, plan, wanted, owner_key)
-    progress("recoding", 1, 1)
+    `options` are the other parameters of `protect`.
+    """
+    return protect(data, guarantees, method, **options)
 
-    draft = Draft(
-        table=table,
-        schema=released_schema(plan.schema, table),
-        owner_schema=plan.schema,
-        guarantees=wanted,
-        method=dict(outcome.method),
-        references=References(
-            people, register, fingerprint(people, owner_key), fingerprint(register, owner_key), population_public
+
+@contextmanager
+def _held(source: Microdata, register: Microdata | None, *, in_memory: bool) -> Iterator[tuple[Microdata, Microdata | None]]:
+    """One state of the tables: a mask works on records that were read once, a search lets the engine work."""
+    if in_memory:
+        yield read_once(source), None if register is None else read_once(register)
+        return
+    with one_state(source) as people, one_state_or_none(register) as compared:
+        yield people, compared
+
+
+def _draft(request: Request, changed: Changed, recipe: Mapping[str, Any], answers: Mapping[str, Answer]) -> Draft[Rows]:
+    people, register, table, private = request.people, request.population, changed.table, request.randomness.private
+    references = References(
+        people, register, fingerprint(people, request.key), fingerprint(register, request.key), request.population_public
+    )
+    notices = (*changed.notices, *_notices_about(table, request.plan), *changed.later_notices)
+    return Draft(
+        content=Rows(
+            table=table,
+            public=released_schema(request.plan.schema, table),
+            owners=changed.owners,
+            references=references,
+            units=changed.units,
+            hierarchies=changed.hierarchies,
+            ranges=changed.ranges,
+            records=changed.records,
+            masked=changed.masked,
+            source_rows=changed.source_rows,
+            in_source_order=changed.in_source_order,
+            loss=changed.loss,
+            loss_per_attribute=changed.loss_per_attribute,
         ),
-        randomness=randomness,
-        transparency=_transparency(outcome, plan, people.schema)
-        | {"written_as": written_as(people, plan.keep)}
-        | about_population(people.schema, register, population_public),
-        units=units,
-        notices=(*notices_about(table, plan), *_widths_left_open(plan.schema)),
-        hierarchies=_trees(codes),
-        ranges=shown_ranges(codes, outcome.result),
-        records=codes.records,
-    )
-    return _certified(draft, outcome, ledger, checks, kept, progress)
-
-
-def _certified(
-    draft: Draft,
-    outcome: SearchOutcome,
-    ledger: Ledger | str | Path | None,
-    checks: Checks,
-    kept: Kept,
-    progress: Progress,
-) -> Release:
-    """Publish the draft, then measure and attack what was published."""
-    with opened(ledger) as book:
-        published = publish(draft, book, progress=progress)
-    table = outcome.table
-    released = draft.as_released(published.table)
-    original = draft.references.original
-    scores = scores_of(original, released, checks, outcome.result.loss(table.weights), progress)
-    results = attack_all(View(released, draft.schema, published.certificate.to_mapping()), checks.attacks, progress)
-    certificate = dataclasses.replace(published.certificate, attacks=tuple(plain_result(result) for result in results))
-    details = dict(outcome.details)
-    for whom in {"people", "records"} & published.composition.keys():
-        details["composition"] = {f"{whom} counted in the original": published.composition["finding"]}
-    return Release(
-        data=published.table,
-        schema=with_sensitive_hierarchies(draft.schema, draft.owner_schema),
-        certificate=certificate,
-        guarantees=draft.guarantees,
-        scores=MappingProxyType({score.measure: score.value for score in scores}),
-        details=MappingProxyType(details),
-        owner=OwnerSide(
-            references=draft.references,
-            released=released,
-            hierarchies=MappingProxyType(dict(draft.hierarchies)),
-            scores=scores,
-            attacks=results,
-            loss_per_attribute=MappingProxyType(
-                dict(zip(table.quasi, outcome.result.loss_per_attribute().tolist(), strict=True))
-            ),
-            schema=draft.owner_schema,
-            recipe=MappingProxyType(dict(kept.recipe)),
-            answers=MappingProxyType(dict(kept.answers)),
-            units=draft.units,
-            risks=tuple(score.measure for score in scores[len(scores) - checks.risks :]),
-        ),
+        promises=tuple(Promise(each) for each in changed.guarantees),
+        method=changed.method,
+        randomness=request.randomness.description,
+        private=private,
+        fingerprint=references.original_digest,
+        transparency={**changed.transparency, **_about_population(request, changed)},
+        notices=notices if private else (*notices, DEMONSTRATION),
+        details=changed.details,
+        recipe=dict(recipe),
+        answers=answers,
     )
 
 
-def _apply(
-    people: Microdata,
-    outcome: SearchOutcome,
-    plan: ColumnPlan,
-    guarantees: Sequence[ClassGuarantee],
-    key: Any,
-) -> tuple[pa.Table, UnitCounts | None]:
-    """The rows after the recoding, without names, in the form and order of a release; and the different units
-    per class.
-    """
-    recoding_table = outcome.table.decode(outcome.result)
-    rows = people.relation.recode(recoding_table, plan.delivered)
-    units = None if plan.unit_to_count is None else units_behind(rows, people, plan.unit_to_count, guarantees)
-    rows = rows.select(list(plan.keep))
-    if plan.pseudonymised:
-        rows = replace_names(rows, plan.pseudonymised, key)
-    return canonical(rows), units
-
-
-def _trees(codes: ClassTable) -> dict[str, Hierarchy]:
-    """The hierarchies of quasi-identifiers and sensitive attributes by column."""
-    trees = dict(zip(codes.quasi, codes.hierarchies, strict=True))
-    return trees | {attribute.name: attribute.hierarchy for attribute in codes.sensitive}
-
-
-def units_behind(rows: pa.Table, people: Microdata, unit: str, guarantees: Sequence[ClassGuarantee]) -> UnitCounts:
-    """Measure what counts different people before the column that names them is dropped; outsiders cannot
-    repeat this.
-    """
-    described = people.schema.replace(
-        columns={name: column for name, column in people.schema.columns.items() if name in rows.column_names}
-    )
-    counting = [guarantee for guarantee in guarantees if counts_units(guarantee)]
-    found = measure_all(rows, described, counting, References(people))
-    refuse_violations(list(zip(counting, found, strict=True)), "the recoded table")
-    return UnitCounts(unit, MappingProxyType(dict(zip(counting, found, strict=True))))
-
-
-def _transparency(outcome: SearchOutcome, plan: ColumnPlan, schema: Schema) -> dict[str, Any]:
-    """What an honest reader needs to interpret the data and an attacker may know without harm
-    (Kerckhoffs).
-    """
-    told: dict[str, Any] = {
-        "adversary": _adversary(outcome.claimed),
-        "quasi_identifiers": list(plan.quasi),
-        "hierarchies": {name: _hierarchy_kind(schema, name) for name in plan.quasi},
-        "removed_columns": list(plan.dropped),
-        "pseudonymised_columns": list(plan.pseudonymised),
-        "row_order": "sorted by content",
-        "unit": ONE_RECORD if schema.unit is None else f"one value of the column '{schema.unit}'",
-    }
-    if "levels" in outcome.details:
-        told["levels"] = dict(outcome.details["levels"])
-    return told
-
-
-def _adversary(guarantees: Sequence[ClassGuarantee]) -> str:
-    if all(guarantee.adversary == ANY_ADVERSARY for guarantee in guarantees):
-        return KNOWS_THE_PERSON
-    return AS_EACH_PROMISE
-
-
-def about_population(schema: Schema, population: Microdata | None, public: bool) -> dict[str, Any]:
+def _about_population(request: Request, changed: Changed) -> dict[str, Any]:
     """Whether the population is declared public, and which hierarchies were learnt from it."""
-    if population is None:
+    if request.population is None:
         return {}
-    learnt = _by_frequency(schema)
-    told: dict[str, Any] = {"population": PUBLIC_POPULATION if public else HIDDEN_POPULATION}
-    return told | ({"learnt_from_population": learnt} if learnt else {})
+    learnt = request.by_frequency if changed.masked is None else []
+    stated: dict[str, Any] = {"population": PUBLIC_POPULATION if request.population_public else HIDDEN_POPULATION}
+    return stated | ({"learnt_from_population": learnt} if learnt else {})
 
 
-def _by_frequency(schema: Schema) -> list[str]:
-    """Quasi-identifiers whose hierarchy is learnt from how often values occur."""
-    specs = {name: schema.columns[name].hierarchy for name in schema.quasi}
-    return [name for name, spec in specs.items() if spec is not None and spec.frequency is not None]
-
-
-def notices_about(table: pa.Table, plan: ColumnPlan) -> tuple[str, ...]:
+def _notices_about(table: pa.Table, plan: ColumnPlan) -> tuple[str, ...]:
     """What the owner should think about although no guarantee forbids it."""
     from sfumato.anonymity.pseudonyms import WARNING
 
@@ -318,24 +184,7 @@ def notices_about(table: pa.Table, plan: ColumnPlan) -> tuple[str, ...]:
     return (*((WARNING,) if plan.pseudonymised else ()), *telling)
 
 
-def _widths_left_open(schema: Schema) -> tuple[str, ...]:
-    """Masks without a declared width, whatever the data are: that lengths differ may be news of a suppressed record."""
-    open_masks = [name for name in schema.quasi if (spec := schema.columns[name].hierarchy) and spec.mask and not spec.width]
-    return tuple(
-        f"column '{name}' is masked without a declared width: the longest value, which may be of a record that is not released, "
-        "sets the length of every text. Declare width in its hierarchy unless all values have one length."
-        for name in open_masks
-    )
-
-
-def _hierarchy_kind(schema: Schema, name: str) -> str:
-    spec = schema.columns[name].hierarchy
-    if spec is None:
-        return "flat"
-    return next((kind for kind in HIERARCHY_KINDS if getattr(spec, kind)), "flat")
-
-
-def microdata_of(data: Any, schema: Schema | str | Path | None) -> Microdata:
+def microdata_of(data: Any, schema: Schema | str | Path | None) -> Microdata:  # microdata, or whatever `read` takes
     """Microdata as they are, under another schema where one is given, or read from anything `read` takes."""
     if isinstance(data, Microdata):
         if schema is None or schema is data.schema:
@@ -346,7 +195,7 @@ def microdata_of(data: Any, schema: Schema | str | Path | None) -> Microdata:
     return read(data, schema)
 
 
-def population_of(population: Any, schema: Schema, *, public: bool) -> Microdata | None:
+def population_of(population: Any, schema: Schema, *, public: bool) -> Microdata | None:  # as `microdata_of` takes it
     """The population: its quasi-identifiers are all that is needed, as its own schema describes them or else as
     that of the people does.
     """
@@ -359,15 +208,7 @@ def population_of(population: Any, schema: Schema, *, public: bool) -> Microdata
     return microdata_of(population, needed)
 
 
-def _default_method() -> Any:
+def _default_method() -> Search:
     from sfumato.anonymity.search.local_recoding import LocalRecoding
 
     return LocalRecoding()
-
-
-def _refuse_empty(outcome: SearchOutcome) -> None:
-    if outcome.result.records and outcome.result.suppressed == outcome.result.records:
-        raise Infeasible(
-            "the guarantees can only be kept by suppressing every record, and an empty release helps nobody. "
-            "Weaken a guarantee, generalise further (longer hierarchies) or leave out a quasi-identifier."
-        )

@@ -1,206 +1,183 @@
-"""Publishing: written, read back, verified, entered in the ledger, compared with earlier releases, certified.
+"""Publishing: written, read back, verified, measured, attacked, entered in the ledger, laid over earlier releases, certified.
 
-The only place where a release is made. What reached the guarantees does not certify them: the written file
-is read back and measured by the plain verifier, and a violation leaves nothing behind.
+The only place where a release is made, whatever its content. What reached the guarantees does not certify them: the content is
+written in its canonical form, read back and measured by the plain verifier, and a violation leaves nothing behind.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
-import hashlib
-import platform
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from sfumato.core.certificate import Certificate, Claim, canonical, plain
-from sfumato.core.errors import VerificationFailed
-from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core import registry
+from sfumato.core.certificate import NOT_ENTERED, Certificate, Claim, plain
+from sfumato.core.errors import ParameterError
+from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.core.outcome import Outcome
+from sfumato.core.params import parameters
 from sfumato.core.progress import Progress, silent
-from sfumato.core.view import View
-from sfumato.data.hierarchy import Hierarchy
-from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
-from sfumato.workflow.claims import References, UnitCounts, claims_of
-from sfumato.workflow.release import NOT_ENTERED
+from sfumato.workflow.contents.base import Content, Together
+from sfumato.workflow.draft import Draft, Promise
+from sfumato.workflow.earlier import opened
+from sfumato.workflow.release import OwnerSide, Release
+from sfumato.workflow.scoring import Checks
+from sfumato.workflow.written_files import public_schema, versions
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from sfumato.core.randomness import Randomness
     from sfumato.ledger.ledger import Ledger
 
+C = TypeVar("C", bound=Content)
 
-@dataclass(frozen=True, eq=False)
-class Draft:
-    """A protected table that nobody has verified yet.
 
-    `schema` describes what is published, `owner_schema` the same columns with their hierarchies, which some
-    distances need. `units` holds what was counted in different units before their column was dropped.
+@overload
+def publish(
+    work: Draft[C], ledger: Ledger | str | Path | None = None, *, checks: Checks | None = None, progress: Progress = silent
+) -> Release[C]: ...
+
+
+@overload
+def publish(
+    work: Outcome[Any],
+    ledger: Ledger | str | Path | None = None,
+    *,
+    dataset: str | None = None,
+    ledger_entry: str | None = None,
+    checks: Checks | None = None,
+    progress: Progress = silent,
+) -> Release[Content]: ...
+
+
+def publish(
+    work: Draft[Content] | Outcome[Any],
+    ledger: Ledger | str | Path | None = None,
+    *,
+    dataset: str | None = None,
+    ledger_entry: str | None = None,
+    checks: Checks | None = None,
+    progress: Progress = silent,
+) -> Release[Content]:
+    """Turn what a method returned, or a draft, into a release with a certificate; raises `VerificationFailed` and leaves nothing
+    when it does not keep its promises.
+
+    `session.release(…)` and `session.sql(…).outcome` are outcomes. `dataset` and `ledger_entry` are the outcome's own unless
+    given here. With `ledger` the release is entered there, so that whoever looks finds what a budget was spent on; entering does
+    not charge.
     """
-
-    table: pa.Table = field(repr=False)
-    schema: Schema = field(repr=False)
-    owner_schema: Schema = field(repr=False)
-    guarantees: tuple[ClassGuarantee, ...]
-    method: Mapping[str, Any]
-    references: References = field(repr=False)
-    randomness: Randomness = field(repr=False)
-    transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    units: UnitCounts | None = field(default=None, repr=False)
-    notices: tuple[str, ...] = ()
-    hierarchies: Mapping[str, Hierarchy] = field(default_factory=lambda: MappingProxyType({}), repr=False)
-    ranges: Mapping[str, Mapping[str, ShownValue]] = field(default_factory=lambda: MappingProxyType({}), repr=False)
-    records: int = 0
-
-    def as_released(self, table: pa.Table) -> ReleasedTable:
-        """The rows with what their texts stand for."""
-        return ReleasedTable(table, self.owner_schema, self.hierarchies, self.records, self.ranges)
+    with opened(ledger) as book:
+        draft = work if isinstance(work, Draft) else _drafted(work, dataset, book, ledger_entry)
+        return _published(draft, book, checks or Checks(), progress)
 
 
-@dataclass(frozen=True, eq=False)
-class Published:
-    """What publishing returns: the rows as they were read back, and the certificate about them."""
-
-    table: pa.Table = field(repr=False)
-    certificate: Certificate
-    composition: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)  # the owner's exact count
-
-
-def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = silent) -> Published:
-    """Turn a draft into rows with a certificate; raises `VerificationFailed` and leaves nothing when they do
-    not keep it.
-    """
-    from sfumato.data.readers import read_parquet_bytes
-    from sfumato.data.writers import parquet_bytes
-    from sfumato.workflow.earlier import Newest, compare_with_earlier, keep_for_later, store_of
-    from sfumato.workflow.readings import Reading
-
-    progress("writing", 0, 1)
-    content = parquet_bytes(draft.table)  # never on the disk: nobody has verified it yet
-    entry = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content), "rows": int(draft.table.num_rows)}
-    progress("verifying", 0, 1)
-    table = _as_written(read_parquet_bytes(content, draft.schema).table, draft.table)
-    claims = claims_of(table, draft.owner_schema, draft.guarantees, draft.references, units=draft.units)
-    progress("verifying", 1, 1)
-    certificate = _certificate(draft, claims, entry)
-    if ledger is None:
-        return Published(table, certificate)
-    progress("entering in the ledger", 0, 1)
-    reading = Reading.of(draft, store_of(ledger))
-    payload = _ledger_payload(certificate, entry)
-    # The same release entered twice (a repeated run) is one entry: its token is the digest of what is
-    # entered.
-    token = f"release-{hashlib.sha256(canonical(payload)).hexdigest()}"
-    entered = ledger.enter_release(draft.schema.dataset, payload, token=token)
-    keep_for_later(ledger, content, str(entry["sha256"]), entered.hash, reading)
-    view = View(draft.as_released(table), draft.schema, certificate.to_mapping(), "this release")
-    new = Newest(view, entered, str(entry["sha256"]), reading, certificate.fingerprint)
-    # The certificate is public: it says what an outsider finds who holds the releases and not the original.
-    found = compare_with_earlier(ledger, new, draft.references.original)
-    exact: dict[str, Any] = {}
-    if found["earlier_releases"]:
-        exact = compare_with_earlier(ledger, new, draft.references.original, counted=True)
-    progress("entering in the ledger", 1, 1)
-    return Published(table, dataclasses.replace(certificate, ledger=entered.hash, composition=found), exact)
-
-
-def write_and_describe(table: pa.Table, path: Path) -> dict[str, Any]:
-    """Write the file and say how long it is and what its digest is."""
-    from sfumato.data.writers import write_file
-
-    write_file(table, path)
-    return {**describe_file(path), "rows": int(table.num_rows)}
-
-
-def describe_file(path: Path) -> dict[str, Any]:
-    """Length and digest of a file."""
-    digest = hashlib.sha256()
-    length = 0
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-            length += len(block)
-    return {"sha256": digest.hexdigest(), "bytes": length}
-
-
-def read_back(path: Path, schema: Schema, written: pa.Table) -> pa.Table:
-    """The rows of the written file; they must be as many, and have the columns, that were written."""
-    from sfumato.data.readers import read_file
-
-    separator, encoding = (",", "utf-8") if path.suffix == ".csv" else (None, None)
-    return _as_written(read_file(path, schema, separator=separator, encoding=encoding).table, written)
-
-
-def _as_written(table: pa.Table, written: pa.Table) -> pa.Table:
-    if table.num_rows != written.num_rows or table.column_names != written.column_names:
-        raise VerificationFailed(
-            f"the written file has {table.num_rows:,} rows and {table.num_columns} columns, "
-            f"but {written.num_rows:,} rows and {written.num_columns} columns were written; nothing was released"
-        )
-    return table
-
-
-def versions() -> dict[str, str]:
-    """What the release was made with."""
-    from importlib.metadata import version
-
-    import numpy
-    import pyarrow
-
-    import sfumato
-
-    return {
-        "sfumato": sfumato.__version__,
-        "python": platform.python_version(),
-        "numpy": numpy.__version__,
-        "pyarrow": pyarrow.__version__,
-        "matplotlib": version("matplotlib"),
-    }
-
-
-def _certificate(draft: Draft, claims: tuple[Claim, ...], entry: Mapping[str, Any]) -> Certificate:
-    return Certificate(
-        dataset=draft.schema.dataset,
-        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        claims=claims,
-        method=dict(draft.method),
-        schema=public_schema(draft.schema),
-        files={"data.parquet": dict(entry)},
-        versions=versions(),
-        fingerprint=draft.references.original_digest,
-        randomness=draft.randomness.description,
-        private=draft.randomness.private,
-        ledger=NOT_ENTERED,
-        transparency=dict(draft.transparency),
-        notices=(*draft.notices, *_demonstration(draft.randomness)),
+def _drafted(outcome: Outcome[Any], dataset: str | None, ledger: Ledger | None, ledger_entry: str | None) -> Draft[Content]:
+    for kind in registry.every("content").values():
+        draft: Draft[Content] | None = kind.drafted(outcome, dataset=dataset, ledger=ledger, ledger_entry=ledger_entry)
+        if draft is not None:
+            return draft
+    raise ParameterError(
+        "publish certifies outcomes that claim a privacy loss (PureDP, ApproxDP, …); tables with class guarantees are published "
+        "by sf.protect"
     )
 
 
-def public_schema(schema: Schema) -> dict[str, Any]:
-    """The schema of the release as plain data."""
-    return schema.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+def _published(draft: Draft[C], book: Ledger | None, checks: Checks, progress: Progress) -> Release[C]:
+    progress("writing", 0, 1)
+    content, files = draft.content.written()  # never on the disk: nobody has verified it yet
+    progress("verifying", 0, 1)
+    claims = _claims(draft, content)
+    progress("verifying", 1, 1)
+    facts = _facts(draft, content.schema, claims)
+    # measured before anything is entered: what cannot be measured must not be published by then
+    checked = content.checked(checks, facts, progress)
+    paid = next((promise.ledger_entry for promise in draft.promises if promise.ledger_entry), None)
+    entered, together = paid or NOT_ENTERED, Together()
+    if book is not None:
+        progress("entering in the ledger", 0, 1)
+        entry, together = content.enter(book, facts, files)
+        entered = entry.hash
+        progress("entering in the ledger", 1, 1)
+    certificate = Certificate(
+        dataset=content.schema.dataset,
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        claims=claims,
+        method=dict(draft.method),
+        schema=facts["schema"],
+        files=files,
+        versions=versions(),
+        fingerprint=draft.fingerprint,
+        randomness=draft.randomness,
+        private=draft.private,
+        ledger=entered,
+        composition=together.outside,
+        attacks=checked.stated_attacks,
+        transparency=dict(draft.transparency),
+        notices=draft.notices,
+        content=type(content).__name__ if content.named_in_certificates else "",
+    )
+    details = dict(draft.details)
+    if checked.unmeasured:
+        details["not measured"] = "; ".join(checked.unmeasured)
+    if together.owner:
+        details["composition"] = dict(together.owner)
+    return Release(
+        content=content,
+        published=certificate,
+        guarantees=draft.guarantees,
+        scores=MappingProxyType({score.measure: score.value for score in checked.scores}),
+        details=MappingProxyType(details),
+        owner=OwnerSide(
+            scores=checked.scores,
+            risks=checked.risks,
+            attacks=checked.attacks,
+            computed=draft.computed,
+            recipe=draft.recipe,
+            answers=draft.answers,
+        ),
+    )
 
 
-def _demonstration(randomness: Randomness) -> tuple[str, ...]:
-    if randomness.private:
-        return ()
-    return ("made with a seed: a demonstration that anybody can repeat, not a private release",)
+def _claims(draft: Draft[C], content: C) -> tuple[Claim, ...]:
+    """What is measured on the content as it was read back, and what rests on how it was made."""
+    measured = iter(content.claims([each for each in draft.guarantees if each.evidence != "process"]))
+    return tuple(
+        _stated(promise, draft.private) if promise.guarantee.evidence == "process" else next(measured)
+        for promise in draft.promises
+    )
 
 
-def _ledger_payload(certificate: Certificate, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What the ledger keeps of a release: promises, measured numbers and the digest of the published file."""
-    stated = certificate.to_mapping()
-    return {
-        "sha256": entry["sha256"],
-        "rows": entry["rows"],
-        "claims": plain(certificate.measured),
-        "promised": [claim["promised"] for claim in stated["claims"]],
-        "method": stated["method"],
-        "fingerprint": stated["fingerprint"],
-        "schema": stated["schema"],
-        **({} if certificate.private else {"seeded": True}),  # its fingerprint has a key of its own
-    }
+def _stated(promise: Promise, private: bool) -> Claim:
+    """Seeded noise protects nobody who can guess the seed, so a demonstration's claim does not hold."""
+    guarantee = promise.guarantee
+    if not isinstance(guarantee, LossGuarantee):
+        raise ParameterError(f"{guarantee.name} rests on a process, and only a privacy loss is entered in a ledger")
+    return Claim(
+        guarantee=guarantee.key,
+        parameters=parameters(guarantee),
+        promised=guarantee.claim(),
+        measured=None,
+        holds=private,
+        evidence="process",
+        protects=guarantee.protects,
+        adversary=guarantee.adversary,
+        unit=guarantee.unit,
+        neighbours=guarantee.compared,
+        argument=promise.argument or None,
+        ledger_entry=promise.ledger_entry,
+    )
+
+
+def _facts(draft: Draft[C], schema: Schema, claims: tuple[Claim, ...]) -> dict[str, Any]:
+    """What attackers, measures and the ledger may know of the certificate, before there is one."""
+    facts: dict[str, Any] = plain(
+        {
+            "claims": [claim.__dict__ for claim in claims],
+            "method": draft.method,
+            "schema": public_schema(schema),
+            "fingerprint": draft.fingerprint,
+            "private": draft.private,
+            "transparency": draft.transparency,
+        }
+    )
+    return facts

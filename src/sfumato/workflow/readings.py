@@ -31,7 +31,7 @@ from sfumato.workflow.columns import type_name
 
 if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata
-    from sfumato.workflow.publish import Draft
+    from sfumato.workflow.contents.rows import Rows
 
 FORMAT = "sfumato-reading-1"
 
@@ -63,22 +63,22 @@ class Reading:
     transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
     @classmethod
-    def of(cls, draft: Draft, store: Path | None = None) -> Reading:
+    def of(cls, rows: Rows, transparency: Mapping[str, Any], store: Path | None = None) -> Reading:
         """The reading of what is about to be published; declared hierarchy files are copied into the store."""
-        source = draft.references.original
+        source = rows.references.original
         types = {} if source is None else {each.name: each.type for each in source.relation.schema()}
         described = Schema() if source is None else source.schema
         columns = {}
-        for name in draft.table.column_names:
+        for name in rows.table.column_names:
             told = described.columns.get(name, Column())
-            kind = kind_of(types.get(name, draft.table.schema.field(name).type))
+            kind = kind_of(types.get(name, rows.table.schema.field(name).type))
             column = ColumnReading(kind, told.missing, told.items, told.order)
-            tree = draft.hierarchies.get(name)
-            if draft.schema.columns[name].role == "quasi" and tree is not None:
-                spec = draft.owner_schema.columns[name].hierarchy
+            tree = rows.hierarchies.get(name)
+            if rows.public.columns[name].role == "quasi" and tree is not None:
+                spec = rows.owners.columns[name].hierarchy
                 column = replace(column, hierarchy=_kept_spec(spec, described.folder, store), width=_width(tree, spec))
             columns[name] = column
-        return cls(MappingProxyType(columns), MappingProxyType(plain(dict(draft.transparency))))
+        return cls(MappingProxyType(columns), MappingProxyType(plain(dict(transparency))))
 
     def to_json(self) -> bytes:
         """As it is kept."""

@@ -21,6 +21,7 @@ from sfumato.core.progress import Progress, silent
 if TYPE_CHECKING:
     from sfumato.core.guarantees.base import ClassGuarantee
     from sfumato.core.view import Attack
+    from sfumato.workflow.contents.rows import Rows
     from sfumato.workflow.release import Release
 
 LEDGER = "sfumato-ledger.db"
@@ -32,12 +33,12 @@ class _Frozen(BaseModel):
 
 class Checks(_Frozen):
     """What is measured besides the guarantees: attacks, utility and risk measures, each by name or by a table
-    of name and parameters.
+    of name and parameters; the usual ones of the method where they are left out.
     """
 
     attacks: tuple[str | dict[str, Any], ...] = ()
-    utility: tuple[str | dict[str, Any], ...] = ("loss",)
-    risk: tuple[str | dict[str, Any], ...] = ()
+    utility: tuple[str | dict[str, Any], ...] | None = None
+    risk: tuple[str | dict[str, Any], ...] | None = None
 
 
 def _without_null(name: Any) -> Any:
@@ -128,7 +129,7 @@ class Recipe(_Frozen):
 
         return tuple(named.attack(entry) for entry in self.checks.attacks)
 
-    def run(self, progress: Progress = silent) -> Release:
+    def run(self, progress: Progress = silent) -> Release[Rows]:
         """Make the release and, where the recipe names an output, save it there."""
         from sfumato.engines.sources import read
         from sfumato.engines.write import check_destination
@@ -210,7 +211,7 @@ class Recipe(_Frozen):
         wanted.append(("method", self.search))
         wanted += [("checks.attacks", partial(named.attack, entry)) for entry in self.checks.attacks]
         for room, asked in (("checks.utility", self.checks.utility), ("checks.risk", self.checks.risk)):
-            wanted += [(room, partial(named.measure, entry)) for entry in asked]
+            wanted += [(room, partial(named.measure, entry)) for entry in asked or ()]
         faults = [fault for where, make in wanted for fault in _fault(make, where)]
         faults += [f"answers: {fault}" for fault in answer_faults(self.answers)]
         faults += _promises_nothing({"guarantee": self.guarantee, "method": self.method})

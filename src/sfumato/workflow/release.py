@@ -1,4 +1,4 @@
-"""A release: the protected table, its certificate and its scores; immutable, made by `publish` alone."""
+"""A release: content with its certificate and its scores; immutable, made by `publish` alone."""
 
 from __future__ import annotations
 
@@ -6,93 +6,101 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from sfumato.core.certificate import Certificate
-from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.certificate import NOT_ENTERED, Certificate
+from sfumato.core.guarantees.base import Guarantee
 from sfumato.core.view import AttackResult, Score, View
 from sfumato.data.schema import Schema
 from sfumato.report.wording import counted
-from sfumato.workflow.claims import References, UnitCounts
-from sfumato.workflow.columns import without_hierarchies
+from sfumato.workflow.contents.base import Content, Format
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from sfumato.data.hierarchy import Hierarchy
-    from sfumato.data.released import ReleasedTable
+    from sfumato.ledger.ledger import Ledger
     from sfumato.report.content import Answer
+    from sfumato.workflow.verification import Verification
 
-#: What a certificate says instead of an entry's hash when there was no ledger.
-NOT_ENTERED = "not entered"
-
-Format = Literal["parquet", "csv"]
 Audience = Literal["public", "owner"]
+C = TypeVar("C", bound=Content, covariant=True)
 
 
 @dataclass(frozen=True, eq=False)
 class OwnerSide:
-    """What only the owner may see of a release: its originals, and what was computed from them."""
+    """What only the owner may see of a release: what was computed from the original, and what the owner said."""
 
-    references: References = field(default_factory=References, repr=False)
-    released: ReleasedTable | None = field(default=None, repr=False)
-    hierarchies: Mapping[str, Hierarchy] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     scores: tuple[Score, ...] = field(default=(), repr=False)
+    risks: tuple[str, ...] = ()  # which of the scores measure risk and not usefulness
     attacks: tuple[AttackResult, ...] = field(default=(), repr=False)
-    loss_per_attribute: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), repr=False)
-    schema: Schema = field(default_factory=Schema, repr=False)
+    computed: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     recipe: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     answers: Mapping[str, Answer] = field(default_factory=lambda: MappingProxyType({}), repr=False)
-    units: UnitCounts | None = field(default=None, repr=False)
-    risks: tuple[str, ...] = ()  # which of the scores measure risk and not usefulness
-    rows: NDArray[np.int64] | None = field(default=None, repr=False)  # of a masked table: the source row behind each row
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
-    """A table that was written, read back, verified and certified.
+class Release(Generic[C]):
+    """Content that was written, read back, verified and certified.
 
-    `data` is an Arrow table; `schema` describes its columns, with the hierarchies of the sensitive ones, so
-    that distances over them can be measured again; `scores` maps each measure to its number (`loss` is always there); `details`
-    says how the search went (`levels`, `suppressed`, `classes`, …). `scores` and `details` are the owner's:
-    `save` keeps them out of the public folder where they were computed from the original.
+    `data` is the content as its users have it: an Arrow table or, of a private method, plain data. `schema` describes its
+    columns. `scores` maps each measure to its number (`loss` is there for every recoded table); `details` says how the work went
+    (`levels`, `suppressed`, `classes`, …). `scores` and `details` of a protected table are the owner's: `save` keeps them out of
+    the public folder where they were computed from the original.
     """
 
-    data: pa.Table = field(repr=False)
-    schema: Schema = field(repr=False)
-    certificate: Certificate = field(repr=False)
-    guarantees: tuple[ClassGuarantee, ...]
-    scores: Mapping[str, float] = field(repr=False)
-    details: Mapping[str, Any] = field(repr=False)
+    content: C = field(repr=False)
+    published: Certificate = field(repr=False)
+    guarantees: tuple[Guarantee, ...]
+    scores: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     owner: OwnerSide = field(default_factory=OwnerSide, repr=False)
+    _saved: list[Certificate] = field(default_factory=list, init=False, repr=False)
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{name} = {value:.6g}" for name, value in self.certificate.measured.items() if value is not None)
-        return f"Release('{self.certificate.dataset}', {counted(self.data.num_rows, 'row')}, {found})"
+        stated = self.certificate
+        shape = counted(len(self), "row") if hasattr(self.data, "num_rows") else "plain data"
+        promises = [f"{name} = {value:.6g}" for name, value in stated.measured.items() if value is not None]
+        promises = promises or [claim.promised for claim in stated.claims] or [str(stated.method.get("name"))]
+        seeded = "" if stated.private else ", a demonstration"
+        return f"Release('{stated.dataset}', {shape}, {', '.join(promises)}{seeded})"
 
     def __len__(self) -> int:
-        return int(self.data.num_rows)
+        return int(getattr(self.data, "num_rows", 0))
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def certificate(self) -> Certificate:
+        """What is claimed and was measured; its `files` are those of the folder that was saved last."""
+        return self._saved[-1] if self._saved else self.published
+
+    @property
+    def data(self) -> Any:  # what it is depends on the kind of content
+        """The content as its users have it."""
+        return self.content.data
+
+    @property
+    def schema(self) -> Schema:
+        """The columns, as the owner of the release has them described."""
+        return self.content.owner_schema
 
     @property
     def entered(self) -> bool:
-        """True when the release is in a ledger."""
-        return self.certificate.ledger != NOT_ENTERED
+        """True when a ledger has an entry of the release, or of what was charged for it."""
+        return self.published.ledger != NOT_ENTERED
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> Any:  # a pandas DataFrame, which is not a dependency
         """The released rows as a pandas DataFrame."""
         return self.data.to_pandas()
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> Any:  # a polars DataFrame, which is not a dependency
         """The released rows as a polars DataFrame."""
         import polars
 
         return polars.from_arrow(self.data)
 
     def view(self, name: str = "release") -> View:
-        """What an outsider has: the rows, the roles of their columns and the certificate."""
-        return View(self.data, without_hierarchies(self.schema), self.certificate.to_mapping(), name)
+        """What an outsider has: the content, the roles of its columns and the certificate."""
+        return View(self.data, self.content.schema, self.certificate.to_mapping(), name)
 
     def card(self, audience: Audience = "public") -> str:
         """The release on one HTML page, for everybody or for its owner."""
@@ -101,22 +109,31 @@ class Release:
         return card_of(self, audience)
 
     def save(
-        self,
-        folder: str | Path,
-        format: Format = "parquet",
-        *,
-        overwrite: bool = False,
-        sign: Path | str | None = None,
+        self, folder: str | Path, format: Format = "parquet", *, overwrite: bool = False, sign: Path | str | None = None
     ) -> Path:
-        """Write `public/` (to give away) and `owner/` (to keep) into a new folder, which appears whole or not
-        at all.
+        """Write `public/` (to give away) and `owner/` (to keep) into a new folder, which appears whole or not at all.
 
-        The data file is read back and verified again in the format it is written in. `sign` names the file
-        of a signing key; then `public/signature.json` holds the owner's signature over the certificate.
+        A table is read back and verified again in the format it is written in; plain data are written as JSON. `sign` names the
+        file of a signing key; then `public/signature.json` holds the owner's signature over the certificate.
         """
         from sfumato.workflow.saving import save_release
+        from sfumato.workflow.signing import propose_signing
 
-        return save_release(self, Path(folder), format, overwrite=overwrite, sign=None if sign is None else Path(sign))
+        key = None if sign is None else Path(sign)
+        self._saved.append(save_release(self, Path(folder), format, overwrite=overwrite, sign=key))
+        propose_signing(key)
+        return Path(folder)
+
+    def verify(self, *, ledger: Ledger | str | Path | None = None, allow_demonstration: bool = False) -> Verification:
+        """What a stranger's `verify` finds in the folder of this release, given the tables that its claims compare with."""
+        from sfumato.core.temporary import temporary_folder
+        from sfumato.workflow.saving import save_release
+        from sfumato.workflow.verify import verify
+
+        with temporary_folder("release") as place:
+            folder = Path(place) / "release"
+            save_release(self, folder, "parquet", overwrite=False, sign=None)
+            return verify(folder, ledger=ledger, allow_demonstration=allow_demonstration, **self.content.references_for_claims)
 
     def write(self, destination: str | Path, *, table_name: str | None = None, overwrite: bool = False) -> None:
         """Write the rows alone into a DuckDB file or, given a URL, a PostgreSQL database.

@@ -8,22 +8,24 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.errors import ParameterError, SfumatoError, all_at_once
+from sfumato.core.errors import ParameterError, SfumatoError, Unsupported, all_at_once
 from sfumato.core.params import require
 from sfumato.core.progress import Progress
 from sfumato.core.view import Attack, AttackResult, Measure, Score, View
-from sfumato.data.released import ReleasedTable, ShownValue
+from sfumato.data.released import ShownValue
 from sfumato.workflow import named
 
 if TYPE_CHECKING:
+    from sfumato.anonymity.search.base import Search
     from sfumato.data.class_table import ClassTable
     from sfumato.data.microdata import Microdata
     from sfumato.data.recoding import Recoding
     from sfumato.data.schema import Schema
+    from sfumato.masking.base import Mask
 
 
 #: A measure by its key, by its key and parameters, or as a value.
@@ -34,39 +36,43 @@ Attacked = str | Mapping[str, Any] | Attack
 
 @dataclass(frozen=True)
 class Checks:
-    """What is measured besides the guarantees and the loss, which always is: measures and attacks."""
+    """What is measured besides the guarantees: measures of use, then of risk, and attacks."""
 
     measures: tuple[Measure, ...] = ()
     attacks: tuple[Attack, ...] = ()
     risks: int = 0  # how many of the last measures measure risk
+    #: Whether measures of use, and those of risk, are the usual ones that nobody asked for, and may be impossible.
+    usual: tuple[bool, bool] = (False, False)
 
     @classmethod
     def of(
         cls,
-        utility: Measured | Iterable[Measured],
-        risk: Measured | Iterable[Measured],
+        utility: Measured | Iterable[Measured] | None,
+        risk: Measured | Iterable[Measured] | None,
         attacks: Attacked | Iterable[Attacked],
         *,
+        method: Search | Mask,
         published: Schema,
         population: Microdata | None,
     ) -> Checks:
-        """Build what was asked for; every fault is reported at once. `published` describes the columns of the
-        release, `population` is the one that measures of risk compare with where they name no other.
+        """Build what was asked for, or is usual for the method; every fault is reported at once. `published` describes the
+        columns of the release, `population` is the one that measures of risk compare with where they name no other.
         """
         faults: list[str] = []
         measures: list[Measure] = []
         useful = 0
-        for where, asked in (("utility", _each(utility)), ("risk", _each(risk))):
+        usual_use, usual_risk = method.usual_measures
+        asked = (("utility", usual_use if utility is None else utility), ("risk", usual_risk if risk is None else risk))
+        for where, entries in asked:
             useful = len(measures)
-            for entry in asked:
+            for entry in _each(entries):
                 try:
                     measure = _with_population(named.measure(entry), population)
                     _check_needs(measure, published)
                 except SfumatoError as error:
                     faults.append(f"{where}: {error}")
                     continue
-                if not _is_plain_loss(measure):
-                    measures.append(measure)
+                measures.append(measure)
         adversaries = []
         for each in _each(attacks):
             try:
@@ -74,35 +80,79 @@ class Checks:
             except SfumatoError as error:
                 faults.append(f"attacks: {error}")
         all_at_once(ParameterError, "protect", faults)
-        return cls(tuple(measures), tuple(adversaries), len(measures) - useful)
+        return cls(tuple(measures), tuple(adversaries), len(measures) - useful, (utility is None, risk is None))
 
 
-def scores_of(
-    original: Microdata | None, released: ReleasedTable, checks: Checks, loss: float, progress: Progress
-) -> tuple[Score, ...]:
-    """The scores asked for; the loss is always among them and is exact, because the recoding states it per
-    class.
+@dataclass(frozen=True)
+class Checked:
+    """What was measured: scores, which of them are risks, what could not be measured, and how far attacks got."""
+
+    scores: tuple[Score, ...] = ()
+    risks: tuple[str, ...] = ()
+    unmeasured: tuple[str, ...] = ()
+    attacks: tuple[AttackResult, ...] = ()
+
+    @property
+    def stated_attacks(self) -> tuple[Mapping[str, Any], ...]:
+        """The results as a certificate states them."""
+        return tuple(plain_result(result) for result in self.attacks)
+
+
+def run_checks(
+    checks: Checks,
+    original: Microdata | None,
+    seen_by: Callable[[Measure], Any],
+    view: View,
+    progress: Progress,
+    *,
+    loss: float | None = None,
+    truth: Callable[[], Any] | None = None,
+) -> Checked:
+    """Measure what is `seen_by` each measure, and attack the view.
+
+    `loss` is that of a recoding: exact, because it is stated per class, and always among the scores. `truth` gives an attack that
+    looks people up what it needs to count who was found. Usual measures that nobody asked for may be impossible: a mask that
+    turns numbers into words leaves nothing to compare record by record.
     """
-    scores = [
-        Score(
-            "loss",
-            loss,
-            "lower",
-            "mean loss of detail per record and attribute: 0 keeps every value, 1 keeps none; a suppressed record costs 1",
-        )
-    ]
+    scores: list[Score] = [] if loss is None else [_exact_loss(loss)]
+    measured: list[Measure | None] = [None] * len(scores)
+    unmeasured: list[str] = []
+    risks = 0
     for position, measure in enumerate(checks.measures):
+        if loss is not None and _is_plain_loss(measure):
+            continue
         progress("measuring", position, len(checks.measures))
-        scores.append(measure.score(original, released))
-    return tuple(told_apart(scores, (None, *checks.measures)))
+        is_risk = position >= len(checks.measures) - checks.risks
+        try:
+            scores.append(measure.score(original, seen_by(measure)))
+        except Unsupported as error:
+            if not checks.usual[is_risk]:
+                raise
+            unmeasured.append(f"{_key(measure)} was not measured: {error}")
+            continue
+        measured.append(measure)
+        risks += is_risk
+    apart = told_apart(scores, measured)
+    results = _attacked(view, checks.attacks, progress, truth)
+    return Checked(tuple(apart), tuple(score.measure for score in apart[len(apart) - risks :]), tuple(unmeasured), results)
 
 
-def attack_all(view: View, attacks: tuple[Attack, ...], progress: Progress) -> tuple[AttackResult, ...]:
-    """Run the attacks on the published view, with nothing but what an outsider has."""
+def _exact_loss(loss: float) -> Score:
+    meaning = "mean loss of detail per record and attribute: 0 keeps every value, 1 keeps none; a suppressed record costs 1"
+    return Score("loss", loss, "lower", meaning)
+
+
+def _attacked(
+    view: View, attacks: tuple[Attack, ...], progress: Progress, truth: Callable[[], Any] | None
+) -> tuple[AttackResult, ...]:
+    """Attack what is about to be published. Whoever looks people up in it is given the whole original: the worst case."""
+    from sfumato.workflow.attacking import WITH_A_REGISTER
+
     results = []
     for position, attack in enumerate(attacks):
         progress("attacking", position, len(attacks))
-        results.append(attack.run(view))
+        known = truth() if truth is not None and type(attack).__name__ in WITH_A_REGISTER else None
+        results.append(attack.run(view, known))
     return tuple(results)
 
 

@@ -38,7 +38,7 @@ def _form(key: VerifyingKey, signature: bytes) -> dict[str, str]:
     return {"public_key": str(key), "signature": base64.b64encode(signature).decode()}
 
 
-def propose_signing(key: SigningKey | None) -> None:
+def propose_signing(key: object) -> None:
     """Say, after a save without a key, how to make one; a line of the log `sfumato`, which goes to standard error by default."""
     if key is None:
         logging.getLogger("sfumato").warning(PROPOSAL)
@@ -104,3 +104,8 @@ def public_key(given: str | Path) -> VerifyingKey:
         return VerifyingKey.parse(read_plain(given, InputError, limit=10_000, what="public key file").decode("utf-8").strip())
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the public key file '{given}' cannot be read: {type(error).__name__}") from None
+
+
+def signer_in_words(key: VerifyingKey) -> str:
+    """How a card names whoever signed."""
+    return f"signed by the key {key.identity}"

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sfumato.workflow.contents.base import Content
     from sfumato.workflow.release import Release
 
 
-def summary(release: Release, folder: str | Path | None = None) -> dict[str, Any]:
+def summary(release: Release[Content], folder: str | Path | None = None) -> dict[str, Any]:
     """Plain data for `--json`."""
     from sfumato.workflow.cards import plain_details
 
@@ -31,7 +32,7 @@ def summary(release: Release, folder: str | Path | None = None) -> dict[str, Any
     }
 
 
-def summary_lines(release: Release, folder: str | Path | None = None) -> list[str]:
+def summary_lines(release: Release[Content], folder: str | Path | None = None) -> list[str]:
     """The same in words."""
     from sfumato.core.rounding import percent
     from sfumato.report.wording import counted
@@ -69,7 +70,7 @@ def summary_lines(release: Release, folder: str | Path | None = None) -> list[st
     return [*lines, *_places(release, folder)]
 
 
-def _places(release: Release, folder: str | Path | None) -> list[str]:
+def _places(release: Release[Content], folder: str | Path | None) -> list[str]:
     lines = [f"ledger    entry {release.certificate.ledger[:16]}…" if release.entered else "ledger    not entered"]
     if folder is not None:
         place = Path(folder)
@@ -80,11 +81,11 @@ def _places(release: Release, folder: str | Path | None) -> list[str]:
     return lines
 
 
-def _listed(release: Release, names: Sequence[str]) -> str:
+def _listed(release: Release[Content], names: Sequence[str]) -> str:
     return ", ".join(f"{name} {release.scores[name]:.4g}" for name in names)
 
 
-def _method(release: Release) -> str:
+def _method(release: Release[Content]) -> str:
     method = dict(release.certificate.method)
     name = method.pop("name", "a search")
     return f"{name}({', '.join(f'{key}={value}' for key, value in method.items())})" if method else str(name)

@@ -14,7 +14,6 @@ from sfumato.core.certificate import Certificate
 from sfumato.core.errors import VerificationFailed
 from sfumato.data.schema import Schema
 from sfumato.workflow import named, told_methods
-from sfumato.workflow.public_card import is_artefact
 
 KNOWS_THE_PERSON = "knows the quasi-identifiers of a person and that the person is in the table"
 AS_EACH_PROMISE = "as each promise says"
@@ -22,6 +21,8 @@ KNOWS_THE_METHOD = "knows the method and its parameters, and values of a person'
 PUBLIC_POPULATION = "declared public by the owner"
 HIDDEN_POPULATION = "not published"
 HIERARCHY_KINDS = ("file", "tree", "intervals", "mask", "dates", "frequency", "flat")
+#: How a certificate begins to say that a column names the units.
+_UNIT_COLUMN = "one value of the column '"
 _LEVELS = "the certificate says of levels and hierarchies what its columns do not have"
 
 _OF_EACH = frozenset(
@@ -46,16 +47,14 @@ _MOST_LEVELS, _FLAT_LEVELS = 1000, 1
 def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
     """Raise where a certificate tells what no release of its kind tells, or names another adversary."""
     told, masked = certificate.transparency, named.is_mask(certificate.method)
-    names = frozenset() if is_artefact(certificate) else _OF_EACH | (OF_A_MASK if masked else _OF_A_SEARCH)
-    if set(told) - names:
+    if set(told) - _OF_EACH - (OF_A_MASK if masked else _OF_A_SEARCH):
         raise VerificationFailed("the certificate tells things about how it was made that no release of its kind tells")
     adversaries = (KNOWS_THE_METHOD,) if masked else (KNOWS_THE_PERSON, AS_EACH_PROMISE)
     if told.get("adversary", adversaries[0]) not in adversaries:
         raise VerificationFailed("the certificate names another adversary than releases of its kind do")
     if told.get("population", HIDDEN_POPULATION) not in (HIDDEN_POPULATION, PUBLIC_POPULATION):
         raise VerificationFailed("the certificate says of a population what no release says")
-    if not is_artefact(certificate):
-        told_methods.refuse_other_parameters(certificate.method)
+    told_methods.refuse_other_parameters(certificate.method)
     if masked:
         _refuse_other_mask(certificate, schema)
     else:
@@ -115,3 +114,9 @@ def names_in(told: Mapping[str, Any], key: str) -> list[str]:
     if not isinstance(given, (list, tuple)) or not all(isinstance(name, str) for name in given):
         raise VerificationFailed("the certificate lists columns in a form that no release has")
     return list(given)
+
+
+def told_unit(certificate: Certificate) -> str | None:
+    """The column that the certificate says to name the units; None where it says that each record is one, or nothing."""
+    told = str(certificate.transparency.get("unit", ""))
+    return told.removeprefix(_UNIT_COLUMN).removesuffix("'") if told.startswith(_UNIT_COLUMN) else None

@@ -22,12 +22,14 @@ from sfumato.data.schema import Schema
 from sfumato.report.wording import counted
 from sfumato.workflow import folder_parts as parts
 from sfumato.workflow import named, untrusted
+from sfumato.workflow.cards import CARD
 from sfumato.workflow.certificate_form import read_certificate, read_schema
-from sfumato.workflow.folder_parts import DATA_FILES, RESULT
-from sfumato.workflow.public_card import CARD, is_artefact
-from sfumato.workflow.transparency import refuse_other_facts
+from sfumato.workflow.contents.base import content_kind
+from sfumato.workflow.contents.private_result import BESIDE_AN_ANSWER, RESULT
+from sfumato.workflow.folder_rows import DATA_FILES, read_rows
 from sfumato.workflow.untrusted import UntrustedFolder, quoted
 from sfumato.workflow.verification import Finding, Verification
+from sfumato.workflow.written_files import pretty
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +41,7 @@ __all__ = ["Finding", "OpenRelease", "Verification", "open_release", "verify"]
 CERTIFICATE = "certificate.json"
 SIGNATURE = "signature.json"
 #: Files by which a folder without a certificate is still known as a release that lost it.
-_OF_A_RELEASE = {*DATA_FILES, *parts.BESIDE_AN_ANSWER, RESULT, SIGNATURE, CARD, parts.SCHEMA}
+_OF_A_RELEASE = {*DATA_FILES, *BESIDE_AN_ANSWER, RESULT, SIGNATURE, CARD, parts.SCHEMA}
 #: What the folder of a release holds: to give away, and to keep.
 OF_A_FOLDER = ("public", "owner")
 UNSIGNED = "the release is not signed: digests without a signature prove nothing about who made it"
@@ -81,22 +83,24 @@ def verify(
             parts.refuse_contradictions(certificate)
             schema = read_schema(certificate)
             parts.refuse_foreign_files(certificate, schema)
-            refuse_other_facts(certificate, schema)
+            kind = content_kind(certificate)
+            kind.refuse_other_facts(certificate, schema)
             findings.append(_check_files(public, certificate, Path(private)))
             findings.append(parts.stated_only(certificate))
             signature, signer = _check_signature(public, content, public_key)
             findings.append(signature)
-            result = _read_content(certificate, schema, Path(private), findings)
+            data, read = kind.read(certificate, schema, Path(private))
+            findings.extend(read)
             compared = references_of(schema, original, population)
-            findings.extend(check_claims(certificate, schema.replace(folder=private), result, compared, ledger))
-            table = result if hasattr(result, "num_rows") else None
-            entry = None if ledger is None else check_entry(certificate, table, ledger)
+            findings.extend(check_claims(certificate, schema.replace(folder=private), data, compared, ledger))
+            entry = None if ledger is None else check_entry(certificate, data, ledger)
             findings.extend([] if entry is None else [entry])
             if all(finding.passed is not False for finding in findings):
-                findings += _check_told(certificate, Path(private), ledger)
+                making = kind.check_making(certificate, Path(private), ledger)
+                findings.extend([] if making is None else [making])
             if all(finding.passed is not False for finding in findings):
                 _refuse_other_form(content, raw, "the certificate")
-                findings.append(parts.check_card(certificate, table, signer, Path(private)))
+                findings.append(parts.check_card(certificate, data, signer, Path(private)))
     except VerificationFailed as error:
         findings.append(Finding("release", False, str(error)))
     return Verification(str(place), tuple(findings), certificate, allow_demonstration)
@@ -123,7 +127,7 @@ def open_release(folder: str | Path) -> Iterator[OpenRelease]:
         certificate = read_certificate(untrusted.parse_json(public.read(CERTIFICATE), "the certificate"))
         schema = read_schema(certificate)
         _check_files(public, certificate, Path(private))
-        table = _read_data(certificate, schema, Path(private))
+        table = read_rows(certificate, schema, Path(private))
         yield OpenRelease(table, schema.replace(folder=private), certificate)
 
 
@@ -178,8 +182,6 @@ def _check_files(public: UntrustedFolder, certificate: Certificate, private: Pat
 
 def _refuse_other_form(content: Any, raw: bytes, what: str) -> None:
     """Plain data in the one form that releases are written in: the reader of the file sees what is checked."""
-    from sfumato.workflow.saving import pretty
-
     if pretty(content) != raw:
         raise VerificationFailed(f"{what} is not written as releases write it")
 
@@ -194,8 +196,7 @@ def _about(certificate: Certificate) -> Finding:
 def _check_signature(public: UntrustedFolder, content: Any, public_key: str | Path | None) -> tuple[Finding, str]:
     """What was found, and who signed in the words of the card; empty where nobody did."""
     from sfumato.wire.signatures import VerifyingKey
-    from sfumato.workflow.saving import signer_in_words
-    from sfumato.workflow.signing import check_signature
+    from sfumato.workflow.signing import check_signature, signer_in_words
 
     if SIGNATURE not in public.names:
         if public_key is not None:
@@ -212,88 +213,3 @@ def _refuse_silence(certificate: Certificate) -> None:
     """Only masks are published without a promise; any other certificate without one has lost it."""
     if not certificate.claims and not named.is_mask(certificate.method):
         raise VerificationFailed("the certificate makes no claim, although a release by its method always does")
-
-
-def _read_content(certificate: Certificate, schema: Schema, private: Path, findings: list[Finding]) -> Any:
-    """The rows as a table, or a result that is plain data; what was read, written again, must give the same bytes."""
-    if RESULT in certificate.files:
-        if schema.columns:
-            raise VerificationFailed("the certificate describes columns of a table, but the release has none")
-        from sfumato.workflow.artefact import as_json
-
-        raw = (private / RESULT).read_bytes()
-        result = untrusted.parse_json(raw, "the result")
-        if as_json(result) != raw:
-            raise VerificationFailed("result.json is not written as releases write it")
-        findings.append(Finding("data", True, "plain data in result.json"))
-        return result
-    table = _read_data(certificate, schema, private)
-    nobody = "" if table.num_rows else "; no rows: the promise is about nobody"
-    shape = f"{counted(table.num_rows, 'row')}, {counted(table.num_columns, 'column')}"
-    findings.append(Finding("data", True, shape + nobody))
-    parts.refuse_names(certificate, schema, table)
-    findings.append(_check_bytes(certificate, table, private))
-    if not is_artefact(certificate):
-        findings.append(parts.check_schema_file(schema, table.column_names, private))
-        parts.refuse_other_hierarchies(schema, private)
-    return table
-
-
-def _check_told(certificate: Certificate, private: Path, ledger: Ledger | str | Path | None) -> list[Finding]:
-    """How rows were made, or a private result as far as its ledger tells."""
-    from sfumato.workflow.told_of_results import check_told, check_told_of_rows
-
-    if not is_artefact(certificate):
-        found = check_told_of_rows(certificate)
-        return [] if found is None else [found]
-    beside = [name for name in parts.BESIDE_AN_ANSWER if name in certificate.files]
-    found = check_told(certificate, _read_beside(beside[0], certificate, private) if beside else None, ledger)
-    return [] if found is None else [found]
-
-
-def _check_bytes(certificate: Certificate, table: pa.Table, private: Path) -> Finding:
-    """The data file, and the tables beside an answer, hold their rows and nothing else."""
-    from sfumato.workflow.published_bytes import SAME_BYTES, compare_bytes
-
-    made_with = str(certificate.versions.get("pyarrow", ""))
-    ordered = not is_artefact(certificate)
-    elsewhere = {}
-    for name in sorted({*DATA_FILES, *parts.BESIDE_AN_ANSWER} & set(certificate.files)):
-        rows = table
-        if name not in DATA_FILES:
-            rows = _read_beside(name, certificate, private)
-        found = compare_bytes(private / name, rows, ordered=ordered, made_with=made_with)
-        if found != SAME_BYTES:
-            elsewhere[name] = found
-    if not elsewhere:
-        return Finding("bytes", True, SAME_BYTES)
-    caveat = f"{' and '.join(elsewhere)}: written by another version of pyarrow; the parts were compared, the bytes were not"
-    return Finding("bytes", None, next(iter(elsewhere.values())), caveat=caveat)
-
-
-def _read_beside(name: str, certificate: Certificate, private: Path) -> pa.Table:
-    """A table of numbers beside an answer, which has the answer's columns."""
-    from sfumato.workflow.limited_reading import read_foreign
-
-    columns = certificate.schema.get("columns", {})
-    numbers = Schema.parse({"columns": {column: {"type": "number"} for column in columns}})
-    rows = certificate.files[name].get("rows")
-    table = read_foreign(private / name, numbers, rows)
-    if sorted(table.column_names) != sorted(columns) or table.num_rows != rows:
-        raise VerificationFailed(f"{name} does not have the columns of the answer, or as many rows as the certificate says")
-    return table
-
-
-def _read_data(certificate: Certificate, schema: Schema, private: Path) -> pa.Table:
-    from sfumato.workflow.limited_reading import read_foreign
-
-    names = [name for name in DATA_FILES if name in certificate.files]
-    if len(names) != 1:
-        raise VerificationFailed("a release has exactly one data file, data.parquet or data.csv")
-    rows = certificate.files[names[0]].get("rows")
-    table = read_foreign(private / names[0], schema, rows)
-    if sorted(table.column_names) != sorted(schema.columns):
-        raise VerificationFailed("the data file does not have the columns that the certificate describes")
-    if rows != table.num_rows:
-        raise VerificationFailed("the data file does not have as many rows as the certificate says")
-    return table

@@ -23,6 +23,7 @@ from sfumato.core.params import parameters
 from sfumato.data.schema import Column, Schema
 from sfumato.wire.fingerprint import FORMAT as FINGERPRINT
 from sfumato.workflow import named
+from sfumato.workflow.contents.base import content_kind
 from sfumato.workflow.verification import Finding
 
 if TYPE_CHECKING:
@@ -56,26 +57,25 @@ def references_of(schema: Schema, original: Any, population: Any) -> References:
 
 
 def check_claims(
-    certificate: Certificate, schema: Schema, result: Any, references: References, ledger: Ledger | str | Path | None
+    certificate: Certificate, schema: Schema, data: Any, references: References, ledger: Ledger | str | Path | None
 ) -> list[Finding]:
-    """One finding per claim, two where files show a part of it alone; `result` is the published table, or plain data."""
+    """One finding per claim, two where files show a part of it alone; `data` is what the folder holds."""
     from sfumato.workflow.process_claims import check_process_claim
 
     findings: list[Finding] = []
     for claim in certificate.claims:
         if claim.evidence == "process":
-            found = [Finding(claim.guarantee[:80], *check_process_claim(claim, certificate, result, ledger))]
-        elif not hasattr(result, "num_rows"):
-            found = [Finding(claim.guarantee[:80], False, "the claim is about a table, and the release has none")]
+            found = [Finding(claim.guarantee[:80], *check_process_claim(claim, certificate, data, ledger))]
         else:
-            found = _check_claim(claim, certificate, schema, result, references)
+            found = content_kind(certificate).check_claim(claim, certificate, schema, data, references)
         findings += [replace(each, claim=True) for each in found]
     return findings
 
 
-def _check_claim(
+def check_class_claim(
     claim: Claim, certificate: Certificate, schema: Schema, table: pa.Table, references: References
 ) -> list[Finding]:
+    """A claim about the classes of rows, stated again from its guarantee and measured again."""
     from sfumato.workflow.claims import measure_all
 
     name = claim.guarantee[:80]
@@ -227,7 +227,7 @@ def _unit(certificate: Certificate, schema: Schema, guarantee: ClassGuarantee) -
 def _dropped_unit(certificate: Certificate, schema: Schema, guarantee: ClassGuarantee) -> str | None:
     """The column that named the units and is not published, as the certificate says elsewhere; None where records are counted."""
     from sfumato.workflow.claims import counts_units
-    from sfumato.workflow.public_card import told_unit
+    from sfumato.workflow.transparency import told_unit
 
     return told_unit(certificate) if schema.unit is None and counts_units(guarantee) else None
 

@@ -9,7 +9,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import BudgetRefused
 from sfumato.ledger import LossAmount
-from sfumato.workflow.artefact import publish_artefact
+from sfumato.workflow.publish import publish
 from tests.dp.sql.test_budget_unit import COUNT, HISTOGRAM, clinic
 
 SAID = "not covered: ε = 0.1 was charged earlier on this data set about one record more or less"
@@ -44,12 +44,12 @@ def test_an_unknown_maximum_is_said_by_everything_that_follows(tmp_path: Path) -
         made = session.release(HISTOGRAM)
         for outcome in (answer.outcome, made):
             for ledger in (None, session.ledger):
-                certificate = publish_artefact(outcome, ledger=ledger).certificate
+                certificate = publish(outcome, ledger=ledger).certificate
                 assert sum(SAID in notice for notice in certificate.notices) == 1
-            assert SAID in publish_artefact(outcome).card()
+            assert SAID in publish(outcome).card()
     with sf.Ledger.open(where) as ledger:
         ledger.change_unit("clinic", "patient", rows_per_unit=2)
-        kept = publish_artefact(made, ledger=ledger).certificate.notices
+        kept = publish(made, ledger=ledger).certificate.notices
         assert any(SAID in notice for notice in kept), "it was not covered when it was paid for"
     assert "not covered" not in str(opened_before.explain(COUNT, epsilon="0.1"))
 
@@ -60,5 +60,5 @@ def test_what_is_published_verifies_with_such_a_notice(tmp_path: Path) -> None:
     with sf.Ledger.open(where) as ledger:
         ledger.change_unit("clinic", "patient")
     session = sf.Session(clinic(), ledger=where, unit="patient", max_rows=1)
-    publish_artefact(session.release(HISTOGRAM), ledger=session.ledger).save(tmp_path / "out")
+    publish(session.release(HISTOGRAM), ledger=session.ledger).save(tmp_path / "out")
     assert sf.verify(tmp_path / "out", ledger=where).holds

@@ -9,7 +9,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import SchemaError, SfumatoError, Unsupported
-from sfumato.workflow.artefact import publish_artefact
+from sfumato.workflow.publish import publish
 
 SCHEMA: dict[str, Any] = {
     "dataset": "visits",
@@ -72,7 +72,7 @@ def test_what_is_left_out_is_said_wherever_a_margin_is() -> None:
     assert answer.contribution.startswith(said) and said in str(answer.explanation) and said in repr(answer)
     assert answer.explanation.to_mapping()["contribution"].startswith(said)
     assert session(max_rows=4).sql("SELECT COUNT(*) AS n FROM visits", epsilon=10**6).table.to_pylist() == [{"n": 400}]
-    method = publish_artefact(answer.outcome).certificate.method
+    method = publish(answer.outcome).certificate.method
     assert method["bounds"]["rows"] == 1 and method["contribution"].startswith(said)
 
 
@@ -180,7 +180,7 @@ def test_rows_without_unit_or_declared_key_are_said_to_be_left_out(keys: Any, sa
     answer = asked.sql("SELECT ward, COUNT(*) AS n FROM d GROUP BY ward", epsilon=10**6, keys=keys)
     assert sum(answer.table["n"].to_pylist()) == kept
     assert answer.contribution.endswith(f"Rows without a patient are left out. {said}")
-    assert answer.contribution == publish_artefact(answer.outcome).certificate.method["contribution"]
+    assert answer.contribution == publish(answer.outcome).certificate.method["contribution"]
     every = asked.sql("SELECT COUNT(*) AS n FROM d", epsilon=10**6)
     assert every.table["n"].to_pylist() == [4] and every.contribution.endswith("Rows without a patient are left out")
     per_unit = "SELECT SUM(CLAMP(n, 0, 9)) AS m FROM (SELECT patient, COUNT(*) AS n FROM d GROUP BY patient)"

@@ -384,7 +384,7 @@ def changes(asked: sf.Session, select: exp.Select, draw: random.Random) -> list[
 
 
 def test_a_certificate_of_a_renamed_answer_rests_on_the_same_charge(tmp_path: Path) -> None:
-    from sfumato.workflow.artefact import publish_artefact
+    from sfumato.workflow.publish import publish
 
     place = tmp_path / "ledger.db"
     asked = session(ledger=place, budget=sf.PureDP(10), max_groups=4, seed=None)
@@ -392,18 +392,18 @@ def test_a_certificate_of_a_renamed_answer_rests_on_the_same_charge(tmp_path: Pa
     again = asked.sql("SELECT COUNT(*) AS people, city FROM customers GROUP BY city ORDER BY people LIMIT 2", epsilon="0.5")
     assert again.repeated
     for number, answer in enumerate((first, again)):
-        folder = publish_artefact(answer.outcome).save(tmp_path / f"out-{number}", "csv")
+        folder = publish(answer.outcome).save(tmp_path / f"out-{number}", "csv")
         report = sf.verify(folder, ledger=place)
         assert report.holds and answer.entry is not None and answer.entry[:16] in report.explain()
     forged = first.table.set_column(1, "n", pa.array([1, 2, 3, 4]))
-    folder = publish_artefact(replace(first.outcome, result=forged)).save(tmp_path / "forged", "csv")
+    folder = publish(replace(first.outcome, result=forged)).save(tmp_path / "forged", "csv")
     assert "another result" in sf.verify(folder, ledger=place).explain()
 
 
 def test_a_charge_whose_result_nobody_knows_confirms_no_result(tmp_path: Path) -> None:
     from sfumato.core.randomness import default
     from sfumato.dp.outcomes import private_outcome
-    from sfumato.workflow.artefact import publish_artefact
+    from sfumato.workflow.publish import publish
 
     place = tmp_path / "ledger.db"
     with Ledger.open(place) as ledger:
@@ -414,7 +414,7 @@ def test_a_charge_whose_result_nobody_knows_confirms_no_result(tmp_path: Path) -
         pa.table({"n": [207]}), sf.PureDP(1, unit="customer_id"), {"name": "Session.sql"}, argument="noise",
         randomness=default(), dataset="shop", ledger_entry=entry,
     )  # fmt: skip
-    folder = publish_artefact(outcome).save(tmp_path / "out", "csv")
+    folder = publish(outcome).save(tmp_path / "out", "csv")
     report = sf.verify(folder, ledger=place)
     assert not report.holds and "another result" in report.explain()
 
@@ -453,7 +453,7 @@ def test_answers_that_earlier_versions_stored_keep_their_certificates(tmp_path: 
     from sfumato.core.randomness import default
     from sfumato.dp.outcomes import private_outcome
     from sfumato.dp.sql.answer import AnswerTable, CellErrors
-    from sfumato.workflow.artefact import publish_artefact
+    from sfumato.workflow.publish import publish
 
     place = tmp_path / "ledger.db"
     old = AnswerTable(("n",), ("integer",), ("laplace 1 1",), ((207,),), CellErrors(((1.4,),)))
@@ -465,7 +465,7 @@ def test_answers_that_earlier_versions_stored_keep_their_certificates(tmp_path: 
         old.table(), sf.PureDP(1, unit="customer_id"), {"name": "Session.sql"}, argument="noise", randomness=default(),
         dataset="shop", ledger_entry=stored.entry,
     )  # fmt: skip
-    folder = publish_artefact(outcome).save(tmp_path / "out", "csv")
+    folder = publish(outcome).save(tmp_path / "out", "csv")
     assert sf.verify(folder, ledger=place).holds
     asked = session(ledger=place)
     assert not asked.sql("SELECT COUNT(*) AS n FROM customers", epsilon=1).repeated

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,8 @@ class Search(Declared, ABC):
     protects = "respondent"
     #: Whether it can reckon with an adversary who knows some items of a set.
     recodes_sets = False
+    #: What is measured of the use and of the risk of a release where nobody says.
+    usual_measures: ClassVar[tuple[tuple[str, ...], tuple[str, ...]]] = (("loss",), ())
 
     def run(
         self,

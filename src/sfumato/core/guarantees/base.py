@@ -72,17 +72,41 @@ ProtectedValues = Annotated[
 ReferenceTable = Annotated[Reference, "the table whose shares count as known: the whole input, or the released rows alone"]
 
 
-class ClassGuarantee(Declared, ABC):
-    """A promise about every class of a released table."""
+class Guarantee(Declared, ABC):
+    """A promise about what is published: whom it protects from whom, and what somebody needs to check it."""
 
-    direction: ClassVar[Direction] = "at_least"
     protects: ClassVar[str] = ""
-    reference_url: ClassVar[str] = ""
 
     @property
     def name(self) -> str:
         """The public name of the guarantee."""
         return type(self).__name__
+
+    @property
+    def key(self) -> str:
+        """How certificates and results name it."""
+        return self.name
+
+    @property
+    def evidence(self) -> Evidence:
+        """What somebody needs to re-check it: the released files, a second file as well, or the word of a ledger."""
+        return "output"
+
+    @property
+    def adversary(self) -> str:
+        """Against whom it protects: what the attacker is assumed to know and not to know."""
+        return ANY_ADVERSARY
+
+    @abstractmethod
+    def claim(self) -> str:
+        """The promise in plain words."""
+
+
+class ClassGuarantee(Guarantee):
+    """A promise about every class of a released table."""
+
+    direction: ClassVar[Direction] = "at_least"
+    reference_url: ClassVar[str] = ""
 
     @property
     def sensitive(self) -> str | None:
@@ -111,23 +135,9 @@ class ClassGuarantee(Declared, ABC):
         return True
 
     @property
-    def evidence(self) -> Evidence:
-        """What somebody needs to re-check it: the released files, or a second file as well."""
-        return "output"
-
-    @property
     def needs_population(self) -> bool:
         """True when it compares with a population table."""
         return False
-
-    @property
-    def adversary(self) -> str:
-        """Against whom it protects: what the attacker is assumed to know and not to know."""
-        return ANY_ADVERSARY
-
-    @abstractmethod
-    def claim(self) -> str:
-        """The promise in plain words."""
 
     def kept_by(self, measured: float) -> bool:
         """Does this measured number keep the promise?"""

@@ -8,15 +8,13 @@ Bun, Steinke, "Concentrated differential privacy", TCC 2016; Mironov, "Rényi di
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
 from sfumato.core import ranges
-from sfumato.core.declared import Declared
 from sfumato.core.exact import Number, shown
-from sfumato.core.guarantees.base import Evidence
+from sfumato.core.guarantees.base import Evidence, Guarantee
 
 #: `add_remove`: one unit more or less. `replace`: one unit's data changed, the number of units public.
 Neighbours = Literal["add_remove", "replace"]
@@ -28,7 +26,7 @@ _Loss = Annotated[Number, ranges.Number(at_least=0, exact=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LossGuarantee(Declared, ABC):
+class LossGuarantee(Guarantee):
     """A bound on the privacy loss, whoever looks and whatever they know except the drawn noise.
 
     `neighbours` says which pairs of databases are compared, `unit` whose data makes the difference: a record, or
@@ -39,27 +37,21 @@ class LossGuarantee(Declared, ABC):
     unit: Annotated[str, ranges.Text("the name of what is protected", longest=200), "whose data makes the difference"] = RECORD
 
     protects: ClassVar[str] = "membership and every attribute of one unit"
-    adversary: ClassVar[str] = "knows everything, including all other records and the algorithm, except the drawn noise"
-    evidence: ClassVar[Evidence] = "process"
 
     @property
-    def name(self) -> str:
-        """The public name of the guarantee."""
-        return type(self).__name__
+    def adversary(self) -> str:
+        """Anybody, whatever they know."""
+        return "knows everything, including all other records and the algorithm, except the drawn noise"
 
     @property
-    def key(self) -> str:
-        """How certificates name it."""
-        return self.name
+    def evidence(self) -> Evidence:
+        """Files cannot show it: it rests on how they were made."""
+        return "process"
 
     @property
     def compared(self) -> str:
         """The neighbour relation in words."""
         return _NEIGHBOURS[self.neighbours].format(unit=self.unit)
-
-    @abstractmethod
-    def claim(self) -> str:
-        """The promise in plain words."""
 
     def about(self, *, neighbours: Neighbours | None = None, unit: str | None = None) -> LossGuarantee:
         """The same numbers stated for another relation or unit; whoever calls this has a reason to.

@@ -1,0 +1,1 @@
+"""Kinds of content that leave the house: rows about people, results of a private method."""

@@ -1,0 +1,207 @@
+"""What a kind of content supplies on its way out of the house, and when it comes back in a stranger's folder.
+
+One class per kind is the whole declaration: how it is written and read back, who measures what is claimed about it, what a ledger
+keeps of it, what its card shows, which files its folder holds. `publish`, `save` and `verify` know no kind by name; they find it
+in the registry under the name that a certificate gives.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from sfumato.core import registry
+from sfumato.core.certificate import Certificate, Claim, canonical
+from sfumato.core.errors import RecipeError, VerificationFailed
+from sfumato.core.guarantees.base import Guarantee
+from sfumato.core.view import View
+from sfumato.data.schema import Schema
+
+if TYPE_CHECKING:
+    from sfumato.core.outcome import Outcome
+    from sfumato.core.progress import Progress
+    from sfumato.ledger.chain import Entry
+    from sfumato.ledger.ledger import Ledger
+    from sfumato.workflow.claims import References
+    from sfumato.workflow.draft import Draft
+    from sfumato.workflow.release import Release
+    from sfumato.workflow.scoring import Checked, Checks
+    from sfumato.workflow.verification import Finding
+
+Format = Literal["parquet", "csv"]
+FORMATS: tuple[Format, ...] = ("parquet", "csv")
+#: What a certificate says about a file: its digest, its length in bytes and, of a table, its rows.
+Files = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a folder holds of the content: its files, what was measured on them, how they are described, what to notice."""
+
+    files: Files
+    claims: tuple[Claim, ...]
+    schema: Schema
+    notices: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the card of a release shows of its content, to everybody: details, figures as SVG, risks."""
+
+    details: Mapping[str, Any]
+    figures: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    risk: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True)
+class Together:
+    """What is known when a release is laid over earlier ones: by whoever holds all of them, and by the owner of the data."""
+
+    outside: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    owner: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+
+class Content(ABC):
+    """What is published. The first half speaks for content of ours, the class methods for whatever a stranger's folder holds."""
+
+    #: Whether certificates name the kind; rows and private results are known by their claims.
+    named_in_certificates: ClassVar[bool] = True
+    #: Whether everybody may know how the work went; otherwise it was learnt from the original and is the owner's.
+    public_details: ClassVar[bool] = False
+
+    # On its way out
+
+    @classmethod
+    def drafted(
+        cls, outcome: Outcome[Any], *, dataset: str | None, ledger: Ledger | None, ledger_entry: str | None
+    ) -> Draft[Self] | None:
+        """The draft of what a room returned; None where that is of another kind."""
+        return None
+
+    @property
+    @abstractmethod
+    def data(self) -> object:
+        """The content as its users have it."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> Schema:
+        """What is published, described; nothing in it was learnt from the original."""
+
+    @property
+    def owner_schema(self) -> Schema:
+        """The same as its owner has it."""
+        return self.schema
+
+    @property
+    def references_for_claims(self) -> dict[str, Any]:
+        """The second files that claims compare with, by their names in `verify`."""
+        return {}
+
+    @abstractmethod
+    def written(self) -> tuple[Self, Files]:
+        """The content as it is read back from its canonical form, and the files of that form."""
+
+    @abstractmethod
+    def claims(self, guarantees: Sequence[Guarantee]) -> tuple[Claim, ...]:
+        """Measure what is promised, by code that shares nothing with the method; raises `VerificationFailed`."""
+
+    @abstractmethod
+    def save(self, folder: Path, format: Format, release: Release[Any]) -> Saved:
+        """Write the files into the public folder, read them back and measure them."""
+
+    def view(self, facts: Mapping[str, Any], name: str = "release") -> View:
+        """What an attacker looks at; `facts` are those of the certificate."""
+        return View(self.data, self.schema, facts, name)
+
+    def checked(self, checks: Checks, facts: Mapping[str, Any], progress: Progress) -> Checked:
+        """Measure and attack what is about to be published."""
+        from sfumato.workflow.scoring import run_checks
+
+        return run_checks(checks, None, lambda measure: self.data, self.view(facts), progress)
+
+    def entry(self, facts: Mapping[str, Any], files: Files) -> dict[str, Any]:
+        """What the ledger keeps: no part of the content itself, only its digest and what is claimed."""
+        return {
+            "content": type(self).__name__,
+            "sha256": next(iter(files.values()))["sha256"],
+            **{name: facts[name] for name in ("claims", "method", "schema", "fingerprint")},
+        }
+
+    def enter(self, ledger: Ledger, facts: Mapping[str, Any], files: Files) -> tuple[Entry, Together]:
+        """Enter it in a ledger; the entry, and what it tells together with earlier releases of the same data set. Nobody has
+        compared what has no comparison."""
+        from sfumato.workflow.earlier import not_compared
+
+        entry = entered(ledger, self.schema.dataset, self.entry(facts, files))
+        return entry, Together(not_compared(ledger, entry))
+
+    def owner_files(self, release: Release[Any]) -> dict[str, bytes]:
+        """What the owner keeps beside the card, by name of file."""
+        return {}
+
+    def owner_figures(self, release: Release[Any]) -> dict[str, str]:
+        """Figures of the owner's card that were computed from the original."""
+        return {}
+
+    # In a stranger's folder
+
+    @classmethod
+    @abstractmethod
+    def files(cls, certificate: Certificate, schema: Schema) -> tuple[AbstractSet[str], AbstractSet[str]]:
+        """The files that a folder may hold besides certificate, signature and card, and those that it must."""
+
+    @classmethod
+    def refuse_other_facts(cls, certificate: Certificate, schema: Schema) -> None:
+        """Raise where the certificate tells about how it was made what no release of this kind tells."""
+        if certificate.transparency:
+            raise VerificationFailed("the certificate tells things about how it was made that no release of its kind tells")
+
+    @classmethod
+    @abstractmethod
+    def read(cls, certificate: Certificate, schema: Schema, folder: Path) -> tuple[Any, list[Finding]]:
+        """The data of the folder, whose files are those that were certified, and what was found in reading them."""
+
+    @classmethod
+    @abstractmethod
+    def check_claim(
+        cls, claim: Claim, certificate: Certificate, schema: Schema, data: Any, references: References
+    ) -> list[Finding]:
+        """State and measure a claim again whose evidence is in the files, or in a second one."""
+
+    @classmethod
+    def entry_facts(cls, certificate: Certificate) -> dict[str, list[Any]]:
+        """What the entry in a ledger must hold, by its name there: any of the values."""
+        facts = certificate.to_mapping()
+        return {name: [facts[name]] for name in ("claims", "method", "schema", "fingerprint")}
+
+    @classmethod
+    def check_making(cls, certificate: Certificate, folder: Path, ledger: Ledger | str | Path | None) -> Finding | None:
+        """How it is said to have been made, as far as anybody can tell."""
+        return None
+
+    @classmethod
+    def page(cls, certificate: Certificate, data: Any) -> Page:
+        """What the card shows, from the certificate and the published data alone."""
+        return Page(dict(certificate.card.get("details", {})))
+
+
+def entered(ledger: Ledger, dataset: str, payload: Mapping[str, Any]) -> Entry:
+    """The entry of a release. The same release entered twice (a repeated run) is one: its token is the digest of what is
+    entered."""
+    token = f"release-{hashlib.sha256(canonical(payload)).hexdigest()}"
+    return ledger.enter_release(dataset, payload, token=token)
+
+
+def content_kind(certificate: Certificate) -> type[Content]:
+    """The kind of content that a certificate is about."""
+    try:
+        return registry.find("content", certificate.kind_of_content)
+    except RecipeError:
+        raise VerificationFailed("the certificate is about a kind of content that this version does not know") from None

@@ -1,0 +1,286 @@
+"""A result of a private method: a histogram, a synthetic table, a model, released once and used freely.
+
+Its evidence is the process: the certificate states the loss with its unit and neighbour relation, the argument why it holds, the
+source of the noise and the ledger's entry that paid for it. What was computed without noise stays in the owner's folder.
+Blum, Ligett, Roth, "A learning theory approach to non-interactive database privacy", STOC 2008.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from sfumato.core.certificate import Certificate, Claim, plain
+from sfumato.core.errors import ParameterError, VerificationFailed
+from sfumato.core.guarantees.base import Guarantee
+from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.data.schema import Column, Schema
+from sfumato.workflow.contents.base import Content, Files, Format, Page, Saved, Together, entered
+from sfumato.workflow.draft import DEMONSTRATION, Draft, Promise
+from sfumato.workflow.folder_rows import (
+    DATA_FILES,
+    PARQUET,
+    check_bytes,
+    check_shape,
+    read_beside,
+    read_rows,
+    refuse_several_data_files,
+)
+from sfumato.workflow.untrusted import is_plain_name
+from sfumato.workflow.verification import Finding
+from sfumato.workflow.written_files import describe_bytes, describe_file, plain_data, pretty, read_back, write_and_describe
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sfumato.core.outcome import Outcome
+    from sfumato.ledger.chain import Entry
+    from sfumato.ledger.ledger import Ledger
+    from sfumato.workflow.claims import References
+    from sfumato.workflow.release import Release
+
+RESULT = "result.json"  # a result that is no table
+#: Tables that come with the answer to a question.
+BESIDE_AN_ANSWER = ("errors.parquet", "errors.csv")
+#: How a release entry says that its guarantee rests on the process, so that nobody looks for classes in its rows.
+PROCESS = "process"
+#: What an outcome says about itself; everything else in its details was computed with noise, or not from the data.
+_ABOUT = frozenset({"argument", "randomness", "private", "dataset", "ledger_entry", "owner", "not_covered"})
+NOT_CHARGED = "not charged to a ledger: what else is spent on the same data is not counted"
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateResult(Content):
+    """An Arrow table or plain data, with the tables that come with it, such as the standard errors of an answer."""
+
+    result: Any = field(repr=False)  # what an algorithm returns: an Arrow table or plain data
+    dataset: str = "unnamed"
+    beside: Mapping[str, pa.Table] = field(default_factory=dict, repr=False)
+    paid: str | None = None
+
+    named_in_certificates: ClassVar[bool] = False
+    public_details: ClassVar[bool] = True
+
+    @classmethod
+    def drafted(
+        cls, outcome: Outcome[Any], *, dataset: str | None, ledger: Ledger | None, ledger_entry: str | None
+    ) -> Draft[Self] | None:
+        """The draft of what an algorithm returned that claims a privacy loss; data set and entry are its own unless given."""
+        if not outcome.claimed or not all(isinstance(each, LossGuarantee) for each in outcome.claimed):
+            return None
+        details = outcome.details
+        private = details.get("private") is True
+        paid = ledger_entry or details.get("ledger_entry")
+        name = dataset or details.get("dataset") or "unnamed"
+        public = {key: value for key, value in details.items() if key not in _ABOUT}
+        beside = {key: value for key, value in public.items() if is_table(value) and key != "data" and is_plain_name(key)}
+        # earlier charges that the claim does not cover, as they were when it was paid for and as they are now
+        later = [] if ledger is None else ledger.not_covered(name)
+        notices = (
+            *(() if private else (DEMONSTRATION,)),
+            *(() if paid else (NOT_CHARGED,)),
+            *dict.fromkeys(str(each) for each in (*(details.get("not_covered") or ()), *later)),
+        )
+        argument, entry = str(details.get("argument") or ""), None if paid is None else str(paid)
+        return Draft(
+            content=cls(outcome.result, name, beside, entry),
+            promises=tuple(Promise(each, argument, entry) for each in outcome.claimed),
+            method=plain(dict(outcome.method)),
+            randomness=str(details.get("randomness") or "not said"),
+            private=private,
+            notices=notices,
+            details=public,
+            computed=dict(details.get("owner") or {}),
+        )
+
+    @property
+    def data(self) -> Any:  # an Arrow table or plain data
+        """The result."""
+        return self.result
+
+    @property
+    def schema(self) -> Schema:
+        """The columns by type; plain data have none."""
+        from sfumato.engines.canonical import kind_of_type
+
+        known: dict[str | None, Any] = {name: name for name in ("integer", "number", "boolean", "date", "datetime")}
+        fields = self.result.schema if is_table(self.result) else ()
+        columns = {each.name: Column(type=known.get(kind_of_type(each.type), "string")) for each in fields}
+        return Schema(dataset=self.dataset, columns=columns)
+
+    def written(self) -> tuple[Self, Files]:
+        """The result as it is; its canonical form is checked to be one."""
+        from sfumato.data.writers import clean, parquet_bytes
+
+        if not is_table(self.result):
+            return self, {RESULT: describe_bytes(as_json(self.result))}
+        return self, {PARQUET: {**describe_bytes(parquet_bytes(clean(self.result))), "rows": int(self.result.num_rows)}}
+
+    def claims(self, guarantees: Sequence[Guarantee]) -> tuple[Claim, ...]:
+        """Nothing can be measured on it."""
+        if guarantees:
+            raise ParameterError(
+                "a private result is published with the privacy loss it claims (PureDP, ApproxDP, …); tables with class "
+                "guarantees are published by sf.protect"
+            )
+        return ()
+
+    def entry(self, facts: Mapping[str, Any], files: Files) -> dict[str, Any]:
+        """No number of the result itself, only its digest."""
+        from sfumato.dp.sql.identity import table_digest
+
+        rows: pa.Table | None = self.result if is_table(self.result) else None
+        payload: dict[str, Any] = {
+            "sha256": _digest(self.result),
+            "rows": 0 if rows is None else rows.num_rows,
+            "claims": {claim["guarantee"]: claim["parameters"] for claim in facts["claims"]},
+            "promised": [claim["promised"] for claim in facts["claims"]],
+            "method": facts["method"],
+            "evidence": PROCESS,
+            "charged": self.paid,
+            "private": facts["private"],
+        }
+        return payload | ({"errors": table_digest(self.beside["errors"])} if "errors" in self.beside else {})
+
+    def enter(self, ledger: Ledger, facts: Mapping[str, Any], files: Files) -> tuple[Entry, Together]:
+        """The entry alone: what was charged adds up in the accounts of the ledger."""
+        return entered(ledger, self.dataset, self.entry(facts, files)), Together()
+
+    def save(self, folder: Path, format: Format, release: Release[Any]) -> Saved:
+        """The result, read back, and the tables that come with it."""
+        files, notices = self._save_result(folder, format)
+        for name, table in self.beside.items():
+            files[f"{name}.{format}"] = write_and_describe(table, folder / f"{name}.{format}")
+        return Saved(files, release.published.claims, self.schema, notices)
+
+    def _save_result(self, folder: Path, format: Format) -> tuple[dict[str, Any], list[str]]:
+        from sfumato.data.writers import clean, spreadsheet_notices
+        from sfumato.workflow.appearing import write_bytes
+        from sfumato.workflow.canonical import canonical
+        from sfumato.workflow.published_bytes import refuse_other_bytes
+
+        if not is_table(self.result):
+            content = as_json(self.result)
+            write_bytes(folder / RESULT, content)
+            if json.loads((folder / RESULT).read_bytes()) != json.loads(content):
+                raise VerificationFailed("the written result is not the one that was made; nothing was released")
+            return {RESULT: describe_file(folder / RESULT)}, []
+        rows: pa.Table = clean(self.result)
+        place = folder / f"data.{format}"
+        files = {place.name: write_and_describe(rows, place)}
+        back = read_back(place, self.schema, rows)
+        if not canonical(back).equals(canonical(rows)):
+            raise VerificationFailed(f"the rows read back from {format} are not those that were made; nothing was released")
+        refuse_other_bytes(place, back, ordered=False)
+        return files, [] if format == "parquet" else spreadsheet_notices(rows)
+
+    def owner_files(self, release: Release[Any]) -> dict[str, bytes]:
+        """What was computed without noise, and how the work went."""
+
+        computed = release.owner.computed
+        files = {
+            "quality.json": pretty(plain_data(computed)),
+            "details.json": pretty({"method": plain_data(release.published.method), "details": plain_data(release.details)}),
+        }
+        quality = computed.get("quality")
+        if isinstance(quality, Mapping) and {"columns", "distance"} <= set(quality):
+            from sfumato.report.figures.synthetic_quality import synthetic_quality
+
+            files["quality.svg"] = synthetic_quality(quality).encode()
+        return files
+
+    @classmethod
+    def files(cls, certificate: Certificate, schema: Schema) -> tuple[AbstractSet[str], AbstractSet[str]]:
+        """A data file or plain data, and the errors of an answer."""
+        refuse_several_data_files(certificate, RESULT)
+        return {*DATA_FILES, RESULT, *BESIDE_AN_ANSWER}, set()
+
+    @classmethod
+    def read(cls, certificate: Certificate, schema: Schema, folder: Path) -> tuple[Any, list[Finding]]:
+        """The rows as a table, or plain data; what was read, written again, must give the same bytes."""
+        from sfumato.workflow import folder_parts as parts
+        from sfumato.workflow import untrusted
+
+        if RESULT not in certificate.files:
+            table = read_rows(certificate, schema, folder)
+            shape = check_shape(table)
+            parts.refuse_roles(certificate, schema)
+            return table, [shape, check_bytes(certificate, table, folder, ordered=False, beside=BESIDE_AN_ANSWER)]
+        if schema.columns:
+            raise VerificationFailed("the certificate describes columns of a table, but the release has none")
+        raw = (folder / RESULT).read_bytes()
+        result = untrusted.parse_json(raw, "the result")
+        if as_json(result) != raw:
+            raise VerificationFailed("result.json is not written as releases write it")
+        return result, [Finding("data", True, "plain data in result.json")]
+
+    @classmethod
+    def check_claim(
+        cls, claim: Claim, certificate: Certificate, schema: Schema, data: Any, references: References
+    ) -> list[Finding]:
+        """A private result makes no claim that its files could show."""
+        return [Finding(claim.guarantee[:80], False, "the claim is about rows of people, and the release has none")]
+
+    @classmethod
+    def entry_facts(cls, certificate: Certificate) -> dict[str, list[Any]]:
+        """Its charge, which is looked up by itself, holds the result."""
+        facts = certificate.to_mapping()
+        return {
+            "promised": [[claim["promised"] for claim in facts["claims"]]],
+            "method": [facts["method"]],
+            "charged": [claim.ledger_entry for claim in certificate.claims],
+            "private": [certificate.private],
+        }
+
+    @classmethod
+    def check_making(cls, certificate: Certificate, folder: Path, ledger: Ledger | str | Path | None) -> Finding | None:
+        """How it was made, and the margins beside it, as far as the ledger tells."""
+        from sfumato.workflow.told_of_results import check_told
+
+        beside = [name for name in BESIDE_AN_ANSWER if name in certificate.files]
+        return check_told(certificate, read_beside(beside[0], certificate, folder) if beside else None, ledger)
+
+    @classmethod
+    def page(cls, certificate: Certificate, data: Any) -> Page:
+        """How the result was made, as far as everybody may know."""
+        rows = {"published rows": int(data.num_rows)} if is_table(data) else {}
+        return Page({**rows, **certificate.card["details"]})
+
+
+def is_table(result: object) -> bool:
+    """True for an Arrow table; anything else is plain data."""
+    import pyarrow as pa
+
+    return isinstance(result, pa.Table)
+
+
+def as_json(result: object) -> bytes:
+    """Plain data as the JSON file of a release; refused when it is no plain data."""
+    try:
+        text = json.dumps(plain(result), indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        # the cause is not chained: its message may print a value
+        raise ParameterError(
+            "a private result is an Arrow table or plain data (mappings, lists, finite numbers, texts); this is neither"
+        ) from None
+    return (text + "\n").encode()
+
+
+def _digest(result: Any) -> str:
+    """A digest of the content, the same whatever file it is written to."""
+    import pyarrow as pa
+
+    if not is_table(result):
+        return hashlib.sha256(as_json(result)).hexdigest()
+    from sfumato.data.writers import clean
+
+    sink = pa.BufferOutputStream()
+    rows = clean(result).combine_chunks()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return hashlib.sha256(sink.getvalue()).hexdigest()

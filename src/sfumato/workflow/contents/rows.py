@@ -1,0 +1,328 @@
+"""Rows about people, protected by a recoding or a mask: what is promised about their classes is measured on the written file."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from sfumato.core.certificate import Certificate, Claim, measured_numbers, plain
+from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
+from sfumato.core.params import parameters
+from sfumato.core.view import View
+from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.released import ReleasedTable, ShownValue
+from sfumato.data.schema import Schema
+from sfumato.workflow.claims import References, UnitCounts, claims_of
+from sfumato.workflow.columns import with_sensitive_hierarchies
+from sfumato.workflow.contents.base import Content, Files, Format, Page, Saved, Together, entered
+from sfumato.workflow.folder_rows import DATA_FILES, PARQUET, check_bytes, check_shape, read_rows, refuse_several_data_files
+from sfumato.workflow.verification import Finding
+from sfumato.workflow.written_files import as_written, describe_bytes, describe_file, pretty, read_back, write_and_describe
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from sfumato.core.progress import Progress
+    from sfumato.core.view import Measure
+    from sfumato.data.masked import Masked
+    from sfumato.ledger.chain import Entry
+    from sfumato.ledger.ledger import Ledger
+    from sfumato.workflow.release import Release
+    from sfumato.workflow.scoring import Checked, Checks
+
+SCHEMA = "schema.toml"
+#: In the owner's folder of a masked table: which record of the source (counted from 0) stands behind each released row.
+SOURCE_ROWS = "rows.parquet"
+#: What a ledger keeps of the columns: hierarchies are added when a release is saved.
+_OF_A_COLUMN_LATER = "hierarchy"
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(Content):
+    """A table about people.
+
+    `public` describes what is published, `owners` the same columns with their hierarchies, which some distances need. `units`
+    holds what was counted in different units before their column was dropped. `masked` is the table beside its original, where
+    values were changed; `source_rows` tells the record behind each row, where somebody can read the original in that order again.
+    `loss` is that of a recoding, which states it per class.
+    """
+
+    table: pa.Table = field(repr=False)
+    public: Schema = field(repr=False)
+    owners: Schema = field(repr=False)
+    references: References = field(repr=False)
+    units: UnitCounts | None = field(default=None, repr=False)
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    ranges: Mapping[str, Mapping[str, ShownValue]] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    records: int = 0
+    masked: Masked | None = field(default=None, repr=False)
+    source_rows: NDArray[np.int64] | None = field(default=None, repr=False)
+    in_source_order: bool = False
+    loss: float | None = None
+    loss_per_attribute: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    stored: bytes = field(default=b"", repr=False)  # the file that was verified
+
+    named_in_certificates: ClassVar[bool] = False
+
+    @property
+    def data(self) -> pa.Table:
+        """The rows."""
+        return self.table
+
+    @property
+    def schema(self) -> Schema:
+        """Roles and types of what is published."""
+        return self.public
+
+    @property
+    def owner_schema(self) -> Schema:
+        """The same with the hierarchies of sensitive columns, so that distances over them can be measured again."""
+        return with_sensitive_hierarchies(self.public, self.owners)
+
+    @property
+    def released(self) -> ReleasedTable:
+        """The rows with what their texts stand for."""
+        return ReleasedTable(self.table, self.owners, self.hierarchies, self.records, self.ranges)
+
+    @property
+    def references_for_claims(self) -> dict[str, Any]:
+        """The tables that claims compare with, by their names in `verify`."""
+        return {"original": self.references.original, "population": self.references.population}
+
+    def written(self) -> tuple[Self, Files]:
+        """The rows as they are read back from Parquet."""
+        from sfumato.data.readers import read_parquet_bytes
+        from sfumato.data.writers import parquet_bytes
+
+        stored = parquet_bytes(self.table)
+        table = as_written(read_parquet_bytes(stored, self.public).table, self.table)
+        files = {PARQUET: {**describe_bytes(stored), "rows": int(table.num_rows)}}
+        return dataclasses.replace(self, table=table, stored=stored), files
+
+    def claims(self, guarantees: Sequence[Guarantee]) -> tuple[Claim, ...]:
+        """Measured by the plain verifier of classes."""
+        return claims_of(self.table, self.owners, _of_classes(guarantees), self.references, units=self.units)
+
+    def view(self, facts: Mapping[str, Any], name: str = "release") -> View:
+        """The rows with what their texts stand for."""
+        return View(self.released, self.public, facts, name)
+
+    def checked(self, checks: Checks, facts: Mapping[str, Any], progress: Progress) -> Checked:
+        """Measured against the original, record by record where a mask changed values."""
+        from sfumato.workflow.scoring import run_checks
+
+        released, masked = self.released, self.masked
+
+        def seen_by(measure: Measure) -> ReleasedTable | Masked:
+            return masked if measure.masked and masked is not None else released
+
+        original = self.references.original
+        return run_checks(checks, original, seen_by, self.view(facts), progress, loss=self.loss, truth=self._truth)
+
+    def _truth(self) -> Any:
+        """What somebody knows who looks people up in a masked release: the whole original, the worst case."""
+        from sfumato.attacks import Register
+        from sfumato.workflow.attacking import truth_of
+
+        original = self.references.original
+        if self.masked is None or original is None:
+            return None
+        rows = self.source_rows
+        return Register(original.table(), truth=None if rows is None else truth_of(rows, len(original)))
+
+    def entry(self, facts: Mapping[str, Any], files: Files) -> dict[str, Any]:
+        """Promises, measured numbers and the digest of the published file."""
+        return {
+            "sha256": files[PARQUET]["sha256"],
+            "rows": files[PARQUET]["rows"],
+            "claims": measured_numbers((claim["guarantee"], claim["measured"]) for claim in facts["claims"]),
+            "promised": [claim["promised"] for claim in facts["claims"]],
+            "method": facts["method"],
+            "fingerprint": facts["fingerprint"],
+            "schema": facts["schema"],
+            **({} if facts["private"] else {"seeded": True}),  # its fingerprint has a key of its own
+        }
+
+    def enter(self, ledger: Ledger, facts: Mapping[str, Any], files: Files) -> tuple[Entry, Together]:
+        """The entry; what somebody learns who holds this release and earlier ones, and what the owner counts in the original."""
+        from sfumato.workflow.earlier import Newest, compare_with_earlier, keep_for_later, store_of
+        from sfumato.workflow.readings import Reading
+
+        reading = Reading.of(self, facts["transparency"], store_of(ledger))
+        kept, digest = reading.to_json(), str(files[PARQUET]["sha256"])  # what can fail fails before anything is entered
+        entry = entered(ledger, self.public.dataset, self.entry(facts, files))
+        keep_for_later(ledger, self.stored, digest, entry.hash, kept)
+        new = Newest(self.view(facts, "this release"), entry, digest, reading, facts["fingerprint"])
+        # The certificate is public: it says what an outsider finds who holds the releases and not the original.
+        outside = compare_with_earlier(ledger, new, self.references.original)
+        if not outside["earlier_releases"]:
+            return entry, Together(outside)
+        exact = compare_with_earlier(ledger, new, self.references.original, counted=True)
+        return entry, Together(
+            outside, {f"{whom} counted in the original": exact["finding"] for whom in ("people", "records") if whom in exact}
+        )
+
+    def save(self, folder: Path, format: Format, release: Release[Any]) -> Saved:
+        """The rows, their schema, and the hierarchies that were declared."""
+        from sfumato.data.writers import spreadsheet_notices
+        from sfumato.workflow.appearing import write_bytes
+        from sfumato.workflow.public_hierarchies import schema_with_hierarchies
+        from sfumato.workflow.published_bytes import refuse_other_bytes
+
+        place = folder / f"data.{format}"
+        files: dict[str, Any] = {place.name: write_and_describe(self.table, place)}
+        table = read_back(place, self.public, self.table)
+        guarantees = _of_classes(release.guarantees)
+        claims = dataclasses.replace(self, table=table).claims(guarantees)
+        schema = schema_with_hierarchies(self.public, self.owners, table, guarantees, self.hierarchies, self.references, folder)
+        refuse_other_bytes(place, table, ordered=True)
+        write_bytes(folder / SCHEMA, schema.to_toml().encode())
+        for path in sorted(folder.iterdir()):
+            files.setdefault(path.name, describe_file(path))
+        return Saved(files, claims, schema, () if format == "parquet" else spreadsheet_notices(self.table))
+
+    def owner_files(self, release: Release[Any]) -> dict[str, bytes]:
+        """Scores, how the search went, the whole schema, the recipe and, of a masked table, who is who."""
+        from sfumato.workflow.cards import plain_details
+
+        scores = [dataclasses.asdict(dataclasses.replace(score, parts=dict(score.parts))) for score in release.owner.scores]
+        files = {
+            "scores.json": pretty({"scores": scores, "loss_per_attribute": dict(self.loss_per_attribute)}),
+            "details.json": pretty(plain_details(release.details)),
+            SCHEMA: self.owners.to_toml().encode(),
+            "recipe.toml": _recipe(release),
+        }
+        if self.source_rows is None or not self.in_source_order:  # nobody could read the table in the same order again
+            return files
+        return {**files, SOURCE_ROWS: _file_of(self.source_rows)}
+
+    def owner_figures(self, release: Release[Any]) -> dict[str, str]:
+        """Loss per attribute, the recodings that were looked at, distributions before and after."""
+        from sfumato.workflow.owner_figures import owner_figures
+
+        return owner_figures(self, release.details)
+
+    @classmethod
+    def files(cls, certificate: Certificate, schema: Schema) -> tuple[AbstractSet[str], AbstractSet[str]]:
+        """A data file, the schema, and the hierarchies that it names."""
+        from sfumato.workflow.folder_parts import refuse_other_trees
+
+        trees = {column.hierarchy.file for column in schema.columns.values() if column.hierarchy and column.hierarchy.file}
+        refuse_other_trees(trees)
+        refuse_several_data_files(certificate)
+        return {*DATA_FILES, SCHEMA, *trees}, {SCHEMA, *trees}
+
+    @classmethod
+    def refuse_other_facts(cls, certificate: Certificate, schema: Schema) -> None:
+        """Held against the words that searches and masks have."""
+        from sfumato.workflow.transparency import refuse_other_facts
+
+        refuse_other_facts(certificate, schema)
+
+    @classmethod
+    def read(cls, certificate: Certificate, schema: Schema, folder: Path) -> tuple[pa.Table, list[Finding]]:
+        """The rows; no name among their columns, nothing but rows in their file, and the schema beside them."""
+        from sfumato.workflow import folder_parts as parts
+
+        table = read_rows(certificate, schema, folder)
+        shape = check_shape(table)
+        parts.refuse_names(certificate, schema, table)
+        findings = [shape, check_bytes(certificate, table, folder, ordered=True)]
+        findings.append(parts.check_schema_file(schema, table.column_names, folder))
+        parts.refuse_other_hierarchies(schema, folder)
+        return table, findings
+
+    @classmethod
+    def check_claim(
+        cls, claim: Claim, certificate: Certificate, schema: Schema, data: pa.Table, references: References
+    ) -> list[Finding]:
+        """Stated again from its guarantee, and measured again."""
+        from sfumato.workflow.verify_claims import check_class_claim
+
+        return check_class_claim(claim, certificate, schema, data, references)
+
+    @classmethod
+    def entry_facts(cls, certificate: Certificate) -> dict[str, list[Any]]:
+        """Promises and numbers as now and as earlier versions kept them."""
+        facts = certificate.to_mapping()
+        data: dict[str, Any] = next((facts["files"][name] for name in DATA_FILES if name in facts["files"]), {})
+        stated = {
+            "rows": [data.get("rows")],
+            # earlier versions kept one number for each kind of guarantee
+            "claims": [plain(certificate.measured), {claim["guarantee"]: claim["measured"] for claim in facts["claims"]}],
+            "promised": [[claim["promised"] for claim in facts["claims"]]],
+            "method": [facts["method"]],
+            "fingerprint": [facts["fingerprint"]],
+            "schema": [without_hierarchies_in(facts["schema"])],
+            "seeded": [None] if certificate.private else [None, True],
+        }
+        return stated | ({"sha256": [data.get("sha256")]} if PARQUET in facts["files"] else {})
+
+    @classmethod
+    def check_making(cls, certificate: Certificate, folder: Path, ledger: Ledger | str | Path | None) -> Finding | None:
+        """Whether the method that made rows is known at all."""
+        from sfumato.workflow.told_of_results import check_told_of_rows
+
+        return check_told_of_rows(certificate)
+
+    @classmethod
+    def page(cls, certificate: Certificate, data: pa.Table) -> Page:
+        """Classes, and the risk of somebody who is known to be among the rows."""
+        from sfumato.workflow.class_figures import class_page
+
+        return class_page(certificate, data)
+
+
+def without_hierarchies_in(schema: Any) -> Any:
+    """A schema as plain data without its hierarchies; anything else as it is."""
+    if not isinstance(schema, Mapping) or not isinstance(schema.get("columns"), Mapping):
+        return schema
+    columns = {
+        name: {key: each for key, each in column.items() if key != _OF_A_COLUMN_LATER} if isinstance(column, Mapping) else column
+        for name, column in schema["columns"].items()
+    }
+    return {**schema, "columns": columns}
+
+
+def _of_classes(guarantees: Sequence[Guarantee]) -> list[ClassGuarantee]:
+    return [each for each in guarantees if isinstance(each, ClassGuarantee)]
+
+
+def _file_of(rows: NDArray[np.int64]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"source_row": rows}), buffer)
+    return buffer.getvalue()
+
+
+def _recipe(release: Release[Any]) -> bytes:
+    """What is needed to make the release again: the recipe it came from, or guarantees and method."""
+    import tomlkit
+
+    listed = dict(release.owner.recipe)
+    if not listed:
+        listed = {
+            "guarantee": [{"name": each.name, **parameters(each)} for each in release.guarantees],
+            "method": dict(release.published.method),
+        }
+        if release.owner.answers:
+            listed["answers"] = {name: dataclasses.asdict(answer) for name, answer in release.owner.answers.items()}
+    return tomlkit.dumps(_without_none(listed)).encode()
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _without_none(entry) for name, entry in value.items() if entry is not None}
+    if isinstance(value, (list, tuple)):
+        return [_without_none(entry) for entry in value if entry is not None]
+    return value

@@ -1,0 +1,106 @@
+"""Files of a release, written and read back: their form, their digests, and rows that must be as many as were written."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.certificate import plain
+from sfumato.core.errors import VerificationFailed
+from sfumato.data.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def describe_file(path: Path) -> dict[str, Any]:
+    """Length and digest of a file."""
+    digest = hashlib.sha256()
+    length = 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+            length += len(block)
+    return {"sha256": digest.hexdigest(), "bytes": length}
+
+
+def describe_bytes(content: bytes) -> dict[str, Any]:
+    """Length and digest of a file that is not on the disk."""
+    return {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+
+
+def versions() -> dict[str, str]:
+    """What a release is made with."""
+    from importlib.metadata import version
+
+    import numpy
+    import pyarrow
+
+    import sfumato
+
+    return {
+        "sfumato": sfumato.__version__,
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "pyarrow": pyarrow.__version__,
+        "matplotlib": version("matplotlib"),
+    }
+
+
+def public_schema(schema: Schema) -> dict[str, Any]:
+    """The schema of a release as plain data."""
+    return schema.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+
+
+def pretty(value: Any) -> bytes:  # plain data of any shape
+    """JSON for a person to read."""
+    return (json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def write_and_describe(table: pa.Table, path: Path) -> dict[str, Any]:
+    """Write the file and say how long it is and what its digest is."""
+    from sfumato.data.writers import write_file
+
+    write_file(table, path)
+    return {**describe_file(path), "rows": int(table.num_rows)}
+
+
+def read_back(path: Path, schema: Schema, written: pa.Table) -> pa.Table:
+    """The rows of the written file; they must be as many, and have the columns, that were written."""
+    from sfumato.data.readers import read_file
+
+    separator, encoding = (",", "utf-8") if path.suffix == ".csv" else (None, None)
+    return as_written(read_file(path, schema, separator=separator, encoding=encoding).table, written)
+
+
+def as_written(table: pa.Table, written: pa.Table) -> pa.Table:
+    """The rows that were read; they must be as many, and have the columns, that were written."""
+    if table.num_rows != written.num_rows or table.column_names != written.column_names:
+        raise VerificationFailed(
+            f"the written file has {table.num_rows:,} rows and {table.num_columns} columns, "
+            f"but {written.num_rows:,} rows and {written.num_columns} columns were written; nothing was released"
+        )
+    return table
+
+
+def plain_data(value: Any) -> Any:
+    """Facts as JSON can hold them: tables by column, arrays as lists, exact fractions as text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain_data(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain_data(entry) for entry in value]
+    if isinstance(value, Fraction):
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {entry.name: plain_data(getattr(value, entry.name)) for entry in dataclasses.fields(value)}
+    if hasattr(value, "to_pydict"):
+        return plain_data(value.to_pydict())
+    if hasattr(value, "tolist"):
+        return plain_data(value.tolist())
+    return plain(value) if isinstance(value, (bool, int, float, str, type(None))) else type(value).__name__
