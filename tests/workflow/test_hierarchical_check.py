@@ -57,7 +57,7 @@ def test_what_is_the_owners_reaches_no_public_file(tmp_path: Path, kind: str) ->
     release = made(tmp_path, kind)
     release.save(tmp_path / "out")
     assert release.view().schema == without_hierarchies(release.schema)
-    assert "hierarchy" not in release.certificate.schema["columns"]["disease"]
+    assert "hierarchy" not in release.published.schema["columns"]["disease"]
     for path in (tmp_path / "out" / "public").iterdir():
         content = path.read_bytes()
         assert b"owners-diseases" not in content and os.fsencode(tmp_path) not in content
