@@ -64,7 +64,7 @@ class Changed:
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     ranges: Mapping[str, Mapping[str, ShownValue]] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     masked: Masked | None = field(default=None, repr=False)
-    source_rows: NDArray[np.int64] | None = field(default=None, repr=False)
+    rows_behind: NDArray[np.int64] | None = field(default=None, repr=False)
     in_source_order: bool = False
     loss: float | None = None
     loss_per_attribute: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), repr=False)

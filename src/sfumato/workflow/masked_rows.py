@@ -56,7 +56,7 @@ def masked_rows(request: Request, mask: Mask, source: Relation) -> Changed:
         units=units,
         notices=_left_as_they_are(masked, plan),
         masked=dataclasses.replace(masked, table=published),
-        source_rows=rows,
+        rows_behind=rows,
         in_source_order=source.engine in ORDERED,
     )
 

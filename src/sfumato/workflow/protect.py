@@ -140,7 +140,7 @@ def _draft(request: Request, changed: Changed, recipe: Mapping[str, Any], answer
             ranges=changed.ranges,
             records=changed.records,
             masked=changed.masked,
-            source_rows=changed.source_rows,
+            rows_behind=changed.rows_behind,
             in_source_order=changed.in_source_order,
             loss=changed.loss,
             loss_per_attribute=changed.loss_per_attribute,

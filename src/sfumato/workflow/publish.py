@@ -66,9 +66,10 @@ def publish(
     given here. With `ledger` the release is entered there, so that whoever looks finds what a budget was spent on; entering does
     not charge.
     """
+    if isinstance(work, Draft):
+        return _published(work, ledger, checks or Checks(), progress)
     with opened(ledger) as book:
-        draft = work if isinstance(work, Draft) else _drafted(work, dataset, book, ledger_entry)
-        return _published(draft, book, checks or Checks(), progress)
+        return _published(_drafted(work, dataset, book, ledger_entry), book, checks or Checks(), progress)
 
 
 def _drafted(outcome: Outcome[Any], dataset: str | None, ledger: Ledger | None, ledger_entry: str | None) -> Draft[Content]:
@@ -82,7 +83,7 @@ def _drafted(outcome: Outcome[Any], dataset: str | None, ledger: Ledger | None, 
     )
 
 
-def _published(draft: Draft[C], book: Ledger | None, checks: Checks, progress: Progress) -> Release[C]:
+def _published(draft: Draft[C], ledger: Ledger | str | Path | None, checks: Checks, progress: Progress) -> Release[C]:
     progress("writing", 0, 1)
     content, files = draft.content.written()  # never on the disk: nobody has verified it yet
     progress("verifying", 0, 1)
@@ -93,11 +94,12 @@ def _published(draft: Draft[C], book: Ledger | None, checks: Checks, progress: P
     checked = content.checked(checks, facts, progress)
     paid = next((promise.ledger_entry for promise in draft.promises if promise.ledger_entry), None)
     entered, together = paid or NOT_ENTERED, Together()
-    if book is not None:
-        progress("entering in the ledger", 0, 1)
-        entry, together = content.enter(book, facts, files)
-        entered = entry.hash
-        progress("entering in the ledger", 1, 1)
+    with opened(ledger) as book:
+        if book is not None:
+            progress("entering in the ledger", 0, 1)
+            entry, together = content.enter(book, facts, files)
+            entered = entry.hash
+            progress("entering in the ledger", 1, 1)
     certificate = Certificate(
         dataset=content.schema.dataset,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

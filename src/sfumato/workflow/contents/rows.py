@@ -51,7 +51,7 @@ class Rows(Content):
 
     `public` describes what is published, `owners` the same columns with their hierarchies, which some distances need. `units`
     holds what was counted in different units before their column was dropped. `masked` is the table beside its original, where
-    values were changed; `source_rows` tells the record behind each row, where somebody can read the original in that order again.
+    values were changed; `rows_behind` tells the record behind each row, as the mask read them.
     `loss` is that of a recoding, which states it per class.
     """
 
@@ -64,7 +64,7 @@ class Rows(Content):
     ranges: Mapping[str, Mapping[str, ShownValue]] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     records: int = 0
     masked: Masked | None = field(default=None, repr=False)
-    source_rows: NDArray[np.int64] | None = field(default=None, repr=False)
+    rows_behind: NDArray[np.int64] | None = field(default=None, repr=False)
     in_source_order: bool = False
     loss: float | None = None
     loss_per_attribute: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), repr=False)
@@ -91,6 +91,11 @@ class Rows(Content):
     def released(self) -> ReleasedTable:
         """The rows with what their texts stand for."""
         return ReleasedTable(self.table, self.owners, self.hierarchies, self.records, self.ranges)
+
+    @property
+    def source_rows(self) -> NDArray[np.int64] | None:
+        """The record behind each row, where somebody can read the original in that order again."""
+        return self.rows_behind if self.in_source_order else None
 
     @property
     def references_for_claims(self) -> dict[str, Any]:
@@ -135,7 +140,7 @@ class Rows(Content):
         original = self.references.original
         if self.masked is None or original is None:
             return None
-        rows = self.source_rows
+        rows = self.rows_behind
         return Register(original.table(), truth=None if rows is None else truth_of(rows, len(original)))
 
     def entry(self, facts: Mapping[str, Any], files: Files) -> dict[str, Any]:
@@ -200,9 +205,7 @@ class Rows(Content):
             SCHEMA: self.owners.to_toml().encode(),
             "recipe.toml": _recipe(release),
         }
-        if self.source_rows is None or not self.in_source_order:  # nobody could read the table in the same order again
-            return files
-        return {**files, SOURCE_ROWS: _file_of(self.source_rows)}
+        return files if self.source_rows is None else {**files, SOURCE_ROWS: _file_of(self.source_rows)}
 
     def owner_figures(self, release: Release[Any]) -> dict[str, str]:
         """Loss per attribute, the recodings that were looked at, distributions before and after."""
