@@ -115,7 +115,7 @@ def mask(
         transparency=_transparency(masked, plan, people.schema)
         | about_population(_described(plan.schema, table), register, population_public),
         units=units,
-        notices=(*_left_as_they_are(masked, plan), *notices_about(table, plan)),
+        notices=(*_left_as_they_are(masked, plan), *notices_about(table, plan, _changed(masked, people))),
         records=len(people),
     )
     # measured before anything is entered: what cannot be measured must not be published by then
@@ -262,6 +262,14 @@ def _transparency(masked: Masked, plan: ColumnPlan, schema: Schema) -> dict[str,
         "unit": ONE_RECORD if nobody else f"one value of the column '{schema.unit}'",
         **masked.transparency,
     }
+
+
+def _changed(masked: Masked, people: Microdata) -> tuple[str, ...]:
+    """The columns that show other values than the records behind them had, or that nobody's record stands behind."""
+    if masked.rows is None:
+        return tuple(masked.table.column_names)
+    original = (people.table() if masked.source is None else masked.source[1]).select(list(masked.columns)).take(masked.rows)
+    return tuple(name for name in masked.columns if not masked.table.column(name).equals(original.column(name)))
 
 
 def _left_as_they_are(masked: Masked, plan: ColumnPlan) -> tuple[str, ...]:

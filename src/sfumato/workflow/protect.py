@@ -7,7 +7,7 @@ and publish.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -304,21 +304,21 @@ def _by_frequency(schema: Schema) -> list[str]:
     return [name for name, spec in specs.items() if spec is not None and spec.frequency is not None]
 
 
-def notices_about(table: pa.Table, plan: ColumnPlan) -> tuple[str, ...]:
-    """What the owner should think about although no guarantee forbids it."""
+def notices_about(table: pa.Table, plan: ColumnPlan, changed: Collection[str] = ()) -> tuple[str, ...]:
+    """What the owner should think about although no guarantee forbids it; `changed` columns are not published as they were."""
     from sfumato.anonymity.pseudonyms import WARNING
 
     telling = []
     for name in table.column_names:
-        if name in plan.quasi or name in plan.pseudonymised or table.num_rows < _FEW_RECORDS:
+        if name in plan.quasi or name in plan.pseudonymised or name in changed or table.num_rows < _FEW_RECORDS:
             continue
-        different = len(table.column(name).unique())
+        different = len(table.column(name).drop_null().unique())
         if different > table.num_rows / 2:
             telling.append(
                 f"column '{name}' is published as it is and has {different:,} different values in {table.num_rows:,} "
                 "records: whoever knows one finds the record. Should it be a quasi-identifier?"
             )
-    return (*((WARNING,) if plan.pseudonymised else ()), *telling)
+    return (*((WARNING,) if set(plan.pseudonymised) & set(table.column_names) else ()), *telling)
 
 
 def _widths_left_open(schema: Schema) -> tuple[str, ...]:
