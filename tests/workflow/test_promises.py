@@ -249,3 +249,13 @@ def test_the_first_versions_did_not_say_that_a_promise_is_about_some_values(tmp_
     rounded = sf.EntropyLDiversity(1, "disease", protected_values=("flu",))
     for words in (rounded.claim(), dataclasses.replace(guarantee, protected_values=None).claim()):
         assert restated(tmp_path / "out", FIRST_FORMAT, promised=words).verdict == "does not keep"
+
+
+@pytest.mark.parametrize("method", [sf.Lattice(), sf.Mdav(4, columns=("age",))], ids=["search", "mask"])
+def test_what_is_asked_for_twice_is_promised_once(method: Any) -> None:
+    people = sf.read(pa.table({"age": [5] * 4 + [7] * 4, "disease": ["flu", "cold"] * 4}), WITHOUT_ZIP)
+    asked = [sf.KAnonymity(2), sf.DistinctLDiversity(2, "disease"), sf.KAnonymity(2), sf.KAnonymity(3)]
+    claims = sf.protect(people, asked, method).certificate.claims
+    assert [claim.parameters.get("k") for claim in claims[:3]] == [2, None, 3] and len({str(each) for each in claims}) == len(
+        claims
+    )

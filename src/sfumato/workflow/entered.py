@@ -71,7 +71,7 @@ def _same_rows(certificate: Certificate, table: pa.Table | None, entry: Entry) -
     if table is None:
         return False
     if ROWS_DIGEST in entry.payload:
-        return rows_digest(table) == entry.payload[ROWS_DIGEST]
+        return bool(rows_digest(table) == entry.payload[ROWS_DIGEST])
     if PARQUET in certificate.files or _written_alike(table, entry):
         return True  # the file is the one that was entered
     return False if _made_here(certificate) else None

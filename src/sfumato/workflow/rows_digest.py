@@ -31,8 +31,8 @@ def rows_digest(table: pa.Table) -> str:
     for name, column in zip(table.column_names, table.columns, strict=True):
         kind, cells, texts = _parts(column)
         found.update(canonical([name, kind, len(column)]))
-        found.update(np.packbits(column.is_valid().to_numpy(zero_copy_only=False)))
-        found.update(np.ascontiguousarray(cells, dtype=cells.dtype.newbyteorder("<")))
+        found.update(np.packbits(column.is_valid().to_numpy(zero_copy_only=False)).data)
+        found.update(np.ascontiguousarray(cells, dtype=cells.dtype.newbyteorder("<")).data)
         for part in texts:
             found.update(part)
     return found.hexdigest()
