@@ -160,12 +160,17 @@ def _contradicted(certificate: Certificate) -> str | None:
 
 
 def _counted_of_a_question(told: Mapping[str, Any], unit: str) -> set[str | None]:
-    """What may be said to be counted of each unit; raises where a question or its bounds cannot be read."""
+    """What may be said to be counted of each unit, nothing where no bounds are told; raises where a question or its bounds cannot
+    be read.
+    """
     from sfumato.dp.sql.explanation import contributions
     from sfumato.dp.sql.noise import Bounds
     from sfumato.dp.sql.parse import parse
 
-    parse(told["query"])
+    if "query" in told:
+        parse(told["query"])
+    if "bounds" not in told:
+        return {None}
     bounds = build(Bounds, told["bounds"])
     require(plain(parameters(bounds)) == told["bounds"], "the bounds are not written as releases write them")
     return set(contributions(unit, bounds))
