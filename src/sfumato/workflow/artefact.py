@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 #: How a release entry says that its guarantee rests on the process, so that nobody looks for classes in its rows.
 PROCESS = "process"
+#: How it names the digest of the result that charges keep too; entries of earlier versions have none.
+RESULT_DIGEST = "result_sha256"
 
 #: What an outcome says about itself; everything else in its details was computed with noise, or not from the data.
 _ABOUT = frozenset({"argument", "randomness", "private", "dataset", "ledger_entry", "owner", "not_covered"})
@@ -97,7 +99,7 @@ def publish_artefact(
     `dataset` and `ledger_entry` are the outcome's own unless given here. With `ledger` the release is entered there
     besides, so that whoever looks finds what the budget was spent on; entering does not charge.
     """
-    from sfumato.dp.sql.identity import table_digest
+    from sfumato.dp.sql.identity import result_digest, table_digest
     from sfumato.workflow.publish import versions
 
     guarantees = _losses(outcome)
@@ -109,7 +111,10 @@ def publish_artefact(
     method = plain(dict(outcome.method))
     entered = NOT_ENTERED if paid is None else str(paid)
     if ledger is not None:
-        payload = _payload(outcome.result, guarantees, method, paid, private)
+        payload = {
+            **_payload(outcome.result, guarantees, method, paid, private),
+            RESULT_DIGEST: result_digest(outcome.result),
+        }
         if is_table(details.get("errors")):
             payload["errors"] = table_digest(details["errors"])
         token = f"release-{hashlib.sha256(canonical(payload)).hexdigest()}"

@@ -31,7 +31,7 @@ from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import read_once
 from sfumato.workflow.answers import answers_of
 from sfumato.workflow.canonical import canonical
-from sfumato.workflow.claims import References
+from sfumato.workflow.claims import References, each_once
 from sfumato.workflow.columns import ColumnPlan, check_size, plan_columns, released_schema
 from sfumato.workflow.earlier import opened
 from sfumato.workflow.owner_key import fingerprint, owner_key_of, replace_names
@@ -77,7 +77,7 @@ def mask(
     """
     given = microdata_of(data, schema)
     people = read_once(given)
-    asked = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees)
+    asked = each_once(guarantees)
     described = population_of(population, people.schema, public=population_public)
     register = None if described is None else read_once(described)
     plan = plan_columns(people, asked, population=register is not None, masked=True)

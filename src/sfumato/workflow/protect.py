@@ -24,7 +24,7 @@ from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state, one_state_or_none, remember
 from sfumato.workflow.answers import answers_of
 from sfumato.workflow.canonical import canonical
-from sfumato.workflow.claims import References, UnitCounts, counts_units, measure_all, refuse_violations
+from sfumato.workflow.claims import References, UnitCounts, counts_units, each_once, measure_all, refuse_violations
 from sfumato.workflow.columns import ColumnPlan, check_size, plan_columns, released_schema, with_sensitive_hierarchies
 from sfumato.workflow.earlier import opened
 from sfumato.workflow.owner_key import fingerprint, owner_key_of, replace_names
@@ -111,7 +111,7 @@ def protect(
             recipe=recipe,
             progress=progress,
         )
-    wanted = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees)
+    wanted = each_once(guarantees)
     people = microdata_of(data, schema)
     register = population_of(population, people.schema, public=population_public)
     with one_state(people) as held, one_state_or_none(register) as compared:

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from sfumato.ledger.ledger import Ledger
 
 
+#: How an entry of the ledger names the digest of the rows; entries of earlier versions have none.
+ROWS_DIGEST = "rows_sha256"
+
+
 @dataclass(frozen=True, eq=False)
 class Draft:
     """A protected table that nobody has verified yet.
@@ -78,6 +82,7 @@ def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = 
     from sfumato.data.writers import parquet_bytes
     from sfumato.workflow.earlier import Newest, compare_with_earlier, keep_for_later, store_of
     from sfumato.workflow.readings import Reading
+    from sfumato.workflow.rows_digest import rows_digest
 
     progress("writing", 0, 1)
     content = parquet_bytes(draft.table)  # never on the disk: nobody has verified it yet
@@ -91,7 +96,7 @@ def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = 
         return Published(table, certificate)
     progress("entering in the ledger", 0, 1)
     reading = Reading.of(draft, store_of(ledger))
-    payload = _ledger_payload(certificate, entry)
+    payload = _ledger_payload(certificate, entry, rows_digest(table))
     # The same release entered twice (a repeated run) is one entry: its token is the digest of what is
     # entered.
     token = f"release-{hashlib.sha256(canonical(payload)).hexdigest()}"
@@ -191,12 +196,13 @@ def _demonstration(randomness: Randomness) -> tuple[str, ...]:
     return ("made with a seed: a demonstration that anybody can repeat, not a private release",)
 
 
-def _ledger_payload(certificate: Certificate, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What the ledger keeps of a release: promises, measured numbers and the digest of the published file."""
+def _ledger_payload(certificate: Certificate, entry: Mapping[str, Any], rows: str) -> dict[str, Any]:
+    """What the ledger keeps of a release: promises, measured numbers, and the digests of the published file and of its rows."""
     stated = certificate.to_mapping()
     return {
         "sha256": entry["sha256"],
         "rows": entry["rows"],
+        ROWS_DIGEST: rows,
         "claims": plain(certificate.measured),
         "promised": [claim["promised"] for claim in stated["claims"]],
         "method": stated["method"],

@@ -93,7 +93,7 @@ def verify(
             entry = None if ledger is None else check_entry(certificate, table, ledger)
             findings.extend([] if entry is None else [entry])
             if all(finding.passed is not False for finding in findings):
-                findings += _check_told(certificate, Path(private), ledger)
+                findings += _check_told(certificate, result, Path(private), ledger)
             if all(finding.passed is not False for finding in findings):
                 _refuse_other_form(content, raw, "the certificate")
                 findings.append(parts.check_card(certificate, table, signer, Path(private)))
@@ -239,7 +239,7 @@ def _read_content(certificate: Certificate, schema: Schema, private: Path, findi
     return table
 
 
-def _check_told(certificate: Certificate, private: Path, ledger: Ledger | str | Path | None) -> list[Finding]:
+def _check_told(certificate: Certificate, result: Any, private: Path, ledger: Ledger | str | Path | None) -> list[Finding]:
     """How rows were made, or a private result as far as its ledger tells."""
     from sfumato.workflow.told_of_results import check_told, check_told_of_rows
 
@@ -247,7 +247,8 @@ def _check_told(certificate: Certificate, private: Path, ledger: Ledger | str | 
         found = check_told_of_rows(certificate)
         return [] if found is None else [found]
     beside = [name for name in parts.BESIDE_AN_ANSWER if name in certificate.files]
-    found = check_told(certificate, _read_beside(beside[0], certificate, private) if beside else None, ledger)
+    errors = _read_beside(beside[0], certificate, private) if beside else None
+    found = check_told(certificate, result, errors, ledger)
     return [] if found is None else [found]
 
 
