@@ -93,7 +93,9 @@ def main() -> int:
         over = len(walk.modules) > most_modules or (most_changes is not None and len(walk.changes) > most_changes)
         missed += over
         bar = f"bar {most_modules}" + ("" if most_changes is None else f" and {most_changes}")
-        print(f"{name:<36}{len(walk.modules):>4} modules{len(walk.changes):>5} changes of room   {bar}{'   MISSED' if over else ''}")
+        print(
+            f"{name:<36}{len(walk.modules):>4} modules{len(walk.changes):>5} changes of room   {bar}{'   MISSED' if over else ''}"
+        )
     return int(missed > 0)
 
 

@@ -100,6 +100,28 @@ def test_an_error_that_a_library_raises_in_its_place_is_ctrl_c_all_the_same() ->
     assert (done.returncode, done.stderr) == (130, "stopped; nothing was left half-written\n")
 
 
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_stopped_command_leaves_its_libraries_alone(name: str, code: int) -> None:
+    """Taken down while their threads are at work, libraries may abort the process; what was to be done at exit is done."""
+    script = (
+        "import atexit, os, signal, sys, time\n"
+        "from sfumato.cli import main\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+        "class Library:\n"
+        "    def __del__(self, kill=os.abort):\n"
+        "        kill()\n"
+        "held = Library()\n"
+        "atexit.register(print, 'tidy')\n"
+        "def stopped(**given):\n"
+        f"    os.kill(os.getpid(), signal.{name})\n"
+        "    time.sleep(30)\n"
+        "main.app = stopped\n"
+        "main.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (code, "tidy\n")
+
+
 def test_the_module_is_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "sfumato", "version"], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("sfumato ")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import sfumato as sf
-from sfumato.workflow.saving import pretty
+from sfumato.workflow.written_files import pretty
 
 MARK = "OUTSIDE-SECRET"
 

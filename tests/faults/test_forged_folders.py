@@ -31,8 +31,8 @@ from sfumato.ledger import Ledger, LossAmount
 from sfumato.workflow.canonical import canonical
 from sfumato.workflow.folder_parts import DATA_FILES
 from sfumato.workflow.publish import publish
-from sfumato.workflow.saving import pretty
 from sfumato.workflow.transparency import KNOWS_THE_METHOD
+from sfumato.workflow.written_files import pretty
 from tests.faults.forging import change, claim, refused, restate, rewrite
 from tests.workflow.people import people
 
@@ -693,6 +693,12 @@ PARTS: dict[str, tuple[str, Forge, str]] = {
     "quasi-identifiers-in-lists": ("csv", told(quasi_identifiers=[["age"]]), "a form that no release has"),
     "praised-population": ("csv", told(population="every inhabitant"), "of a population"),
     "created-in-words": ("csv", stated(lambda c: c.update(created="approved on 1 May 2031")), "created"),
+    "created-at-no-time": ("csv", stated(lambda c: c.update(created="9999-99-99T99:99:99+00:00")), "no calendar or clock"),
+    "the-same-claim-twice": ("csv", stated(lambda c: c["claims"].append(dict(c["claims"][0]))), "the same claim twice"),
+    "method-of-another-loss": ("histogram", stated(lambda c: c["method"].update(epsilon="1/1000")), "costs another loss"),
+    "loss-in-words": ("histogram", stated(lambda c: c["method"].update(epsilon=PRAISE)), "cannot have the parameters"),
+    "contribution-in-words": ("histogram", stated(lambda c: c["method"].update(contribution=PRAISE)), "counted of each unit"),
+    "contribution-to-an-answer-in-words": ("answer", stated(lambda c: c["method"].update(contribution=PRAISE)), "of each unit"),
     "fingerprint-in-words": ("csv", stated(lambda c: c.update(fingerprint="checked by auditors")), "fingerprint"),
     "ledger-in-words": ("csv", stated(lambda c: c.update(ledger="entered in the federal register")), "ledger"),
     "method-in-words": ("csv", stated(lambda c: c["method"].update(name="Certified Anonymiser")), "no name of one"),
@@ -954,6 +960,13 @@ def test_a_card_of_the_first_format_is_not_compared_but_runs_nothing(made: Path,
     assert "card.html was not compared" in found.sentence
     page("</main>", "<script>alert(1)</script></main>")(public)
     refused(public, "such as a script")
+
+
+def test_the_first_versions_made_a_claim_twice_that_was_asked_for_twice(made: Path, tmp_path: Path) -> None:
+    public = copied(made, tmp_path, "csv")
+    change(public, lambda c: (c.pop("card"), c.update(format="sfumato-certificate-1"), c["versions"].pop("matplotlib"), None)[3])
+    change(public, lambda c: c["claims"].append(dict(c["claims"][0])))
+    assert sf.verify(public).verdict == "keeps what could be checked"
 
 
 def test_a_card_of_the_first_format_lowers_what_is_said_of_a_private_result_too(made: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.core.errors import ParameterError, Unsupported
+from sfumato.core.errors import ParameterError, SfumatoError, Unsupported
 from sfumato.core.params import build, parameters
 from sfumato.data.schema import Column, Schema
 from sfumato.masking.rank_exchange import RankExchange
@@ -232,3 +232,16 @@ def test_people_of_the_abalone_table_are_found_as_often_as_published(data_dir: P
             ]
         )
         assert np.mean(nearest == np.arange(4177)) == pytest.approx(published, abs=0.03)
+
+
+@pytest.mark.parametrize("p", [1e308, -1e308, 10**40])
+def test_a_number_that_is_no_percentage_is_told_so(p: float) -> None:
+    with pytest.raises(ParameterError, match="p is a percentage of the values"):
+        sf.RankSwapping(p=p)
+    with pytest.raises(ParameterError, match="p counted in ranks must be"):
+        sf.RankSwapping(p=p, unit="ranks")
+
+
+def test_a_tiny_percentage_is_less_than_a_rank() -> None:
+    with pytest.raises(SfumatoError, match="is less than one rank"):
+        masked_values(sf.RankSwapping(p=1e-300, columns=("x",)), [1.0, 2.0, 3.0, 4.0])

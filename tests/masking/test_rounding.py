@@ -81,3 +81,11 @@ def test_a_base_is_positive(base: object) -> None:
         sf.Rounding(base)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="how"):
         sf.Rounding(5, "up")  # type: ignore[arg-type]
+
+
+def test_a_base_far_beyond_the_values_is_not_said_to_divide_them() -> None:
+    assert rounded(sf.Rounding(1e12, columns=("x",)), [5.0, 70.5]) == [0, 0]
+    details = sf.Rounding(1e12, columns=("x",)).apply(pa.table({"x": [5.0, 70.5, 0.0, 1e12]})).details
+    assert details["unchanged"] == {"x": 0.5}
+    with pytest.raises(Unsupported, match="lies beyond 2\\^53"):
+        rounded(sf.Rounding(1e308, columns=("x",)), [5, 70])

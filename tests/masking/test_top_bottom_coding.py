@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import ParameterError, Unsupported
 
+DAY = datetime.date(1995, 1, 1)
 GRADES = ("E", "D", "C", "B", "A")
 
 
@@ -156,3 +157,24 @@ def test_ordered_categories_have_no_mean_and_no_other_labels() -> None:
         sf.TopBottomCoding(top="B", show="mean").apply(data)
     with pytest.raises(ParameterError, match="none of the categories"):
         sf.TopBottomCoding(top="F").apply(data)
+
+
+def test_a_bound_that_is_a_date_is_kept_as_its_text() -> None:
+    mask = sf.TopBottomCoding(top=DAY, columns=("x",))
+    assert mask == sf.TopBottomCoding(top="1995-01-01", columns=("x",)) and mask.top == "1995-01-01"
+    assert sf.TopBottomCoding(top={"x": DAY}).top == {"x": "1995-01-01"}
+    days = [datetime.date(1994, 12, 31), DAY, datetime.date(2001, 5, 6)]
+    assert coded(mask, x=days) == [days[0], DAY, DAY]
+
+
+def test_a_moment_is_a_bound_of_moments_and_not_of_days() -> None:
+    noon = datetime.datetime(1995, 1, 1, 12)
+    mask = sf.TopBottomCoding(top=noon, columns=("x",))
+    before, after = datetime.datetime(1995, 1, 1, 11, 59), datetime.datetime(1995, 1, 1, 12, 1)
+    assert coded(mask, x=[before, noon, after]) == [before, noon, noon]
+    zoned = sf.TopBottomCoding(top="1995-01-01T14:00+02:00", columns=("x",))
+    assert coded(zoned, x=[before, noon, after]) == [before, noon, noon]
+    with pytest.raises(ParameterError, match="must be a date without a time of day"):
+        coded(mask, x=[DAY, datetime.date(1996, 1, 1)])
+    with pytest.raises(ParameterError, match="must be an ISO date"):
+        coded(sf.TopBottomCoding(top="1995-01-01 or so", columns=("x",)), x=[DAY, datetime.date(1996, 1, 1)])

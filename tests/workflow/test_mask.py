@@ -16,7 +16,7 @@ import sfumato as sf
 from sfumato.core.errors import InputError, RecipeError, SfumatoError, VerificationFailed
 from sfumato.data.schema import Column, Schema
 from sfumato.workflow.attacking import attack_folder
-from sfumato.workflow.saving import pretty
+from sfumato.workflow.written_files import pretty
 
 SCHEMA = Schema(
     dataset="measured",
@@ -206,3 +206,35 @@ def test_a_mask_that_cannot_be_carried_out_leaves_nothing(people: sf.Microdata, 
     with pytest.raises(SfumatoError, match="'ill'"):
         sf.mask(people, sf.AdditiveNoise(0.1, columns=("height", "ill")), ledger=ledger, seed=1)
     assert not ledger.exists()
+
+
+@pytest.mark.parametrize(
+    ("method", "unchanged"),
+    [
+        (sf.AdditiveNoise(0.1, columns=("height", "code")), {"tag"}),
+        (sf.Combined(masks=(sf.AdditiveNoise(0.1, columns=("code",)), sf.Rounding(5, columns=("height",)))), {"tag"}),
+        (sf.Sampling(0.5, columns=("height", "code")), {"code", "tag"}),
+        (sf.GaussianCopula(columns=("height", "code")), set()),
+    ],
+)
+def test_only_what_a_mask_left_alone_is_said_to_be_published_as_it_is(method: Any, unchanged: set[str]) -> None:
+    rows = (
+        table()
+        .append_column("code", pa.array([13 * i for i in range(300)]))
+        .append_column("tag", pa.array([f"t{i}" for i in range(300)]))
+    )
+    described = {"code": Column(role="sensitive", type="integer"), "tag": Column(role="plain", type="string")}
+    people = sf.read(rows, Schema(dataset="measured", columns={**SCHEMA.columns, **described}))
+    notices = sf.mask(people, method, utility=(), risk=()).certificate.notices
+    assert {notice.split("'")[1] for notice in notices if "is published as it is" in notice} == unchanged
+
+
+def test_a_table_without_its_pseudonyms_is_not_said_to_have_them() -> None:
+    pseudonymous = Schema(
+        dataset="measured", columns={**SCHEMA.columns, "name": Column(role="identifier", type="string", pseudonym=True)}
+    )
+    people = sf.read(table(), pseudonymous)
+    for method, shown in ((sf.AdditiveNoise(0.1), True), (sf.GaussianCopula(columns=("height", "wage")), False)):
+        release = sf.mask(people, method, utility=(), risk=())
+        assert ("name" in release.data.column_names) is shown
+        assert any("pseudonym" in notice for notice in release.certificate.notices) is shown

@@ -5,16 +5,21 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.core.certificate import FIRST_FORMAT, FORMAT, FORMATS
 from sfumato.core.errors import ParameterError
-from sfumato.core.guarantees.base import ClassGuarantee, Knowledge
+from sfumato.core.guarantees.base import ANY_ADVERSARY, ClassGuarantee, Knowledge
 from sfumato.data.schema import Column
-from sfumato.workflow.saving import pretty
-from sfumato.workflow.verify_claims import _wordings
+from sfumato.workflow.cards import public_card
+from sfumato.workflow.certificate_form import read_certificate, read_schema
+from sfumato.workflow.limited_reading import read_foreign
+from sfumato.workflow.verification import Verification
+from tests.faults.forging import change, rewrite
 
 AGE = Column(role="quasi", type="integer")
 SCHEMA = sf.Schema(dataset="promises", columns={"age": AGE, "zip": AGE, "disease": Column(role="sensitive", type="string")})
@@ -107,19 +112,90 @@ def test_whoever_looks_for_members_does_not_know_them() -> None:
     assert "that the person is in the table" not in sf.DeltaPresence(0, 1).adversary
 
 
-def test_an_earlier_wording_of_the_same_promise_is_still_read(tmp_path: Path) -> None:
-    rows = pa.table({"age": [5] * 4, "disease": ["flu", "cold"] * 2})
-    saved(tmp_path / "out", sf.DeltaDisclosure(1, "disease", reference="released"), rows, WITHOUT_ZIP)
-    place = tmp_path / "out" / "public" / "certificate.json"
-    stated = json.loads(place.read_text())
-    stated["claims"][0]["promised"] = "in every class the odds of each value of 'disease' change by less than the factor e^1"
-    stated["card"]["format"] = "sfumato-card-1"
-    place.write_bytes(pretty(stated))
-    found = {(each.check, each.passed) for each in sf.verify(tmp_path / "out").findings}
-    assert {("DeltaDisclosure(disease)", True), ("card", None)} <= found
-    stated["claims"][0]["promised"] = "in every class nothing changes"
-    place.write_bytes(pretty(stated))
-    assert sf.verify(tmp_path / "out").verdict not in ("keeps", "keeps what could be checked")
+def restated(folder: Path, format: str, **words: str) -> Verification:
+    """The verdict on the folder with other words in its first claim, in this format; its page is made again."""
+    public = folder / "public"
+
+    def edit(stated: dict[str, Any]) -> None:
+        stated["claims"][0] |= words
+        stated["format"] = format
+        if format == FIRST_FORMAT:
+            stated.pop("card", None), stated["versions"].pop("matplotlib", None)
+
+    change(public, edit)
+    if format == FORMAT:
+        certificate = read_certificate(json.loads((public / "certificate.json").read_text()))
+        rewrite(public, "card.html", public_card(certificate, read_foreign(public / "data.csv", read_schema(certificate)), ""))
+    return sf.verify(folder)
+
+
+ODDS = "in every class the odds of each value of 'disease' change by less than the factor e^0.29"
+
+
+def odds(folder: Path) -> Path:
+    """Chances change by less than e^0.29; the odds of flu do so by e^0.405."""
+    rows = pa.table({"age": [5] * 100 + [7] * 100, "disease": (["flu"] * 50 + ["cold"] * 50 + ["flu"] * 30 + ["cold"] * 70)})
+    saved(folder, sf.DeltaDisclosure(0.29, "disease", reference="released"), rows, WITHOUT_ZIP)
+    return folder
+
+
+def test_a_wording_of_the_first_versions_is_read_in_their_format_and_its_meaning_told(tmp_path: Path) -> None:
+    found = restated(odds(tmp_path / "out"), FIRST_FORMAT, promised=ODDS)
+    claim, _ = (each for each in found.findings if each.claim)  # the second is about the original table
+    meant = sf.DeltaDisclosure(0.29, "disease", reference="released").claim()
+    assert found.verdict == "keeps what could be checked" and claim.passed is True
+    assert claim.text.startswith(meant) and "odds" not in found.explain()
+    assert any(each.startswith("DeltaDisclosure(disease) is worded") and meant in each for each in found.caveats)
+    assert restated(tmp_path / "out", FIRST_FORMAT, promised="in every class nothing changes").verdict == "does not keep"
+
+
+def test_a_wording_of_the_first_versions_is_refused_in_the_format_of_today(tmp_path: Path) -> None:
+    found = restated(odds(tmp_path / "out"), FORMAT, promised=ODDS)
+    assert found.verdict == "does not keep" and "words do not say what its parameters mean" in found.explain()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_adversary_of_the_first_versions_is_told_apart(format: str, tmp_path: Path) -> None:
+    rows, people = pa.table({"age": [5] * 6}), sf.read(pa.table({"age": [5] * 12}))
+    release = sf.protect(
+        sf.read(rows, SCHEMA.replace(columns={"age": AGE})), sf.DeltaPresence(0, 1), sf.Lattice(), population=people
+    )
+    release.save(tmp_path / "out", "csv")
+    found = restated(tmp_path / "out", format, adversary=ANY_ADVERSARY)
+    if format == FORMAT:
+        assert found.verdict == "does not keep"
+    else:
+        assert any("wants to know who of them is in the table" in each for each in found.caveats)
+        assert sf.verify(tmp_path / "out", population=people).verdict == "keeps what could be checked"
+
+
+@pytest.mark.parametrize(
+    ("flu", "least", "kept"),
+    [
+        (249, 1.99998, False),  # 1.999984 values: not as uncertain as the 2 that the rounded words promise
+        (250, 1.99998, True),
+        (250, 1.9, False),  # no rounding of 1.9
+    ],
+)
+def test_a_rounded_threshold_is_read_where_the_rounded_promise_is_kept(
+    flu: int, least: float, kept: bool, tmp_path: Path
+) -> None:
+    mixed = [*["flu"] * flu, *["cold"] * (500 - flu)]
+    saved(tmp_path / "out", sf.EntropyLDiversity(least, "disease"), pa.table({"age": [5] * 500, "disease": mixed}), WITHOUT_ZIP)
+    rounded = sf.EntropyLDiversity(2, "disease").claim()
+    found = restated(tmp_path / "out", FIRST_FORMAT, promised=rounded)
+    assert found.verdict == ("keeps what could be checked" if kept else "does not keep")
+    assert any("EntropyLDiversity(disease) is worded" in each for each in found.caveats) is kept
+
+
+def test_a_rounded_chance_is_read_where_the_stated_numbers_keep_it(tmp_path: Path) -> None:
+    """Without the population only the stated numbers can be held against the words."""
+    rows, people = pa.table({"age": [5] * 49_999}), sf.read(pa.table({"age": [5] * 100_000}))
+    promised, rounded = sf.DeltaPresence(0.49999, 0.6), sf.DeltaPresence(0.5, 0.6)
+    release = sf.protect(sf.read(rows, SCHEMA.replace(columns={"age": AGE})), promised, sf.Lattice(), population=people)
+    release.save(tmp_path / "out", "csv")
+    assert sf.verify(tmp_path / "out").verdict == "not checked"
+    assert restated(tmp_path / "out", FIRST_FORMAT, promised=rounded.claim()).verdict == "does not keep"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +227,6 @@ def test_how_large_classes_are_is_about_everybody(tmp_path: Path) -> None:
         (sf.TCloseness(0.33333, "disease", reference="released"), sf.TCloseness(0.3333, "disease", reference="released")),
         (sf.BetaLikeness(10 / 3, "disease", reference="released"), sf.BetaLikeness(3.333, "disease", reference="released")),
         (sf.EntropyLDiversity(1.23456, "disease"), sf.EntropyLDiversity(1.235, "disease")),
-        (sf.EntropyLDiversity(1.00001, "disease", protected_values=("flu",)), None),
         (sf.AlphaKAnonymity(0.66666, 2, "disease"), sf.AlphaKAnonymity(0.6667, 2, "disease")),
         (
             sf.AlphaKAnonymity(0.66666, 2, "disease", protected_values=("flu",)),
@@ -160,9 +235,27 @@ def test_how_large_classes_are_is_about_everybody(tmp_path: Path) -> None:
     ],
 )
 def test_a_threshold_that_an_earlier_version_rounded_is_still_read(
-    guarantee: ClassGuarantee, earlier: ClassGuarantee | None
+    guarantee: ClassGuarantee, earlier: ClassGuarantee, tmp_path: Path
 ) -> None:
-    said = {promised for promised, _ in _wordings(guarantee)}
-    assert guarantee.claim() in said and (earlier is None or earlier.claim() in said)
-    other = {each.claim() for each in (sf.TCloseness(0.3, "disease"), sf.EntropyLDiversity(1.2, "disease"))}
-    assert not said & other and (earlier is not None or said == {guarantee.claim()})
+    rows = pa.table({"age": [5] * 4, "disease": ["flu", "cold"] * 2})
+    saved(tmp_path / "out", guarantee, rows, WITHOUT_ZIP)
+    assert restated(tmp_path / "out", FIRST_FORMAT, promised=earlier.claim()).verdict == "keeps what could be checked"
+
+
+def test_the_first_versions_did_not_say_that_a_promise_is_about_some_values(tmp_path: Path) -> None:
+    rows = pa.table({"age": [5] * 4, "disease": ["flu", "cold"] * 2})
+    guarantee = sf.EntropyLDiversity(1.00001, "disease", protected_values=("flu",))
+    saved(tmp_path / "out", guarantee, rows, WITHOUT_ZIP)
+    rounded = sf.EntropyLDiversity(1, "disease", protected_values=("flu",))
+    for words in (rounded.claim(), dataclasses.replace(guarantee, protected_values=None).claim()):
+        assert restated(tmp_path / "out", FIRST_FORMAT, promised=words).verdict == "does not keep"
+
+
+@pytest.mark.parametrize("method", [sf.Lattice(), sf.Mdav(4, columns=("age",))], ids=["search", "mask"])
+def test_what_is_asked_for_twice_is_promised_once(method: Any) -> None:
+    people = sf.read(pa.table({"age": [5] * 4 + [7] * 4, "disease": ["flu", "cold"] * 4}), WITHOUT_ZIP)
+    asked = [sf.KAnonymity(2), sf.DistinctLDiversity(2, "disease"), sf.KAnonymity(2), sf.KAnonymity(3)]
+    claims = sf.protect(people, asked, method).certificate.claims
+    assert [claim.parameters.get("k") for claim in claims[:3]] == [2, None, 3] and len({str(each) for each in claims}) == len(
+        claims
+    )

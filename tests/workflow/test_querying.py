@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from pathlib import Path
 
-from sfumato.workflow.querying import answer_lines
+import pyarrow as pa
+import pytest
+
+from sfumato.core.errors import SourceError
+from sfumato.workflow.querying import answer_lines, tables_of
+
+_SCHEMA = """
+dataset = "towns"
+unit = "record"
+[columns.town]
+type = "string"
+domain = ["Zürich", "Bern"]
+"""
+
+
+def test_every_private_text_file_is_read_in_the_encoding_that_is_named(tmp_path: Path) -> None:
+    data, schema = tmp_path / "towns.csv", tmp_path / "towns.toml"
+    data.write_text("town\nZürich\nBern\n", encoding="cp1252")
+    schema.write_text(_SCHEMA, encoding="utf-8")
+    read = tables_of(None, None, [f"t={data}:{schema}"], "cp1252")
+    assert isinstance(read, dict) and read["t"].table().column("town").to_pylist() == ["Zürich", "Bern"]
+    for encoding, named in ((None, "in UTF-8;"), ("utf-16", "in utf-16;")):
+        with pytest.raises(SourceError, match=f"not a well-formed text file {named}"):
+            tables_of(None, None, [f"t={data}:{schema}"], encoding)
 
 
 def test_a_line_shows_every_digit_that_the_margin_speaks_of() -> None:

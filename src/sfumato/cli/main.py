@@ -54,8 +54,15 @@ def main() -> None:
     fill_standard_streams()
     show_every_character()
     temporary.sweep()
-    code = finish(run(sys.argv[1:]))
+    try:
+        code = finish(run(sys.argv[1:]))
+    except SystemExit as leaving:
+        if not isinstance(leaving.code, int) or leaving.code not in signals.STOPPED:
+            raise
+        code = finish(leaving.code)
     signals.ignore()
+    if code in signals.STOPPED:
+        signals.leave(code)
     sys.exit(code)
 
 

@@ -30,7 +30,8 @@ Digest = Annotated[
     typer.Option("--digest/--no-digest", help="Let the ledger notice, for the owner, that the data changed; reads them once."),
 ]
 Encoding = Annotated[
-    str | None, typer.Option("--encoding", help="The encoding of the text file, for instance cp1252; without it, UTF-8.")
+    str | None,
+    typer.Option("--encoding", help="The encoding of text files with private data, for instance cp1252; without it, UTF-8."),
 ]
 #: The budget of a session that only explains.
 _NOTHING = PureDP(0)

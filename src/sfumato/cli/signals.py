@@ -7,16 +7,21 @@ Where an object is being deleted Python cannot raise at all; the signal is sent 
 
 from __future__ import annotations
 
+import atexit
+import os
 import signal
 import sys
+from contextlib import suppress
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from sfumato.core.stopping import STOPS
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
+#: Exit codes of a command that was stopped.
+STOPPED = tuple(128 + number for number in STOPS)
 _ASK_AGAIN = 0.02
 _COMPILER = ("llvmlite", "numba")
 
@@ -40,6 +45,19 @@ def ignore() -> None:
     if hasattr(signal, "SIGALRM"):
         signal.signal(signal.SIGALRM, signal.SIG_IGN)
         sys.unraisablehook = sys.__unraisablehook__
+
+
+def leave(code: int) -> NoReturn:
+    """Leave a command that was stopped and has cleaned up behind itself.
+
+    Python would take its libraries down first, while their threads are still at work: now and then one of them aborts the
+    process, and a system that keeps what aborted processes held in memory would keep records.
+    """
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)
 
 
 def interrupted() -> bool:

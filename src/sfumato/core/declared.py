@@ -61,6 +61,11 @@ class Declared:
             faults.extend(self.coherent())
         all_at_once(ParameterError, type(self).__name__, faults)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """What was copied or sent here is checked like what is made here."""
+        vars(self).update(state)
+        self.__post_init__()
+
     def coherent(self) -> Iterable[str]:
         """What is wrong with parameters that are right one by one; a subclass that has such rules states them here."""
         return ()
@@ -88,14 +93,17 @@ def _declaration(cls: type[Any], field: dataclasses.Field[Any]) -> Declaration:
 
 
 def _hint(cls: type[Any], field: dataclasses.Field[Any]) -> Any:
-    """The type of a field. One that is imported for type checkers alone declares nothing and is left as text."""
+    """The type of a field. One that cannot be read is an error: its range would be lost in silence."""
     if not isinstance(field.type, str):
         return field.type
     owner = next(base for base in cls.__mro__ if field.name in base.__dict__.get("__annotations__", {}))
     try:
         return eval(field.type, dict(vars(sys.modules[owner.__module__])))  # noqa: S307 (our own annotation, not a user's text)
-    except Exception:  # whatever else stands there was never meant to be read at run time
-        return field.type
+    except Exception as error:
+        raise TypeError(
+            f"the annotation of {owner.__name__}.{field.name} cannot be read at run time ({type(error).__name__}: {error}); "
+            "import what it names outside of TYPE_CHECKING"
+        ) from None
 
 
 def _read(hint: Any) -> tuple[Range | None, str, bool]:

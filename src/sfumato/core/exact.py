@@ -6,7 +6,8 @@ import decimal
 import math
 import re
 from fractions import Fraction
-from typing import TypeAlias
+from numbers import Integral, Real
+from typing import Any, TypeAlias
 
 from sfumato.core.errors import ParameterError
 
@@ -16,8 +17,17 @@ Number: TypeAlias = int | str | float | Fraction
 AMOUNT_BITS = 256
 
 
-def exact(value: Number, name: str) -> Fraction:
+def python_number(value: Any) -> Any:
+    """A number of numpy, or of another such library, as one of Python; anything else as it is."""
+    if type(value) in (bool, int, float) or not isinstance(value, Real) or isinstance(value, Fraction):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
+def exact(written: Number, name: str) -> Fraction:
     """The number as written. A float counts as the decimal it prints as: 0.1 is exactly 1/10."""
+    value = python_number(written)
+    value = str(value) if isinstance(value, decimal.Decimal) else value
     if isinstance(value, bool) or not isinstance(value, (int, str, float, Fraction)):
         raise ParameterError(f"{name} must be a number, a decimal in quotes or a Fraction")
     # Bounded before parsing: "1e999999999" would otherwise become a number that fills the memory.
@@ -25,7 +35,7 @@ def exact(value: Number, name: str) -> Fraction:
     if isinstance(value, str) and (len(value) > 100 or (exponent and len(exponent[1]) > 4)):
         raise ParameterError(f"{name} has too many digits; use a decimal with fewer places")
     try:
-        number = Fraction(repr(float(value)) if isinstance(value, float) else value)
+        number = Fraction(repr(value) if isinstance(value, float) else value)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise ParameterError(f"{name} must be a finite number") from None
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > AMOUNT_BITS:

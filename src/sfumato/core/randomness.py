@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from sfumato.core.errors import ParameterError
+from sfumato.core.exact import python_number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,6 +77,7 @@ class StreamRandomness:
     """
 
     def __init__(self, seed: int | str | None = None) -> None:
+        seed = python_number(seed)
         if isinstance(seed, bool) or not isinstance(seed, (int, str, type(None))):
             raise ParameterError("a seed is an integer, a string or None")
         self._private = seed is None

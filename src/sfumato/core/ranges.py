@@ -9,16 +9,19 @@ few words what it must be. `core.declared` reads the ranges of a class; validati
 
 from __future__ import annotations
 
+import datetime
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
 from typing import Annotated, Any
 
 from sfumato.core.errors import ParameterError
-from sfumato.core.exact import exact
+from sfumato.core.exact import exact, python_number
+from sfumato.core.texts import text_of
 
 
 class Refused(ValueError):
@@ -40,7 +43,11 @@ class Range(ABC):
     def refuse(self, value: Any) -> Refused:
         """The refusal of a value; numbers are repeated, anything else may hold what nobody should read."""
         number = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
-        return Refused(f"must be {self.words}" + (f", not {value}" if number and len(str(value)) <= 40 else ""))
+        try:
+            text = str(value) if number else ""
+        except ValueError:  # a whole number with more digits than Python writes
+            text = ""
+        return Refused(f"must be {self.words}" + (f", not {text}" if 0 < len(text) <= 40 else ""))
 
 
 @dataclass(frozen=True)
@@ -81,13 +88,15 @@ class Whole(_Between):
     def settled(self, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, Integral) or not self.holds(value):
             raise self.refuse(value)
+        if not is_finite(value):
+            raise Refused("is too large a number")
         return int(value)
 
 
 @dataclass(frozen=True)
 class Number(_Between):
-    """Finite numbers, whole or not; those of Python are kept as they were given, those of numpy become such. With `exact` they
-    become fractions, and 0.1 is a tenth."""
+    """Finite numbers, whole or not, kept as whole or floating-point numbers of Python, which can be written and read again. With
+    `exact` they become fractions, and 0.1 is a tenth."""
 
     exact: bool = False
 
@@ -102,10 +111,10 @@ class Number(_Between):
             except ParameterError as error:
                 raise Refused(str(error).strip()) from None
         else:
-            if isinstance(value, bool) or not isinstance(value, Real) or not _finite(value):
+            if isinstance(value, bool) or not isinstance(value, (Real, Decimal)) or not is_finite(value):
                 raise self.refuse(value)
-            plain = isinstance(value, (int, float, Fraction))
-            number = value if plain else int(value) if isinstance(value, Integral) else float(value)
+            number = python_number(value)
+            number = number if isinstance(number, int) else float(number)
         if not self.holds(number):
             raise self.refuse(value)
         return number
@@ -136,7 +145,7 @@ class Flag(Range):
     words = "true or false"
 
     def settled(self, value: Any) -> bool:
-        if not isinstance(value, bool) and str(getattr(value, "dtype", "")) != "bool":  # numpy's truth values too
+        if not is_truth(value):
             raise self.refuse(value)
         return bool(value)
 
@@ -150,10 +159,10 @@ class Limit(Range):
     def settled(self, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, Real):
             raise self.refuse(value)
-        number: Any = value
-        if not (number >= 1 and (number == math.inf or number == int(number))):
+        number: Any = python_number(value)
+        if not (number >= 1 and (number == math.inf or (is_finite(number) and number == int(number)))):
             raise self.refuse(value)
-        return value
+        return int(number) if isinstance(number, Fraction) else number
 
 
 @dataclass(frozen=True)
@@ -171,6 +180,21 @@ class Text(Range):
         if not isinstance(value, str) or not 0 < len(value) <= self.longest:
             raise self.refuse(value)
         return value
+
+
+@dataclass(frozen=True)
+class Value(Range):
+    """A value as cells hold it. Dates and times become their texts, numbers of numpy those of Python: these can be written."""
+
+    words = "a text, a number, a date or a truth value"
+
+    def settled(self, value: Any) -> str | bool | int | float:
+        if isinstance(value, (datetime.date, datetime.time)):
+            return str(text_of(value))
+        if isinstance(value, str):
+            return value
+        settled: bool | int | float = Flag().settled(value) if is_truth(value) else Number().settled(value)
+        return settled
 
 
 @dataclass(frozen=True)
@@ -331,10 +355,16 @@ def _shown(end: float) -> str:
     return f"{end:,}" if isinstance(end, int) else f"{end:g}"
 
 
-def _finite(value: Any) -> bool:
+def is_truth(value: Any) -> bool:
+    """Whether a value is true or false, of numpy too."""
+    return isinstance(value, bool) or str(getattr(value, "dtype", "")) == "bool"
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a number is one that floating-point numbers come near."""
     try:
         return math.isfinite(value)
-    except OverflowError:  # a whole number that no floating-point number comes near
+    except (OverflowError, ValueError):  # no floating-point number comes near it; or a decimal that signals it is none
         return False
 
 

@@ -6,6 +6,8 @@ import datetime
 import math
 from typing import Any
 
+from sfumato.core.exact import python_number
+
 
 def text_of(value: Any) -> str | None:
     """The text form of one value."""
@@ -26,4 +28,5 @@ def text_of(value: Any) -> str | None:
         return value.isoformat()
     if isinstance(value, bytes):
         return value.hex()
-    return str(value)
+    plain = python_number(value)
+    return str(value) if plain is value else text_of(plain)

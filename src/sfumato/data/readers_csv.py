@@ -58,8 +58,9 @@ def read_csv(path: Path, where: str, options: CsvOptions) -> RawTable:
     try:
         return _read(raw, path, where, options)
     except SourceError:
+        encoding = options.encoding or "UTF-8"
         raise SourceError(
-            f"{where} is not a well-formed text file in UTF-8; its owner learns more from: sfumato inspect"
+            f"{where} is not a well-formed text file in {encoding}; its owner learns more from: sfumato inspect"
         ) from None
 
 

@@ -24,7 +24,8 @@ Real = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Rows = NDArray[np.int64]
 
-_LARGEST_WHOLE = float(2**53)
+#: Up to here every whole number has a float of its own.
+LARGEST_WHOLE = float(2**53)
 _MICROSECONDS_PER_DAY = 86_400_000_000
 #: The days since 1970 of the years 1 to 9999, and of those that can be counted in nanoseconds.
 _CALENDAR = (-719_162.0, 2_932_897.0)
@@ -66,7 +67,7 @@ class NumberColumn:
             days = pa.array(np.rint(np.where(unknown, 0.0, values)).astype(np.int32), mask=unknown)
             return days.cast(pa.date32())
         if pa.types.is_integer(self.arrow) and whole:
-            limited = np.clip(np.where(unknown, 0.0, values), -_LARGEST_WHOLE, _LARGEST_WHOLE)
+            limited = np.clip(np.where(unknown, 0.0, values), -LARGEST_WHOLE, LARGEST_WHOLE)
             return pa.array(np.rint(limited).astype(np.int64), mask=unknown)
         return pa.array(values, mask=unknown)
 
@@ -224,7 +225,7 @@ def _numbers(column: pa.ChunkedArray, name: str) -> Real:
     if pa.types.is_date(arrow):
         return _floats(column.cast(pa.date32()).cast(pa.int32()))
     values = _floats(column)
-    if pa.types.is_integer(arrow) and values.size and np.nanmax(np.abs(values), initial=0.0) > _LARGEST_WHOLE:
+    if pa.types.is_integer(arrow) and values.size and np.nanmax(np.abs(values), initial=0.0) > LARGEST_WHOLE:
         raise Unsupported(f"column '{name}' has whole numbers beyond 2^53; declare it as type = \"string\" if they are codes")
     if np.isinf(values).any():
         raise Unsupported(f"column '{name}' has infinite values; set them to missing first")

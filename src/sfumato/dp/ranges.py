@@ -8,22 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import pairwise
 from typing import Annotated, Any
 
 from sfumato.core.exact import Number as Written
-from sfumato.core.ranges import Because, Count, Each, Number, Text
+from sfumato.core.exact import python_number
+from sfumato.core.ranges import Because, Count, Each, Number, Text, Value
+from sfumato.core.texts import text_of
 
 
 @dataclass(frozen=True)
 class AsWritten(Number):
-    """Exact numbers that are kept as they were written."""
+    """Exact numbers that are kept as they were written: those of numpy as Python's, those of `decimal` as texts."""
 
     exact: bool = True
 
     def settled(self, value: Any) -> Any:
         super().settled(value)
-        return value
+        return str(value) if isinstance(value, Decimal) else python_number(value)
+
+
+@dataclass(frozen=True)
+class AsText(Value):
+    """Values in the text form that columns are compared in."""
+
+    def settled(self, value: Any) -> str:
+        return str(text_of(super().settled(value)))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 from sfumato.core.errors import Infeasible, MissingColumn, ParameterError, all_at_once
 from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
-from sfumato.core.ranges import Each, Made, Number, Positive, Text
+from sfumato.core.ranges import Each, Made, Number, Positive, Refused, Text
 from sfumato.data.column_types import CodedText
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
@@ -31,9 +31,13 @@ from sfumato.masking.microaggregation import Int, Microaggregation
 
 def _whole(p: Any) -> Any:
     """A p of 2.0 is whole too."""
-    if isinstance(p, bool) or not isinstance(p, (int, float)) or not float(p).is_integer() or p < 2:
+    try:
+        number = Number(at_least=2).settled(p)
+    except Refused:
+        number = 0
+    if number < 2 or number != int(number):
         raise ParameterError("p must be a whole number of at least 2")
-    return p
+    return number
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from sfumato.core.errors import ParameterError, Unsupported, all_at_once
-from sfumato.core.ranges import Because, ByName, Each, Instance, Whole
+from sfumato.core.ranges import Because, ByName, Each, Value, Whole
 from sfumato.data import hierarchy_builders
 from sfumato.data.column_types import CodedText
 from sfumato.data.hierarchy import ROOT, Hierarchy
@@ -54,7 +54,7 @@ class Generalisation(Mask):
     ] = field(default_factory=dict)
     suppress: Annotated[
         Mapping[str, tuple[str, ...]],
-        ByName(Each(Instance(object), what="a list of values")),
+        ByName(Each(Value(), what="a list of values")),
         "values of each column that are not shown at all",
     ] = field(default_factory=dict)
     fewer_than: Annotated[int | None, Whole(at_least=2), "what fewer records than this show is replaced"] = None

@@ -10,14 +10,14 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from fractions import Fraction
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import ParameterError, all_at_once
-from sfumato.core.exact import exact
-from sfumato.core.ranges import Made
+from sfumato.core.ranges import Number
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, NumberColumn, Records
 from sfumato.kernels.draws import Draws
@@ -30,27 +30,21 @@ Int = NDArray[np.int64]
 _WHAT_TO_DO = "use a larger p or coarser strata, or mask such a column of few values by PRAM"
 
 
-def _as_written(p: Any) -> Any:
-    exact(p, "p")
-    return p
-
-
 @dataclass(frozen=True)
 class RankExchange(Mask):
     """Swap values between ranks that `partners` pairs; `p` says how far, in the `unit` "percent" of a column's values or
     "ranks"."""
 
-    p: Annotated[float, Made(_as_written, "a number"), "how far a value may move"]
+    p: Annotated[float, Number(), "how far a value may move"]
     unit: Annotated[Literal["percent", "ranks"], "what p counts: percent of a column's values, or ranks"] = "percent"
 
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered"})
 
     def coherent(self) -> Iterable[str]:
-        distance = exact(self.p, "p")
-        if self.unit == "percent" and not 0 < distance <= 100:
+        if self.unit == "percent" and not 0 < self.p <= 100:
             yield "p is a percentage of the values and must lie above 0 and at most at 100"
-        if self.unit == "ranks" and (distance < 1 or distance.denominator != 1):
-            yield "p counted in ranks must be a whole number of at least 1"
+        if self.unit == "ranks" and (not 1 <= self.p <= 2**53 or self.p != int(self.p)):
+            yield "p counted in ranks must be a whole number of at least 1 and at most 2^53"
 
     @abstractmethod
     def partners(self, count: int, ranks: int, draws: Draws) -> Int:
@@ -62,8 +56,8 @@ class RankExchange(Mask):
 
     def ranks(self, count: int) -> int:
         """How many ranks `p` stands for in a column of so many values; a percentage is rounded down."""
-        share = exact(self.p, "p")
-        return int(share) if self.unit == "ranks" else math.floor(share * count / 100)
+        # 0.1 percent is a thousandth, not the nearest binary fraction
+        return int(self.p) if self.unit == "ranks" else math.floor(Fraction(repr(self.p)) * count / 100)
 
     def check(self, records: Records, people: Microdata) -> None:
         """Refuse where nothing could be swapped."""

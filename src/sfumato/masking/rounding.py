@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import ParameterError, Unsupported, all_at_once
 from sfumato.core.ranges import ByName, Either, Number
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import NumberColumn, Records
+from sfumato.data.records import LARGEST_WHOLE, NumberColumn, Records
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 
@@ -80,6 +80,8 @@ class Rounding(Mask):
                     f"column '{column.name}' holds whole numbers, and multiples of its base are none; use a whole base, or "
                     "whole=False to publish real numbers"
                 )
+            elif whole and base > LARGEST_WHOLE:
+                faults.append(f"the base of column '{column.name}' lies beyond 2^53, up to which whole numbers are told apart")
             # within a stratum all values may be multiples by chance; a whole column of them is rounded to itself
             elif (column.whole and base == 1) or (not self.strata and _multiples(column, base)):
                 faults.append(f"every value of column '{column.name}' is a multiple of its base already; use a larger base")
@@ -92,8 +94,7 @@ class Rounding(Mask):
         for column in records.numbers:
             base = self._base(column.name)
             steps = column.values / base
-            near = np.rint(steps)
-            steps = np.where(np.abs(steps - near) <= _SLACK, near, steps)
+            steps = np.where(_whole(steps), np.rint(steps), steps)
             if self.how == "nearest":
                 chosen = np.floor(steps + 0.5)
             else:
@@ -116,7 +117,15 @@ class Rounding(Mask):
 
 def _multiples(column: NumberColumn, base: float) -> bool:
     steps = column.values[column.known] / base
-    return bool(steps.size and np.all(np.abs(steps - np.rint(steps)) <= _SLACK))
+    return bool(steps.size and np.all(_whole(steps)))
+
+
+def _whole(steps: Real) -> NDArray[np.bool_]:
+    """Where a value is a multiple, as far as floating-point numbers tell. A tiny part of a base is not the multiple 0."""
+    near = np.rint(steps)
+    with np.errstate(invalid="ignore"):  # infinitely many steps less as many
+        close = np.abs(steps - near) <= _SLACK
+    return np.asarray((steps == near) | ((near != 0) & close), dtype=np.bool_)
 
 
 def _decimals(base: float) -> int:

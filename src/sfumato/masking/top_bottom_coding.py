@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import ParameterError, Unsupported, all_at_once
-from sfumato.core.ranges import ByName, Either, Flag, Instance, Number, Text
+from sfumato.core.ranges import ByName, Either, Number, Value
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.data.values import text_of
@@ -26,8 +26,8 @@ from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.magnitude import mean_of
 
 _FEWEST_FOR_MEAN = 3
-_EPOCH = datetime.date(1970, 1, 1)
-_BOUND = Either((Number(), Text("a value of the column"), Instance(datetime.date, "a date"), Flag()))
+_EPOCH = datetime.datetime(1970, 1, 1)
+_BOUND = Either((Number(), Value()))
 _BOUNDS = Either((_BOUND, ByName(_BOUND, at_least=1)), "a number, a category or a date, or a table of bounds by column")
 
 
@@ -151,7 +151,7 @@ def _beyond(column: NumberColumn | CategoryColumn, low: float, high: float) -> t
     return known & (values < low), known & (values > high)
 
 
-def _as_number(column: NumberColumn | CategoryColumn, bound: float | str | datetime.date) -> float:
+def _as_number(column: NumberColumn | CategoryColumn, bound: float | str) -> float:
     """A bound in the unit of the column: its code, its days since 1970, or the number."""
     if isinstance(column, CategoryColumn):
         if text_of(bound) not in column.labels:
@@ -164,7 +164,10 @@ def _as_number(column: NumberColumn | CategoryColumn, bound: float | str | datet
     if not pa.types.is_temporal(column.arrow):
         raise ParameterError(f"TopBottomCoding: the bound of column '{column.name}' must be a number")
     try:
-        day = datetime.date.fromisoformat(str(bound)[:10])
-    except ValueError:
+        moment = datetime.datetime.fromisoformat(bound)
+        moment = moment if moment.tzinfo is None else moment.astimezone(datetime.UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
         raise ParameterError(f"TopBottomCoding: the bound of column '{column.name}' must be an ISO date") from None
-    return float((day - _EPOCH).days)
+    if pa.types.is_date(column.arrow) and moment.time() != datetime.time():
+        raise ParameterError(f"TopBottomCoding: the bound of column '{column.name}' must be a date without a time of day")
+    return (moment - _EPOCH) / datetime.timedelta(days=1)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Real as Numeral
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.params import require
+from sfumato.core.ranges import is_finite
 
 Real = NDArray[np.float64]
 Row: TypeAlias = "dict[str, float] | tuple[float, ...]"
@@ -52,10 +54,8 @@ def _row(given: Any, position: int, what: str) -> Row:
         isinstance(given, (Mapping, Sequence)) and not isinstance(given, str), f"{where} is a list or a table of probabilities"
     )
     entries = list(given.values()) if isinstance(given, Mapping) else list(given)
-    require(
-        all(isinstance(entry, (int, float)) and not isinstance(entry, bool) for entry in entries), f"{where} must hold numbers"
-    )
-    require(all(math.isfinite(entry) for entry in entries), f"{where} has an entry that is not a finite number")
+    require(all(isinstance(entry, Numeral) and not isinstance(entry, bool) for entry in entries), f"{where} must hold numbers")
+    require(all(is_finite(entry) for entry in entries), f"{where} has an entry that is not a finite number")
     require(all(entry >= 0 for entry in entries), f"{where} has a negative entry; probabilities are not negative")
     total = math.fsum(entries)
     require(abs(total - 1) <= _TOLERANCE, f"{where} adds up to {total:.9g} and must add up to 1")

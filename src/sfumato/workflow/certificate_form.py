@@ -4,6 +4,8 @@ bounds.
 
 from __future__ import annotations
 
+import datetime
+import json
 import re
 from typing import Annotated, Any, Literal
 
@@ -135,6 +137,11 @@ def read_certificate(content: Any) -> Certificate:
         faults = [f"{'.'.join(str(part)[:60] for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()[:20]]
         listed = "; ".join(quoted(fault) for fault in faults)
         raise VerificationFailed(f"the certificate does not have the form of a certificate: {listed}") from None
+    _refuse_odd_time(content["created"])
+    promises = {json.dumps([claim["guarantee"], claim["parameters"]], sort_keys=True) for claim in content["claims"]}
+    # the first versions wrote a promise twice where it was asked for twice
+    if content["format"] != FIRST_FORMAT and len(promises) < len(content["claims"]):
+        raise VerificationFailed("the certificate makes the same claim twice")
     name = content["method"].get("name", "")
     if not isinstance(name, str) or (name and not _METHOD.fullmatch(name)):
         raise VerificationFailed("the certificate names a method that has no name of one")
@@ -142,6 +149,13 @@ def read_certificate(content: Any) -> Certificate:
     if odd:
         raise VerificationFailed(f"the certificate names files that are not plain names: {', '.join(odd[:5])}")
     return Certificate.from_mapping(content)
+
+
+def _refuse_odd_time(created: str) -> None:
+    try:
+        datetime.datetime.fromisoformat(created)
+    except ValueError:
+        raise VerificationFailed("the certificate was made at a time that no calendar or clock has") from None
 
 
 @forgetting()

@@ -58,6 +58,7 @@ class Changed:
     transparency: Mapping[str, Any]
     details: Mapping[str, Any] = field(repr=False)
     records: int
+    columns: tuple[str, ...] = ()  # those that show other values than the records behind them had
     units: UnitCounts | None = None
     notices: tuple[str, ...] = ()
     later_notices: tuple[str, ...] = ()

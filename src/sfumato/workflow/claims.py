@@ -6,7 +6,7 @@ read back is an error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from sfumato.data.schema import Schema
     from sfumato.measures.guarantees.examined import Measurement
     from sfumato.measures.guarantees.reference import ReferenceDistribution
+
+
+def each_once(guarantees: ClassGuarantee | Iterable[ClassGuarantee]) -> tuple[ClassGuarantee, ...]:
+    """What is to be promised, one guarantee or several: promised twice, it is one promise."""
+    asked = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees)
+    return tuple(each for place, each in enumerate(asked) if each not in asked[:place])
 
 
 def counts_units(guarantee: ClassGuarantee) -> bool:

@@ -1,9 +1,9 @@
 """Whether a ledger holds the entry of a release: one that was made for it, not just any entry of the chain.
 
 The entry keeps what was stated when the release was made. Data set, promises, measured numbers, method, columns, number of rows
-and the fingerprint of the original must be those of the certificate, and the file that was entered the one in the folder. A
-release that is saved as CSV was entered as Parquet: its rows are written as Parquet again and compared, where this is the
-version of pyarrow and of sfumato that wrote them.
+and the fingerprint of the original must be those of the certificate, the rows those in the folder, and so the file, where it is
+the Parquet file that was entered. An entry of an earlier version has no digest of its rows: those of a CSV file are then written
+as Parquet again, which gives the file that was entered where the versions of pyarrow and of sfumato are those that wrote it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from sfumato.core.certificate import NOT_ENTERED, Certificate
 from sfumato.ledger.chain import is_hash
 from sfumato.ledger.ledger import Ledger
 from sfumato.workflow.contents.base import content_kind
-from sfumato.workflow.contents.rows import without_hierarchies_in
+from sfumato.workflow.contents.rows import ROWS_DIGEST, without_hierarchies_in
+from sfumato.workflow.folder_rows import PARQUET
+from sfumato.workflow.rows_digest import rows_digest
 from sfumato.workflow.verification import Finding
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from sfumato.ledger.chain import Entry
-
-CSV = "data.csv"
 
 
 def check_entry(certificate: Certificate, data: Any, ledger: Ledger | str | Path) -> Finding | None:
@@ -38,7 +38,8 @@ def check_entry(certificate: Certificate, data: Any, ledger: Ledger | str | Path
         if named in (NOT_ENTERED if charges else None, *charges):
             return None
         if named == NOT_ENTERED:
-            return Finding("ledger", None, "not used: the release is entered in none, and its claims are about its rows")
+            said = "the certificate names no entry of a ledger, so that nothing was compared with the one that was passed"
+            return Finding("ledger", None, "not used: the certificate names no entry of a ledger", caveat=said)
         if not is_hash(named):
             return Finding("ledger", False, "what the certificate names as its entry is not the hash of one")
         found = book.verify(named)
@@ -48,12 +49,25 @@ def check_entry(certificate: Certificate, data: Any, ledger: Ledger | str | Path
     difference = _difference(certificate, entry)
     if difference:
         return Finding("ledger", False, f"the entry {named[:16]}… that the certificate names {difference}")
-    if CSV in certificate.files and not charges and not _written_alike(data, entry):
-        if _made_here(certificate):
-            return Finding("ledger", False, f"the rows are not those that the entry {named[:16]}… was made for")
-        said = "the ledger entered a Parquet file of another version, so that its rows were not compared with these"
+    same = _same_rows(certificate, data, entry) if hasattr(data, "num_rows") and not charges else True
+    if same is False:
+        return Finding("ledger", False, f"the rows are not those that the entry {named[:16]}… was made for")
+    if same is None:
+        said = (
+            "the ledger keeps no digest of the rows that it entered, but of a Parquet file that these rows do not give here: "
+            "whether they are the same rows is not known"
+        )
         return Finding("ledger", None, f"it holds an entry {named[:16]}… with the same statements; {said}", caveat=said)
     return Finding("ledger", True, f"it holds the entry {named[:16]}… of this release")
+
+
+def _same_rows(certificate: Certificate, table: pa.Table, entry: Entry) -> bool | None:
+    """Whether the rows are those that were entered; None where the entry does not tell."""
+    if ROWS_DIGEST in entry.payload:
+        return bool(rows_digest(table) == entry.payload[ROWS_DIGEST])
+    if PARQUET in certificate.files or _written_alike(table, entry):
+        return True  # the file is the one that was entered
+    return False if _made_here(certificate) else None
 
 
 def _written_alike(table: pa.Table, entry: Entry) -> bool:
@@ -64,7 +78,7 @@ def _written_alike(table: pa.Table, entry: Entry) -> bool:
 
 
 def _made_here(certificate: Certificate) -> bool:
-    """Whether rows are written here as they were when the release was made."""
+    """Whether rows are written here as they were when the release was made, by the certificate's own word."""
     from sfumato.workflow.written_files import versions
 
     here = versions()

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.view import ONE_RECORD
 from sfumato.data.masked import Masked
+from sfumato.data.microdata import Microdata
 from sfumato.data.relation import ORDERED, Relation
 from sfumato.data.schema import Schema
 from sfumato.workflow.canonical import canonical
@@ -53,6 +54,7 @@ def masked_rows(request: Request, mask: Mask, source: Relation) -> Changed:
         transparency=_transparency(masked, plan, people.schema),
         details={**details, "records": len(people)},
         records=len(people),
+        columns=_changed(masked, people),
         units=units,
         notices=_left_as_they_are(masked, plan),
         masked=dataclasses.replace(masked, table=published),
@@ -96,6 +98,14 @@ def _transparency(masked: Masked, plan: ColumnPlan, schema: Schema) -> dict[str,
         "unit": ONE_RECORD if nobody else f"one value of the column '{schema.unit}'",
         **masked.transparency,
     }
+
+
+def _changed(masked: Masked, people: Microdata) -> tuple[str, ...]:
+    """The columns that show other values than the records behind them had, or that nobody's record stands behind."""
+    if masked.rows is None:
+        return tuple(masked.table.column_names)
+    original = (people.table() if masked.source is None else masked.source[1]).select(list(masked.columns)).take(masked.rows)
+    return tuple(name for name in masked.columns if not masked.table.column(name).equals(original.column(name)))
 
 
 def _left_as_they_are(masked: Masked, plan: ColumnPlan) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Guarantees, methods, measures, attacks and private algorithms from their names, as recipes, certificates and the command
 line write them.
 
-Names are looked up in the public table alone; nothing is imported because a file says so.
+Names are looked up in the registry alone; nothing is imported because a file says so.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Check the request, let the method change the rows, bring them into one form and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state, one_state_or_none, read_once
 from sfumato.workflow.answers import answers_of
 from sfumato.workflow.changed_rows import Changed, Request
-from sfumato.workflow.claims import References
+from sfumato.workflow.claims import References, each_once
 from sfumato.workflow.columns import ColumnPlan, check_size, plan_columns, released_schema
 from sfumato.workflow.contents.rows import Rows
 from sfumato.workflow.draft import DEMONSTRATION, Draft, Promise
@@ -82,7 +82,7 @@ def protect(
     from sfumato.workflow.recoded_rows import recoded_rows
 
     chosen = _default_method() if method is None else method
-    asked = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees)
+    asked = each_once(guarantees)
     source = microdata_of(data, schema)
     register = population_of(population, source.schema, public=population_public)
     with _held(source, register, in_memory=isinstance(chosen, Mask)) as (people, compared):
@@ -128,7 +128,7 @@ def _draft(request: Request, changed: Changed, recipe: Mapping[str, Any], answer
     references = References(
         people, register, fingerprint(people, request.key), fingerprint(register, request.key), request.population_public
     )
-    notices = (*changed.notices, *_notices_about(table, request.plan), *changed.later_notices)
+    notices = (*changed.notices, *_notices_about(table, request.plan, changed.columns), *changed.later_notices)
     return Draft(
         content=Rows(
             table=table,
@@ -167,21 +167,21 @@ def _about_population(request: Request, changed: Changed) -> dict[str, Any]:
     return stated | ({"learnt_from_population": learnt} if learnt else {})
 
 
-def _notices_about(table: pa.Table, plan: ColumnPlan) -> tuple[str, ...]:
-    """What the owner should think about although no guarantee forbids it."""
+def _notices_about(table: pa.Table, plan: ColumnPlan, changed: Collection[str]) -> tuple[str, ...]:
+    """What the owner should think about although no guarantee forbids it; `changed` columns are not published as they were."""
     from sfumato.anonymity.pseudonyms import WARNING
 
     telling = []
     for name in table.column_names:
-        if name in plan.quasi or name in plan.pseudonymised or table.num_rows < _FEW_RECORDS:
+        if name in plan.quasi or name in plan.pseudonymised or name in changed or table.num_rows < _FEW_RECORDS:
             continue
-        different = len(table.column(name).unique())
+        different = len(table.column(name).drop_null().unique())
         if different > table.num_rows / 2:
             telling.append(
                 f"column '{name}' is published as it is and has {different:,} different values in {table.num_rows:,} "
                 "records: whoever knows one finds the record. Should it be a quasi-identifier?"
             )
-    return (*((WARNING,) if plan.pseudonymised else ()), *telling)
+    return (*((WARNING,) if set(plan.pseudonymised) & set(table.column_names) else ()), *telling)
 
 
 def microdata_of(data: Any, schema: Schema | str | Path | None) -> Microdata:  # microdata, or whatever `read` takes

@@ -43,7 +43,8 @@ def tables_of(
     for text in others:
         name, place, described = _named_place(text)
         in_database = "://" in place or Path(place).suffix.lower() in (".duckdb", ".ddb")
-        tables[name] = read(place, schema=described, table=name if in_database else None, unreadable="missing")
+        how: dict[str, Any] = {"table": name} if in_database else read_as(encoding)
+        tables[name] = read(place, schema=described, unreadable="missing", **how)
     return tables
 
 

@@ -96,7 +96,7 @@ def verify(
             entry = None if ledger is None else check_entry(certificate, data, ledger)
             findings.extend([] if entry is None else [entry])
             if all(finding.passed is not False for finding in findings):
-                making = kind.check_making(certificate, Path(private), ledger)
+                making = kind.check_making(certificate, data, Path(private), ledger)
                 findings.extend([] if making is None else [making])
             if all(finding.passed is not False for finding in findings):
                 _refuse_other_form(content, raw, "the certificate")

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from sfumato.core.certificate import RECORDS_PER_CLASS, Certificate, Claim, plain
+from sfumato.core.certificate import FIRST_FORMAT, RECORDS_PER_CLASS, Certificate, Claim, plain
 from sfumato.core.errors import SfumatoError
 from sfumato.core.guarantees.base import ANY_ADVERSARY, TOLERANCE, ClassGuarantee
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity
@@ -84,33 +84,51 @@ def check_class_claim(
         wrong = _misstated(claim, guarantee, certificate, schema)
         if wrong:
             return [Finding(name, False, wrong)]
+        # a rounded threshold is a promise of its own, and must be kept as well
+        worded = _worded(claim, guarantee, certificate.format) or guarantee
+        caveat = _first_words(claim, guarantee)
         missing = _missing(guarantee, references)
         if missing:
-            wrong = _contradicted(claim, guarantee, schema, table)
-            return [
-                Finding(name, False, wrong)
-                if wrong
-                else Finding(name, None, f"compares with {missing}; pass it to check this claim")
-            ]
-        measured = measure_all(table, schema, [guarantee], references)[0]
+            wrong = _contradicted(claim, guarantee, schema, table) or _contradicted(claim, worded, schema, table)
+            if wrong:
+                return [Finding(name, False, wrong)]
+            return [Finding(name, None, f"compares with {missing}; pass it to check this claim", caveat=caveat)]
+        both = [guarantee] if worded is guarantee else [guarantee, worded]
+        measured, *rounded = measure_all(table, schema, both, references)
     except SfumatoError as error:
         reason = type(error).__name__ if error.owner_only else str(error)
         return [Finding(name, False, f"the claim cannot be measured: {reason}")]
     except (TypeError, ValueError, OverflowError, MemoryError, ArithmeticError, LookupError, AttributeError) as error:
         return [Finding(name, False, f"the claim cannot be measured ({type(error).__name__})")]
-    if not measured.holds:
-        return [Finding(name, False, f"{claim.promised}; measured {measured.value:.6g}, which breaks it")]
+    if not all(each.holds for each in (measured, *rounded)):
+        return [Finding(name, False, f"{worded.claim()}; measured {measured.value:.6g}, which breaks it")]
+    found = _compare_numbers(claim, guarantee, certificate, schema, table, measured, references.original is not None)
+    return [replace(found[0], caveat=caveat), *found[1:]]
+
+
+def _compare_numbers(
+    claim: Claim,
+    guarantee: ClassGuarantee,
+    certificate: Certificate,
+    schema: Schema,
+    table: pa.Table,
+    measured: Measurement,
+    with_original: bool,
+) -> list[Finding]:
+    """The numbers that a claim states beside those that were measured; what it promises is kept."""
+    name = claim.guarantee[:80]
     if _dropped_unit(certificate, schema, guarantee) is not None:
         return _check_units(claim, guarantee, measured)
     if not _same(claim.measured, measured.value):
         return [Finding(name, False, f"the certificate states another number than the {measured.value:.6g} measured here")]
-    beside, found = dict(claim.also_measured), [Finding(name, True, f"{claim.promised}; measured {measured.value:.6g}")]
-    if hasattr(guarantee, "reference") and references.original is None and beside.pop(_BESIDE, _NOT_THERE) is not _NOT_THERE:
+    beside, found = dict(claim.also_measured), [Finding(name, True, f"{guarantee.claim()}; measured {measured.value:.6g}")]
+    if hasattr(guarantee, "reference") and not with_original and beside.pop(_BESIDE, _NOT_THERE) is not _NOT_THERE:
         found.append(Finding(name, None, "is also stated against the original table; pass it to check that number"))
     if not _same_numbers(beside, measured.also):
         return [Finding(name, False, _OTHER_NUMBERS)]
     if _about_nobody(table, guarantee):
-        found[0] = Finding(name, None, f"{claim.promised}; no released row has a protected value, so that this is about nobody")
+        nobody = "no released row has a protected value, so that this is about nobody"
+        found[0] = Finding(name, None, f"{guarantee.claim()}; {nobody}")
     return found
 
 
@@ -170,7 +188,7 @@ def _misstated(claim: Claim, guarantee: ClassGuarantee, certificate: Certificate
 
     stated = (claim.guarantee, plain(dict(claim.parameters)), claim.evidence, claim.protects)
     meant = (guarantee.key, plain(parameters(guarantee)), guarantee.evidence, guarantee.protects)
-    if stated != meant or (claim.promised, claim.adversary) not in _wordings(guarantee):
+    if stated != meant or _worded(claim, guarantee, certificate.format) is None:
         return _OTHER_WORDS
     if claim.holds is not True:
         return "the certificate itself says that the claim does not hold"
@@ -185,15 +203,22 @@ def _misstated(claim: Claim, guarantee: ClassGuarantee, certificate: Certificate
     return None
 
 
-def _wordings(guarantee: ClassGuarantee) -> set[tuple[str, str]]:
-    """Promise and adversary as they are worded, and as earlier versions worded the same, in folders that are still out there."""
-    now = (guarantee.claim(), guarantee.adversary)
-    if getattr(guarantee, "protected_values", None) is not None and not isinstance(guarantee, AlphaKAnonymity):
-        return {now}  # earlier versions did not say that the promise is about some values only
-    return {now} | {words for each in (guarantee, _rounded(guarantee)) for words in _earlier_wordings(each)}
+def _worded(claim: Claim, guarantee: ClassGuarantee, format: str) -> ClassGuarantee | None:
+    """The guarantee that the claim's words state: the one that it names or, in the first format, the same with its thresholds
+    rounded; None where the words say something else.
+    """
+    said = (claim.promised, claim.adversary)
+    if said == (guarantee.claim(), guarantee.adversary):
+        return guarantee
+    # the first versions did not say that a promise is about some values only
+    about_some = getattr(guarantee, "protected_values", None) is not None and not isinstance(guarantee, AlphaKAnonymity)
+    if format != FIRST_FORMAT or about_some:
+        return None
+    return next((each for each in (guarantee, _rounded(guarantee)) if said in _first_wordings(each)), None)
 
 
-def _earlier_wordings(guarantee: ClassGuarantee) -> set[tuple[str, str]]:
+def _first_wordings(guarantee: ClassGuarantee) -> set[tuple[str, str]]:
+    """Promise and adversary as the versions that wrote the first format worded them."""
     now = (guarantee.claim(), guarantee.adversary)
     if isinstance(guarantee, DeltaDisclosure):
         name, most = guarantee.attribute, f"{guarantee.delta:.4g}"
@@ -205,8 +230,18 @@ def _earlier_wordings(guarantee: ClassGuarantee) -> set[tuple[str, str]]:
     return {now}
 
 
+def _first_words(claim: Claim, guarantee: ClassGuarantee) -> str:
+    """What must be known about a claim that is worded as the first versions did; empty for any other."""
+    if (claim.promised, claim.adversary) == (guarantee.claim(), guarantee.adversary):
+        return ""
+    return (
+        f"{guarantee.key[:80]} is worded as the first versions did, which can say more than was measured; what was measured: "
+        f"{guarantee.claim()}, against somebody who {guarantee.adversary}"
+    )
+
+
 def _rounded(guarantee: ClassGuarantee) -> ClassGuarantee:
-    """The guarantee as earlier versions worded it, which wrote four digits of a threshold."""
+    """The guarantee as the first versions worded it, which wrote four digits of a threshold."""
     numbers = {name: value for name, value in vars(guarantee).items() if isinstance(value, float)}
     try:
         rounded: ClassGuarantee = replace(
@@ -254,7 +289,7 @@ def _check_units(claim: Claim, guarantee: Any, measured: Measurement) -> list[Fi
         f"rests on its maker: the certificate states {units:.6g} different units per class, which outsiders cannot recount "
         "because the column that names them is not published"
     )
-    return [Finding(name, True, f"{claim.promised}; measured {records:.6g} records per class"), Finding(name, None, told)]
+    return [Finding(name, True, f"{guarantee.claim()}; measured {records:.6g} records per class"), Finding(name, None, told)]
 
 
 def _same_numbers(stated: Mapping[str, Any], measured: Mapping[str, float]) -> bool:

@@ -19,7 +19,7 @@ from sfumato.core.guarantees.loss import ApproxDP, LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
-from sfumato.core.ranges import ColumnName, Each, Instance, Whole
+from sfumato.core.ranges import ColumnName, Each, Whole
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import Algorithm, counted_rows
 from sfumato.dp.algorithms.contributions import MOST_ROWS, Bounding, ranks
@@ -29,7 +29,7 @@ from sfumato.dp.algorithms.spending import Epsilon, Rho, Spending, one_of_them
 from sfumato.dp.algorithms.stability import threshold
 from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.outcomes import private_outcome
-from sfumato.dp.ranges import AsWritten
+from sfumato.dp.ranges import AsText, AsWritten
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +62,7 @@ class SearchLog(Algorithm):
     rho: Rho = None
     domain: Annotated[
         Sequence[str] | None,
-        Each(Instance(object), at_least=1, different=True, what="one or more keywords, each once"),
+        Each(AsText(), at_least=1, different=True, what="one or more keywords, each once"),
         "the keywords that are counted; those in the log if left out",
     ] = None
     split: Annotated[Split, "what a keyword is: a word, or the whole search"] = "words"

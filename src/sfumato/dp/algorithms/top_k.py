@@ -24,7 +24,7 @@ from sfumato.core.outcome import Outcome
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default, permutation
-from sfumato.core.ranges import ColumnName, Count, Each, Instance
+from sfumato.core.ranges import ColumnName, Count, Each
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import RowBounded, counted_rows
 from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows
@@ -32,6 +32,7 @@ from sfumato.dp.algorithms.declared_values import check_unit, declared_categorie
 from sfumato.dp.algorithms.keywords import Split, mentions
 from sfumato.dp.algorithms.spending import Epsilon, Rho, Spending, one_of_them
 from sfumato.dp.outcomes import private_outcome
+from sfumato.dp.ranges import AsText
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class TopK(RowBounded):
     method: Annotated[Literal["peeling", "permute_and_flip", "oneshot"], "how winners are chosen"] = "oneshot"
     candidates: Annotated[
         Sequence[str] | None,
-        Each(Instance(object), at_least=1, different=True, what="a list of different texts"),
+        Each(AsText(), at_least=1, different=True, what="a list of different texts"),
         "what may win; the declared domain of the column if left out",
     ] = None
     split: Annotated[Split, "what a candidate is: the whole value, or a word of it"] = "value"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,12 +12,14 @@ from typing import Any
 from sfumato.core.errors import InputError
 from sfumato.core.exact import rounded_to
 from sfumato.core.exact import shown as shown_number
-from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.core.guarantees.loss import RECORD, LossGuarantee
 from sfumato.core.params import parameters, require
 from sfumato.dp.sql.expected_error import SIZES, ColumnNote, column_notes
 from sfumato.dp.sql.measurement import Measurement
-from sfumato.dp.sql.noise import UNITS, Price
+from sfumato.dp.sql.noise import UNITS, Bounds, Price
 from sfumato.dp.sql.question import Question
+
+_EACH_RECORD = "Each record counts by itself, as a unit of its own"
 
 
 @dataclass(frozen=True)
@@ -113,20 +116,23 @@ def explain(question: Question, price: Price, confidence: float, sizes: Sequence
 
 
 def _contribution(question: Question, price: Price) -> str:
-    """What of each unit is counted, and that margins are silent about the rest."""
     if question.rows.unit is None:
-        return "Each record counts by itself, as a unit of its own"
-    if question.rows.single:
-        return f"The query makes one row of each {question.unit}, so that nothing has to be bounded"
-    bounds = price.bounds
-    counted = f"{bounds.rows:,} row{'s' if bounds.rows != 1 else ''} of each {question.unit}" if question.counts_rows else ""
-    if question.keys:
-        groups = f"{bounds.groups:,} group{'s' if bounds.groups != 1 else ''}"
+        return _EACH_RECORD
+    return _counted(question.unit, price.bounds, question.rows.single, question.counts_rows, bool(question.keys))
+
+
+def _counted(unit: str, bounds: Bounds, single: bool, rows: bool, groups: bool) -> str:
+    """What of each unit is counted, and that margins are silent about the rest."""
+    if single:
+        return f"The query makes one row of each {unit}, so that nothing has to be bounded"
+    counted = f"{bounds.rows:,} row{'s' if bounds.rows != 1 else ''} of each {unit}" if rows else ""
+    if groups:
+        most = f"{bounds.groups:,} group{'s' if bounds.groups != 1 else ''}"
         within = "in" if bounds.groups == 1 else "in each of at most"
-        counted = f"{counted} {within} {groups}" if counted else f"{groups} of each {question.unit}"
+        counted = f"{counted} {within} {most}" if counted else f"{most} of each {unit}"
     if not counted:
-        return f"Each {question.unit} is counted once, however many rows it has"
-    plural = bounds.groups if question.keys and not question.counts_rows else bounds.rows
+        return f"Each {unit} is counted once, however many rows it has"
+    plural = bounds.groups if groups and not rows else bounds.rows
     how = "chosen at random" if bounds.method == "sample" else "the first ones"
     return (
         f"At most {counted} {'is' if plural == 1 else 'are'} counted, {how} where there are more; "
@@ -136,14 +142,32 @@ def _contribution(question: Question, price: Price) -> str:
 
 def _left_out(question: Question) -> list[str]:
     """Which other rows are not counted."""
-    sentences = []
-    if question.rows.unit is not None:
-        sentences.append(f"Rows without a {question.unit} are left out")
+    sentences = [] if question.rows.unit is None else [_without(question.unit)]
     declared = [key.values for key in question.keys if key.values is not None]
     if declared:
-        missing = "" if any(None in values for values in declared) else "missing or "
-        sentences.append(f"Rows whose key is {missing}not among the declared values are left out")
+        sentences.append(_outside(missing=not any(None in values for values in declared)))
     return sentences
+
+
+def _without(unit: str) -> str:
+    return f"Rows without a {unit} are left out"
+
+
+def _outside(*, missing: bool) -> str:
+    return f"Rows whose key is {'missing or ' if missing else ''}not among the declared values are left out"
+
+
+def contributions(unit: str, bounds: Bounds) -> set[str]:
+    """All that an explanation can say is counted of each unit under these bounds, whatever the question is."""
+    outside = [[], [_outside(missing=True)], [_outside(missing=False)]]
+    if unit == RECORD:
+        return {". ".join([_EACH_RECORD, *more]) for more in outside}
+    shapes = itertools.product((True, False), repeat=3)
+    return {
+        ". ".join([_counted(unit, bounds, single, rows, groups), _without(unit), *more])
+        for single, rows, groups in shapes
+        for more in (outside if groups else [[]])
+    }
 
 
 def _notes(question: Question, columns: tuple[ColumnNote, ...]) -> list[str]:

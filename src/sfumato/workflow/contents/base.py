@@ -182,7 +182,9 @@ class Content(ABC):
         return {name: [facts[name]] for name in ("claims", "method", "schema", "fingerprint")}
 
     @classmethod
-    def check_making(cls, certificate: Certificate, folder: Path, ledger: Ledger | str | Path | None) -> Finding | None:
+    def check_making(
+        cls, certificate: Certificate, data: Any, folder: Path, ledger: Ledger | str | Path | None
+    ) -> Finding | None:
         """How it is said to have been made, as far as anybody can tell."""
         return None
 

@@ -49,6 +49,8 @@ RESULT = "result.json"  # a result that is no table
 BESIDE_AN_ANSWER = ("errors.parquet", "errors.csv")
 #: How a release entry says that its guarantee rests on the process, so that nobody looks for classes in its rows.
 PROCESS = "process"
+#: How it names the digest of the result that charges keep too; entries of earlier versions have none.
+RESULT_DIGEST = "result_sha256"
 #: What an outcome says about itself; everything else in its details was computed with noise, or not from the data.
 _ABOUT = frozenset({"argument", "randomness", "private", "dataset", "ledger_entry", "owner", "not_covered"})
 NOT_CHARGED = "not charged to a ledger: what else is spent on the same data is not counted"
@@ -132,7 +134,7 @@ class PrivateResult(Content):
 
     def entry(self, facts: Mapping[str, Any], files: Files) -> dict[str, Any]:
         """No number of the result itself, only its digest."""
-        from sfumato.dp.sql.identity import table_digest
+        from sfumato.dp.sql.identity import result_digest, table_digest
 
         rows: pa.Table | None = self.result if is_table(self.result) else None
         payload: dict[str, Any] = {
@@ -144,6 +146,7 @@ class PrivateResult(Content):
             "evidence": PROCESS,
             "charged": self.paid,
             "private": facts["private"],
+            RESULT_DIGEST: result_digest(self.result),
         }
         return payload | ({"errors": table_digest(self.beside["errors"])} if "errors" in self.beside else {})
 
@@ -238,12 +241,15 @@ class PrivateResult(Content):
         }
 
     @classmethod
-    def check_making(cls, certificate: Certificate, folder: Path, ledger: Ledger | str | Path | None) -> Finding | None:
+    def check_making(
+        cls, certificate: Certificate, data: Any, folder: Path, ledger: Ledger | str | Path | None
+    ) -> Finding | None:
         """How it was made, and the margins beside it, as far as the ledger tells."""
         from sfumato.workflow.told_of_results import check_told
 
         beside = [name for name in BESIDE_AN_ANSWER if name in certificate.files]
-        return check_told(certificate, read_beside(beside[0], certificate, folder) if beside else None, ledger)
+        errors = read_beside(beside[0], certificate, folder) if beside else None
+        return check_told(certificate, data, errors, ledger)
 
     @classmethod
     def page(cls, certificate: Certificate, data: Any) -> Page:

@@ -22,6 +22,7 @@ from sfumato.workflow.claims import References, UnitCounts, claims_of
 from sfumato.workflow.columns import with_sensitive_hierarchies
 from sfumato.workflow.contents.base import Content, Files, Format, Page, Saved, Together, entered
 from sfumato.workflow.folder_rows import DATA_FILES, PARQUET, check_bytes, check_shape, read_rows, refuse_several_data_files
+from sfumato.workflow.rows_digest import rows_digest
 from sfumato.workflow.verification import Finding
 from sfumato.workflow.written_files import as_written, describe_bytes, describe_file, pretty, read_back, write_and_describe
 
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from sfumato.workflow.scoring import Checked, Checks
 
 SCHEMA = "schema.toml"
+#: How an entry of the ledger names the digest of the rows; entries of earlier versions have none.
+ROWS_DIGEST = "rows_sha256"
 #: In the owner's folder of a masked table: which record of the source (counted from 0) stands behind each released row.
 SOURCE_ROWS = "rows.parquet"
 #: What a ledger keeps of the columns: hierarchies are added when a release is saved.
@@ -144,10 +147,11 @@ class Rows(Content):
         return Register(original.table(), truth=None if rows is None else truth_of(rows, len(original)))
 
     def entry(self, facts: Mapping[str, Any], files: Files) -> dict[str, Any]:
-        """Promises, measured numbers and the digest of the published file."""
+        """Promises, measured numbers, and the digests of the published file and of its rows."""
         return {
             "sha256": files[PARQUET]["sha256"],
             "rows": files[PARQUET]["rows"],
+            ROWS_DIGEST: rows_digest(self.table),
             "claims": measured_numbers((claim["guarantee"], claim["measured"]) for claim in facts["claims"]),
             "promised": [claim["promised"] for claim in facts["claims"]],
             "method": facts["method"],
@@ -270,7 +274,9 @@ class Rows(Content):
         return stated | ({"sha256": [data.get("sha256")]} if PARQUET in facts["files"] else {})
 
     @classmethod
-    def check_making(cls, certificate: Certificate, folder: Path, ledger: Ledger | str | Path | None) -> Finding | None:
+    def check_making(
+        cls, certificate: Certificate, data: Any, folder: Path, ledger: Ledger | str | Path | None
+    ) -> Finding | None:
         """Whether the method that made rows is known at all."""
         from sfumato.workflow.told_of_results import check_told_of_rows
 
