@@ -645,6 +645,8 @@ OTHER_PAGE = "says something else than certificate and rows do"
 
 OTHER_FACTS = "no release of its kind tells"
 
+OTHER_DETAILS = "shows details on its page"
+
 NOT_ITS_OWN = "says of its method what that method does not have"
 
 NOT_OF_A_MASK = "says of its mask what no mask says"
@@ -738,7 +740,7 @@ PARTS: dict[str, tuple[str, Forge, str]] = {
         OTHER_PAGE,
     ),
     "questions-that-nobody-asks": ("csv", stated(lambda c: c["card"]["answers"].update(fun=True)), "form of a certificate"),
-    "card-details": ("histogram", stated(lambda c: c["card"]["details"].update(checked="by an authority")), OTHER_PAGE),
+    "card-details": ("histogram", stated(lambda c: c["card"]["details"].update(checked="by an authority")), OTHER_DETAILS),
     "no-card": (
         "csv",
         both(lambda public: (public / "card.html").unlink(), stated(lambda c: c["files"].pop("card.html"))),

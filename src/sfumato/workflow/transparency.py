@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sfumato.core.certificate import Certificate
+from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.errors import VerificationFailed
 from sfumato.data.schema import Schema
 from sfumato.workflow import named, told_methods
 from sfumato.workflow.public_card import is_artefact
+from sfumato.workflow.untrusted import quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 KNOWS_THE_PERSON = "knows the quasi-identifiers of a person and that the person is in the table"
 AS_EACH_PROMISE = "as each promise says"
@@ -35,6 +39,8 @@ _TYPE = re.compile(
 )
 #: More than any hierarchy has; the tree with a single level above its values has two.
 _MOST_LEVELS, _FLAT_LEVELS = 1000, 1
+#: More codes for missing values than a column has, and longer ones.
+_MOST_CODES, _LONGEST_CODE = 100, 200
 
 
 def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
@@ -53,6 +59,9 @@ def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
     if masked:
         _refuse_other_mask(certificate, schema)
     else:
+        known = told_methods.is_known(certificate.method) and certificate.format != FIRST_FORMAT
+        if known and not is_artefact(certificate) and not {"hierarchies", "written_as"} <= set(told):
+            raise VerificationFailed("the certificate does not say what a release by its method says, as if it were by another")
         _refuse_other_levels(told)
         _refuse_other_writing(told.get("written_as", {}), schema)
 
@@ -66,7 +75,8 @@ def _refuse_other_writing(told: Any, schema: Schema) -> None:
             isinstance(kind, str)
             and _TYPE.fullmatch(kind) is not None
             and isinstance(missing, list)
-            and all(isinstance(code, str) for code in missing)
+            and len(missing) <= _MOST_CODES
+            and all(isinstance(code, str) and len(code) <= _LONGEST_CODE for code in missing)
             and set(written) <= {"type", "missing"}
         )
     if not sound:
@@ -90,6 +100,20 @@ def _refuse_other_levels(told: Mapping[str, Any]) -> None:
         )
     ):
         raise VerificationFailed(_LEVELS)
+
+
+def refuse_levels_not_shown(certificate: Certificate, table: pa.Table) -> None:
+    """Refuse a level above what a column shows: above its values a flat tree has `*` alone, and one of intervals no number."""
+    from sfumato.data.values import texts
+
+    told = certificate.transparency
+    for name, level in told.get("levels", {}).items():
+        kind = told.get("hierarchies", {}).get(name)
+        if not level or kind not in ("flat", "intervals") or name not in table.column_names:
+            continue
+        above = "*" if kind == "flat" else ("*", "[")
+        if not all(text is None or text.startswith(above) for text in texts(table.column(name).unique())):
+            raise VerificationFailed(f"the column {quoted(name)} shows values below the level that the certificate names")
 
 
 def _refuse_other_mask(certificate: Certificate, schema: Schema) -> None:
