@@ -89,9 +89,9 @@ def card_of(artefact: Artefact, audience: Audience, *, certificate: Certificate 
 
 def _stated(artefact: Artefact) -> dict[str, Any]:
     """What the public page shows besides the certificate: how the result was made, as far as everybody may know."""
-    from sfumato.workflow.cards import plain_details
+    from sfumato.workflow.told_details import details_of
 
-    return stated_card(details=plain(plain_details(_plain(artefact.details))))
+    return stated_card(details=plain(details_of(artefact.certificate.method, _plain(artefact.details))))
 
 
 def _write_result(artefact: Artefact, public: Path, format: Format) -> tuple[dict[str, Any], list[str]]:

@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sfumato.data.item_sets import sorted_sets
 from sfumato.data.relation import COUNT
 from sfumato.data.values import texts
 from sfumato.report.card import release_card
@@ -110,7 +111,7 @@ def _distributions(release: Release) -> str | None:
         return None
     shown = []
     for name in (*release.schema.quasi, *release.schema.sensitive):
-        grouped = original.relation.group([name])
+        grouped = sorted_sets(original.relation.group([name]), original.schema)
         if grouped.num_rows > MOST_DISTINCT:
             continue
         counts: dict[str | None, int] = {}

@@ -19,6 +19,7 @@ from sfumato.core.outcome import Outcome
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import ONE_RECORD, View
+from sfumato.data.item_sets import sorted_sets
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state, one_state_or_none, remember
@@ -238,7 +239,7 @@ def _apply(
     per class.
     """
     recoding_table = outcome.details["table"].decode(outcome.result)
-    rows = people.relation.recode(recoding_table, plan.delivered)
+    rows = sorted_sets(people.relation.recode(recoding_table, plan.delivered), people.schema, but=people.schema.quasi)
     units = None if plan.unit_to_count is None else units_behind(rows, people, plan.unit_to_count, guarantees)
     rows = rows.select(list(plan.keep))
     if plan.pseudonymised:

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-#: The page that this version makes. Earlier pages are not made again: `verify` calls them not compared.
-CARD_FORMAT = "sfumato-card-2"
-EARLIER_CARDS = ("sfumato-card-1",)
+#: The page that this version makes, the only one that certificates of the second format have: no earlier one was released.
+CARD_FORMAT = "sfumato-card-3"
 CARD = "card.html"
 #: How a certificate begins to say that a column names the units.
 _UNIT_COLUMN = "one value of the column '"
@@ -122,7 +121,8 @@ def told_unit(certificate: Certificate) -> str | None:
 
 def _details(certificate: Certificate, table: pa.Table | None) -> dict[str, Any]:
     if is_artefact(certificate):
-        return {**({} if table is None else {"published rows": int(table.num_rows)}), **certificate.card["details"]}
+        published = {} if table is None else {"published rows": int(table.num_rows)}
+        return {**published, **certificate.card["details"], **published}
     sizes = class_sizes_of(certificate, table)
     rows = 0 if table is None else int(table.num_rows)
     return {"released records": rows, **({"classes": int(sizes.size)} if sizes.size else {})}

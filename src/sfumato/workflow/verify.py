@@ -25,7 +25,9 @@ from sfumato.workflow import named, untrusted
 from sfumato.workflow.certificate_form import read_certificate, read_schema
 from sfumato.workflow.folder_parts import DATA_FILES, RESULT
 from sfumato.workflow.public_card import CARD, is_artefact
-from sfumato.workflow.transparency import refuse_other_facts
+from sfumato.workflow.told_comparison import refuse_other_comparison
+from sfumato.workflow.told_details import refuse_other_details
+from sfumato.workflow.transparency import refuse_levels_not_shown, refuse_other_facts
 from sfumato.workflow.untrusted import UntrustedFolder, quoted
 from sfumato.workflow.verification import Finding, Verification
 
@@ -82,6 +84,8 @@ def verify(
             schema = read_schema(certificate)
             parts.refuse_foreign_files(certificate, schema)
             refuse_other_facts(certificate, schema)
+            refuse_other_details(certificate)
+            refuse_other_comparison(certificate.composition)
             findings.append(_check_files(public, certificate, Path(private)))
             findings.append(parts.stated_only(certificate))
             signature, signer = _check_signature(public, content, public_key)
@@ -232,8 +236,10 @@ def _read_content(certificate: Certificate, schema: Schema, private: Path, findi
     shape = f"{counted(table.num_rows, 'row')}, {counted(table.num_columns, 'column')}"
     findings.append(Finding("data", True, shape + nobody))
     parts.refuse_names(certificate, schema, table)
+    parts.refuse_other_sets(schema, table)
     findings.append(_check_bytes(certificate, table, private))
     if not is_artefact(certificate):
+        refuse_levels_not_shown(certificate, table)
         findings.append(parts.check_schema_file(schema, table.column_names, private))
         parts.refuse_other_hierarchies(schema, private)
     return table
