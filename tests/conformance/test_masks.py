@@ -20,9 +20,9 @@ from sfumato.core.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.data.masked import Masked, sides
 from sfumato.data.records import Records
 from sfumato.masking.base import Mask
+from sfumato.masking.told import Visible
 from sfumato.workflow import named
 from sfumato.workflow.told_methods import refuse_other_words
-from sfumato.workflow.transparency import OF_A_MASK
 from tests.conformance.masks import (
     CATEGORIES,
     CERTAIN,
@@ -46,6 +46,35 @@ def exact(mask: Mask) -> Mask:
 
 def apply(mask: Mask, data: sf.Microdata = PEOPLE, seed: int | str = 1) -> Masked:
     return mask.apply(data, seed=seed).result
+
+
+def seen(masked: Masked) -> Visible:
+    return Visible(SCHEMA, frozenset(SCHEMA.columns), len(masked))
+
+
+#: Facts that some mask tells, or none.
+ANY_FACT: dict[str, Any] = {
+    **dict.fromkeys(("k", "epsilon", "shown_by_at_least", "share", "min_leaf", "rows", "noise_variance_ratio", "audit"), 7),
+    "window": {"age": 7},
+    "notice": "column 'town' is published as it is: its matrix changes nothing",
+    "transitions": {"certified": {"labels": ["safe"], "outputs": ["safe"], "matrix": [[1]], "epsilon": 0.0, "source": "data"}},
+    "steps": [],
+}
+
+
+def falsified(value: Any) -> list[Any]:
+    """The value with one of its numbers, words or names changed."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, (int, float)):
+        return [value + 1000, "certified"]
+    if isinstance(value, str):
+        return ["certified"]
+    if isinstance(value, list):
+        return [[*value, "certified"], *([*value[:-1], each] for each in (falsified(value[-1]) if value else ()))]
+    assert isinstance(value, dict)
+    named = [{**value, name: each} for name in value if name not in ("labels", "outputs") for each in falsified(value[name])]
+    return [{**value, "certified": 1}, {}, *named]
 
 
 def test_every_mask_has_an_example_and_stands_at_the_top_level() -> None:
@@ -120,11 +149,19 @@ class TestEveryMask:
         masked = apply(example(name))
         told = json.dumps(plain(dict(masked.transparency)), allow_nan=False)
         assert told and json.loads(told)["method"]["name"] == name
-        assert set(masked.transparency) <= OF_A_MASK, "whoever verifies knows nothing else"
-        refuse_other_words(json.loads(told), OF_A_MASK, PEOPLE.column_names)
+        refuse_other_words(json.loads(told), seen(masked))
         for column in NUMBERS:
             for value in PEOPLE.table().column(column).to_pylist()[:50]:
                 assert repr(value) not in told
+
+    def test_nothing_else_is_believed_of_it(self, name: str) -> None:
+        masked = apply(example(name))
+        told = json.loads(json.dumps(plain(dict(masked.transparency))))
+        other = [{fact: value} for fact, value in ANY_FACT.items() if fact not in told]
+        other += [{fact: more} for fact, value in told.items() for more in falsified(value) if fact != "method"]
+        for facts in other:
+            with pytest.raises(VerificationFailed, match="what no mask says"):
+                refuse_other_words({**told, **facts}, seen(masked))
 
     @pytest.mark.parametrize("count", [0, 1])
     def test_too_few_records_are_refused_or_masked_without_a_crash(self, name: str, count: int) -> None:
@@ -213,12 +250,13 @@ def test_masks_for_mixed_data_take_numbers_and_categories_together(name: str) ->
     ],
 )
 def test_notices_strata_and_parts_are_told_in_words_that_verifying_knows(mask: Mask) -> None:
-    told = json.loads(json.dumps(plain(dict(apply(mask).transparency))))
-    refuse_other_words(told, OF_A_MASK, PEOPLE.column_names)
+    masked = apply(mask)
+    told = json.loads(json.dumps(plain(dict(masked.transparency)), sort_keys=True))
+    refuse_other_words(told, seen(masked))
     for place in (told, *told.get("steps", ())):
         place["notice"] = "approved by an authority"
         with pytest.raises(VerificationFailed, match="what no mask says"):
-            refuse_other_words(told, OF_A_MASK, PEOPLE.column_names)
+            refuse_other_words(told, seen(masked))
         del place["notice"]
 
 

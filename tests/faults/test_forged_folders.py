@@ -645,6 +645,8 @@ OTHER_PAGE = "says something else than certificate and rows do"
 
 OTHER_FACTS = "no release of its kind tells"
 
+OTHER_DETAILS = "shows details on its page"
+
 NOT_ITS_OWN = "says of its method what that method does not have"
 
 NOT_OF_A_MASK = "says of its mask what no mask says"
@@ -683,7 +685,7 @@ PARTS: dict[str, tuple[str, Forge, str]] = {
     "transitions-in-words": ("csv", as_a_mask(transitions={"age": {"audit": PRAISE}}), NOT_OF_A_MASK),
     "steps-in-words": ("csv", as_a_mask(steps=[{"masked_columns": ["age"], "notice": PRAISE}]), NOT_OF_A_MASK),
     "steps-of-no-mask": ("csv", as_a_mask(steps=[{"masked_columns": [["age"]], "method": {"audit": PRAISE}}]), NOT_OF_A_MASK),
-    "mask-with-another-parameter": ("csv", as_a_mask(audit=PRAISE), OTHER_FACTS),
+    "mask-with-another-parameter": ("csv", as_a_mask(audit=PRAISE), NOT_OF_A_MASK),
     "type-in-words": ("csv", told(written_as={"age": {"type": "certifiedbyanauthority"}}), "how values were written"),
     "level-that-no-tree-has": ("csv", told(levels={"age": 9}), "levels and hierarchies"),
     "level-in-words": ("csv", told(levels={"age": "approved"}), "levels and hierarchies"),
@@ -744,7 +746,7 @@ PARTS: dict[str, tuple[str, Forge, str]] = {
         OTHER_PAGE,
     ),
     "questions-that-nobody-asks": ("csv", stated(lambda c: c["card"]["answers"].update(fun=True)), "form of a certificate"),
-    "card-details": ("histogram", stated(lambda c: c["card"]["details"].update(checked="by an authority")), OTHER_PAGE),
+    "card-details": ("histogram", stated(lambda c: c["card"]["details"].update(checked="by an authority")), OTHER_DETAILS),
     "no-card": (
         "csv",
         both(lambda public: (public / "card.html").unlink(), stated(lambda c: c["files"].pop("card.html"))),

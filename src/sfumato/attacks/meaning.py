@@ -18,7 +18,7 @@ from sfumato.data.released import ShownValue
 #: Masks with more runs of stars than this are read as everything: no method makes them, and matching them
 #: could be slow.
 _MOST_RUNS = 2
-_RANGE = re.compile(r"([\[(])\s*([^,;]+?)\s*[,;]\s*([^,;]+?)\s*([\])])")
+_RANGE = re.compile(r"[\[(]([^,;]+)[,;]([^,;]+)([\])])")
 #: Between the ends of a range of ordered values that are no numbers.
 TO = " … "
 #: Beyond this, neighbouring whole numbers are the same floating-point number.
@@ -86,7 +86,7 @@ def _range(label: str, tree: Hierarchy | None) -> Meaning | None:
     match = _RANGE.fullmatch(label.strip())
     if match is None:
         return None
-    _, low, high, closing = match.groups()
+    low, high, closing = (part.strip() for part in match.groups())
     if tree is not None and tree.ordered and low in tree.index and high in tree.index:
         stop = tree.index[high] + (closing == "]")
         return Meaning(leaves=frozenset(tree.leaves[tree.index[low] : stop]))

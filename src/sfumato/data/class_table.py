@@ -19,7 +19,7 @@ from sfumato.core.errors import HierarchyError, HierarchyGap, MissingColumn, Sch
 from sfumato.data import hierarchy_builders
 from sfumato.data.declared import refuse_undeclared
 from sfumato.data.hierarchy import Hierarchy
-from sfumato.data.item_sets import ItemSets
+from sfumato.data.item_sets import ItemSets, sorted_set
 from sfumato.data.microdata import Microdata
 from sfumato.data.recoding import Recoding, RecodingTable, Shown
 from sfumato.data.relation import COUNT, UNITS, WEIGHT
@@ -175,8 +175,11 @@ def from_grouped(
     people = population.column(COUNT).to_numpy().astype(np.int64) if population is not None else np.zeros(0, dtype=np.int64)
     faults: list[HierarchyError | SchemaError] = []
     for name in quasi:
-        values, codes = _dictionary(grouped.column(name))
-        more_values, more_codes = _dictionary(population.column(name)) if population is not None else ([], np.zeros(0, np.int32))
+        sets = schema.columns[name].items
+        values, codes = _dictionary(grouped.column(name), sets)
+        more_values, more_codes = (
+            ([], np.zeros(0, np.int32)) if population is None else _dictionary(population.column(name), sets)
+        )
         everything = _by_text(dict.fromkeys([*values, *more_values]))
         try:
             refuse_undeclared(name, schema.columns[name], values)
@@ -294,8 +297,9 @@ def _sensitive(
 ) -> tuple[tuple[SensitiveAttribute, ...], Codes]:
     attributes, coded = [], []
     for name in names:
-        values, codes = _dictionary(grouped.column(name))
-        column, listed = schema.columns[name], _by_text(values)
+        column = schema.columns[name]
+        values, codes = _dictionary(grouped.column(name), column.items)
+        listed = _by_text(values)
         refuse_undeclared(name, column, values)
         tree = _tree(name, schema, known, listed, partial(_value_counts, listed, values, codes, counts))
         order, meant = _value_order(values, column, tree)
@@ -326,15 +330,16 @@ def _value_order(values: list[str | None], column: Column, tree: Hierarchy) -> t
     return sorted(places, key=lambda i: tree.index[values[i]]), tree.ordered or len(values) <= 2
 
 
-def _dictionary(column: pa.ChunkedArray) -> tuple[list[str | None], Codes]:
-    """Distinct texts of a column and, per row, which one; different values with the same text share a code."""
+def _dictionary(column: pa.ChunkedArray, items: str | None) -> tuple[list[str | None], Codes]:
+    """Distinct texts of a column and, per row, which one; different values with the same text share a code, and so do sets that
+    are written differently (`items` is their separator)."""
     import pyarrow as pa
 
     combined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     encoded = combined if pa.types.is_dictionary(combined.type) else combined.dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
-    values = texts(encoded.dictionary)
+    values = texts(encoded.dictionary) if items is None else [sorted_set(text, items) for text in texts(encoded.dictionary)]
     codes = encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False).astype(np.int32)
     if encoded.indices.null_count:
         values.append(None)

@@ -208,7 +208,7 @@ def _parse(value: str, wanted: Type) -> bool | int | float | datetime.date | Non
         whole = re.fullmatch(r"([+-]?[0-9]{1,30})(?:\.0*)?", text)
         return int(whole[1]) if whole and -(2**63) <= int(whole[1]) < 2**63 else None
     if wanted == "number":
-        plain = re.fullmatch(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf)", text)
+        plain = re.fullmatch(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf)", text)
         return float(text) if plain else None
     if not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:$|[ T])", text):
         return None

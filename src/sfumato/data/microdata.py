@@ -42,10 +42,12 @@ class Microdata:
         return tuple(self.relation.schema().names)
 
     def table(self) -> pa.Table:
-        """All rows as an Arrow table in memory."""
+        """All rows as an Arrow table in memory; sets of items are written in one way, so that equal ones are equal."""
         import pyarrow as pa
 
-        return pa.Table.from_batches(list(self.relation.batches()), schema=self.relation.schema())
+        from sfumato.data.item_sets import sorted_sets
+
+        return sorted_sets(pa.Table.from_batches(list(self.relation.batches()), schema=self.relation.schema()), self.schema)
 
     def to_pandas(self) -> Any:
         """All rows as a pandas DataFrame."""

@@ -9,8 +9,9 @@ LNCS 2316, 2002.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -86,8 +87,11 @@ class AdditiveNoise(Mask):
             context.progress("adding noise", done, len(records.numbers))
             values[column.name] = self._masked(column, draws)
             unchanged[column.name] = self._unchanged(column)
-        published = {"noise": "independent", "noise_variance_ratio": self.k, "scaled_by": scaled_by(self.k, self.rescale)}
-        return Change(values, published=published, details={"expected_unchanged": unchanged})
+        return Change(values, published=self.tells(records.names), details={"expected_unchanged": unchanged})
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """The kind of noise, its variance in units of a column's own, and by what the sum was scaled."""
+        return {"noise": "independent", "noise_variance_ratio": self.k, "scaled_by": scaled_by(self.k, self.rescale)}
 
     def keeps(self) -> tuple[Kept, ...]:
         """The mean; with `rescale` the variance too."""

@@ -13,6 +13,7 @@ from sfumato.core.certificate import plain
 from sfumato.core.errors import SfumatoError
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
+from sfumato.masking.told import BY_STRATUM
 
 if TYPE_CHECKING:
     from sfumato.masking.base import Change, Mask
@@ -52,7 +53,7 @@ def transparency_of(mask: Mask, records: Records, changes: list[Change]) -> dict
     told: dict[str, Any] = {"method": mask.described(), "masked_columns": list(records.names)}
     for name in dict.fromkeys(name for change in changes for name in change.published):
         values = [plain(change.published.get(name)) for change in changes]
-        told[name] = values[0] if all(value == values[0] for value in values) else {"by stratum": values}
+        told[name] = values[0] if all(value == values[0] for value in values) else {BY_STRATUM: values}
     return told
 
 

@@ -8,7 +8,7 @@ a mask has to be safe although everything but its random draws is known.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
@@ -27,9 +27,11 @@ from sfumato.core.ranges import ColumnNames, Each, Text
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
+from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import read_once
 from sfumato.kernels.draws import Draws
 from sfumato.masking.columns import check_columns, check_strata, chosen_columns, microdata, strata_of
+from sfumato.masking.told import Visible, fits
 
 Int = NDArray[np.int64]
 
@@ -149,6 +151,26 @@ class Mask(Declared, ABC):
     def claims(self, people: Microdata) -> tuple[Any, ...]:
         """Guarantees that the masked table keeps by construction; they are verified when it is published."""
         return ()
+
+    def columns_of(self, schema: Schema, names: Sequence[str]) -> tuple[str, ...]:
+        """Which of the columns `names` are masked: those of the parameters, or the quasi-identifiers; for synthetic data all
+        that may be published."""
+        if self.columns is not None:
+            return self.columns
+        if self.synthetic:
+            left = {*schema.with_role("identifier"), *schema.with_role("unit"), *(self.strata or ())}
+            return tuple(name for name in names if name in schema.columns and name not in left)
+        return tuple(name for name in schema.quasi if name not in (self.strata or ()))
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """What is published about the records of a stratum besides the parameters, when `names` are masked: the value where it
+        follows from them, a `Test` of its form where it follows from the data."""
+        return {}
+
+    def could_tell(self, told: Mapping[str, Any], names: tuple[str, ...], visible: Visible) -> bool:
+        """Whether this can be what was published about a stratum; a stranger may have written it."""
+        own = self.tells(names)
+        return set(told) <= set(own) and all(fits(own[name], value, visible) for name, value in told.items())
 
     def described(self) -> dict[str, object]:
         """Name and parameters, those of the method before those that all masks have."""

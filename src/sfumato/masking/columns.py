@@ -52,12 +52,7 @@ def chosen_columns(mask: Mask, people: Microdata) -> tuple[str, ...]:
         missing = [f"column '{column}' is not in the data" for column in mask.columns if column not in people.column_names]
         all_at_once(MissingColumn, name, missing)
         return mask.columns
-    schema = people.schema
-    if mask.synthetic:
-        left = {*schema.with_role("identifier"), *schema.with_role("unit"), *(mask.strata or ())}
-        chosen = tuple(column for column in people.column_names if column in schema.columns and column not in left)
-    else:
-        chosen = tuple(column for column in schema.quasi if column not in (mask.strata or ()))
+    chosen = mask.columns_of(people.schema, people.column_names)
     if not chosen:
         raise InputError(
             f"{name}: the schema names no quasi-identifier to mask. Give columns=(…), or a schema with the role 'quasi'."

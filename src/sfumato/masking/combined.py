@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -15,9 +15,11 @@ from sfumato.core.ranges import Each, Range
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
+from sfumato.data.schema import Schema
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import in_memory
+from sfumato.masking.told import Test, Visible, is_told_by
 
 
 class _AnyMask(Range):
@@ -77,6 +79,23 @@ class Combined(Mask):
             unrelated=any(outcome.result.rows is None for outcome in outcomes),
             published={"steps": [dict(outcome.result.transparency) for outcome in outcomes]},
             details={"steps": [dict(outcome.details) for outcome in outcomes]},
+        )
+
+    def columns_of(self, schema: Schema, names: Sequence[str]) -> tuple[str, ...]:
+        """The columns of all parts, each once."""
+        return tuple(dict.fromkeys(name for mask in self.masks for name in mask.columns_of(schema, names)))
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """What each part tells, in order."""
+        return {"steps": Test(self._are_steps)}
+
+    def _are_steps(self, told: Any, visible: Visible) -> bool:
+        """The rows that a part left are unknown where others came after it."""
+        hidden = [replace(visible, rows=None)] * (len(self.masks) - 1)
+        return (
+            isinstance(told, list)
+            and len(told) == len(self.masks)
+            and all(is_told_by(mask, step, seen) for mask, step, seen in zip(self.masks, told, [*hidden, visible], strict=True))
         )
 
     def keeps(self) -> tuple[Kept, ...]:

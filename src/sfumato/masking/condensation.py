@@ -61,10 +61,12 @@ class Condensation(Mask):
         with np.errstate(over="ignore"):  # what no number can hold is refused when the table is put together
             drawn = drawn_from_groups(filled / units, labels, count, draws) * units
         values = {column.name: drawn[:, position] for position, column in enumerate(records.numbers)}
-        published: dict[str, Any] = {"k": self.k}
-        if self.k == 1:
-            published["notice"] = UNPROTECTED
+        published = self.tells(records.names)
         return Change(values, published=published, details=described_clusters(clustered.space, labels) | published)
+
+    def tells(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """How many records a group has at least, and that groups of one protect nobody."""
+        return {"k": self.k, **({"notice": UNPROTECTED} if self.k == 1 else {})}
 
     def keeps(self) -> tuple[Kept, ...]:
         """Means and covariances, on average."""

@@ -8,8 +8,9 @@ the preservation of confidentiality in multivariate data", Journal of Statistica
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -95,8 +96,11 @@ class CorrelatedNoise(Mask):
             with np.errstate(over="ignore"):  # what no number can hold is refused when the table is put together
                 masked = self._masked(joined / units, self._covariance(columns), draws) * units
             values.update((column.name, masked[:, place].copy()) for place, column in enumerate(columns))
-        published = {"noise": "proportional", "noise_variance_ratio": self.k, "scaled_by": scaled_by(self.k, self.rescale)}
-        return Change(values, published=published, details={"expected_unchanged": self._unchanged(columns)})
+        return Change(values, published=self.tells(records.names), details={"expected_unchanged": self._unchanged(columns)})
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """The kind of noise, its covariance in units of the columns' own, and by what the sum was scaled."""
+        return {"noise": "proportional", "noise_variance_ratio": self.k, "scaled_by": scaled_by(self.k, self.rescale)}
 
     def keeps(self) -> tuple[Kept, ...]:
         """Mean and correlation; with `rescale` variance and covariance too. Correlations of a table masked in strata stay

@@ -6,12 +6,13 @@ Rubin, "Statistical disclosure limitation", Journal of Official Statistics 9, 19
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from sfumato.core.errors import Unsupported, all_at_once
 from sfumato.core.ranges import Count
 from sfumato.data.records import Kind, Records
 from sfumato.masking.base import Context, Mask
+from sfumato.masking.told import Visible
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,11 @@ class FullySynthetic(Mask):
         """How many synthetic records the stratum at hand gets."""
         mine = int(context.rows.size)
         return mine if self.size is None else -(-self.size * mine // int(context.table.num_rows))
+
+    def fits(self, rows: Any, visible: Visible) -> bool:
+        """Whether a stratum can have got so many records."""
+        most = visible.rows
+        return type(rows) is int and rows >= 0 and (most is None or rows == most or (bool(self.strata) and rows < most))
 
 
 def check_values(method: str, records: Records, needed: int) -> None:

@@ -8,8 +8,9 @@ DSAA 2016.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept
 from sfumato.masking.fully_synthetic import FullySynthetic, check_values
+from sfumato.masking.told import Test
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -75,8 +77,11 @@ class GaussianCopula(FullySynthetic):
                 place = len(levels) + lacking.index(i)
                 known = margins[place].drawn(hidden[:, place]) == 1
             values[column.name] = self._read_off(column, levels[i], margins[i], hidden[:, i], known)
-        published = {"model": "Gaussian copula", "marginals": self.marginals, "rows": size}
-        return Change(values, unrelated=True, published=published)
+        return Change(values, unrelated=True, published={**self.tells(records.names), "rows": size})
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """The model, how margins are read off, and how many records were made."""
+        return {"model": "Gaussian copula", "marginals": self.marginals, "rows": Test(self.fits)}
 
     def keeps(self) -> tuple[Kept, ...]:
         """Marginals on average; correlations of normal scores only, hence none of the values themselves is promised."""

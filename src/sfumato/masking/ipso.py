@@ -8,9 +8,9 @@ disclosure control", Statistics and Computing 29, 2019.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,13 +90,17 @@ class Ipso(Mask):
             made[:, part] = self._synthesised(given, original[:, part], complete, draws)
         made[np.isnan(original)] = np.nan
         names = records.names
-        published = {
+        details = {"complete_records": int(complete.sum()), "incomplete_records": int((~complete).sum())}
+        return Change({name: made[:, i] for i, name in enumerate(names)}, published=self.tells(names), details=details)
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """The model, its predictors, and which columns were made together."""
+        parts = np.array_split(np.arange(len(names)), self.groups or 1)
+        return {
             "model": "linear regression with intercept",
             "predictors": list(self.predictors or ()),
             "groups": [[names[column] for column in part] for part in parts],
         }
-        details = {"complete_records": int(complete.sum()), "incomplete_records": int((~complete).sum())}
-        return Change({name: made[:, i] for i, name in enumerate(names)}, published=published, details=details)
 
     def keeps(self) -> tuple[Kept, ...]:
         """Method C: everything a normal model needs; B: the coefficients, the rest on average; A: coefficients and means."""

@@ -89,10 +89,13 @@ class Microaggregation(Mask):
             labels = self.partition(clustered.space, context)
             values.update(clustered.centroids(labels, self.category_centroid))
             made.append(described_clusters(clustered.space, labels))
-        groups = [list(group) for group in self.groups or (records.names,)]
-        published = {"k": self.k, "standardised": self.standardise, "attribute_groups": groups}
         details = made[0] if len(made) == 1 else {name: [entry[name] for entry in made] for name in made[0]}
-        return Change(values, published=published, details=details)
+        return Change(values, published=self.tells(records.names), details=details)
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """How many records a cluster has at least, and which columns are clustered together."""
+        groups = [list(group) for group in self.groups or (names,)]
+        return {"k": self.k, "standardised": self.standardise, "attribute_groups": groups}
 
     def keeps(self) -> tuple[Kept, ...]:
         """Means of numbers."""

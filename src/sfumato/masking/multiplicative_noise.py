@@ -8,8 +8,9 @@ Report Statistics 2003-01.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -79,8 +80,11 @@ class MultiplicativeNoise(Mask):
                 values[column.name] = column.values * self._factors(records.size, draws)
             zeros = _zero_share(column)
             unchanged[column.name] = zeros + (1.0 - zeros) * self._rounded_back(column)
-        published = {"noise": "multiplicative", "factor_variance": self.factor_variance(), "zeros_stay": True}
-        return Change(values, published=published, details={"expected_unchanged": unchanged})
+        return Change(values, published=self.tells(records.names), details={"expected_unchanged": unchanged})
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """The kind of noise and the variance of its factors."""
+        return {"noise": "multiplicative", "factor_variance": self.factor_variance(), "zeros_stay": True}
 
     def keeps(self) -> tuple[Kept, ...]:
         """The mean."""

@@ -8,6 +8,7 @@ to several columns. Hansen, Mukherjee, "A polynomial algorithm for optimal univa
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -68,8 +69,11 @@ class OptimalUnivariate(Mask):
             values[column.name] = means_of_clusters(column.values, known, labels, int(labels.max()) + 1)[labels]
             made = described_clusters(Space.of_numbers((filled / unit)[:, None]), labels)
             details[column.name] = made | {"squared_error": min(made["squared_error"] * unit * unit, sys.float_info.max)}
-        groups = [[name] for name in records.names]
-        return Change(values, published={"k": self.k, "attribute_groups": groups}, details=details)
+        return Change(values, published=self.tells(records.names), details=details)
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """How many records a group has at least; each column is grouped by itself."""
+        return {"k": self.k, "attribute_groups": [[name] for name in names]}
 
     def keeps(self) -> tuple[Kept, ...]:
         """Means; the order of values too, unless groups are made stratum by stratum."""

@@ -7,9 +7,9 @@ microdata sets", Survey Methodology 29, 2003.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from sfumato.masking.fully_synthetic import check_values
 from sfumato.masking.leaf_donors import LeafSize, Trees
 from sfumato.masking.magnitude import magnitude, mean_of
 from sfumato.masking.predictors import check_predictors, orthonormal, regressors
+from sfumato.masking.told import Test
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -96,9 +97,15 @@ class PartiallySynthetic(Mask):
             known.append(column)
             made.append(new)
             values[column.name] = new.values if isinstance(new, NumberColumn) else new.codes
-        kind = "decision trees in sequence" if self.model == "tree" else "linear regressions in sequence, normal residuals"
-        published = {"model": kind, "predictors": list(names), "order": list(records.names), "where": self.where}
+        published = {**self.tells(records.names), "predictors": list(names)}
         return Change(values, published=published, details={"replaced_records": int(chosen.sum())})
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """The model, what it predicts from, the order of the columns, and which records were replaced."""
+        kind = "decision trees in sequence" if self.model == "tree" else "linear regressions in sequence, normal residuals"
+        others = Test(lambda told, visible: isinstance(told, list) and all(name in visible.columns - {*names} for name in told))
+        predictors = others if self.predictors is None else list(self.predictors)
+        return {"model": kind, "predictors": predictors, "order": list(names), "where": self.where}
 
     def keeps(self) -> tuple[Kept, ...]:
         """With all records replaced, means on average (and covariances, for the linear model)."""

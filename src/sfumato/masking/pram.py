@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from sfumato.core.certificate import plain
 from sfumato.core.errors import ParameterError, Unsupported, all_at_once
 from sfumato.core.ranges import Number, Range, Share
 from sfumato.data.microdata import Microdata
@@ -23,7 +24,8 @@ from sfumato.data.schema import Column, Schema
 from sfumato.kernels.draws import Draws
 from sfumato.masking import transition_matrix as matrices
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.transition_law import Law, Variable
+from sfumato.masking.told import Test, Visible, alike
+from sfumato.masking.transition_law import JOIN, Law, Variable, invariant_told, is_same_law, labels_told
 from sfumato.masking.unchanged import MOST_UNCHANGED, changed_at_random, least_changed
 
 
@@ -133,6 +135,51 @@ class Pram(Mask):
         return Change(
             values, None, False, published, {"changed": changed, "unchanged": unchanged, "expected_unchanged": expected}
         )
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """The law of each column, the sum of their ε, and what a reader has to know about them, each tested with the others."""
+        return dict.fromkeys(("transitions", "epsilon", "notice"), Test(lambda told, visible: True))
+
+    def could_tell(self, told: Mapping[str, Any], names: tuple[str, ...], visible: Visible) -> bool:
+        """Whether the laws are those of the parameters and these columns, with the ε and the notice that follow from them."""
+        laws = told.get("transitions")
+        if not super().could_tell(told, names, visible):
+            return False
+        if laws is None:
+            return not set(told)
+        variables = [JOIN.join(names)] if self.joint and len(names) > 1 else list(names)
+        if not isinstance(laws, dict) or sorted(laws) != sorted(variables):
+            return False
+        found = {name: self._retold(name, laws[name], visible) for name in variables}
+        notices = [notice for name, law in found.items() if law is not None for notice in law.notices(name, self.invariant)]
+        total = math.fsum(law.epsilon() for law in found.values() if law is not None)
+        return (
+            None not in found.values()
+            and told.get("notice") == ("; ".join(notices) or None)
+            and ("epsilon" not in told or alike(told["epsilon"], plain(total)))
+        )
+
+    def _retold(self, name: str, told: Any, visible: Visible) -> Law | None:
+        """The law that was published about a column, made again from the parameters; None where it is another one."""
+        source = str(told.get("source")) if isinstance(told, dict) else ""
+        labels = labels_told(told) if source in ("data", "declared") else None
+        if labels is None:
+            return None
+        rows = (self.matrix or {}).get(name)
+        if isinstance(rows, dict):  # a certificate has lost the order of its rows
+            if set(rows) != set(labels):
+                return None
+            rows = {label: rows[label] for label in labels}
+        elif rows is not None and len(rows) != len(labels):
+            return None
+        described = visible.schema.columns.get(name, Column())
+        declared = described.order or described.domain
+        if source == "declared" and rows is None and declared and {*labels} != {*declared}:
+            return None
+        if self.invariant:  # it depends on the frequencies, which nobody else has
+            return invariant_told(told, labels)
+        law = self.law(Variable(name, (), np.empty(0, dtype=np.int32), labels, source, 0, rows))
+        return law if is_same_law(told, plain(law.told(source))) else None
 
     def law(self, variable: Variable) -> Law:
         """The law by which the categories of a variable change."""

@@ -11,7 +11,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, ClassVar, Literal
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from sfumato.data.records import Kind, NumberColumn, Records
 from sfumato.kernels.draws import Draws
 from sfumato.kernels.rank_swapping import stable_order
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.told import Test, Visible
 from sfumato.masking.unchanged import refuse_unchanged
 
 Int = NDArray[np.int64]
@@ -90,6 +92,22 @@ class RankExchange(Mask):
         context.progress("swapping ranks", len(records.columns), len(records.columns))
         unchanged = refuse_unchanged(type(self).__name__, records.columns, values, _WHAT_TO_DO)
         return Change(values, published=self.told(reach), details={"unpaired": unpaired, "unchanged": unchanged})
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """Ranks, column by column; a percentage stands for as many as there are values."""
+        if self.unit == "ranks":
+            return self.told({name: self.ranks(0) for name in names})
+        return {what: Test(partial(self._fit, what, names)) for what in self.told({})}
+
+    def _fit(self, what: str, names: tuple[str, ...], told: Any, visible: Visible) -> bool:
+        """Whether a percentage can stand for these ranks: for no more than in a column without missing values."""
+        if not isinstance(told, dict) or set(told) != set(names):
+            return False
+        most = None if visible.rows is None else self.told(dict.fromkeys(names, self.ranks(visible.rows)))[what]
+        return all(
+            type(value) in (int, float) and 0 <= value < math.inf and (most is None or value <= most[name])
+            for name, value in told.items()
+        )
 
     def keeps(self) -> tuple[Kept, ...]:
         """Every column has the values it had, so everything about one column alone is the same."""

@@ -8,6 +8,7 @@ resampling for statistical confidentiality in contingency tables", Computers and
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -60,7 +61,7 @@ class Resampling(Mask):
 
     def change(self, records: Records, draws: Draws, context: Context) -> Change:
         """Draw again, as `how` says."""
-        published = {"model": {"independent": "columns", "ranks": "ranks", "joint": "records"}[self.how] + " resampled"}
+        published = self.tells(records.names)
         if self.how == "joint":
             rows = draws.below(np.full(records.size, records.size))
             drawn = records.take(rows)
@@ -73,6 +74,10 @@ class Resampling(Mask):
             else:
                 values[column.name] = self._averaged(column, draws)
         return Change(values, published=published)
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """What was resampled."""
+        return {"model": {"independent": "columns", "ranks": "ranks", "joint": "records"}[self.how] + " resampled"}
 
     def keeps(self) -> tuple[Kept, ...]:
         """Marginals on average; dependence only where records stay whole; the order of records with ranks and

@@ -7,8 +7,9 @@ control", Wiley 2012, section 3.3.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from sfumato.core.errors import Unsupported
 from sfumato.core.ranges import Probability
@@ -54,7 +55,11 @@ class Sampling(Mask):
             column.name: column.values[rows] if isinstance(column, NumberColumn) else column.codes[rows]
             for column in records.columns
         }
-        return Change(values, rows, published={"share": self.share}, details={"records": int(rows.size)})
+        return Change(values, rows, published=self.tells(records.names), details={"records": int(rows.size)})
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """The share that is published."""
+        return {"share": self.share}
 
     def keeps(self) -> tuple[Kept, ...]:
         """On average the distribution."""

@@ -7,8 +7,9 @@ bespoke creation of synthetic data in R", Journal of Statistical Software 74, 20
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from sfumato.core.errors import ParameterError
 from sfumato.core.ranges import Count
@@ -19,6 +20,7 @@ from sfumato.masking.base import Change, Context, Kept
 from sfumato.masking.columns import DifferentColumns
 from sfumato.masking.fully_synthetic import FullySynthetic, check_values
 from sfumato.masking.leaf_donors import LeafSize, Trees
+from sfumato.masking.told import Test
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class SequentialTrees(FullySynthetic):
         """Column by column, given the columns made before."""
         trees = Trees(self.min_leaf, self.max_depth, self.smooth)
         by_name = {column.name: column for column in records.columns}
-        order = tuple(dict.fromkeys((*(self.order or ()), *records.names)))
+        order = self._ordered(records.names)
         size = self.rows_of(context)
         known: list[NumberColumn | CategoryColumn] = []
         made: list[NumberColumn | CategoryColumn] = []
@@ -64,8 +66,15 @@ class SequentialTrees(FullySynthetic):
             made.append(trees.drawn(by_name[name], known, made, size, draws))
             known.append(by_name[name])
         values = {column.name: column.values if isinstance(column, NumberColumn) else column.codes for column in made}
-        published = {"model": "decision trees in sequence", "order": list(order), "min_leaf": self.min_leaf, "rows": size}
-        return Change(values, unrelated=True, published=published)
+        return Change(values, unrelated=True, published={**self.tells(records.names), "rows": size})
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """The model, the order of the columns, the smallest leaf, and how many records were made."""
+        order = list(self._ordered(names))
+        return {"model": "decision trees in sequence", "order": order, "min_leaf": self.min_leaf, "rows": Test(self.fits)}
+
+    def _ordered(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*(self.order or ()), *names)))
 
     def keeps(self) -> tuple[Kept, ...]:
         """The marginals, approximately: each leaf gives its values back with their frequencies."""

@@ -7,8 +7,9 @@ Muralidhar, Sarathy, "Data shuffling: a new masking approach for numerical data"
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +94,11 @@ class Shuffling(Mask):
         unchanged = refuse_unchanged("Shuffling", records.columns, dealt, _WHAT_TO_DO, expected=_JUDGED)
         # What the predictors leave is a function of the true pairs, and in a small stratum would single them out: the owner's.
         details = {"unchanged": unchanged, "residual_correlation": left.tolist()}
-        return Change(dealt, published={"predictors": list(self.predictors)}, details=details)
+        return Change(dealt, published=self.tells(records.names), details=details)
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """The columns by which values were dealt."""
+        return {"predictors": list(self.predictors)}
 
     def keeps(self) -> tuple[Kept, ...]:
         """Every column has the values it had."""

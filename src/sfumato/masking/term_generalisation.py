@@ -8,7 +8,7 @@ broader term, and is dropped where only the root would do; what it means is kept
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -23,14 +23,17 @@ from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.item_sets import ItemSets
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records, column_of
-from sfumato.data.schema import Column
+from sfumato.data.schema import Column, Schema
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import chosen_columns
+from sfumato.masking.told import Test
 
 Int = NDArray[np.int64]
 
 _ITSELF, _DROPPED = -1, -2
+#: By whom terms are shown.
+_COUNTED = ("records", "units")
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,15 @@ class TermGeneralisation(Mask):
     def records(self, people: Microdata, table: pa.Table) -> Records:
         """Sets as single texts, which the frame can handle; `change` splits and joins them."""
         names = chosen_columns(self, people)
-        if self.columns is None:
-            names = tuple(name for name in names if people.schema.columns[name].items is not None) or names
         _refuse_single_values(people, names)
         return Records(tuple(column_of(table.column(name), name, Column(type="string")) for name in names), table.num_rows)
+
+    def columns_of(self, schema: Schema, names: Sequence[str]) -> tuple[str, ...]:
+        """Those named, or the set-valued ones among the quasi-identifiers."""
+        chosen = super().columns_of(schema, names)
+        if self.columns is not None:
+            return chosen
+        return tuple(name for name in chosen if schema.columns[name].items is not None) or chosen
 
     def check(self, records: Records, people: Microdata) -> None:
         """There have to be k records."""
@@ -91,8 +99,12 @@ class TermGeneralisation(Mask):
             texts = [sets.join({label for term in terms if (label := labels[term])}) for terms in found.sets]
             values[column.name] = CodedText(column.codes, pa.array([], pa.string())).with_values(texts).to_arrow()
             details[column.name] = found.told(nodes, sets.taxonomy)
-        counted = "records" if unit is None else "units"
-        return Change(values, published={"shown_by_at_least": self.k, "counted": counted}, details=details)
+        published = {**self.tells(records.names), "counted": _COUNTED[unit is not None]}
+        return Change(values, published=published, details=details)
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """By how many each term is shown at least, and what was counted."""
+        return {"shown_by_at_least": self.k, "counted": Test(lambda counted, _: counted in _COUNTED)}
 
     def keeps(self) -> tuple[Kept, ...]:
         """Nothing that numbers could state: what is shown is true, with less detail."""

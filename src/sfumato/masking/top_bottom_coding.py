@@ -24,6 +24,7 @@ from sfumato.data.values import text_of
 from sfumato.kernels.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.magnitude import mean_of
+from sfumato.masking.told import Test
 
 _FEWEST_FOR_MEAN = 3
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -117,6 +118,12 @@ class TopBottomCoding(Mask):
             coded[column.name] = {"bottom": int(below.sum()), "top": int(above.sum())}
         idle = [name for name, counts in coded.items() if not any(counts.values())]
         return Change(values, published={"nothing_coded": idle}, details={"coded": coded})
+
+    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """The columns in which no value lay beyond a bound."""
+        return {
+            "nothing_coded": Test(lambda told, _: isinstance(told, list) and told == [name for name in names if name in told])
+        }
 
     def keeps(self) -> tuple[Kept, ...]:
         """The order of values, unless bounds or means differ between strata; with `show="mean"` the mean too."""

@@ -7,18 +7,21 @@ a column may have any number of categories.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core.certificate import plain
 from sfumato.data.records import CategoryColumn
 from sfumato.data.schema import Column
 from sfumato.kernels.channel import Channel
 from sfumato.kernels.draws import Draws
 from sfumato.kernels.transitions import cumulative, drawn_by_row, kept_or_other
+from sfumato.masking.told import alike
 from sfumato.masking.transition_matrix import Rows, from_rows, uniform
 from sfumato.masking.unchanged import MOST_UNCHANGED
 
@@ -26,6 +29,10 @@ Real = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Int = NDArray[np.int64]
 
+#: Between the names of columns that are treated as one.
+JOIN = " × "
+#: How far the published rows of a matrix may be from 1, and how many categories may be told of.
+_ROUNDING, _MOST_CATEGORIES = 1e-9, 1 << 40
 #: What suppressed values become.
 SUPPRESSED = "*"
 #: A matrix that is not the owner's is published entry by entry up to so many categories.
@@ -121,6 +128,57 @@ class Law:
         return {"labels": list(self.inputs), "outputs": list(self.outputs), "matrix": matrix.tolist(), **told}
 
 
+def labels_told(told: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """The categories in what is published about a law, or as many numbers where they are too many to list; None where neither
+    is there."""
+    count = told.get("categories")
+    if count is not None:
+        return cast("tuple[Any, ...]", range(count)) if type(count) is int and LISTED < count <= _MOST_CATEGORIES else None
+    listed = told.get("labels")
+    if not isinstance(listed, list) or not listed:
+        return None
+    labels = tuple(tuple(label) if isinstance(label, list) else label for label in listed)
+    try:
+        return labels if len(set(labels)) == len(labels) else None
+    except TypeError:  # a category that cannot be one
+        return None
+
+
+def is_same_law(told: Mapping[str, Any], law: Mapping[str, Any]) -> bool:
+    """Whether two laws are one: numbers as they are rounded, outputs in any order, since a certificate sorts an owner's rows."""
+    if "matrix" not in law:
+        return alike(dict(told), dict(law))
+    if set(told) != set(law) or not all(alike(told[name], law[name]) for name in ("labels", "epsilon", "source")):
+        return False
+    one, other = _by_output(told), _by_output(law)
+    return one is not None and other is not None and set(one) == set(other) and all(alike(one[each], other[each]) for each in one)
+
+
+def invariant_told(told: Mapping[str, Any], labels: tuple[Any, ...]) -> Law | None:
+    """The law of a published invariant matrix, which leads to the categories it comes from; None where that is no such law."""
+    matrix = told.get("matrix")
+    rows = matrix if isinstance(matrix, list) and all(isinstance(row, list) and len(row) == len(labels) for row in matrix) else []
+    if len(rows) != len(labels) or not all(type(entry) in (int, float) and 0 <= entry <= 1 for row in rows for entry in row):
+        return None
+    law = Law(labels, labels, None, np.array(rows, dtype=np.float64))
+    sums = all(abs(math.fsum(row) - 1.0) <= _ROUNDING for row in rows)
+    return law if sums and is_same_law(told, plain(law.told(str(told["source"])))) else None
+
+
+def _by_output(told: Mapping[str, Any]) -> dict[Any, list[Any]] | None:
+    """The columns of a published matrix; None where it has not the form of one."""
+    matrix, outputs = told["matrix"], told["outputs"]
+    sound = isinstance(matrix, list) and isinstance(outputs, list) and all(isinstance(row, list) for row in matrix)
+    if not sound or any(len(row) != len(outputs) for row in matrix):
+        return None
+    names = [tuple(output) if isinstance(output, list) else output for output in outputs]
+    try:
+        found = dict(zip(names, map(list, zip(*matrix, strict=True)), strict=True))
+    except TypeError:
+        return None
+    return found if len(found) == len(names) else None
+
+
 def sentences(name: str) -> tuple[str, str, str]:
     """All that a notice may say about a column."""
     return (
@@ -170,7 +228,7 @@ class Variable:
             present = np.array([part.codes[rows] for part in parts])
         labels = tuple(tuple(part.labels[i] for part, i in zip(parts, row, strict=True)) for row in present.T.tolist())
         return cls(
-            name=" × ".join(part.name for part in parts),
+            name=JOIN.join(part.name for part in parts),
             columns=tuple(replace(part.columns[0], labels=part.labels, codes=part.codes) for part in parts),
             codes=codes.reshape(-1).astype(np.int32),
             labels=labels,

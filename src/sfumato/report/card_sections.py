@@ -27,7 +27,7 @@ from sfumato.report.wording import (
 )
 
 #: Details that stand at the top of a card, in this order.
-_HEADLINES = {
+HEADLINES = {
     "released": "records released",
     "released records": "records released",
     "published rows": "rows published",
@@ -57,7 +57,7 @@ def numbers(content: CardContent, audience: Audience) -> Html | None:
     """The few numbers everybody asks for first."""
     shown: list[tuple[str, str]] = []
     details = {**content.details, **(content.owner_details if audience == "owner" else {})}
-    for key, label in _HEADLINES.items():
+    for key, label in HEADLINES.items():
         if isinstance(details.get(key), int):
             shown.append((f"{details[key]:,}", label))
     highest = content.risk.get("prosecutor_highest", content.risk.get("highest"))
@@ -98,7 +98,7 @@ def making(content: CardContent, audience: Audience) -> Html:
     method = {key: value for key, value in certificate.method.items() if key != "name"}
     details = {**content.details, **(content.owner_details if audience == "owner" else {})}
     levels = details.pop("levels", None)
-    rows = [(plain_name(name), _value(value)) for name, value in {**method, **details}.items()]
+    rows = [(plain_name(name), _value(value)) for name, value in {**method, **details, **method}.items()]
     roles = _roles(certificate.schema)
     return _section(
         "How it was made",
@@ -173,7 +173,8 @@ def composition(content: CardContent) -> Html:
         "Together with earlier releases",
         element(
             "p",
-            "Class guarantees do not add up: two releases that are safe alone can give people away together.",
+            "Class guarantees do not add up: two releases that are safe alone can give people away together. What follows is the "
+            "statement of whoever made the release; checking it takes the other releases.",
         ),
         definitions((plain_name(name), _value(value)) for name, value in found.items()),
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import Certificate, plain
@@ -17,17 +16,14 @@ from sfumato.core.view import Score
 from sfumato.report.card import release_card
 from sfumato.report.content import Answer, CardContent
 from sfumato.workflow.contents.base import Content, content_kind
-from sfumato.workflow.written_files import plain_data
+from sfumato.workflow.written_files import plain_details
 
 if TYPE_CHECKING:
     from sfumato.workflow.release import Audience, Release
 
-#: The page that this version makes. Earlier pages are not made again: `verify` calls them not compared.
-CARD_FORMAT = "sfumato-card-2"
-EARLIER_CARDS = ("sfumato-card-1",)
+#: The page that this version makes, the only one that certificates of the second format have: no earlier one was released.
+CARD_FORMAT = "sfumato-card-3"
 CARD = "card.html"
-#: Details that are numbers or words, and not arrays.
-_WORDS = (int, float, str, bool)
 
 
 def card_of(release: Release[Content], audience: Audience, *, certificate: Certificate | None = None, signature: str = "") -> str:
@@ -36,7 +32,6 @@ def card_of(release: Release[Content], audience: Audience, *, certificate: Certi
     if audience == "public":
         return public_card(stated, release.data, signature)
     page = content_kind(stated).page(stated, release.data)
-    kept = plain_data(release.owner.computed) if release.content.public_details else release.details
     content = CardContent(
         certificate=stated,
         title=stated.dataset,
@@ -44,7 +39,7 @@ def card_of(release: Release[Content], audience: Audience, *, certificate: Certi
         figures={**page.figures, **release.content.owner_figures(release)},
         risk=page.risk,
         details=page.details,
-        owner_details=plain_details(kept),
+        owner_details=plain_details(release.content.owner_details(release)),
         answers=release.owner.answers,
         signature=signature or "not signed",
         signed=bool(signature),
@@ -74,25 +69,13 @@ def public_card(certificate: Certificate, data: Any, signature: str) -> str:  # 
 def stated_card(release: Release[Content]) -> dict[str, Any]:
     """What a certificate says about its public page: the format, and what no file of the folder shows."""
     scores, answers = release.owner.scores, release.owner.answers
-    details = plain(plain_details(plain_data(release.details))) if release.content.public_details else {}
     return {
         "format": CARD_FORMAT,
         "scores": [{**score.__dict__, "parts": dict(score.parts)} for score in scores if not score.uses_original],
         "scored": bool(scores),
         "answers": {name: dataclasses.asdict(answer) for name, answer in answers.items()},
-        "details": details,
+        "details": plain(release.content.page_details(release)),
     }
-
-
-def plain_details(details: Mapping[str, Any]) -> dict[str, Any]:
-    """The details that are numbers and words, or one level of them."""
-    kept: dict[str, Any] = {}
-    for name, value in details.items():
-        if isinstance(value, _WORDS):
-            kept[name] = value
-        elif isinstance(value, Mapping) and all(isinstance(entry, _WORDS) for entry in value.values()):
-            kept[name] = dict(value)
-    return kept
 
 
 def _as_read(certificate: Certificate) -> Certificate:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from sfumato.core.errors import Infeasible, InputError, ParameterError, SchemaError, all_at_once
 from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.data.item_sets import sorted_set
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, Schema, Type
 from sfumato.report.wording import counted
@@ -163,6 +164,10 @@ def _guarantee_faults(schema: Schema, guarantees: Sequence[ClassGuarantee]) -> l
                 f"{guarantee.key} needs '{name}' to be sensitive, but its role is "
                 f'"{schema.columns[name].role}". Give it role = "sensitive"'
             )
+        elif name is not None and (items := schema.columns[name].items) is not None:
+            protected = getattr(guarantee, "protected_values", None) or ()
+            if any(sorted_set(value, items) != value for value in protected):
+                faults.append(f"{guarantee.key}: write protected sets as they are counted, sorted and each item once")
     return list(dict.fromkeys(faults))
 
 

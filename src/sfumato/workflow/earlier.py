@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from sfumato.core.errors import Cancelled, SfumatoError, Unsupported
 from sfumato.core.view import View
+from sfumato.data.item_sets import sorted_sets
 from sfumato.data.schema import Schema
 from sfumato.workflow import named
 from sfumato.workflow.readings import ColumnReading, Reading, Today, as_it_reads, as_they_are, keep
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 #: What has to be taken for true where nothing else is known.
 ADDS_UP = "assume that everything the releases tell adds up"
+NOTHING_EARLIER = "no earlier release of this dataset is in the ledger"
+SAME_ROWS = "the same rows were released before"
 
 
 @contextmanager
@@ -114,14 +117,15 @@ def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None
 
 def not_compared(ledger: Ledger, new: Entry) -> dict[str, Any]:
     """What is said of content that nobody lays over earlier releases: how many there are, and what to assume."""
-    others = sum(entry.hash != new.hash for entry in ledger.releases(new.dataset))
+    others = [entry.hash for entry in ledger.releases(new.dataset) if entry.hash != new.hash]
     if not others:
-        return {"earlier_releases": 0, "finding": "no earlier release of this dataset is in the ledger"}
-    earlier = f"{others} earlier release{'s' * (others > 1)} of this dataset"
+        return {"earlier_releases": 0, "finding": NOTHING_EARLIER}
+    earlier = f"{len(others)} earlier release{'s' * (len(others) > 1)} of this dataset"
     return {
-        "earlier_releases": others,
+        "earlier_releases": len(others),
         "compared": 0,
-        "finding": f"{earlier}: {'it was' if others == 1 else 'they were'} not compared with this one; {ADDS_UP}",
+        "not_compared": dict.fromkeys(others, "there is no comparison of this kind of content"),
+        "finding": f"{earlier}: {'it was' if len(others) == 1 else 'they were'} not compared with this one; {ADDS_UP}",
     }
 
 
@@ -209,7 +213,7 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
     unread = frozenset(names) - set(new.view.result.hierarchies) - set(() if original is None else original.column_names)
     people = None
     if counted and original is not None and set(names) <= set(original.column_names):
-        people = pa.Table.from_batches(list(original.relation.batches(names)))
+        people = sorted_sets(pa.Table.from_batches(list(original.relation.batches(names))), original.schema)
     try:
         result = Intersection().run(_read_by_all(new.view, names), OtherReleases(tuple(views), people, unread))
     except Unsupported as error:
@@ -286,9 +290,9 @@ def _in_words(others: Sequence[_Earlier], noisy: Sequence[Entry], found: Mapping
         which = f", {used} of which and this one were laid over each other" if found and used < len(others) else ""
         parts.append(f"{told}{which}: {found['finding'].rstrip('.')}" if found else told)
     elif repeated:
-        parts.append("the same rows were released before")
+        parts.append(SAME_ROWS)
     elif not noisy:
-        return "no earlier release of this dataset is in the ledger"
+        return NOTHING_EARLIER
     reasons = Counter(each.why_not for each in others if each.view is None and not each.gone)
     if gone := sum(each.gone for each in others):
         reasons["the published rows are not kept here, so what they reveal together with this release is unknown"] = gone

@@ -17,7 +17,7 @@ from sfumato.core.errors import SfumatoError, VerificationFailed
 from sfumato.core.randomness import DESCRIPTIONS
 from sfumato.core.temporary import temporary_folder
 from sfumato.data.schema import Schema
-from sfumato.workflow.cards import CARD, CARD_FORMAT, EARLIER_CARDS, public_card
+from sfumato.workflow.cards import CARD, CARD_FORMAT, public_card
 from sfumato.workflow.contents.base import content_kind
 from sfumato.workflow.transparency import names_in, told_unit
 from sfumato.workflow.untrusted import quoted
@@ -33,7 +33,7 @@ _VERSIONS = {*_VERSIONS_FIRST, "matplotlib"}
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]{0,39}")
 _MOST_STATED = 1_000_000
 _PSEUDONYM = r"^[a-z2-7]{26}$"
-_FIGURE = re.compile(r"<figure>(<svg.*?</svg>)<figcaption", re.DOTALL)
+_FIGURE, _CAPTION = "<figure>", "<figcaption"
 
 
 def refuse_foreign_files(certificate: Certificate, schema: Schema) -> None:
@@ -78,6 +78,14 @@ def refuse_other_hierarchies(schema: Schema, private: Path) -> None:
             raise VerificationFailed(f"the hierarchy {quoted(name)} cannot be read") from None
         if not same:
             raise VerificationFailed(f"the hierarchy {quoted(name)} is not written as releases write one")
+
+
+def refuse_other_sets(schema: Schema, table: pa.Table) -> None:
+    """A set is written in one way: its spelling would tell rows apart that count as equal."""
+    from sfumato.data.item_sets import sorted_sets
+
+    if sorted_sets(table, schema) is not table:
+        raise VerificationFailed("a column of sets holds one that is not written as releases write them: sorted, each item once")
 
 
 def refuse_roles(certificate: Certificate, schema: Schema) -> None:
@@ -175,11 +183,11 @@ def check_card(certificate: Certificate, data: Any, signature: str, private: Pat
         refuse_behaviour(given)
     except SfumatoError as error:
         raise VerificationFailed(f"{CARD} is not a card: {error}") from None
-    if certificate.format == FIRST_FORMAT or certificate.card.get("format") in EARLIER_CARDS:
+    if certificate.format == FIRST_FORMAT:
         text = "not compared: it is of an earlier format; it runs no script and loads nothing"
         return Finding("card", None, text, caveat=f"{CARD} was not compared with them, and what it says was not checked")
     if certificate.card.get("format") != CARD_FORMAT:
-        raise VerificationFailed(f"{CARD} is of a format that this version does not know; a newer version may")
+        raise VerificationFailed(f"{CARD} is of a format that this version does not make; another version may")
     try:
         wanted = public_card(certificate, data, signature)
     except Exception as error:  # whatever a stranger wrote, the answer is a verdict and not a crash
@@ -201,12 +209,24 @@ def _same_but_drawn(given: str, wanted: str) -> bool:
     """Whether two pages differ in the drawings of their figures only: as many, of plain SVG, with the words of the other's."""
     from sfumato.report.inline_svg import shows_only
 
-    drawn, expected = _FIGURE.findall(given), _FIGURE.findall(wanted)
+    (text, drawn), (words, expected) = _without_figures(given), _without_figures(wanted)
     return (
-        _FIGURE.sub("<figure><figcaption", given) == _FIGURE.sub("<figure><figcaption", wanted)
+        text == words
         and len(drawn) == len(expected)
+        and all(each.startswith("<svg") and each.endswith("</svg>") for each in drawn)
         and all(shows_only(figure, other) for figure, other in zip(drawn, expected, strict=True))
     )
+
+
+def _without_figures(page: str) -> tuple[str, list[str]]:
+    """The page without its drawings, and the drawings; in one pass, whatever a stranger wrote."""
+    first, *rest = page.split(_FIGURE)
+    kept, drawn = [first], []
+    for part in rest:
+        figure, end, text = part.partition(_CAPTION)
+        kept.append(_FIGURE + end + text)
+        drawn.append(figure)
+    return "".join(kept), drawn
 
 
 def _matplotlib() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sfumato.data.item_sets import sorted_sets
 from sfumato.data.relation import COUNT
 from sfumato.data.values import texts
 
@@ -65,7 +66,7 @@ def _distributions(rows: Rows) -> str | None:
         return None
     shown = []
     for name in (*rows.public.quasi, *rows.public.sensitive):
-        grouped = original.relation.group([name])
+        grouped = sorted_sets(original.relation.group([name]), original.schema)
         if grouped.num_rows > MOST_DISTINCT:
             continue
         counts: dict[str | None, int] = {}

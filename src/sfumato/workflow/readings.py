@@ -22,6 +22,7 @@ from sfumato.core.certificate import plain
 from sfumato.core.errors import HierarchyError, SfumatoError, Unsupported
 from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.item_sets import sorted_sets
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.data.values import texts
@@ -176,7 +177,8 @@ class Today:
             return list(self.hierarchies[name].leaves)
         if self.original is None or name not in self.original.column_names:
             return None
-        return texts(self.original.relation.group([name]).column(name))
+        grouped = self.original.relation.group([name])
+        return texts(sorted_sets(grouped, self.original.schema).column(name).unique())
 
 
 def _kept_spec(spec: HierarchySpec | None, folder: str | None, store: Path | None) -> dict[str, Any] | None:

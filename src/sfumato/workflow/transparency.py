@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sfumato.core.certificate import Certificate
+from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.errors import VerificationFailed
 from sfumato.data.schema import Schema
 from sfumato.workflow import named, told_methods
+from sfumato.workflow.untrusted import quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 KNOWS_THE_PERSON = "knows the quasi-identifiers of a person and that the person is in the table"
 AS_EACH_PROMISE = "as each promise says"
@@ -34,20 +38,16 @@ _TYPE = re.compile(
     r"boolean|integer|number|date|string|float|halffloat|float16|binary|large_binary|fixed_size_binary\[[0-9]+\]"
     r"|decimal(32|64|128|256)?\([0-9]+, -?[0-9]+\)|datetime( [\w/+:-]{1,40})?"
 )
-#: What masks publish about themselves; in `steps`, what each of several does.
-OF_A_MASK = frozenset(
-    "method masked_columns steps notice attribute_groups bucket_size counted distance_deviation epsilon factor_variance groups k "
-    "marginals mean_distance min_leaf model noise noise_variance_ratio nothing_coded order predictors rows scaled_by share "
-    "shown_by_at_least standardised transitions where window zeros_stay".split()
-)
 #: More than any hierarchy has; the tree with a single level above its values has two.
 _MOST_LEVELS, _FLAT_LEVELS = 1000, 1
+#: More codes for missing values than a column has, and longer ones.
+_MOST_CODES, _LONGEST_CODE = 100, 200
 
 
 def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
     """Raise where a certificate tells what no release of its kind tells, or names another adversary."""
     told, masked = certificate.transparency, named.is_mask(certificate.method)
-    if set(told) - _OF_EACH - (OF_A_MASK if masked else _OF_A_SEARCH):
+    if not masked and set(told) - _OF_EACH - _OF_A_SEARCH:
         raise VerificationFailed("the certificate tells things about how it was made that no release of its kind tells")
     adversaries = (KNOWS_THE_METHOD,) if masked else (KNOWS_THE_PERSON, AS_EACH_PROMISE)
     if told.get("adversary", adversaries[0]) not in adversaries:
@@ -58,6 +58,9 @@ def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
     if masked:
         _refuse_other_mask(certificate, schema)
     else:
+        known = told_methods.is_known(certificate.method) and certificate.format != FIRST_FORMAT
+        if known and not {"hierarchies", "written_as"} <= set(told):
+            raise VerificationFailed("the certificate does not say what a release by its method says, as if it were by another")
         _refuse_other_levels(told)
         _refuse_other_writing(told.get("written_as", {}), schema)
 
@@ -71,7 +74,8 @@ def _refuse_other_writing(told: Any, schema: Schema) -> None:
             isinstance(kind, str)
             and _TYPE.fullmatch(kind) is not None
             and isinstance(missing, list)
-            and all(isinstance(code, str) for code in missing)
+            and len(missing) <= _MOST_CODES
+            and all(isinstance(code, str) and len(code) <= _LONGEST_CODE for code in missing)
             and set(written) <= {"type", "missing"}
         )
     if not sound:
@@ -97,15 +101,43 @@ def _refuse_other_levels(told: Mapping[str, Any]) -> None:
         raise VerificationFailed(_LEVELS)
 
 
+def refuse_levels_not_shown(certificate: Certificate, table: pa.Table) -> None:
+    """Refuse a level above what a column shows: above its values a flat tree has `*` alone, and one of intervals no number."""
+    from sfumato.data.values import texts
+
+    told = certificate.transparency
+    for name, level in told.get("levels", {}).items():
+        kind = told.get("hierarchies", {}).get(name)
+        if not level or kind not in ("flat", "intervals") or name not in table.column_names:
+            continue
+        above = "*" if kind == "flat" else ("*", "[")
+        if not all(text is None or text.startswith(above) for text in texts(table.column(name).unique())):
+            raise VerificationFailed(f"the column {quoted(name)} shows values below the level that the certificate names")
+
+
 def _refuse_other_mask(certificate: Certificate, schema: Schema) -> None:
+    from sfumato.masking.told import Visible
+
     told = certificate.transparency
     removed, masked = names_in(told, "removed_columns"), names_in(told, "masked_columns")
     if told.get("method", certificate.method) != certificate.method:
         raise VerificationFailed("the certificate names two different masks")
     if not set(masked) <= {*schema.columns, *removed}:
         raise VerificationFailed("the certificate says of a column that it was masked, and there is no such column")
-    columns = {*schema.columns, *removed}
-    told_methods.refuse_other_words({"method": certificate.method, **told, "masked_columns": masked}, OF_A_MASK, columns)
+    rows = next((about["rows"] for about in certificate.files.values() if about.get("rows") is not None), None)
+    visible = Visible(_before_pseudonyms(schema, told), frozenset({*schema.columns, *removed}), rows)
+    own = {name: value for name, value in told.items() if name not in _OF_EACH}
+    told_methods.refuse_other_words({"method": certificate.method, "masked_columns": masked, **own}, visible)
+
+
+def _before_pseudonyms(schema: Schema, told: Mapping[str, Any]) -> Schema:
+    """The schema with the role that columns had before their values were replaced by pseudonyms."""
+    replaced = names_in(told, "pseudonymised_columns")
+    columns = {
+        name: column.model_copy(update={"role": "identifier"}) if name in replaced and column.role == "plain" else column
+        for name, column in schema.columns.items()
+    }
+    return schema.replace(columns=columns)
 
 
 def names_in(told: Mapping[str, Any], key: str) -> list[str]:

@@ -27,6 +27,7 @@ from sfumato.workflow.certificate_form import read_certificate, read_schema
 from sfumato.workflow.contents.base import content_kind
 from sfumato.workflow.contents.private_result import BESIDE_AN_ANSWER, RESULT
 from sfumato.workflow.folder_rows import DATA_FILES, read_rows
+from sfumato.workflow.told_comparison import refuse_other_comparison
 from sfumato.workflow.untrusted import UntrustedFolder, quoted
 from sfumato.workflow.verification import Finding, Verification
 from sfumato.workflow.written_files import pretty
@@ -85,6 +86,7 @@ def verify(
             parts.refuse_foreign_files(certificate, schema)
             kind = content_kind(certificate)
             kind.refuse_other_facts(certificate, schema)
+            refuse_other_comparison(certificate.composition)
             findings.append(_check_files(public, certificate, Path(private)))
             findings.append(parts.stated_only(certificate))
             signature, signer = _check_signature(public, content, public_key)

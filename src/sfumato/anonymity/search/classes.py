@@ -85,7 +85,7 @@ def show(
     representative = members[np.searchsorted(numbers, np.arange(classes))]
     shown = []
     for a in range(len(table.quasi)):
-        if ranges is not None and ranges[a]:
+        if ranges is not None and ranges[a] and table.quasi[a] not in table.set_valued:  # a range is no set
             shown.append(_ranges(problem, a, members, numbers, classes))
         else:
             shown.append(_nodes(problem, a, levels[a], table.codes[a, representative]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 from sfumato.core.declared import Declared
@@ -46,6 +47,10 @@ class Algorithm(Declared, ABC):
     def contribution(self, unit: str) -> str | None:
         """How many rows of one unit count, in words; None where all do."""
         return counted_rows(getattr(self, "rows", None), unit)
+
+    def tells(self) -> Mapping[str, Any]:
+        """What the public page says besides the parameters, as far as it follows from them."""
+        return {}
 
     def parameters(self) -> dict[str, Any]:
         """The stored parameters as plain data."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,8 +146,12 @@ class PrivateHistogram(RowBounded):
             f"and each carries discrete {spending.law} noise with the parameter {spending.noise_parameter(l1, l2_squared)}",
             randomness=source,
             dataset=data.schema.dataset,
-            deviation=self.error().deviation,
+            **self.tells(),
         )
+
+    def tells(self) -> Mapping[str, Any]:
+        """The standard deviation of the noise on a count."""
+        return {"deviation": self.error().deviation}
 
     def counts(self, data: Microdata, randomness: Randomness | None = None) -> NDArray[np.int64]:
         """The exact counts after bounding, cell by cell: the owner's, not for release."""

@@ -9,9 +9,9 @@ PVLDB 2010.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,9 +98,13 @@ class PrivateQuantiles(RowBounded):
             f"L2) and each carries discrete {spending.law} noise with the parameter {parameter}; the rest is computed from them",
             randomness=source,
             dataset=data.schema.dataset,
-            rank_deviation=self.error().deviation,
             rows=tree.total,
+            **self.tells(),
         )
+
+    def tells(self) -> Mapping[str, Any]:
+        """The standard deviation of a rank."""
+        return {"rank_deviation": self.error().deviation}
 
     def leaf_counts(self, data: Microdata, randomness: Randomness | None = None) -> tuple[Axis, NDArray[np.int64]]:
         """The exact counts of the leaves after bounding: the owner's, not for release."""

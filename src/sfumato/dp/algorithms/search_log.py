@@ -7,10 +7,10 @@ Korolova, Kenthapadi, Mishra, Ntoulas, "Releasing search queries and clicks priv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -130,9 +130,13 @@ class SearchLog(Algorithm):
             + (f"; a keyword of one user alone reaches {least} with probability at most δ" if least is not None else ""),
             randomness=source,
             dataset=data.schema.dataset,
-            threshold=least,
-            deviation=self.error().deviation,
+            **{"threshold": least, **self.tells()},
         )
+
+    def tells(self) -> Mapping[str, Any]:
+        """The least count that is shown, where there is one, and the standard deviation of a count."""
+        least = self.threshold
+        return {**({} if least is None else {"threshold": least}), "deviation": self.error().deviation}
 
     def mentions(self, data: Microdata, randomness: Randomness | None = None) -> Mentions:
         """Who mentions which keyword after bounding: the owner's, not for release."""

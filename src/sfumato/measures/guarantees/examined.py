@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, SchemaError
 from sfumato.core.guarantees.base import ClassGuarantee, Reference
+from sfumato.data.item_sets import sorted_set, sorted_sets
 from sfumato.data.schema import Column, Schema
 from sfumato.measures.guarantees.classes import Classes, CodedColumn, Histogram, Integers, require_columns
 from sfumato.measures.guarantees.reference import ReferenceDistribution
@@ -60,6 +61,14 @@ class ExaminedTable:
     _columns: dict[str, CodedColumn] = field(default_factory=dict, repr=False)
     _histograms: dict[tuple[tuple[str, ...], str], Histogram] = field(default_factory=dict, repr=False)
     _references: dict[str, Mapping[str | None, int]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        # Sets that are written differently are the same value; quasi-identifiers stay as they are, since spelling tells apart.
+        object.__setattr__(self, "table", sorted_sets(self.table, self.schema, but=self.schema.quasi))
+        for name in ("original", "population"):
+            given = getattr(self, name)
+            if isinstance(given, pa.Table):
+                object.__setattr__(self, name, sorted_sets(given, self.schema))
 
     def classes(self, quasi: Sequence[str] | None = None) -> Classes:
         """The classes by the schema's quasi-identifiers, or by the columns an adversary is said to know."""
@@ -108,15 +117,25 @@ class ExaminedTable:
                 f"a guarantee on '{attribute}' compares with the original table, which was not given. "
                 "Pass original= (the table or its reference distribution), or ask for reference='released'."
             )
-        if isinstance(self.original, ReferenceDistribution):
-            return self.original.attribute(attribute)
         if attribute not in self._references:
-            self._references[attribute] = ReferenceDistribution.of(self.original, [attribute]).attribute(attribute)
+            given = self.original
+            known = given if isinstance(given, ReferenceDistribution) else ReferenceDistribution.of(given, [attribute])
+            self._references[attribute] = _by_set(known.attribute(attribute), self.described(attribute).items)
         return self._references[attribute]
 
     def references(self) -> tuple[Reference, ...]:
         """The references that can be measured here."""
         return ("released",) if self.original is None else ("input", "released")
+
+
+def _by_set(counts: Mapping[str | None, int], items: str | None) -> Mapping[str | None, int]:
+    """Counts of values; of sets that are written differently together."""
+    if items is None:
+        return counts
+    found: dict[str | None, int] = {}
+    for text, count in counts.items():
+        found[sorted_set(text, items)] = found.get(sorted_set(text, items), 0) + count
+    return found
 
 
 def conclude(

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 Format = Literal["parquet", "csv"]
 FORMATS: tuple[Format, ...] = ("parquet", "csv")
+OTHER_DETAILS = "the certificate shows details on its page that a result of its method does not have"
 #: What a certificate says about a file: its digest, its length in bytes and, of a table, its rows.
 Files = Mapping[str, Mapping[str, Any]]
 
@@ -72,8 +73,6 @@ class Content(ABC):
 
     #: Whether certificates name the kind; rows and private results are known by their claims.
     named_in_certificates: ClassVar[bool] = True
-    #: Whether everybody may know how the work went; otherwise it was learnt from the original and is the owner's.
-    public_details: ClassVar[bool] = False
 
     # On its way out
 
@@ -142,6 +141,14 @@ class Content(ABC):
         entry = entered(ledger, self.schema.dataset, self.entry(facts, files))
         return entry, Together(not_compared(ledger, entry))
 
+    def page_details(self, release: Release[Any]) -> Mapping[str, Any]:
+        """How the work went, as far as everybody may know it and the public page shows it."""
+        return {}
+
+    def owner_details(self, release: Release[Any]) -> Mapping[str, Any]:
+        """How the work went, and what was computed from the original: the owner's."""
+        return release.details
+
     def owner_files(self, release: Release[Any]) -> dict[str, bytes]:
         """What the owner keeps beside the card, by name of file."""
         return {}
@@ -162,6 +169,13 @@ class Content(ABC):
         """Raise where the certificate tells about how it was made what no release of this kind tells."""
         if certificate.transparency:
             raise VerificationFailed("the certificate tells things about how it was made that no release of its kind tells")
+        cls.refuse_other_details(certificate)
+
+    @classmethod
+    def refuse_other_details(cls, certificate: Certificate) -> None:
+        """Raise where the page of a certificate shows details that content of this kind does not have: none as a rule."""
+        if certificate.card.get("details"):
+            raise VerificationFailed(OTHER_DETAILS)
 
     @classmethod
     @abstractmethod

@@ -66,7 +66,6 @@ class PrivateResult(Content):
     paid: str | None = None
 
     named_in_certificates: ClassVar[bool] = False
-    public_details: ClassVar[bool] = True
 
     @classmethod
     def drafted(
@@ -182,6 +181,24 @@ class PrivateResult(Content):
         refuse_other_bytes(place, back, ordered=False)
         return files, [] if format == "parquet" else spreadsheet_notices(rows)
 
+    def page_details(self, release: Release[Any]) -> Mapping[str, Any]:
+        """What follows from the parameters of the method."""
+        from sfumato.workflow.told_details import details_of
+
+        return details_of(release.published.method, plain_data(release.details))
+
+    def owner_details(self, release: Release[Any]) -> Mapping[str, Any]:
+        """What was computed without noise."""
+        details: Mapping[str, Any] = plain_data(release.owner.computed)
+        return details
+
+    @classmethod
+    def refuse_other_details(cls, certificate: Certificate) -> None:
+        """Details of a known method are computed again; others have names of their own."""
+        from sfumato.workflow.told_details import refuse_other_details
+
+        refuse_other_details(certificate)
+
     def owner_files(self, release: Release[Any]) -> dict[str, bytes]:
         """What was computed without noise, and how the work went."""
 
@@ -213,6 +230,7 @@ class PrivateResult(Content):
             table = read_rows(certificate, schema, folder)
             shape = check_shape(table)
             parts.refuse_roles(certificate, schema)
+            parts.refuse_other_sets(schema, table)
             return table, [shape, check_bytes(certificate, table, folder, ordered=False, beside=BESIDE_AN_ANSWER)]
         if schema.columns:
             raise VerificationFailed("the certificate describes columns of a table, but the release has none")
@@ -255,7 +273,7 @@ class PrivateResult(Content):
     def page(cls, certificate: Certificate, data: Any) -> Page:
         """How the result was made, as far as everybody may know."""
         rows = {"published rows": int(data.num_rows)} if is_table(data) else {}
-        return Page({**rows, **certificate.card["details"]})
+        return Page({**rows, **certificate.card["details"], **rows})
 
 
 def is_table(result: object) -> bool:

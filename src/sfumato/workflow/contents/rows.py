@@ -24,7 +24,15 @@ from sfumato.workflow.contents.base import Content, Files, Format, Page, Saved, 
 from sfumato.workflow.folder_rows import DATA_FILES, PARQUET, check_bytes, check_shape, read_rows, refuse_several_data_files
 from sfumato.workflow.rows_digest import rows_digest
 from sfumato.workflow.verification import Finding
-from sfumato.workflow.written_files import as_written, describe_bytes, describe_file, pretty, read_back, write_and_describe
+from sfumato.workflow.written_files import (
+    as_written,
+    describe_bytes,
+    describe_file,
+    plain_details,
+    pretty,
+    read_back,
+    write_and_describe,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -200,7 +208,6 @@ class Rows(Content):
 
     def owner_files(self, release: Release[Any]) -> dict[str, bytes]:
         """Scores, how the search went, the whole schema, the recipe and, of a masked table, who is who."""
-        from sfumato.workflow.cards import plain_details
 
         scores = [dataclasses.asdict(dataclasses.replace(score, parts=dict(score.parts))) for score in release.owner.scores]
         files = {
@@ -233,16 +240,20 @@ class Rows(Content):
         from sfumato.workflow.transparency import refuse_other_facts
 
         refuse_other_facts(certificate, schema)
+        cls.refuse_other_details(certificate)
 
     @classmethod
     def read(cls, certificate: Certificate, schema: Schema, folder: Path) -> tuple[pa.Table, list[Finding]]:
         """The rows; no name among their columns, nothing but rows in their file, and the schema beside them."""
         from sfumato.workflow import folder_parts as parts
+        from sfumato.workflow.transparency import refuse_levels_not_shown
 
         table = read_rows(certificate, schema, folder)
         shape = check_shape(table)
         parts.refuse_names(certificate, schema, table)
+        parts.refuse_other_sets(schema, table)
         findings = [shape, check_bytes(certificate, table, folder, ordered=True)]
+        refuse_levels_not_shown(certificate, table)
         findings.append(parts.check_schema_file(schema, table.column_names, folder))
         parts.refuse_other_hierarchies(schema, folder)
         return table, findings
