@@ -79,7 +79,7 @@ def inspect(
     lines = [f"{counted(told['rows'], 'record')}, {counted(len(rows), 'column')}", ""]
     lines += table_lines(("column", "type", "distinct", "unique", "suggested role", "because"), rows)
     lines += ["", *_standing_out(told)]
-    lines += [f"unit: {told['unit'] or 'not decided'}; {told['unit_reason']}"]
+    lines += [f"unit: {told['unit'] or 'none named'}; {told['unit_reason']}"]
     lines += [f"note: {note}" for note in told.get("notes", ())]
     if kept is not None:
         lines += ["", f"'{kept}' exists already and was kept; name another file with --schema-out for a fresh one"]

@@ -118,9 +118,9 @@ def pose(
     if table.records == 0:
         raise InputError(f"{data.description} has no records: there is nothing to publish")
     largest = max((g.k for g in asked if isinstance(g, (KAnonymity, AlphaKAnonymity))), default=1)
-    people = int(table.units.sum())
+    people = table.people
     if largest > people:
-        what = "records" if table.units is table.counts else "different units"
+        what = "records" if table.shares is None else "different units"
         raise Infeasible(
             f"k = {largest} cannot be reached: the table has only {people:,} {what}. Choose a k of at most {people:,}."
         )
