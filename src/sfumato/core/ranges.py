@@ -70,9 +70,15 @@ class _Between(Range):
         )
 
 
+#: The largest whole number where a range states no end: counts beyond it fit into no kernel and no memory.
+LARGEST = 2**31 - 1
+
+
 @dataclass(frozen=True)
 class Whole(_Between):
-    """Whole numbers; True and 2.0 are none."""
+    """Whole numbers; True and 2.0 are none. Without an upper end of their own they end at `largest`, unless that is None."""
+
+    largest: int | None = LARGEST
 
     @property
     def words(self) -> str:
@@ -81,6 +87,8 @@ class Whole(_Between):
     def settled(self, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, Integral) or not self.holds(value):
             raise self.refuse(value)
+        if self.at_most is None and self.largest is not None and int(value) > self.largest:
+            raise Refused(f"must be {self.words}, and at most {_shown(self.largest)}")
         return int(value)
 
 
@@ -324,7 +332,10 @@ class Because(Range):
         try:
             return self.of.settled(value)
         except Refused as refusal:
-            raise Refused(f"{refusal}; {self.reason}") from None
+            # the reason is about where the range ends, not about what is no number at all or too long a one
+            infinite = isinstance(value, Real) and not _finite(value)
+            ended = not infinite and str(refusal) == str(self.of.refuse(value))
+            raise Refused(f"{refusal}; {self.reason}" if ended else str(refusal)) from None
 
 
 def _shown(end: float) -> str:
@@ -354,7 +365,7 @@ Positive = Annotated[float, Number(above=0)]
 #: A time in seconds; `inf` is for as long as it takes.
 Seconds = Annotated[float, Either((Number(above=0), OneOf((math.inf,))))]
 #: What makes draws repeatable.
-Seed = Annotated[int | str, Either((Whole(), Text("a text")))]
+Seed = Annotated[int | str, Either((Whole(largest=None), Text("a text")))]
 #: The name of a column.
 ColumnName = Annotated[str, _COLUMN]
 #: The names of some columns.

@@ -29,6 +29,8 @@ _SAMPLE_LINES = 200
 _BLOCK_BYTES = 1 << 24
 _LARGEST_BLOCK = (1 << 31) - 1
 _LISTED_LINES = 10
+#: Codecs of texts that are no sets of characters: they rewrite what stands in a cell.
+_REWRITING = frozenset({"unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined", "unicode-internal"})
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,16 @@ class CsvOptions:
             raise ParameterError("separator is one character, and neither a quote nor a line break")
         if self.decimal not in (".", ","):
             raise ParameterError("decimal is '.' or ','")
+        if self.encoding is not None and not _is_character_encoding(self.encoding):
+            raise ParameterError(f"there is no encoding called {self.encoding[:40]!r}; utf-8 and cp1252, for instance, are some")
+
+
+def _is_character_encoding(name: str) -> bool:
+    try:
+        "".encode(name)  # refuses what makes something other than bytes out of a text, such as rot13
+        return bool(name) and codecs.lookup(name).name.replace("_", "-") not in _REWRITING
+    except (LookupError, ValueError):
+        return False
 
 
 def read_csv(path: Path, where: str, options: CsvOptions) -> RawTable:

@@ -18,7 +18,7 @@ import numpy as np
 from sfumato.core.errors import Infeasible, MissingColumn, ParameterError, all_at_once
 from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
-from sfumato.core.ranges import Each, Made, Number, Positive, Text
+from sfumato.core.ranges import Each, Number, Positive, Text, Whole
 from sfumato.data.column_types import CodedText
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
@@ -29,11 +29,12 @@ from sfumato.masking.base import Context
 from sfumato.masking.microaggregation import Int, Microaggregation
 
 
-def _whole(p: Any) -> Any:
-    """A p of 2.0 is whole too."""
-    if isinstance(p, bool) or not isinstance(p, (int, float)) or not float(p).is_integer() or p < 2:
-        raise ParameterError("p must be a whole number of at least 2")
-    return p
+@dataclass(frozen=True)
+class _WholeOrSo(Whole):
+    """Whole numbers, 2.0 among them."""
+
+    def settled(self, value: Any) -> int:
+        return super().settled(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Cbfs(Microaggregation):
         Each(Text("the name of a column"), at_least=1, what="the names of columns", alone=True),
         "the columns whose values every cluster must mix",
     ] = None
-    p: Annotated[int | None, Made(_whole, "a whole number of at least 2"), "different values of each of them in a cluster"] = None
+    p: Annotated[int | None, _WholeOrSo(at_least=2), "different values of each of them in a cluster"] = None
     l: Annotated[float | None, Number(above=1), "how diverse each of them must be in a cluster"] = None  # noqa: E741
     diversity: Annotated[Literal["distinct", "entropy", "recursive"], "what l counts"] = "entropy"
     c: Annotated[Positive | None, "the factor of recursive diversity"] = None
@@ -117,7 +118,7 @@ class Cbfs(Microaggregation):
         codes = coded.codes.astype(np.int64)[context.rows] + 1  # a missing value is a value of its own, as in the guarantees
         width = len(coded.values) + 1
         kind: Kind = "distinct" if self.p is not None else self.diversity
-        return Diversity(codes, width, kind, self._least, self.c if self.c is not None else 1.0)
+        return Diversity(codes, width, kind, self._least, float(self.c) if self.c is not None else 1.0)
 
     def _claim(self, name: str) -> Any:
         if self.p is not None or self.diversity == "distinct":
