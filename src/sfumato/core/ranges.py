@@ -213,7 +213,11 @@ class Each(Range):
         except (Refused, TypeError):  # an array without dimensions is iterable and cannot be iterated
             raise self.refuse(value) from None
         right = len(entries) >= self.at_least and (self.at_most is None or len(entries) <= self.at_most)
-        if not right or (self.different and len(set(entries)) < len(entries)):
+        try:
+            repeated = self.different and len(set(entries)) < len(entries)
+        except TypeError:  # a list among them, say, of which nobody can tell where it occurs
+            raise self.refuse(value) from None
+        if not right or repeated:
             raise self.refuse(value)
         return entries
 
@@ -332,10 +336,9 @@ class Because(Range):
         try:
             return self.of.settled(value)
         except Refused as refusal:
-            # the reason is about where the range ends, not about what is no number at all or too long a one
-            infinite = isinstance(value, Real) and not _finite(value)
-            ended = not infinite and str(refusal) == str(self.of.refuse(value))
-            raise Refused(f"{refusal}; {self.reason}" if ended else str(refusal)) from None
+            # the reason is about the range, not about a number that is refused for something else, such as its digits
+            own = str(refusal) == str(self.of.refuse(value))
+            raise Refused(f"{refusal}; {self.reason}" if own else str(refusal)) from None
 
 
 def _shown(end: float) -> str:

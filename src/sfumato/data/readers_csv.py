@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ import pyarrow.csv as pa_csv
 
 from sfumato.core.errors import ParameterError, SourceError
 from sfumato.data.expanding import read_expanding
-from sfumato.data.read_result import RawTable, Unreadable, unique_names
+from sfumato.data.read_result import NAMED_BY_A_RECORD, RawTable, Unreadable, are_numbers, unique_names
 
 SEPARATORS = (",", ";", "\t", "|")
 _SEPARATOR_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
@@ -89,6 +90,9 @@ def _read(raw: bytes, path: Path, where: str, options: CsvOptions) -> RawTable:
     header, blank_lines, empty = _header_of(content, sample, separator, where)
     names, _ = unique_names(header)
     notes = [f"separator {_SEPARATOR_NAMES.get(separator, repr(separator))}, encoding {encoding}"]
+    if are_numbers(names):
+        notes.append(NAMED_BY_A_RECORD)
+        logging.getLogger("sfumato").warning("%s: %s; it is read as names, and they are published", where, NAMED_BY_A_RECORD)
     if empty:
         none = pa.chunked_array([pa.array([], pa.string())])
         return RawTable(tuple(header), tuple(none for _ in names), True, tuple(notes))

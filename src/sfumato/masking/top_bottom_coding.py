@@ -159,9 +159,9 @@ def _as_number(column: NumberColumn | CategoryColumn, bound: float | str | datet
                 f"TopBottomCoding: the bound of column '{column.name}' is none of the categories that the schema orders"
             )
         return float(column.labels.index(str(text_of(bound))))
-    if isinstance(bound, (int, float)):
+    if isinstance(bound, (int, float)) and not isinstance(bound, bool):
         return float(bound)
-    if not pa.types.is_temporal(column.arrow):
+    if isinstance(bound, bool) or not pa.types.is_temporal(column.arrow):
         raise ParameterError(f"TopBottomCoding: the bound of column '{column.name}' must be a number")
     try:
         day = datetime.date.fromisoformat(str(bound)[:10])
