@@ -71,7 +71,9 @@ def takes_numbers(allowed: Range | None) -> bool:
     """Whether numbers stand anywhere in a range."""
     if isinstance(allowed, (Whole, Number, Limit)):
         return True
-    inner = allowed.ranges if isinstance(allowed, Either) else [allowed.of] if isinstance(allowed, (Each, ByName, Because)) else []
+    inner = (
+        allowed.ranges if isinstance(allowed, Either) else [allowed.of] if isinstance(allowed, (Each, ByName, Because)) else []
+    )
     return any(takes_numbers(each) for each in inner)
 
 
@@ -172,6 +174,8 @@ def test_a_large_number_is_refused_when_it_is_given_or_works(kind: str, name: st
 
 def test_a_whole_number_ends_where_kernels_do_and_says_so() -> None:
     for number in LARGE:
-        with pytest.raises(ParameterError, match="^KAnonymity: k must be a whole number of at least 1, and at most 2,147,483,647$"):
+        with pytest.raises(
+            ParameterError, match="^KAnonymity: k must be a whole number of at least 1, and at most 2,147,483,647$"
+        ):
             sf.KAnonymity(number)
     assert sf.KAnonymity(2**31 - 1).k == 2**31 - 1

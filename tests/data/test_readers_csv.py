@@ -200,7 +200,8 @@ def test_a_named_encoding_that_does_not_fit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "encoding", ["", " ", "unicode_escape", "raw_unicode_escape", "Unicode-Escape", "idna", "punycode", "rot13", "base64", "zlib", "\0"]
+    "encoding",
+    ["", " ", "unicode_escape", "raw_unicode_escape", "Unicode-Escape", "idna", "punycode", "rot13", "base64", "zlib", "\0"],
 )
 @pytest.mark.parametrize("unreadable", ["refuse", "missing"])
 def test_what_rewrites_cells_or_leaves_the_choice_to_the_records_is_no_encoding(

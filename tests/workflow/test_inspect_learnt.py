@@ -67,7 +67,10 @@ def test_whoever_publishes_it_all_the_same_is_warned(
 ) -> None:
     (place / "t.csv").write_text(RECORDS)
     (place / "half.toml").write_text('[columns."0"]\nrole = "quasi"\n')
-    with caplog.at_level(logging.WARNING, "sfumato"), pytest.raises(SfumatoError, match="3 columns .* record of its own") as refused:
+    with (
+        caplog.at_level(logging.WARNING, "sfumato"),
+        pytest.raises(SfumatoError, match="3 columns .* record of its own") as refused,
+    ):
         sf.protect("t.csv", sf.KAnonymity(2), schema="half.toml")
     assert "looks like a record of its own; it is read as names" in caplog.text
     assert "78" not in str(refused.value) + caplog.text

@@ -1,4 +1,4 @@
-"""Whatever fails while a release is made, the ledger has no entry of it and its store no rows; no limit is a limit like others."""
+"""Whatever fails while a release is made, the ledger has no entry of it, its store no rows; no limit is a limit like others."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def test_a_release_that_fails_is_not_entered(step: str, method: Any, tmp_path: P
 
 
 @pytest.mark.parametrize("method", [_SEARCH, _MASK], ids=["search", "mask"])
-@pytest.mark.parametrize("asked", [{"utility": [_FailingMeasure()]}, {"risk": [_FailingMeasure()]}, {"attacks": [_FailingAttack()]}])
+@pytest.mark.parametrize(
+    "asked", [{"utility": [_FailingMeasure()]}, {"risk": [_FailingMeasure()]}, {"attacks": [_FailingAttack()]}]
+)
 def test_what_cannot_be_measured_is_not_entered(asked: dict[str, Any], method: Any, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.db"
     with pytest.raises(_Failure):

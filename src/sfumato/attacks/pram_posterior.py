@@ -48,7 +48,7 @@ class PramPosterior(Attack):
     def coherent(self) -> Iterable[str]:
         for name, law in (self.transitions or {}).items():
             if not _is_law(law):
-                yield f"the transitions of '{name[:60]}' need labels, outputs, and a matrix with a row per label, a column per output"
+                yield f"the transitions of '{name[:60]}' need labels, outputs, and a matrix: a row per label, a column per output"
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Take the likeliest record of everybody."""

@@ -27,3 +27,12 @@ def text_of(value: Any) -> str | None:
     if isinstance(value, bytes):
         return value.hex()
     return str(value)
+
+
+def with_article(noun: str) -> str:
+    """The noun behind `a` or `an`; a `u` is mostly spoken as in `user` and `unit`.
+
+    >>> with_article("id"), with_article("user"), with_article("patient")
+    ('an id', 'a user', 'a patient')
+    """
+    return f"{'an' if noun[:1].lower() in tuple('aeio') else 'a'} {noun}"

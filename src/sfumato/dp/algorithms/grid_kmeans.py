@@ -24,7 +24,14 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, below, default
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import RowBounded
-from sfumato.dp.algorithms.cluster_points import Centres, ClusteredColumns, bounded_points, declared_axes, misnamed, spread_centres
+from sfumato.dp.algorithms.cluster_points import (
+    Centres,
+    ClusteredColumns,
+    bounded_points,
+    declared_axes,
+    misnamed,
+    spread_centres,
+)
 from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows, OrderedBy
 from sfumato.dp.algorithms.declared_values import STEPS, Codes
 from sfumato.dp.algorithms.kmeans import sizes_and_sums

@@ -102,7 +102,9 @@ class PrivateHistogram(RowBounded):
     rho: Rho = None
     bins: Annotated[
         Mapping[str, int | Sequence[float]],
-        ByName(Either((Whole(at_least=1, at_most=MOST_BINS), Rising(Floating(), at_least=2, what="two or more edges that rise")))),
+        ByName(
+            Either((Whole(at_least=1, at_most=MOST_BINS), Rising(Floating(), at_least=2, what="two or more edges that rise")))
+        ),
         "for each column of numbers, how many bins there are or their edges",
     ] = field(default_factory=dict)
     rows: KeptRows = None

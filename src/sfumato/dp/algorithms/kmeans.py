@@ -23,7 +23,14 @@ from sfumato.core.randomness import Randomness, default
 from sfumato.core.ranges import Because, Each, Whole
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import RowBounded
-from sfumato.dp.algorithms.cluster_points import Centres, ClusteredColumns, bounded_points, declared_axes, misnamed, spread_centres
+from sfumato.dp.algorithms.cluster_points import (
+    Centres,
+    ClusteredColumns,
+    bounded_points,
+    declared_axes,
+    misnamed,
+    spread_centres,
+)
 from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows, OrderedBy
 from sfumato.dp.algorithms.declared_values import STEPS, Codes
 from sfumato.dp.algorithms.lloyd import centre_table, nearest_centres

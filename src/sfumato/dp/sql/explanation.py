@@ -13,6 +13,7 @@ from sfumato.core.exact import rounded_to
 from sfumato.core.exact import shown as shown_number
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.params import parameters, require_confidence
+from sfumato.core.texts import with_article
 from sfumato.dp.sql.expected_error import SIZES, ColumnNote, column_notes
 from sfumato.dp.sql.measurement import Measurement
 from sfumato.dp.sql.noise import UNITS, Price
@@ -138,7 +139,7 @@ def _left_out(question: Question) -> list[str]:
     """Which other rows are not counted."""
     sentences = []
     if question.rows.unit is not None:
-        sentences.append(f"Rows without a {question.unit} are left out")
+        sentences.append(f"Rows without {with_article(question.unit)} are left out")
     declared = [key.values for key in question.keys if key.values is not None]
     if declared:
         missing = "" if any(None in values for values in declared) else "missing or "
