@@ -88,7 +88,7 @@ def require(condition: bool, message: str) -> None:
 
 def require_confidence(value: Any) -> None:
     """Raise `ParameterError` unless it is a number between 0 and 1, ends excluded."""
-    require(isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < 1, "confidence lies between 0 and 1")
+    require(not isinstance(value, bool) and isinstance(value, Real) and 0 < float(value) < 1, "confidence lies between 0 and 1")
 
 
 def _plain(value: Any) -> object:
