@@ -128,6 +128,7 @@ def protect(
     quiet: Quiet = False,
 ) -> None:
     """Protect a table, verify what was written and save the release."""
+    from sfumato.data.read_result import NAMED_BY_A_RECORD, are_numbers
     from sfumato.workflow.named import is_mask
 
     described = None if method is None else _inline(method)
@@ -158,6 +159,9 @@ def protect(
         place = recipe.to_mapping()["write"]["to"]  # without its password
         told["written"] = {"to": place, "table": recipe.write.table}
         lines.append(f"written   {place}, table {recipe.write.table}")
+    if are_numbers(release.data.column_names):
+        told["names"] = f"{NAMED_BY_A_RECORD}, and its values are published as names"
+        lines.append(f"names     {told['names']}")
     if folder is not None:
         propose(told, lines, recipe.sign)
     answer(told, lines, json)

@@ -8,6 +8,7 @@ Blum, Ligett, Roth, "A learning theory approach to non-interactive database priv
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import hashlib
 import json
@@ -109,16 +110,6 @@ def publish_artefact(
     schema = Schema(dataset=dataset or details.get("dataset") or "unnamed", columns=_columns(outcome.result))
     claims = tuple(_claim(each, str(details.get("argument") or ""), private, paid) for each in guarantees)
     method = plain(dict(outcome.method))
-    entered = NOT_ENTERED if paid is None else str(paid)
-    if ledger is not None:
-        payload = {
-            **_payload(outcome.result, guarantees, method, paid, private),
-            RESULT_DIGEST: result_digest(outcome.result),
-        }
-        if is_table(details.get("errors")):
-            payload["errors"] = table_digest(details["errors"])
-        token = f"release-{hashlib.sha256(canonical(payload)).hexdigest()}"
-        entered = ledger.enter_release(schema.dataset, payload, token=token).hash
     certificate = Certificate(
         dataset=schema.dataset,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -130,13 +121,22 @@ def publish_artefact(
         fingerprint=None,
         randomness=str(details.get("randomness") or "not said"),
         private=private,
-        ledger=entered,
+        ledger=NOT_ENTERED if paid is None else str(paid),
         notices=(
             *(() if private else (DEMONSTRATION,)),
             *(() if paid else (NOT_CHARGED,)),
             *_not_covered(details, schema, ledger),
         ),
     )
+    if ledger is not None:  # last: an entry stays, whatever fails after it
+        payload = {
+            **_payload(outcome.result, guarantees, method, paid, private),
+            RESULT_DIGEST: result_digest(outcome.result),
+        }
+        if is_table(details.get("errors")):
+            payload["errors"] = table_digest(details["errors"])
+        token = f"release-{hashlib.sha256(canonical(payload)).hexdigest()}"
+        certificate = dataclasses.replace(certificate, ledger=ledger.enter_release(schema.dataset, payload, token=token).hash)
     shown = {name: value for name, value in details.items() if name not in _ABOUT}
     return Artefact(outcome.result, certificate, guarantees, shown, dict(details.get("owner") or {}))
 

@@ -15,6 +15,7 @@ from sfumato.core.errors import Infeasible, InputError, ParameterError, SchemaEr
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.data.item_sets import sorted_set
 from sfumato.data.microdata import Microdata
+from sfumato.data.read_result import NAMED_BY_A_RECORD, are_numbers
 from sfumato.data.schema import Column, Schema, Type
 from sfumato.report.wording import counted
 from sfumato.workflow.claims import counts_units
@@ -146,9 +147,11 @@ def _schema_faults(schema: Schema, unlisted: Sequence[str]) -> list[str]:
     if not schema.quasi:
         faults.append('no column has the role "quasi". Say which columns an outsider could know about a person')
     if unlisted and schema.unlisted == "refuse":
-        listed = ", ".join(f"'{name}'" for name in unlisted[:10]) + (" …" if len(unlisted) > 10 else "")
+        listed = ": " + ", ".join(f"'{name}'" for name in unlisted[:10]) + (" …" if len(unlisted) > 10 else "")
+        if are_numbers(unlisted):  # they may be somebody's values
+            listed = f", and {NAMED_BY_A_RECORD}"
         faults.append(
-            f"{counted(len(unlisted), 'column')} of the data {'is' if len(unlisted) == 1 else 'are'} not described: {listed}. "
+            f"{counted(len(unlisted), 'column')} of the data {'is' if len(unlisted) == 1 else 'are'} not described{listed}. "
             'Describe every column, or say what becomes of the others with unlisted = "drop" or unlisted = "plain"'
         )
     return faults

@@ -29,7 +29,7 @@ from sfumato.workflow.claims import References, UnitCounts, counts_units, each_o
 from sfumato.workflow.columns import ColumnPlan, check_size, plan_columns, released_schema, with_sensitive_hierarchies
 from sfumato.workflow.earlier import opened
 from sfumato.workflow.owner_key import fingerprint, owner_key_of, replace_names
-from sfumato.workflow.publish import Draft, publish
+from sfumato.workflow.publish import Draft, enter, verified
 from sfumato.workflow.readings import written_as
 from sfumato.workflow.release import OwnerSide, Release
 from sfumato.workflow.scoring import Attacked, Checks, Measured, attack_all, plain_result, scores_of, shown_ranges
@@ -191,14 +191,16 @@ def _certified(
     kept: Kept,
     progress: Progress,
 ) -> Release:
-    """Publish the draft, then measure and attack what was published."""
-    with opened(ledger) as book:
-        published = publish(draft, book, progress=progress)
+    """Measure and attack what is about to be published, then enter it."""
+    done = verified(draft, progress=progress)
     table: ClassTable = outcome.details["table"]
-    released = draft.as_released(published.table)
+    released = draft.as_released(done.table)
     original = draft.references.original
+    # before anything is entered: what cannot be measured must not be published by then
     scores = scores_of(original, released, checks, outcome.result.loss(table.weights), progress)
-    results = attack_all(View(released, draft.schema, published.certificate.to_mapping()), checks.attacks, progress)
+    results = attack_all(View(released, draft.schema, done.certificate.to_mapping()), checks.attacks, progress)
+    with opened(ledger) as book:
+        published = enter(draft, done, book, progress=progress)
     certificate = dataclasses.replace(published.certificate, attacks=tuple(plain_result(result) for result in results))
     details = {name: value for name, value in outcome.details.items() if name not in _NOT_KEPT}
     for whom in {"people", "records"} & published.composition.keys():

@@ -74,15 +74,27 @@ class Published:
     composition: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)  # the owner's exact count
 
 
+@dataclass(frozen=True, eq=False)
+class Verified:
+    """A draft as it was written, read back and verified: its bytes, the rows in them, and the certificate about those."""
+
+    content: bytes = field(repr=False)
+    table: pa.Table = field(repr=False)
+    certificate: Certificate
+    entry: Mapping[str, Any] = field(repr=False)  # what the certificate says of the file
+
+
 def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = silent) -> Published:
     """Turn a draft into rows with a certificate; raises `VerificationFailed` and leaves nothing when they do
     not keep it.
     """
+    return enter(draft, verified(draft, progress=progress), ledger, progress=progress)
+
+
+def verified(draft: Draft, *, progress: Progress = silent) -> Verified:
+    """Write the rows, read them back and measure them; nothing is entered or kept."""
     from sfumato.data.readers import read_parquet_bytes
     from sfumato.data.writers import parquet_bytes
-    from sfumato.workflow.earlier import Newest, compare_with_earlier, keep_for_later, store_of
-    from sfumato.workflow.readings import Reading
-    from sfumato.workflow.rows_digest import rows_digest
 
     progress("writing", 0, 1)
     content = parquet_bytes(draft.table)  # never on the disk: nobody has verified it yet
@@ -91,26 +103,38 @@ def publish(draft: Draft, ledger: Ledger | None = None, *, progress: Progress = 
     table = _as_written(read_parquet_bytes(content, draft.schema).table, draft.table)
     claims = claims_of(table, draft.owner_schema, draft.guarantees, draft.references, units=draft.units)
     progress("verifying", 1, 1)
-    certificate = _certificate(draft, claims, entry)
+    return Verified(content, table, _certificate(draft, claims, entry), entry)
+
+
+def enter(draft: Draft, done: Verified, ledger: Ledger | None, *, progress: Progress = silent) -> Published:
+    """Enter a verified draft in the ledger and compare it with what is there. Whatever can fail comes before the entry: nobody
+    can take it back, and a release that nobody has would be compared with all later ones.
+    """
+    from sfumato.workflow.earlier import Newest, compare_with_earlier, keep_reading, keep_rows, store_of
+    from sfumato.workflow.readings import Reading
+    from sfumato.workflow.rows_digest import rows_digest
+
     if ledger is None:
-        return Published(table, certificate)
+        return Published(done.table, done.certificate)
     progress("entering in the ledger", 0, 1)
     reading = Reading.of(draft, store_of(ledger))
-    payload = _ledger_payload(certificate, entry, rows_digest(table))
+    kept, digest = reading.to_json(), str(done.entry["sha256"])
+    view = View(draft.as_released(done.table), draft.schema, done.certificate.to_mapping(), "this release")
+    payload = _ledger_payload(done.certificate, done.entry, rows_digest(done.table))
     # The same release entered twice (a repeated run) is one entry: its token is the digest of what is
     # entered.
     token = f"release-{hashlib.sha256(canonical(payload)).hexdigest()}"
-    entered = ledger.enter_release(draft.schema.dataset, payload, token=token)
-    keep_for_later(ledger, content, str(entry["sha256"]), entered.hash, reading)
-    view = View(draft.as_released(table), draft.schema, certificate.to_mapping(), "this release")
-    new = Newest(view, entered, str(entry["sha256"]), reading, certificate.fingerprint)
+    with keep_rows(ledger, done.content, digest):
+        entered = ledger.enter_release(draft.schema.dataset, payload, token=token)
+    keep_reading(ledger, entered.hash, kept)
+    new = Newest(view, entered, digest, reading, done.certificate.fingerprint)
     # The certificate is public: it says what an outsider finds who holds the releases and not the original.
     found = compare_with_earlier(ledger, new, draft.references.original)
     exact: dict[str, Any] = {}
     if found["earlier_releases"]:
         exact = compare_with_earlier(ledger, new, draft.references.original, counted=True)
     progress("entering in the ledger", 1, 1)
-    return Published(table, dataclasses.replace(certificate, ledger=entered.hash, composition=found), exact)
+    return Published(done.table, dataclasses.replace(done.certificate, ledger=entered.hash, composition=found), exact)
 
 
 def write_and_describe(table: pa.Table, path: Path) -> dict[str, Any]:

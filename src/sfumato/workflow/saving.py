@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.certificate import Certificate
+from sfumato.core.certificate import Certificate, plain
 from sfumato.core.errors import ParameterError, VerificationFailed
 from sfumato.workflow.appearing import appearing_folder, make_folder, write_bytes
 from sfumato.workflow.claims import claims_of
@@ -96,10 +96,10 @@ def _write_public(release: Release, public: Path, format: Format, key: SigningKe
 
 def write_certificate(certificate: Certificate, public: Path, key: SigningKey | None) -> None:
     """The certificate and, with a key, the owner's signature over it."""
-    plain = certificate.to_mapping()
-    write_bytes(public / "certificate.json", pretty(plain))
+    stated = certificate.to_mapping()
+    write_bytes(public / "certificate.json", pretty(stated))
     if key is not None:
-        write_bytes(public / "signature.json", pretty(sign_certificate(plain, key)))
+        write_bytes(public / "signature.json", pretty(sign_certificate(stated, key)))
 
 
 def _write_owner(release: Release, owner: Path, certificate: Certificate, key: SigningKey | None) -> None:
@@ -170,8 +170,8 @@ def signer_in_words(key: VerifyingKey) -> str:
 
 
 def pretty(value: Any) -> bytes:
-    """JSON for a person to read."""
-    return (json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    """JSON for a person to read; infinite numbers are words."""
+    return (json.dumps(plain(value), indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def _without_none(value: Any) -> Any:

@@ -135,8 +135,9 @@ def _refuse_missing_units(data: Microdata) -> None:
     grouped = data.relation.group([data.schema.unit])
     missing = grouped.filter(grouped.column(data.schema.unit).is_null()).column(COUNT).to_pylist()
     if missing:
+        have = "1 record has" if sum(missing) == 1 else f"{sum(missing):,} records have"
         raise InputError(
-            f"{sum(missing):,} records have no value in the unit column '{data.schema.unit}', so different people cannot be "
+            f"{have} no value in the unit column '{data.schema.unit}', so different people cannot be "
             "counted. Fill it in, leave those records out, or give the column another role."
         )
 
