@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.core import registry
 from sfumato.core.declared import Declared, declarations
 from sfumato.core.errors import ParameterError
 from sfumato.core.ranges import Because, ByName, ColumnNames, Count, Each, Either, Instance, Made, Number, Share, Text, Whole

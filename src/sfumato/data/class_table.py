@@ -207,7 +207,7 @@ def from_grouped(
             continue
         lookup = np.array([tree.index[value] for value in values], dtype=np.int32)
         more = np.array([tree.index[value] for value in more_values], dtype=np.int32)
-        own = _leaves(tree, units.column(name)) if units is not None else np.zeros(0, np.int32)
+        own = _leaves(tree, units.column(name), sets) if units is not None else np.zeros(0, np.int32)
         extra = more[more_codes] if more_codes.size else more
         coded.append(np.concatenate([lookup[codes], extra, own]) if extra.size + own.size else lookup[codes])
         trees.append(tree)
@@ -372,9 +372,9 @@ def _dictionary(column: pa.ChunkedArray, items: str | None) -> tuple[list[str | 
     return distinct, codes
 
 
-def _leaves(tree: Hierarchy, column: pa.ChunkedArray) -> Codes:
+def _leaves(tree: Hierarchy, column: pa.ChunkedArray, items: str | None) -> Codes:
     """The leaf of each row of a column."""
-    values, codes = _dictionary(column)
+    values, codes = _dictionary(column, items)
     return np.array([tree.index[value] for value in values], dtype=np.int32)[codes]
 
 
