@@ -78,6 +78,8 @@ def test_records_without_a_unit_are_refused_and_counted() -> None:
     rows = {"q": list("aabb"), "s": [1] * 4, "u": [None, None, "x", "y"]}
     with pytest.raises(InputError, match="2 records have no value in the unit column"):
         protect(rows, sf.KAnonymity(2), u=sf.Column(role="unit"))
+    with pytest.raises(InputError, match="1 record has no value in the unit column"):
+        protect({**rows, "u": [None, "w", "x", "y"]}, sf.KAnonymity(2), u=sf.Column(role="unit"))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from sfumato.core.errors import InputError, MissingColumn
 from sfumato.core.view import View
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
-from sfumato.data.schema import Schema
+from sfumato.data.schema import Column, Schema
 from tests.attacks.published import bare, four_anonymous
 
 AGES = Hierarchy.from_levels([[str(a), f"{a // 5 * 5}-{a // 5 * 5 + 4}", f"{a // 10}*", "*"] for a in range(20, 40)])
@@ -127,3 +127,20 @@ def test_pseudonyms_can_be_followed() -> None:
     assert found.baseline == pytest.approx(1 / 3)
     with pytest.raises(InputError, match="no pseudonyms"):
         attacks.PseudonymTracking().run(view)
+
+
+@given(st.lists(st.tuples(st.sampled_from("pqrst"), st.integers(20, 39), st.integers(0, 3)), min_size=1, max_size=15))
+def test_people_with_records_in_several_classes_are_counted_once(visits: list[tuple[str, int, int]]) -> None:
+    schema = Schema(dataset="d", columns={"who": Column(role="unit", pseudonym=True), "age": Column(role="quasi")})
+    shown = [AGES.generalise(str(age), level) for _, age, level in visits]
+    table = pa.table({"who": [who for who, _, _ in visits], "age": pa.array(shown, pa.string())})
+    view = View(ReleasedTable(table, schema, {"age": AGES}, len(visits)), schema)
+    found = attacks.Linkage().run(view, pa.table({"age": [str(age) for age in range(20, 40)]}))
+    people = {who for who, _, _ in visits}
+    assert found.baseline == 1 / len(people)
+    covering = [
+        {who for (who, _, level), text in zip(visits, shown, strict=True) if AGES.generalise(str(age), level) == text}
+        for age in range(20, 40)
+    ]
+    assert found.details["expected_correct"] == pytest.approx(sum(1 / len(matching) for matching in covering if matching))
+    assert found.details["identified"] == sum(len(matching) == 1 for matching in covering)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.core import registry
 from sfumato.core.declared import Declared, declarations
 from sfumato.core.errors import ParameterError
 from sfumato.core.ranges import Because, ByName, ColumnNames, Count, Each, Either, Instance, Made, Number, Share, Text, Whole
@@ -207,3 +209,67 @@ def test_an_annotation_that_cannot_be_read_is_an_error() -> None:
 def test_what_cannot_be_listed_is_no_list_of_columns(value: object) -> None:
     with pytest.raises(ParameterError, match="columns must be"):
         _Method(3, columns=value)  # type: ignore[arg-type]
+
+
+_LIST_OF_LISTS = [[0, 1], [0, 1]]
+
+
+@pytest.mark.parametrize("wrong", [_LIST_OF_LISTS, np.array(_LIST_OF_LISTS), [{}, {1: 2}]])
+@pytest.mark.parametrize(
+    ("kind", "name", "given", "parameter"),
+    [
+        ("mechanism", "Exponential", {"sensitivity": 1, "epsilon": 1}, "candidates"),
+        ("mechanism", "PermuteAndFlip", {"sensitivity": 1, "epsilon": 1}, "candidates"),
+        ("mechanism", "ReportNoisyMax", {"sensitivity": 1, "epsilon": 1}, "candidates"),
+        ("mechanism", "Histogram", {"epsilon": 1}, "categories"),
+        ("mechanism", "RandomisedResponse", {"epsilon": 1}, "categories"),
+        ("mechanism", "TruncatedGeometric", {"epsilon": 1}, "domain"),
+        ("algorithm", "TopK", {"column": "c", "k": 1, "epsilon": 1}, "candidates"),
+        ("algorithm", "SearchLog", {"column": "c", "limit": 1, "epsilon": 1}, "domain"),
+    ],
+)
+def test_entries_that_nobody_can_tell_apart_are_refused(
+    kind: str, name: str, given: dict[str, Any], parameter: str, wrong: Any
+) -> None:
+    with pytest.raises(ParameterError, match=f"{parameter} must be "):
+        registry.find(kind, name)(**given, **{parameter: wrong})
+
+
+@pytest.mark.parametrize("wrong", [np.array([1, 2]), np.array(["replace", "replace"]), np.array("replace"), [1], ""])
+@pytest.mark.parametrize("parameter", ["neighbours", "unit"])
+def test_whose_data_count_is_a_word(parameter: str, wrong: Any) -> None:
+    for made in (partial(sf.dp.Laplace, 1, 1), partial(sf.PureDP, 1), sf.PureDP(1).about):
+        with pytest.raises(ParameterError, match=f"{parameter} must be "):
+            made(**{parameter: wrong})
+
+
+@pytest.mark.parametrize("wrong", [np.array(2), 2, "HIV", [["HIV"]], np.array([["HIV"]]), [None]])
+def test_protected_values_are_a_list_of_values(wrong: Any) -> None:
+    with pytest.raises(ParameterError, match="protected_values must be a list of values"):
+        sf.DistinctLDiversity(2, "ill", protected_values=wrong)
+
+
+@pytest.mark.parametrize("wrong", [10**400, 2**31, 2.5, 1, True, "2", math.inf, math.nan])
+def test_the_p_of_cbfs_is_whole(wrong: Any) -> None:
+    with pytest.raises(ParameterError, match="p must be a whole number of at least 2"):
+        sf.Cbfs(3, p=wrong)
+    assert sf.Cbfs(3, p=2.0) == sf.Cbfs(3, p=2)
+
+
+@pytest.mark.parametrize("wrong", [math.inf, math.nan, "nan", "1e-99999", "0." + "0" * 99 + "1"])
+def test_a_reason_is_told_only_where_it_is_one(wrong: Any) -> None:
+    for made in (lambda: sf.dp.KMeans(("age",), 2, epsilon=wrong), lambda: sf.dp.PrivateHistogram(("age",), epsilon=wrong)):
+        with pytest.raises(ParameterError) as refused:
+            made()
+        assert "millionth" not in str(refused.value)
+    with pytest.raises(ParameterError, match="below a millionth nothing but noise"):
+        sf.dp.KMeans(("age",), 2, epsilon=1e-9)
+    with pytest.raises(ParameterError, match="at most 2,147,483,647$"):
+        sf.SequentialTrees(min_leaf=2**31)
+
+
+@pytest.mark.parametrize("wrong", ["0.95", None, Decimal("0.95"), True, 0, 1, math.nan, [0.9]])
+def test_a_confidence_is_a_number_between_0_and_1(wrong: Any) -> None:
+    for error in (sf.dp.Laplace(1, 1).error(), sf.dp.Gaussian(1, rho=1).error(), sf.dp.PrivateHistogram(("a",), rho=1).error()):
+        with pytest.raises(ParameterError, match="confidence lies between 0 and 1"):
+            error.margin(wrong)

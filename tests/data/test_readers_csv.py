@@ -199,6 +199,18 @@ def test_a_named_encoding_that_does_not_fit(tmp_path: Path) -> None:
         read(tmp_path, "a,b\n1,2\n", encoding="klingon")
 
 
+@pytest.mark.parametrize(
+    "encoding",
+    ["", " ", "unicode_escape", "raw_unicode_escape", "Unicode-Escape", "idna", "punycode", "rot13", "base64", "zlib", "\0"],
+)
+@pytest.mark.parametrize("unreadable", ["refuse", "missing"])
+def test_what_rewrites_cells_or_leaves_the_choice_to_the_records_is_no_encoding(
+    tmp_path: Path, encoding: str, unreadable: Any
+) -> None:
+    with pytest.raises(ParameterError, match="no encoding called"):
+        read(tmp_path, "name\nZoë\n".encode("cp1252"), encoding=encoding, unreadable=unreadable)
+
+
 @pytest.mark.parametrize("separator", ["", "ab", '"', "\n"])
 def test_a_separator_is_one_character(tmp_path: Path, separator: str) -> None:
     with pytest.raises(ParameterError):

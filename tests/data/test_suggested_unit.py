@@ -180,7 +180,12 @@ def test_codes_that_repeat_evenly_are_pointed_at_whatever_their_name(name: str, 
     assert profile.unit is None and "no column was recognised as naming people" in profile.unit_reason
     assert f"check '{name}' (500 different values in 4,000 rows, 8 rows each" in profile.unit_reason
     assert "'age'" not in profile.unit_reason and "names people" not in profile.unit_reason
-    Schema.load(tmp_path / "s.toml")
+    written = " ".join((tmp_path / "s.toml").read_text().replace("\n# ", " ").split())
+    assert "none named" in written and "so answers protect one record unless the schema names a unit" in written
+    # as the page says: nothing is refused for want of a unit where no column looks like an identifier
+    (tmp_path / "s.toml").write_text((tmp_path / "s.toml").read_text().replace('source = "data"', 'source = "declared"'))
+    session = sf.Session(sf.read(pa.table(rows), schema=tmp_path / "s.toml"), budget=sf.PureDP(1))
+    assert session.explain("SELECT COUNT(*) FROM data", epsilon=1).unit == "record"
 
 
 def test_columns_whose_values_repeat_unevenly_or_seldom_are_not_pointed_at() -> None:

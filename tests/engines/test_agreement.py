@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.core.errors import MissingColumn, SourceError
 from sfumato.data.recoding import SUPPRESSED, RecodingTable
-from sfumato.data.relation import COUNT, UNITS, WEIGHT
+from sfumato.data.relation import COUNT, SHARES, UNITS, WEIGHT, WHOLE
 from sfumato.engines.memory import MemoryRelation
 from tests.engines.conftest import OpenTable
 from tests.engines.tables import ODD, by_value, nasty_table, recoding_of, rows
@@ -63,16 +63,19 @@ def test_groups_with_units_and_weights_agree(on_engine: OpenTable) -> None:
         grouped = relation.group(columns, unit="unit", weight="weight")
         assert rows(grouped) == rows(expected.group(columns, unit="unit", weight="weight"))
         # u1, u2, u3 and two rows without a unit
-        assert sum(grouped.column(UNITS).to_pylist()) == 5
+        assert -(-sum(grouped.column(SHARES).to_pylist()) // WHOLE) == 5
         assert sum(grouped.column(WEIGHT).to_pylist()) == 31.0
         assert sum(grouped.column(COUNT).to_pylist()) == 8
 
 
-def test_a_unit_counts_in_its_smallest_tuple_missing_first_then_by_bytes(on_engine: OpenTable) -> None:
-    table = pa.table({"a": ["é", "z", None, "Z", "a"], "u": [1, 1, 2, 2, 3], "n": [3, 1, 2, 0, 5]})
+def test_a_unit_counts_in_each_of_its_tuples_and_gives_each_the_same_share(on_engine: OpenTable) -> None:
+    table = pa.table({"a": ["é", "z", "z", None, "Z", "a", "a"], "u": [1, 1, 1, 2, 2, 3, None], "n": [3, 1, 2, 2, 0, 5, 7]})
     grouped = on_engine(table).group(["a"], unit="u")
-    units = dict(zip(grouped.column("a").to_pylist(), grouped.column(UNITS).to_pylist(), strict=True))
-    assert units == {"é": 0, "z": 1, None: 1, "Z": 0, "a": 1}
+    found = {row["a"]: (row[COUNT], row[UNITS], row[SHARES]) for row in grouped.to_pylist()}
+    half = WHOLE // 2
+    assert found == {"é": (1, 1, half), "z": (2, 1, half), None: (1, 1, half), "Z": (1, 1, half), "a": (2, 2, 2 * WHOLE)}
+    empty = on_engine(table.slice(0, 0))
+    assert empty.group(["a"], unit="u", weight="n").num_rows == empty.group([], unit="u", weight="n").num_rows == 0
 
 
 @pytest.mark.parametrize("suppress", [False, True])

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import SchemaError, SourceError, Unsupported
 from sfumato.data.recoding import SUPPRESSED, RecodingTable
-from sfumato.data.relation import COUNT, UNITS
-from sfumato.engines.class_queries import ROWS, group_plan, table_fields
+from sfumato.data.relation import COUNT, SHARES, UNITS, WHOLE
+from sfumato.engines.class_queries import ROWS, group_plan, grouped_table, table_fields
 from sfumato.engines.duckdb import run_in_process
 from sfumato.engines.memory import MemoryRelation, encode
 from tests.engines.tables import nasty_table, recoding_of, rows
@@ -64,7 +64,7 @@ def test_memory_and_duckdb_group_alike(table: pa.Table, columns: list[str]) -> N
     relation = MemoryRelation(table)
     fields = {field.name: field for field in table_fields(table)}
     answer = run_in_process(group_plan(fields, columns, "unit", None), {ROWS: table})
-    assert rows(relation.group(columns, unit="unit")) == rows(answer)
+    assert rows(relation.group(columns, unit="unit")) == rows(grouped_table(answer))
 
 
 @given(tables(), st.data())
@@ -117,11 +117,22 @@ def test_dividing_cells_does_not_depend_on_row_order(table: pa.Table, data: st.D
     assert rows(MemoryRelation(shuffled).recode(recoding, keep)) == released
 
 
-@given(tables(), st.lists(st.sampled_from(["text", "truth"]), unique=True))
-def test_every_unit_is_counted_once(table: pa.Table, columns: list[str]) -> None:
+@given(tables(), st.lists(st.sampled_from(["text", "truth"]), unique=True), st.data())
+def test_shares_and_units_of_merged_tuples_never_exceed_their_different_units(
+    table: pa.Table, columns: list[str], data: st.DataObject
+) -> None:
     grouped = MemoryRelation(table).group(columns, unit="unit")
-    units = table.column("unit").to_pylist()
-    assert sum(grouped.column(UNITS).to_pylist()) == len({u for u in units if u is not None}) + units.count(None)
+    of_tuple: dict[tuple[object, ...], set[object]] = {}
+    for number, row in enumerate(table.to_pylist()):
+        own = ("alone", number) if row["unit"] is None else row["unit"]
+        of_tuple.setdefault(tuple(plain(row[name]) for name in columns), set()).add(own)
+    found = {tuple(row[name] for name in columns): (row[UNITS], row[SHARES]) for row in grouped.to_pylist()}
+    assert {key: len(units) for key, units in of_tuple.items()} == {key: units for key, (units, _) in found.items()}
+    merged = data.draw(st.sets(st.sampled_from(sorted(found, key=repr)))) if found else set()
+    different = len(set().union(*(of_tuple[key] for key in merged)))
+    assert sum(found[key][1] for key in merged) <= different * WHOLE
+    everybody = len(set().union(*of_tuple.values()))
+    assert -(-sum(shares for _, shares in found.values()) // WHOLE) == everybody  # nobody is lost where all are together
 
 
 def test_dictionaries_with_unused_repeated_or_missing_entries_are_cleaned() -> None:

@@ -141,6 +141,7 @@ def test_parameters_out_of_range_are_refused(mask: object, match: str) -> None:
         (sf.TopBottomCoding(top=1, bottom=3, columns=("x",)), "bottom of column 'x' lies above its top"),
         (sf.TopBottomCoding(top=3, show="mean", columns=("x",)), "fewer than 3 values of column 'x'"),
         (sf.TopBottomCoding(top="C", columns=("x",)), "'x' must be a number"),
+        (sf.TopBottomCoding(top={"x": True}, columns=("x",)), "'x' must be a number"),
         (sf.TopBottomCoding(top=3, columns=("word",)), "'word' holds categories"),
     ],
 )

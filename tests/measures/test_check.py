@@ -175,6 +175,8 @@ def test_with_a_unit_every_count_is_named() -> None:
     assert "84 records of 5 units in 3 classes. Every class has records of 1 unit or more." in told
     assert "The median class has 40 records, the largest 40. 4 records are in a class that no other unit shares." in told
     assert "alone in their class" not in told and "records in classes of one unit" in told
+    alone = sf.check(pa.table({"p": ["a", "b"], "z": ["x", "y"]}), schema).explain()
+    assert "The median class has 1 record, the largest 1." in alone
     failing = sf.check(rows, schema, [sf.KAnonymity(2)]).explain()
     assert "Failing classes by size in records: 1 of size 4." in failing
 

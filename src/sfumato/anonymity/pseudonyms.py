@@ -41,7 +41,8 @@ WARNING = (
     "few of a "
     "person's other attributes can find the record by a plain join, and a pseudonym links everything "
     "recorded about the "
-    "person. Use it together with a guarantee such as k-anonymity, and attack the result before publishing."
+    "person. A guarantee such as k-anonymity helps only where all records of a person are in one class; otherwise drop the "
+    "column. Attack the result before publishing."
 )
 
 

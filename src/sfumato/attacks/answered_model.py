@@ -75,8 +75,9 @@ class Answers(Declared):
         known = set(names.tolist())
         strangers = sum(label not in known for label in labels.tolist())
         if strangers:
+            have = "1 record has" if strangers == 1 else f"{strangers:,} records have"
             raise InputError(
-                f"answers: {strangers:,} records have a label that is none of the classes. Write labels as the classes are "
+                f"answers: {have} a label that is none of the classes. Write labels as the classes are "
                 "written; for a class that the model has never seen, add a column of zeros."
             )
         for name, value in (("classes", names), ("confidences", confidences), ("labels", labels), ("inside", inside)):

@@ -48,7 +48,8 @@ class Linkage(Attack):
 
     `knowledge`: a `Register` or an Arrow table. Success: the share of people of the register whose record
     would be picked correctly by choosing at random among the records that match, if they are in the release
-    at all; somebody without any match is certainly not. Blind guessing picks any record: 1/n.
+    at all; somebody without any match is certainly not. Blind guessing picks any record: 1/n. People are
+    counted instead of records where the release shows whose these are.
     """
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
@@ -64,7 +65,11 @@ class Linkage(Attack):
             )
         require(register.table, [named[name] for name in known], "the register")
         tuple_of_person, people, matched, person, klass = look_up(classes, register, known, named)
-        return _result(classes, tuple_of_person, people, matched, person, klass, known, _counted(view))
+        everybody = classes.records
+        if view.schema.unit in classes.table.column_names:
+            owners = encoded(classes.table, view.schema.unit)
+            everybody, matched = len(owners.values), _different(classes, owners.codes, matched, person, klass)
+        return _result(classes, tuple_of_person, people, matched, person, klass, known, _counted(view), everybody)
 
 
 def look_up(classes: Classes, register: Register, known: list[str], named: Mapping[str, str]) -> tuple[Ids, Ids, Ids, Ids, Ids]:
@@ -84,6 +89,20 @@ def look_up(classes: Classes, register: Register, known: list[str], named: Mappi
     return tuple_of_person, people, matched, person, klass
 
 
+def _different(classes: Classes, owners: Ids, matched: Ids, person: Ids, klass: Ids) -> Ids:
+    """The different units that each combination matches: one with records in several matching classes is one."""
+    width = int(owners.max(initial=0)) + 1
+    of_class, owner = np.divmod(np.unique(classes.of_row * width + owners), width)
+    starts = np.searchsorted(of_class, np.arange(classes.sizes.size + 1))
+    order = np.argsort(person, kind="stable")
+    ends = np.searchsorted(person[order], np.arange(matched.size + 1))
+    different = matched.copy()
+    for combination in np.flatnonzero(np.diff(ends) > 1):
+        chosen = klass[order[ends[combination] : ends[combination + 1]]]
+        different[combination] = np.unique(np.concatenate([owner[starts[c] : starts[c + 1]] for c in chosen])).size
+    return different
+
+
 def _result(
     classes: Classes,
     tuple_of_person: Ids,
@@ -93,6 +112,7 @@ def _result(
     klass: Ids,
     known: list[str],
     counted: tuple[str, str],
+    everybody: int,
 ) -> AttackResult:
     register = int(tuple_of_person.size)
     found = matched > 0
@@ -101,7 +121,7 @@ def _result(
     by_class = np.bincount(klass, weights=people[person], minlength=classes.sizes.size)
     one_person = int(classes.sizes[by_class == 1].sum())
     smallest = int(matched[found].min()) if found.any() else 0
-    everybody = max(int(classes.units.sum()), 1)
+    everybody = max(everybody, 1)
     word, caveat = counted
     return AttackResult(
         attack="Linkage",

@@ -8,7 +8,7 @@ Statistics 14(4), 1998.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.attacks.register_records import agreeing, result_of, sides_of, transparency_of
 from sfumato.core.errors import InputError, Unsupported
+from sfumato.core.ranges import ByName, Instance
 from sfumato.core.view import Attack, AttackResult, View
 from sfumato.measures.risk.sides import by_stratum
 from sfumato.measures.risk.transparency import steps_told, strata_told
@@ -39,8 +40,15 @@ class PramPosterior(Attack):
     """
 
     transitions: Annotated[
-        Mapping[str, Mapping[str, Any]] | None, "labels, outputs and matrix of each column; as published where left out"
+        Mapping[str, Mapping[str, Any]] | None,
+        ByName(Instance(Mapping, "labels, outputs and a matrix"), at_least=1),
+        "labels, outputs and matrix of each column; as published where left out",
     ] = None
+
+    def coherent(self) -> Iterable[str]:
+        for name, law in (self.transitions or {}).items():
+            if not _is_law(law):
+                yield f"the transitions of '{name[:60]}' need labels, outputs, and a matrix: a row per label, a column per output"
 
     def run(self, view: View, knowledge: Any = None) -> AttackResult:
         """Take the likeliest record of everybody."""
@@ -71,6 +79,17 @@ class PramPosterior(Attack):
             details["mean_posterior"] = float(picked.posterior.mean())
         how = f"taking the record that the transition matrices of {len(laws)} column{'s' * (len(laws) != 1)} make most likely"
         return result_of("PramPosterior", sides, picked, how, details)
+
+
+def _is_law(law: Mapping[str, Any]) -> bool:
+    """Whether it is a matrix with its labels or, as published for very many categories, how likely each of them stays."""
+    try:
+        if "matrix" not in law:
+            return 0 <= float(law["stay"]) <= 1 and int(law["categories"]) >= 1
+        matrix = np.array(law["matrix"], dtype=np.float64)
+        return matrix.shape == (len(law["labels"]), len(law["outputs"])) and bool(np.isfinite(matrix).all())
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return False
 
 
 def guessed_value(matrix: Real, shown: Real) -> tuple[float, float]:

@@ -79,7 +79,7 @@ def inspect(
     lines = [f"{counted(told['rows'], 'record')}, {counted(len(rows), 'column')}", ""]
     lines += table_lines(("column", "type", "distinct", "unique", "suggested role", "because"), rows)
     lines += ["", *_standing_out(told)]
-    lines += [f"unit: {told['unit'] or 'not decided'}; {told['unit_reason']}"]
+    lines += [f"unit: {told['unit'] or 'none named'}; {told['unit_reason']}"]
     lines += [f"note: {note}" for note in told.get("notes", ())]
     if kept is not None:
         lines += ["", f"'{kept}' exists already and was kept; name another file with --schema-out for a fresh one"]
@@ -128,6 +128,7 @@ def protect(
     quiet: Quiet = False,
 ) -> None:
     """Protect a table, verify what was written and save the release."""
+    from sfumato.data.read_result import NAMED_BY_A_RECORD, are_numbers
 
     described = None if method is None else _inline(method)
     given: dict[str, Any] = {
@@ -157,6 +158,9 @@ def protect(
         place = recipe.to_mapping()["write"]["to"]  # without its password
         told["written"] = {"to": place, "table": recipe.write.table}
         lines.append(f"written   {place}, table {recipe.write.table}")
+    if are_numbers(release.data.column_names):
+        told["names"] = f"{NAMED_BY_A_RECORD}, and its values are published as names"
+        lines.append(f"names     {told['names']}")
     if folder is not None:
         propose(told, lines, recipe.sign)
     answer(told, lines, json)

@@ -10,6 +10,7 @@ import dataclasses
 import difflib
 from collections.abc import Mapping
 from fractions import Fraction
+from numbers import Real
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from sfumato.core.errors import InputError, ParameterError, all_at_once, as_name, forgetting
@@ -83,6 +84,11 @@ def require(condition: bool, message: str) -> None:
     """Raise `ParameterError` with the message unless the condition holds."""
     if not condition:
         raise ParameterError(message)
+
+
+def require_confidence(value: Any) -> None:
+    """Raise `ParameterError` unless it is a number between 0 and 1, ends excluded."""
+    require(not isinstance(value, bool) and isinstance(value, Real) and 0 < float(value) < 1, "confidence lies between 0 and 1")
 
 
 def _plain(value: Any) -> object:

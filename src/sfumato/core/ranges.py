@@ -77,9 +77,15 @@ class _Between(Range):
         )
 
 
+#: The largest whole number where a range states no end: counts beyond it fit into no kernel and no memory.
+LARGEST = 2**31 - 1
+
+
 @dataclass(frozen=True)
 class Whole(_Between):
-    """Whole numbers; True and 2.0 are none."""
+    """Whole numbers; True and 2.0 are none. Without an upper end of their own they end at `largest`, unless that is None."""
+
+    largest: int | None = LARGEST
 
     @property
     def words(self) -> str:
@@ -90,6 +96,8 @@ class Whole(_Between):
             raise self.refuse(value)
         if not is_finite(value):
             raise Refused("is too large a number")
+        if self.at_most is None and self.largest is not None and int(value) > self.largest:
+            raise Refused(f"must be {self.words}, and at most {_shown(self.largest)}")
         return int(value)
 
 
@@ -229,7 +237,11 @@ class Each(Range):
         except (Refused, TypeError):  # an array without dimensions is iterable and cannot be iterated
             raise self.refuse(value) from None
         right = len(entries) >= self.at_least and (self.at_most is None or len(entries) <= self.at_most)
-        if not right or (self.different and len(set(entries)) < len(entries)):
+        try:
+            repeated = self.different and len(set(entries)) < len(entries)
+        except TypeError:  # a list among them, say, of which nobody can tell where it occurs
+            raise self.refuse(value) from None
+        if not right or repeated:
             raise self.refuse(value)
         return entries
 
@@ -348,7 +360,9 @@ class Because(Range):
         try:
             return self.of.settled(value)
         except Refused as refusal:
-            raise Refused(f"{refusal}; {self.reason}") from None
+            # the reason is about the range, not about a number that is refused for something else, such as its digits
+            own = str(refusal) == str(self.of.refuse(value))
+            raise Refused(f"{refusal}; {self.reason}" if own else str(refusal)) from None
 
 
 def _shown(end: float) -> str:
@@ -384,7 +398,7 @@ Positive = Annotated[float, Number(above=0)]
 #: A time in seconds; `inf` is for as long as it takes.
 Seconds = Annotated[float, Either((Number(above=0), OneOf((math.inf,))))]
 #: What makes draws repeatable.
-Seed = Annotated[int | str, Either((Whole(), Text("a text")))]
+Seed = Annotated[int | str, Either((Whole(largest=None), Text("a text")))]
 #: The name of a column.
 ColumnName = Annotated[str, _COLUMN]
 #: The names of some columns.

@@ -30,3 +30,12 @@ def text_of(value: Any) -> str | None:
         return value.hex()
     plain = python_number(value)
     return str(value) if plain is value else text_of(plain)
+
+
+def with_article(noun: str) -> str:
+    """The noun behind `a` or `an`; a `u` is mostly spoken as in `user` and `unit`.
+
+    >>> with_article("id"), with_article("user"), with_article("patient")
+    ('an id', 'a user', 'a patient')
+    """
+    return f"{'an' if noun[:1].lower() in tuple('aeio') else 'a'} {noun}"

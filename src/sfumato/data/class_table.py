@@ -22,7 +22,7 @@ from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.item_sets import ItemSets, sorted_set
 from sfumato.data.microdata import Microdata
 from sfumato.data.recoding import Recoding, RecodingTable, Shown
-from sfumato.data.relation import COUNT, UNITS, WEIGHT
+from sfumato.data.relation import COUNT, SHARES, UNITS, WEIGHT, WHOLE
 from sfumato.data.schema import Column, Schema
 from sfumato.data.values import texts
 from sfumato.kernels.grouping import group_columns
@@ -52,9 +52,10 @@ class SensitiveAttribute:
 class ClassTable:
     """Distinct tuples of quasi-identifiers with counts and histograms, and the cells behind them.
 
-    `codes[a, t]` is the leaf of attribute a in tuple t; `counts[t]` its records; `units[t]` its units (equal to the
-    records without a unit column); `population[t]` its people in the population table (zeros without one); cell c
-    belongs to tuple `tuple_of_cell[c]` and has value `sensitive_codes[s, c]` of sensitive attribute s.
+    `codes[a, t]` is the leaf of attribute a in tuple t; `counts[t]` its records; `units[t]` its different units (the very
+    array of records without a unit column) and `shares[t]` what these give to it, see `WHOLE`; `population[t]` its people
+    in the population table (zeros without one); cell c belongs to tuple `tuple_of_cell[c]` and has value
+    `sensitive_codes[s, c]` of sensitive attribute s.
     """
 
     quasi: tuple[str, ...]
@@ -71,11 +72,22 @@ class ClassTable:
     cell_counts: Counts = field(repr=False)
     keys: Any = field(repr=False)
     set_valued: Mapping[str, ItemSets] = field(default_factory=dict, repr=False)  # quasi-identifiers whose values are sets
+    shares: Counts | None = field(default=None, repr=False)  # only with a unit column
 
     @property
     def records(self) -> int:
         """All records of the table."""
         return int(self.counts.sum())
+
+    @property
+    def people(self) -> int:
+        """All different units of the table; its records without a unit column."""
+        return self.records if self.shares is None else -(-int(self.shares.sum()) // WHOLE)
+
+    @property
+    def one_tuple_each(self) -> bool:
+        """True where no unit has rows in two tuples, so that units add up like records."""
+        return self.shares is None or bool(np.array_equal(self.shares, self.units * WHOLE))
 
     @property
     def tuples(self) -> int:
@@ -149,10 +161,12 @@ def encode(
     quasi = schema.quasi
     chosen = tuple(schema.sensitive if sensitive is None else sensitive)
     _check(schema, data, quasi, chosen)
-    grouped = data.relation.group([*quasi, *chosen], unit=schema.unit, weight=schema.weight)
+    # a unit may have several sensitive values beside the same quasi-identifiers, so units are counted by these alone
+    units = data.relation.group(list(quasi), unit=schema.unit) if schema.unit is not None else None
+    grouped = data.relation.group([*quasi, *chosen], weight=schema.weight)
     extra = population.relation.group(list(quasi)) if population is not None else None
     known = {**data.hierarchies, **(hierarchies or {})}
-    table = from_grouped(grouped, schema, quasi, chosen, population=extra, hierarchies=known)
+    table = from_grouped(grouped, schema, quasi, chosen, units=units, population=extra, hierarchies=known)
     built = zip(quasi, table.hierarchies, strict=True)
     data.hierarchies.update((name, tree) for name, tree in built if extra is None or not _by_frequency(schema.columns[name]))
     data.hierarchies.update((attribute.name, attribute.hierarchy) for attribute in table.sensitive)
@@ -165,10 +179,11 @@ def from_grouped(
     quasi: Sequence[str],
     sensitive: Sequence[str],
     *,
+    units: pa.Table | None = None,
     population: pa.Table | None = None,
     hierarchies: Mapping[str, Hierarchy] | None = None,
 ) -> ClassTable:
-    """Encode grouped cells (see `Relation.group`)."""
+    """Encode grouped cells (see `Relation.group`); `units` are the tuples of quasi-identifiers with their units."""
     cell_counts = grouped.column(COUNT).to_numpy().astype(np.int64)
     known = dict(hierarchies or {})
     coded, trees = [], []
@@ -192,11 +207,13 @@ def from_grouped(
             continue
         lookup = np.array([tree.index[value] for value in values], dtype=np.int32)
         more = np.array([tree.index[value] for value in more_values], dtype=np.int32)
-        coded.append(np.concatenate([lookup[codes], more[more_codes]]) if more_codes.size else lookup[codes])
+        own = _leaves(tree, units.column(name), sets) if units is not None else np.zeros(0, np.int32)
+        extra = more[more_codes] if more_codes.size else more
+        coded.append(np.concatenate([lookup[codes], extra, own]) if extra.size + own.size else lookup[codes])
         trees.append(tree)
     _raise_together(faults)
     attributes, sensitive_codes = _sensitive(grouped, schema, sensitive, known, cell_counts)
-    return _assemble(grouped, quasi, trees, coded, cell_counts, people, attributes, sensitive_codes, schema)
+    return _assemble(grouped, quasi, trees, coded, cell_counts, people, units, attributes, sensitive_codes, schema)
 
 
 def _tree(
@@ -253,6 +270,7 @@ def _assemble(
     coded: list[Codes],
     cell_counts: Counts,
     people: Counts,
+    owners: pa.Table | None,
     attributes: tuple[SensitiveAttribute, ...],
     sensitive_codes: Codes,
     schema: Schema,
@@ -262,10 +280,13 @@ def _assemble(
     tuples = first.size
     of_cell = tuple_of[:cells]
     counts = np.bincount(of_cell, weights=cell_counts, minlength=tuples).astype(np.int64)
-    population = np.bincount(tuple_of[cells:], weights=people, minlength=tuples).astype(np.int64)
-    units = counts
-    if UNITS in grouped.column_names:
-        units = np.bincount(of_cell, weights=grouped.column(UNITS).to_numpy(), minlength=tuples).astype(np.int64)
+    population = np.bincount(tuple_of[cells : cells + people.size], weights=people, minlength=tuples).astype(np.int64)
+    units, shares = counts, None
+    if owners is not None:
+        of_owners = tuple_of[cells + people.size :]
+        units, shares = np.zeros(tuples, dtype=np.int64), np.zeros(tuples, dtype=np.int64)
+        np.maximum.at(units, of_owners, owners.column(UNITS).to_numpy())  # values that share a text may share their units
+        np.add.at(shares, of_owners, owners.column(SHARES).to_numpy())
     survey = None
     if WEIGHT in grouped.column_names:
         survey = np.bincount(of_cell, weights=grouped.column(WEIGHT).to_numpy(), minlength=tuples).astype(np.float64)
@@ -289,6 +310,7 @@ def _assemble(
             for name, tree, codes in zip(quasi, trees, coded, strict=True)
             if schema.columns[name].items is not None
         },
+        shares=shares,
     )
 
 
@@ -348,6 +370,12 @@ def _dictionary(column: pa.ChunkedArray, items: str | None) -> tuple[list[str | 
         position = {value: i for i, value in enumerate(distinct)}
         codes = np.array([position[value] for value in values], dtype=np.int32)[codes]
     return distinct, codes
+
+
+def _leaves(tree: Hierarchy, column: pa.ChunkedArray, items: str | None) -> Codes:
+    """The leaf of each row of a column."""
+    values, codes = _dictionary(column, items)
+    return np.array([tree.index[value] for value in values], dtype=np.int32)[codes]
 
 
 def _value_counts(everything: list[str | None], values: list[str | None], codes: Codes, counts: Counts) -> list[int]:

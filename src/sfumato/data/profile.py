@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +44,8 @@ _MOST_LISTED = 1_000
 @dataclass(frozen=True)
 class ColumnProfile:
     """One column. `unique_share` is the share of records whose value no other record has; `entropy` is in
-    nats; `mean_rows` and `most_rows` say how many records have the same value, on average and at most.
+    nats; `mean_rows` and `most_rows` say how many records have the same value, on average and at most; `learnt` says that the
+    type was found by looking at the values.
 
     Smallest and largest value and the distinct values themselves are the owner's alone and never printed by
     `repr`.
@@ -64,6 +65,7 @@ class ColumnProfile:
     domain: tuple[str, ...] | None = field(default=None, repr=False)
     mean_rows: float = 0.0
     most_rows: int = 0
+    learnt: bool = False
 
     def to_mapping(self) -> dict[str, Any]:
         """For JSON; the distinct values are left out."""
@@ -149,6 +151,8 @@ def profile_table(data: Microdata | pa.Table) -> Profile:
         described, coded = _describe(name, column, table.num_rows, given.get(name))
         columns.append(described)
         codes[name] = coded
+    learnt = data.inferred if isinstance(data, Microdata) else frozenset[str]()
+    columns = [replace(column, learnt=column.name in learnt) for column in columns]
     unit, columns = suggest_unit(columns, given)
     if isinstance(data, Microdata) and data.schema.each_record_is_a_unit:
         unit = SuggestedUnit("record", "given by the schema")

@@ -7,6 +7,7 @@ reports every fault at once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -26,6 +27,8 @@ from sfumato.data.native_types import (
     years_are_printable,
 )
 from sfumato.data.schema import Column, Schema
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*%?\s*(\.\d+)?")
 
 #: What to do about a value that cannot be read as the type that its column is declared to have.
 Unreadable = Literal["refuse", "missing"]
@@ -63,6 +66,15 @@ class ReadResult:
     columns: dict[str, Column] = field(default_factory=dict, repr=False)
     inferred: frozenset[str] = frozenset()
     exact: dict[str, pa.ChunkedArray | None] = field(default_factory=dict, repr=False)
+
+
+#: What is said of a file without a line of names.
+NAMED_BY_A_RECORD = "the first line, which should hold the names of the columns, looks like a record of its own"
+
+
+def are_numbers(names: Sequence[str]) -> bool:
+    """Whether most names are numbers, as where a file has no line of names."""
+    return 2 * sum(_NUMBER.fullmatch(name) is not None for name in names) > len(names)
 
 
 def unique_names(given: Sequence[str | None]) -> tuple[tuple[str, ...], list[str]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ import pyarrow.csv as pa_csv
 
 from sfumato.core.errors import ParameterError, SourceError
 from sfumato.data.expanding import read_expanding
-from sfumato.data.read_result import RawTable, Unreadable, unique_names
+from sfumato.data.read_result import NAMED_BY_A_RECORD, RawTable, Unreadable, are_numbers, unique_names
 
 SEPARATORS = (",", ";", "\t", "|")
 _SEPARATOR_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
@@ -29,6 +30,8 @@ _SAMPLE_LINES = 200
 _BLOCK_BYTES = 1 << 24
 _LARGEST_BLOCK = (1 << 31) - 1
 _LISTED_LINES = 10
+#: Codecs of texts that are no sets of characters: they rewrite what stands in a cell.
+_REWRITING = frozenset({"unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined", "unicode-internal"})
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,16 @@ class CsvOptions:
             raise ParameterError("separator is one character, and neither a quote nor a line break")
         if self.decimal not in (".", ","):
             raise ParameterError("decimal is '.' or ','")
+        if self.encoding is not None and not _is_character_encoding(self.encoding):
+            raise ParameterError(f"there is no encoding called {self.encoding[:40]!r}; utf-8 and cp1252, for instance, are some")
+
+
+def _is_character_encoding(name: str) -> bool:
+    try:
+        "".encode(name)  # refuses what makes something other than bytes out of a text, such as rot13
+        return bool(name) and codecs.lookup(name).name.replace("_", "-") not in _REWRITING
+    except (LookupError, ValueError):
+        return False
 
 
 def read_csv(path: Path, where: str, options: CsvOptions) -> RawTable:
@@ -78,6 +91,9 @@ def _read(raw: bytes, path: Path, where: str, options: CsvOptions) -> RawTable:
     header, blank_lines, empty = _header_of(content, sample, separator, where)
     names, _ = unique_names(header)
     notes = [f"separator {_SEPARATOR_NAMES.get(separator, repr(separator))}, encoding {encoding}"]
+    if are_numbers(names):
+        notes.append(NAMED_BY_A_RECORD)
+        logging.getLogger("sfumato").warning("%s: %s; it is read as names, and they are published", where, NAMED_BY_A_RECORD)
     if empty:
         none = pa.chunked_array([pa.array([], pa.string())])
         return RawTable(tuple(header), tuple(none for _ in names), True, tuple(notes))

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 #: Column names of a grouped result besides the grouped columns; no data column can collide, see `group`.
 COUNT = "\x00count"
 UNITS = "\x00units"
+SHARES = "\x00shares"
 WEIGHT = "\x00weight"
+
+#: What a unit has to give away: WHOLE // m to each of the m tuples in which it has rows. Divisible by 1 to 20.
+WHOLE = 232_792_560
 
 #: Engines that hand over the rows of an unchanged table in the same order every time; elsewhere another user's scan, or the
 #: schedule of a cluster, decides it.
@@ -38,9 +42,9 @@ class Relation(Protocol):
         """The number of rows."""
 
     def group(self, columns: Sequence[str], *, unit: str | None = None, weight: str | None = None) -> pa.Table:
-        """The distinct tuples of `columns`, missing values as values, with the columns COUNT (int64), UNITS (int64:
-        units whose smallest tuple this is, so that summing over tuples counts each unit once) when `unit` is given,
-        and WEIGHT (float64: sum of weights) when `weight` is given.
+        """The distinct tuples of `columns`, missing values as values, with the columns COUNT (int64); UNITS (int64: its
+        different units) and SHARES (int64: what these give to it, see `WHOLE`) when `unit` is given; and WEIGHT (float64:
+        sum of weights) when `weight` is given. A row without a unit is a unit of its own.
         """
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:

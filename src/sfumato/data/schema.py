@@ -80,7 +80,7 @@ class HierarchySpec(_Frozen):
 class Column(_Frozen):
     """One column: its `role`, `type`, what it may contain and how it generalises.
 
-    `source` says where bounds and domain come from: `declared` by the owner or learnt from the `data`. `importance`
+    `source` says where type, bounds and domain come from: `declared` by the owner or learnt from the `data`. `importance`
     weighs the column in the loss. `missing` lists codes that mean "no value". `order` lists the values of an
     ordered category. `items` is the separator of a set-valued column, for instance `|`; its hierarchy is then one
     of single items.

@@ -1,6 +1,6 @@
 """A schema to start from, written from a profile for the owner to edit.
 
-Roles are suggestions; bounds and domains are marked `source = "data"`, because what is learnt from the data
+Roles are suggestions; types, bounds and domains are marked `source = "data"`, because what is learnt from the data
 is not yet declared; hierarchies are chosen by the kind of value.
 """
 
@@ -49,7 +49,7 @@ def _column(column: ColumnProfile) -> Column:
         type=column.type,
         bounds=bounds,
         domain=domain,
-        source="data" if bounds is not None or domain is not None else "declared",
+        source="data" if column.learnt or bounds is not None or domain is not None else "declared",
         hierarchy=_hierarchy(column) if column.role == "quasi" else None,
     )
 

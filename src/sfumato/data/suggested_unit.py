@@ -69,7 +69,7 @@ def _without_column(columns: Sequence[ColumnProfile]) -> SuggestedUnit:
         flags = [column for column in columns if column.role == "quasi" and _says(column)]
         found = f"of the columns named as if they named people ({_listed(flags)}) none has more than two values"
         told = found if flags else "no column was recognised as naming people"
-        return SuggestedUnit(None, f"{told}, so that answers protect one record{hint}")
+        return SuggestedUnit(None, f"{told}, so answers protect one record unless the schema names a unit{hint}")
     if (
         not even
         and any(_known(column) for column in names)

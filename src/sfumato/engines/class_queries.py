@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, SourceError, all_at_once
 from sfumato.data.recoding import SUPPRESSED, RecodingTable
-from sfumato.data.relation import COUNT, UNITS, WEIGHT
+from sfumato.data.relation import COUNT, SHARES, UNITS, WEIGHT, WHOLE
 from sfumato.engines.canonical import ARROW_TYPES, canonical_column, canonical_table, kind_of_type, one_array
-from sfumato.engines.expressions import And, Column, Compare, IsMissing, Literal, Or
+from sfumato.engines.expressions import And, Column, Compare, IsMissing, Not
 from sfumato.engines.plan import (
     Aggregate,
     Field,
@@ -42,33 +43,53 @@ CLASS = "\x00class"
 FIRST = "\x00first"
 LAST = "\x00last"
 NUMBER = "\x00number"
+TUPLES = "\x00tuples"
 
 
 def group_plan(fields: Mapping[str, Field], columns: Sequence[str], unit: str | None, weight: str | None) -> Plan:
-    """The distinct tuples of `columns` with COUNT, UNITS and WEIGHT, see `Relation.group`."""
+    """The distinct tuples of `columns` with COUNT and WEIGHT; with a unit one row per tuple and number TUPLES of tuples in
+    which a unit has rows (missing for rows without one), with the UNITS of that number. `grouped_table` makes one of both.
+    """
     read = dict.fromkeys([*columns, *(extra for extra in (unit, weight) if extra is not None)])
     # Counting all rows still needs some column to read.
     source: Plan = Scan(ROWS, tuple(fields[name] for name in read) or (next(iter(fields.values())),))
     aggregates = [Aggregate(COUNT, "count")]
-    if unit is not None:
-        source = Number(source, NUMBER, (unit,), tuple(Order(Column(name)) for name in columns))
-        counted = Or((IsMissing(Column(unit)), Compare("=", Column(NUMBER), Literal(1))))
-        aggregates.append(Aggregate(UNITS, "count", None, counted))
     if weight is not None:
         aggregates.append(Aggregate(WEIGHT, "sum", Column(weight)))
-    return Group(source, tuple(columns), tuple(aggregates))
+    if unit is None:
+        return Group(source, tuple(columns), tuple(aggregates))
+    pairs = Group(source, tuple(dict.fromkeys([unit, *columns])), tuple(aggregates))
+    tuples = Group(Filter(pairs, Not(IsMissing(Column(unit)))), (unit,), (Aggregate(TUPLES, "count"),))
+    sums = [Aggregate(entry.name, "sum", Column(entry.name)) for entry in aggregates]
+    return Group(Join(pairs, tuples, ((unit, unit),), kind="left"), (*columns, TUPLES), (Aggregate(UNITS, "count"), *sums))
 
 
 def grouped_table(answer: pa.Table) -> pa.Table:
     """The answer to `group_plan`: no tuple without rows, the sum of no weight is 0, weights in floating
     point."""
-    if answer.num_rows == 1 and answer.column(COUNT)[0].as_py() == 0:
+    if TUPLES not in answer.column_names and answer.num_rows == 1 and answer.column(COUNT)[0].as_py() == 0:
         answer = answer.slice(0, 0)
     if WEIGHT in answer.column_names:
         place = answer.column_names.index(WEIGHT)
         weights = canonical_column(answer.column(WEIGHT), WEIGHT, "number").fill_null(0.0)
         answer = answer.set_column(place, pa.field(WEIGHT, pa.float64()), weights)
-    return answer
+    return _added_up(answer) if TUPLES in answer.column_names else answer
+
+
+def _added_up(answer: pa.Table) -> pa.Table:
+    """One row per tuple: what its units give to it, and all counts added up over the numbers of tuples that units have."""
+    keys = answer.column_names[: answer.column_names.index(TUPLES)]
+    tuples, count = answer.column(TUPLES), answer.column(COUNT).cast(pa.int64())
+    units = pc.if_else(tuples.is_valid(), answer.column(UNITS), count)
+    shares = pc.multiply(units, pc.divide(WHOLE, tuples.fill_null(1)))
+    sums = {COUNT: count, UNITS: units, SHARES: shares}
+    if WEIGHT in answer.column_names:
+        sums[WEIGHT] = answer.column(WEIGHT)
+    rows = pa.table({**{name: answer.column(name) for name in keys}, **sums}).unify_dictionaries()
+    if not rows.num_rows:
+        return rows
+    table = rows.group_by(keys).aggregate([(name, "sum") for name in sums])
+    return table.select([*keys, *(f"{name}_sum" for name in sums)]).rename_columns([*keys, *sums])
 
 
 def recode_plan(fields: Mapping[str, Field], recoding: RecodingTable, cells: pa.Table, keep: Sequence[str]) -> Plan:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, SchemaError, Unsupported, all_at_once
 from sfumato.data.recoding import SUPPRESSED, RecodingTable
-from sfumato.data.relation import COUNT, UNITS, WEIGHT
+from sfumato.data.relation import COUNT, SHARES, UNITS, WEIGHT, WHOLE
 from sfumato.engines import class_queries
 from sfumato.engines.canonical import (
     canonical,
@@ -168,7 +168,7 @@ class MemoryRelation:
         keys = {name: column.at(first) for name, column in zip(columns, coded, strict=True)}
         counts: dict[str, pa.Array] = {COUNT: pa.array(np.bincount(group_of_row, minlength=first.size))}
         if unit is not None:
-            counts[UNITS] = pa.array(self._units(unit, coded, group_of_row, first))
+            counts[UNITS], counts[SHARES] = map(pa.array, self._units(unit, group_of_row, first.size))
         if weight is not None:
             weights = canonical_column(self.column(weight), weight, "number").fill_null(0.0).to_numpy()
             counts[WEIGHT] = pa.array(np.bincount(group_of_row, weights=weights, minlength=first.size))
@@ -181,21 +181,16 @@ class MemoryRelation:
             return np.zeros(self._rows, np.int64), np.zeros(min(self._rows, 1), np.int64)
         return group_columns([column.codes for column in coded], [column.cardinality for column in coded])
 
-    def _units(
-        self, unit: str, coded: Sequence[Coded], group_of_row: NDArray[np.int64], first: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """Units whose smallest tuple is this one; a row without a unit is a unit of its own."""
-        place = np.zeros(first.size, dtype=np.int64)
-        if coded:
-            ranks = [column.ranks()[column.codes[first]] for column in coded]
-            place[np.lexsort(ranks[::-1])] = np.arange(first.size)
+    def _units(self, unit: str, group_of_row: NDArray[np.int64], groups: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The different units of each group, and what they give to it; a row without a unit is a unit of its own."""
         units = self.coded(unit)
-        known = units.codes < len(units.values)
-        smallest = np.full(len(units.values), first.size, dtype=np.int64)
-        np.minimum.at(smallest, units.codes[known], place[group_of_row[known]])
-        smallest = smallest[smallest < first.size]
-        alone = np.bincount(group_of_row[~known], minlength=first.size)
-        return np.bincount(smallest, minlength=first.size)[place] + alone
+        width = len(units.values)
+        known = units.codes < width
+        group, owner = np.divmod(np.unique(group_of_row[known] * width + units.codes[known]), max(width, 1))
+        alone = np.bincount(group_of_row[~known], minlength=groups)
+        shares = alone * WHOLE
+        np.add.at(shares, group, WHOLE // np.bincount(owner, minlength=width)[owner])
+        return np.bincount(group, minlength=groups) + alone, shares
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """All rows in their order, a batch at a time."""

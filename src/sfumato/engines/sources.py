@@ -40,7 +40,7 @@ _OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, str) and len(value) == 1 and value not in '"\r\n',
         "one character, and neither a quote nor a line break",
     ),
-    "encoding": (lambda value: isinstance(value, str), "the name of an encoding"),
+    "encoding": (lambda value: isinstance(value, str) and value != "", "the name of an encoding"),
     "strip": (lambda value: isinstance(value, bool), "True or False"),
     "as_text": (lambda value: isinstance(value, bool), "True or False"),
     "sheet": (lambda value: isinstance(value, (str, int)) and not isinstance(value, bool), "the name or number of a sheet"),

@@ -52,7 +52,7 @@ class Diversity:
             return bool(_entropy(present) >= np.log(self.l) - _LAST_BIT)
         largest_first = np.sort(present)[::-1]
         tail = largest_first[int(self.l) - 1 :].sum()
-        return bool(tail > 0 and largest_first[0] < self.c * tail * (1.0 - _LAST_BIT))
+        return bool(tail > 0 and float(largest_first[0]) < self.c * float(tail) * (1.0 - _LAST_BIT))
 
     def improving(self, counts: Int) -> Bool:
         """For each value whether one more record of it makes the cluster more diverse; depends on its count alone."""

@@ -16,9 +16,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from sfumato.core.errors import Infeasible, MissingColumn, ParameterError, all_at_once
+from sfumato.core.exact import python_number
 from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
-from sfumato.core.ranges import Each, Made, Number, Positive, Refused, Text
+from sfumato.core.ranges import Each, Number, Positive, Text, Whole
 from sfumato.data.column_types import CodedText
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
@@ -29,15 +30,13 @@ from sfumato.masking.base import Context
 from sfumato.masking.microaggregation import Int, Microaggregation
 
 
-def _whole(p: Any) -> Any:
-    """A p of 2.0 is whole too."""
-    try:
-        number = Number(at_least=2).settled(p)
-    except Refused:
-        number = 0
-    if number < 2 or number != int(number):
-        raise ParameterError("p must be a whole number of at least 2")
-    return number
+@dataclass(frozen=True)
+class _WholeOrSo(Whole):
+    """Whole numbers, 2.0 among them."""
+
+    def settled(self, value: Any) -> int:
+        number = python_number(value)
+        return super().settled(int(number) if isinstance(number, float) and number.is_integer() else number)
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Cbfs(Microaggregation):
         Each(Text("the name of a column"), at_least=1, what="the names of columns", alone=True),
         "the columns whose values every cluster must mix",
     ] = None
-    p: Annotated[int | None, Made(_whole, "a whole number of at least 2"), "different values of each of them in a cluster"] = None
+    p: Annotated[int | None, _WholeOrSo(at_least=2), "different values of each of them in a cluster"] = None
     l: Annotated[float | None, Number(above=1), "how diverse each of them must be in a cluster"] = None  # noqa: E741
     diversity: Annotated[Literal["distinct", "entropy", "recursive"], "what l counts"] = "entropy"
     c: Annotated[Positive | None, "the factor of recursive diversity"] = None
@@ -121,7 +120,7 @@ class Cbfs(Microaggregation):
         codes = coded.codes.astype(np.int64)[context.rows] + 1  # a missing value is a value of its own, as in the guarantees
         width = len(coded.values) + 1
         kind: Kind = "distinct" if self.p is not None else self.diversity
-        return Diversity(codes, width, kind, self._least, self.c if self.c is not None else 1.0)
+        return Diversity(codes, width, kind, self._least, float(self.c) if self.c is not None else 1.0)
 
     def _claim(self, name: str) -> Any:
         if self.p is not None or self.diversity == "distinct":

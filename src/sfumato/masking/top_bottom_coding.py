@@ -166,9 +166,9 @@ def _as_number(column: NumberColumn | CategoryColumn, bound: float | str) -> flo
                 f"TopBottomCoding: the bound of column '{column.name}' is none of the categories that the schema orders"
             )
         return float(column.labels.index(str(text_of(bound))))
-    if isinstance(bound, (int, float)):
+    if isinstance(bound, (int, float)) and not isinstance(bound, bool):
         return float(bound)
-    if not pa.types.is_temporal(column.arrow):
+    if isinstance(bound, bool) or not pa.types.is_temporal(column.arrow):
         raise ParameterError(f"TopBottomCoding: the bound of column '{column.name}' must be a number")
     try:
         moment = datetime.datetime.fromisoformat(bound)

@@ -313,9 +313,9 @@ def _summary(found: TableMeasures) -> str:
         )
     return (
         f"{counted(found.records, 'record')} of {counted(found.units, 'unit')} in {counted(found.classes, 'class')}. Every "
-        f"class has records of {counted(int(found.k), 'unit')} or more. The median class has {found.class_size_median:,.0f} "
-        f"records, the largest {found.class_size_largest:,}. {counted(found.uniques, 'record')} "
-        f"{'is' if found.uniques == 1 else 'are'} in a class that no other unit shares."
+        f"class has records of {counted(int(found.k), 'unit')} or more. The median class has "
+        f"{counted(round(found.class_size_median), 'record')}, the largest {found.class_size_largest:,}. "
+        f"{counted(found.uniques, 'record')} {'is' if found.uniques == 1 else 'are'} in a class that no other unit shares."
     )
 
 

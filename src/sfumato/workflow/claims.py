@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sfumato.core.certificate import RECORDS_PER_CLASS, Claim
-from sfumato.core.errors import VerificationFailed, all_at_once
+from sfumato.core.errors import Infeasible, VerificationFailed, all_at_once
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
 from sfumato.core.params import parameters
@@ -121,7 +121,24 @@ def claims_of(
     measured = measure_all(table, schema, guarantees, references)
     pairs = list(zip(guarantees, measured, strict=True))
     refuse_violations(pairs, "the table that was written")
+    _refuse_tied_classes(table, schema, guarantees)
     return tuple(_claim(guarantee, found, schema, references, units) for guarantee, found in pairs)
+
+
+def _refuse_tied_classes(table: pa.Table, schema: Schema, guarantees: Sequence[ClassGuarantee]) -> None:
+    """A published pseudonym ties the classes of a person together, which no promise about single classes covers."""
+    from sfumato.measures.guarantees.classes import Classes, CodedColumn
+
+    promising = [each.key for each in guarantees if not (isinstance(each, KAnonymity) and each.k == 1)]
+    if not promising or schema.unit is None or schema.unit not in table.column_names:
+        return
+    people = len(CodedColumn.of(table.column(schema.unit)).values)
+    if int(Classes.of(table, schema.quasi, unit=schema.unit).units.sum()) > people:
+        raise Infeasible(
+            f"{', '.join(promising)} cannot be promised beside the pseudonyms of '{schema.unit}': some have records in several "
+            "classes, and whoever knows two of a person's records may find the one pseudonym that has both. Drop the column "
+            "(pseudonym = false; people are counted all the same), or publish one record per person."
+        )
 
 
 def records_per_class(found: Measurement) -> float:

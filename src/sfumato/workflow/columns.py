@@ -15,8 +15,10 @@ from sfumato.core.errors import Infeasible, InputError, ParameterError, SchemaEr
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.data.item_sets import sorted_set
 from sfumato.data.microdata import Microdata
+from sfumato.data.read_result import NAMED_BY_A_RECORD, are_numbers
 from sfumato.data.schema import Column, Schema, Type
 from sfumato.report.wording import counted
+from sfumato.workflow.claims import counts_units
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ def plan_columns(
     all_at_once(SchemaError, f"schema '{schema.dataset}'", faults)
     if guarantees or not masked:
         _check_guarantees(guarantees, population)
+        _refuse_classes_of_one_person(schema, guarantees)
     described = {
         **schema.columns,
         **{name: Column(role="plain") for name in unlisted if schema.unlisted == "plain"},
@@ -144,9 +147,11 @@ def _schema_faults(schema: Schema, unlisted: Sequence[str]) -> list[str]:
     if not schema.quasi:
         faults.append('no column has the role "quasi". Say which columns an outsider could know about a person')
     if unlisted and schema.unlisted == "refuse":
-        listed = ", ".join(f"'{name}'" for name in unlisted[:10]) + (" …" if len(unlisted) > 10 else "")
+        listed = ": " + ", ".join(f"'{name}'" for name in unlisted[:10]) + (" …" if len(unlisted) > 10 else "")
+        if are_numbers(unlisted):  # they may be somebody's values
+            listed = f", and {NAMED_BY_A_RECORD}"
         faults.append(
-            f"{counted(len(unlisted), 'column')} of the data {'is' if len(unlisted) == 1 else 'are'} not described: {listed}. "
+            f"{counted(len(unlisted), 'column')} of the data {'is' if len(unlisted) == 1 else 'are'} not described{listed}. "
             'Describe every column, or say what becomes of the others with unlisted = "drop" or unlisted = "plain"'
         )
     return faults
@@ -179,4 +184,17 @@ def _check_guarantees(guarantees: Sequence[ClassGuarantee], population: bool) ->
         raise ParameterError(
             f"{', '.join(without)} compares with a population. Pass the population table as population= "
             "(with the same quasi-identifiers)."
+        )
+
+
+def _refuse_classes_of_one_person(schema: Schema, guarantees: Sequence[ClassGuarantee]) -> None:
+    """A promise about values counts records: where people have several, a class that keeps it may be one person alone."""
+    if schema.unit is None or any(counts_units(each) and getattr(each, "k", 1) > 1 for each in guarantees):
+        return
+    about_values = [each.key for each in guarantees if each.sensitive is not None]
+    if about_values:
+        raise ParameterError(
+            f"{', '.join(about_values)} counts records, and one '{schema.unit}' may have several: a class could be one person "
+            "alone, whom it would not protect. Ask for k-anonymity too, which counts different people: KAnonymity(2) or more "
+            "(--k 2)."
         )

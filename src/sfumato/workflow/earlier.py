@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,15 +57,28 @@ def store_of(ledger: Ledger) -> Path | None:
     return Path(f"{place}.releases") if place.is_file() else None
 
 
-def keep_for_later(ledger: Ledger, published: bytes, digest: str, entered: str, reading: bytes) -> None:
-    """Keep the published file under its digest, and how it is read under the hash of its entry; for the owner alone."""
+@contextmanager
+def keep_rows(ledger: Ledger, published: bytes, digest: str) -> Iterator[None]:
+    """Keep the published file under its digest, for the owner alone; where what follows fails it is taken away again."""
     store = store_of(ledger)
-    if store is None:
-        return
-    if not (store / f"{digest}.parquet").exists():
+    fresh = store is not None and not (store / f"{digest}.parquet").exists()
+    if store is not None and fresh:
         keep(store, f"{digest}.parquet", published)
-    if not (store / f"{entered}.json").exists():
-        keep(store, f"{entered}.json", reading)
+    try:
+        yield
+    except BaseException:
+        if store is not None and fresh:
+            (store / f"{digest}.parquet").unlink(missing_ok=True)
+        raise
+
+
+def keep_reading(ledger: Ledger, entered: str, reading: bytes) -> None:
+    """Keep how a release is read under the hash of its entry. It is entered by now: where the disk fails nothing is raised, and
+    later releases say that it could not be compared."""
+    store = store_of(ledger)
+    if store is not None and not (store / f"{entered}.json").exists():
+        with suppress(OSError):
+            keep(store, f"{entered}.json", reading)
 
 
 @dataclass(frozen=True, eq=False)

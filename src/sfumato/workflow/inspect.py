@@ -7,9 +7,10 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.errors import InputError, forgetting
+from sfumato.core.errors import InputError, SourceError, forgetting
 from sfumato.data.microdata import Microdata
 from sfumato.data.profile import Profile, profile_table
+from sfumato.data.values import texts
 
 
 @forgetting()
@@ -34,6 +35,7 @@ def inspect(
     if target is not None and target.exists() and not overwrite:
         raise InputError(f"'{target}' exists already. Edit it, name another file, or ask for it to be overwritten.")
     data = read(source, table=table, **options)
+    refuse_record_for_names(data)
     profile = profile_table(data)
     if target is not None:
         write_schema(profile, target, dataset or dataset_id(source, table))
@@ -45,8 +47,26 @@ def suggested(source: Any, table: str | None = None) -> Microdata:
     from sfumato.data.suggested_schema import starting_schema
     from sfumato.engines.sources import read
 
-    schema = starting_schema(profile_table(read(source, table=table)), dataset_id(source, table))
-    return read(source, schema, table=table)
+    data = read(source, table=table)
+    refuse_record_for_names(data)
+    return read(source, starting_schema(profile_table(data), dataset_id(source, table)), table=table)
+
+
+def refuse_record_for_names(data: Microdata) -> None:
+    """A text file whose first line seems to be a record: its values would stand in schemas, cards and releases as names."""
+    from sfumato.data.read_result import NAMED_BY_A_RECORD, are_numbers
+
+    names = data.column_names if data.inferred else []
+    if 2 * sum(are_numbers([name]) or _is_value(data, name) for name in names) > len(names):
+        raise SourceError(
+            f"{data.description}: {NAMED_BY_A_RECORD}. Write the names of the columns above it. If it does hold the names, call "
+            "columns so that they differ from values, or describe them in a schema of your own"
+        )
+
+
+def _is_value(data: Microdata, name: str) -> bool:
+    """Whether the name of a column also occurs in it."""
+    return any(name in set(texts(batch.column(0).unique())) for batch in data.relation.batches([name]))
 
 
 def write_schema(profile: Profile, target: Path, dataset: str) -> None:
@@ -61,7 +81,7 @@ def write_schema(profile: Profile, target: Path, dataset: str) -> None:
 
 def _about_the_unit(profile: Profile) -> str:
     """Whom private questions protect, as a comment: names of columns and counts, no values."""
-    found = "not decided" if profile.unit is None else f"'{profile.unit}'"
+    found = "none named" if profile.unit is None else f"'{profile.unit}'"
     words = f"Unit (whom an answer protects): {found}; {profile.unit_reason}."
     words = "".join(character if character.isprintable() else " " for character in words)  # a column's name may be odd
     return "".join(f"# {line}\n" for line in textwrap.wrap(" ".join(words.split()), 106)) + "\n"
@@ -85,7 +105,7 @@ _HEADING = """\
 #   quasi       an outsider could know it: generalised until nobody stands out
 #   sensitive   must not be learnt about a person        plain   published as it is
 #   unit        names whom a row is about, where one person may have several rows
-# Bounds and domains were learnt from the data (source = "data"). Where you know better, write what may occur
-# and set source = "declared".
+# Types, bounds and domains were learnt from the data (source = "data"). Where you know better, write what may
+# occur and set source = "declared"; private questions (sfumato query, publish) refuse a column until you did.
 
 """

@@ -135,6 +135,7 @@ class Recipe(_Frozen):
         from sfumato.engines.write import check_destination
         from sfumato.workflow.appearing import check_place
         from sfumato.workflow.protect import protect
+        from sfumato.workflow.saving import signing_key
 
         output = None if self.output is None else Path(self.place(self.output))
         # places are checked before the long work, and again when it is saved
@@ -142,6 +143,8 @@ class Recipe(_Frozen):
             check_place(output, overwrite=self.overwrite)
         if self.write is not None:
             check_destination(self.place(self.write.to), table_name=self.write.table, overwrite=self.write.overwrite)
+        sign = None if self.sign is None else Path(self.place(self.sign))
+        signing_key(sign)
         schema = self.place(self.schema_file)
         release = protect(
             read(self.place(self.data), schema=schema, table=self.table),
@@ -160,7 +163,6 @@ class Recipe(_Frozen):
             progress=progress,
         )
         if output is not None:
-            sign = None if self.sign is None else Path(self.place(self.sign))
             progress("saving", 0, 1)
             release.save(output, format=self.format, overwrite=self.overwrite, sign=sign)
             progress("saving", 1, 1)

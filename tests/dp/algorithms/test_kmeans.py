@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -223,3 +224,27 @@ def test_undeclared_bounds_are_refused_together() -> None:
     for algorithm in (KMeans(("x", "y", "z"), 1, 1, rows=2), GridKMeans(("x", "y", "z"), 1, epsilon=1, rows=2)):
         with pytest.raises(SchemaError, match="4 faults"):
             algorithm.run(data)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_start_beyond_the_bounds_is_at_the_bounds_and_much_noise_is_borne() -> None:
+    from tests.conformance.test_large_numbers import declared
+
+    far = KMeans(("age",), 2, 10**6, start=[[-1e308], [1e308]], iterations=1, rows=1).run(declared(), randomness=default(1))
+    near = KMeans(("age",), 2, 10**6, start=[[18], [90]], iterations=1, rows=1).run(declared(), randomness=default(1))
+    assert far.result.equals(near.result)
+    noisy = KMeans(("age",), 2, "1e-6", iterations=1000, rows=10**6).run(declared(), randomness=default(1)).result
+    assert all(18 <= age <= 90 for age in noisy["age"].to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "words"),
+    [
+        (lambda: KMeans(("x",), 2, 1, iterations=1001), "iterations must be a whole number from 1 to 1,000"),
+        (lambda: KMeans(("x",), 10_001, 1), "k must be a whole number from 1 to 10,000"),
+        (lambda: GridKMeans(("x",), 10_001, epsilon=1), "k must be a whole number from 1 to 10,000"),
+    ],
+)
+def test_more_than_anybody_waits_for_is_refused(algorithm: Callable[[], object], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        algorithm()

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 import math
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.core.errors import ParameterError
 from sfumato.dp.sql.answer import AnswerTable
 from sfumato.dp.sql.reach import LEVELS, Reach
 from sfumato.workflow.querying import answer_lines
@@ -212,3 +215,11 @@ def test_numbers_beyond_all_bounds_are_answered(expression: str) -> None:
     shown = answer_lines(answer.table, answer.intervals(0.95), {"a"})
     assert len(shown) == 2 and answer.margins(0.95).num_rows == 1
     assert session.explain(f"SELECT {expression} AS a FROM records", epsilon=1).columns
+
+
+@pytest.mark.parametrize("wrong", ["0.95", None, Decimal("0.95"), 1, math.nan])
+def test_a_confidence_that_is_none_is_refused(wrong: Any) -> None:
+    answer = cities(EVERYTHING, seed=1, epsilon=1)
+    for told in (answer.intervals, answer.margins):
+        with pytest.raises(ParameterError, match="confidence lies between 0 and 1"):
+            told(wrong)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
 from sfumato.data.class_table import ClassTable, SensitiveAttribute
+from sfumato.data.relation import WHOLE
 
 Int = NDArray[np.int64]
 NO_BOUND = -1
@@ -24,7 +25,12 @@ NO_BOUND = -1
 @dataclass(frozen=True)
 class Layout:
     """Where the columns of the totals are: records are column 0; `units` may be the same column; `population` may be
-    absent (-1)."""
+    absent (-1).
+
+    People with several rows do not add up over tuples, so the column of units holds what adds up and never says too much:
+    what the units of a tuple give to it (`Relation.group`), or `enough` where it has k different units by itself. A class
+    whose column reaches `enough` has k different units, see docs/theory/class-bounds.md.
+    """
 
     units: int
     population: int
@@ -57,12 +63,24 @@ def layout_of(table: ClassTable, sensitive: tuple[str, ...], *, count_units: boo
     return Layout(units, population, starts, widths, column)
 
 
-def totals_of(table: ClassTable, layout: Layout) -> Int:
+def enough_of(k: int, layout: Layout) -> int:
+    """What the column of units holds at least where a class has k of them: more than k - 1 units could give to it."""
+    return (k - 1) * WHOLE + 1 if layout.units else k
+
+
+def cautious_units(table: ClassTable, enough: int) -> Int:
+    """What each tuple adds to the column of units."""
+    if table.shares is None:
+        return table.units
+    return np.where(table.units * WHOLE >= enough, enough, table.shares)
+
+
+def totals_of(table: ClassTable, layout: Layout, enough: int) -> Int:
     """The totals of the distinct tuples: the finest classes."""
     totals = np.zeros((table.tuples, layout.columns), dtype=np.int64)
     totals[:, 0] = table.counts
     if layout.units:
-        totals[:, layout.units] = table.units
+        totals[:, layout.units] = cautious_units(table, enough)
     if layout.population > 0:
         totals[:, layout.population] = table.population
     if layout.starts:

@@ -18,6 +18,9 @@ from sfumato.core.guarantees.base import TOLERANCE
 from sfumato.data.class_table import SensitiveAttribute
 from sfumato.kernels import class_checks
 
+#: From here on e^δ allows every share that is not 0, and e^-δ none less; beyond it numbers would be infinite.
+_LARGEST_EXPONENT = 700.0
+
 Real = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -120,7 +123,8 @@ def beta_limits(beta: float, enhanced: bool) -> Callable[[Real], tuple[Real, Rea
 
 def delta_limits(delta: float) -> Callable[[Real], tuple[Real, Real]]:
     """δ-disclosure: q e^-δ < p < q e^δ for every value of the reference; a tie breaks it, also one hidden by rounding."""
-    low, high = np.exp(-delta) * (1.0 + TOLERANCE), np.exp(delta) * (1.0 - TOLERANCE)
+    exponent = min(float(delta), _LARGEST_EXPONENT)
+    low, high = np.exp(-exponent) * (1.0 + TOLERANCE), np.exp(exponent) * (1.0 - TOLERANCE)
 
     def limits(shares: Real) -> tuple[Real, Real]:
         present = shares > 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymity.predicates.base import Check, Int, Layout, input_shares, layout_of, protected_mask, totals_of
+from sfumato.anonymity.predicates.base import Check, Int, Layout, enough_of, input_shares, layout_of, protected_mask, totals_of
 from sfumato.anonymity.predicates.distributions import (
     Closeness,
     Shares,
@@ -54,13 +54,23 @@ class Promises:
         """True when k-anonymity is all that is asked."""
         return not self.fixed and not self.moving and not self.no_suppression
 
+    @property
+    def enough(self) -> int:
+        """What the column of units must reach: k, where it counts records."""
+        return enough_of(self.k, self.layout)
+
+    @property
+    def counts_exactly(self) -> bool:
+        """False where people of several classes are counted cautiously, so that a class may have more than is seen."""
+        return not self.layout.units or self.table.one_tuple_each
+
     def totals(self) -> Int:
         """Totals of the distinct tuples."""
-        return totals_of(self.table, self.layout)
+        return totals_of(self.table, self.layout, self.enough)
 
     def needs(self, totals: Int) -> Int:
         """Per class: 0 when all promises are kept, otherwise the bound described in `base` (`NO_BOUND` for none)."""
-        need = AtLeast(self.layout.units, self.k)(totals)
+        need = AtLeast(self.layout.units, self.enough)(totals)
         for check in self.fixed:
             # a class that must go completely needs no second opinion, unless it is hopeless
             open_ = np.flatnonzero(need == 0) if not self.no_suppression else np.arange(need.size)
@@ -107,7 +117,7 @@ def promises_of(guarantees: Sequence[ClassGuarantee], table: ClassTable) -> Prom
     """Turn guarantees into checks on this table's totals."""
     named = tuple(dict.fromkeys(g.sensitive for g in guarantees if g.sensitive is not None))
     k = max((g.k for g in guarantees if isinstance(g, (KAnonymity, AlphaKAnonymity))), default=1)
-    # every class has one unit; the sum over tuples, which counts a unit in one of them, might not see it
+    # every class has one unit; the cautious count of units might not see it
     layout = layout_of(table, named, count_units=k > 1)
     fixed, moving = [], []
     for guarantee in guarantees:

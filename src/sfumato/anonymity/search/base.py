@@ -130,9 +130,9 @@ def pose(
     if table.records == 0:
         raise InputError(f"{data.description} has no records: there is nothing to publish")
     largest = max((g.k for g in asked if isinstance(g, (KAnonymity, AlphaKAnonymity))), default=1)
-    people = int(table.units.sum())
+    people = table.people
     if largest > people:
-        what = "records" if table.units is table.counts else "different units"
+        what = "records" if table.shares is None else "different units"
         raise Infeasible(
             f"k = {largest} cannot be reached: the table has only {people:,} {what}. Choose a k of at most {people:,}."
         )
@@ -147,8 +147,9 @@ def _refuse_missing_units(data: Microdata) -> None:
     grouped = data.relation.group([data.schema.unit])
     missing = grouped.filter(grouped.column(data.schema.unit).is_null()).column(COUNT).to_pylist()
     if missing:
+        have = "1 record has" if sum(missing) == 1 else f"{sum(missing):,} records have"
         raise InputError(
-            f"{sum(missing):,} records have no value in the unit column '{data.schema.unit}', so different people cannot be "
+            f"{have} no value in the unit column '{data.schema.unit}', so different people cannot be "
             "counted. Fill it in, leave those records out, or give the column another role."
         )
 

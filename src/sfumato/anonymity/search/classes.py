@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.anonymity.predicates.base import cautious_units
 from sfumato.anonymity.search.base import Problem
 from sfumato.data.class_table import ClassTable
 from sfumato.data.hierarchy import ROOT, Hierarchy
@@ -191,13 +192,13 @@ def _drop_failing(problem: Problem, recoding: Recoding, others: Int) -> Recoding
 
 
 def entry_totals(problem: Problem, cell: Int, count: Int) -> Int:
-    """Totals of entries: records, units (as many as records), population (of the whole tuple, once per tuple),
+    """Totals of entries: records, units and population (of the whole tuple, once per tuple),
     one-hot histograms."""
     table, layout = problem.table, problem.promises.layout
     totals = np.zeros((cell.size, layout.columns), dtype=np.int64)
     totals[:, 0] = count
     if layout.units:
-        share = table.units[table.tuple_of_cell[cell]]
+        share = cautious_units(table, problem.promises.enough)[table.tuple_of_cell[cell]]
         firsts = np.unique(table.tuple_of_cell[cell], return_index=True)[1]
         totals[firsts, layout.units] = share[firsts]
     if layout.population > 0:

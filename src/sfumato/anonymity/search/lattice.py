@@ -36,7 +36,8 @@ class Lattice(Search):
 
     The release has the smallest loss of all level vectors (`details["optimal"]`); past `max_nodes` lattice nodes or
     with a `time_limit` in seconds the best found, with the largest possible distance from the optimum in
-    `details["gap"]`.
+    `details["gap"]`. Where people have rows with different quasi-identifiers, they are counted cautiously in classes that
+    were merged, so that a better release may exist: then neither is said.
     """
 
     suppression: Suppression = 0.0
@@ -51,6 +52,8 @@ class Lattice(Search):
             why = f"no combination of hierarchy levels reaches this with at most {self.suppression:.2%} of the records suppressed"
             if found.gap > 0:
                 why = f"within the time limit none of the {tables.nodes:,} combinations of levels was found to reach this"
+            if not problem.promises.counts_exactly:
+                why = f"{why} (people with several rows are counted cautiously)"
             raise refuse(problem, f"{why}. Allow more suppression, ask for less, or give the hierarchies a common root.")
         recoding = recode_at(problem, tables, found.levels)
         limited = tables.nodes > self.max_nodes or self.time_limit is not None
@@ -59,10 +62,11 @@ class Lattice(Search):
             "levels": dict(zip(problem.table.quasi, found.levels, strict=True)),
             "evaluated": found.evaluated,
             "nodes": tables.nodes,
-            "optimal": found.gap <= 1e-12,
-            "gap": found.gap,
+            "optimal": found.gap <= 1e-12 and problem.promises.counts_exactly,
             "map": found.map(),
         }
+        if problem.promises.counts_exactly:
+            details["gap"] = found.gap
         return recoding, details
 
 

@@ -104,7 +104,9 @@ class NodeTables:
         promises = self.promises
         if promises.only_k:
             units = promises.layout.units
-            suppressed, kept, penalty = small_classes(keys, totals, units, promises.k, self.shifts, self.masks, starts, losses)
+            suppressed, kept, penalty = small_classes(
+                keys, totals, units, promises.enough, self.shifts, self.masks, starts, losses
+            )
             penalty /= self.records
             return Verdict(int(suppressed), penalty, int(suppressed), penalty, int(kept))
         need = promises.needs(totals)
@@ -120,7 +122,7 @@ class NodeTables:
         _, totals = self.classes(levels)
         promises = self.promises
         if promises.only_k:
-            gone = int(too_few(totals, promises.layout.units, promises.k).sum())
+            gone = int(too_few(totals, promises.layout.units, promises.enough).sum())
             return gone, gone
         need = promises.needs(totals)
         least = int(np.maximum(need, 0).sum())

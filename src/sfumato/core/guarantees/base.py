@@ -44,7 +44,13 @@ def _texts(values: Iterable[object]) -> tuple[str, ...]:
     """Protected values in the text form that tables are compared in."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise ParameterError("not a list of values")
-    texts = tuple(text_of(value) for value in values)
+    try:
+        listed = tuple(values)
+    except TypeError:  # an array without dimensions is iterable and cannot be iterated
+        raise ParameterError("not a list of values") from None
+    if any(isinstance(value, Iterable) and not isinstance(value, (str, bytes)) for value in listed):
+        raise ParameterError("a list among the values")
+    texts = tuple(text_of(value) for value in listed)
     if None in texts:
         raise ParameterError("a value is missing")
     return tuple(str(text) for text in texts)

@@ -58,7 +58,11 @@ class LossGuarantee(Guarantee):
 
         Conversions that change the numbers are in `dp.accounting`.
         """
-        return replace(self, neighbours=neighbours or self.neighbours, unit=unit or self.unit)
+        return replace(
+            self,
+            neighbours=self.neighbours if neighbours is None else neighbours,
+            unit=self.unit if unit is None else unit,
+        )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness
+from sfumato.core.texts import with_article
 from sfumato.data.microdata import Microdata
 
 
@@ -20,7 +21,7 @@ def counted_rows(rows: int | None, unit: str, what: str = "row") -> str | None:
         return None
     counted = f"1 {what} of each {unit} is" if rows == 1 else f"{rows:,} {what}s of each {unit} are"
     beyond = f"{what}s beyond that are left out, and no margin speaks of them"
-    return f"At most {counted} counted; {beyond}. Rows without a {unit} are left out"
+    return f"At most {counted} counted; {beyond}. Rows without {with_article(unit)} are left out"
 
 
 class Algorithm(Declared, ABC):

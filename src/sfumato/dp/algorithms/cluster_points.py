@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.randomness import Randomness
-from sfumato.core.ranges import Each, Text
+from sfumato.core.ranges import Each, Text, Whole
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.contributions import Bounding, check_order, keep_per_unit, random_keys, ranks
 from sfumato.dp.algorithms.declared_values import (
@@ -27,6 +27,9 @@ from sfumato.dp.algorithms.declared_values import (
 #: Squared distances in steps of all columns together must fit into 64 bits.
 MAX_COLUMNS = 64
 
+#: More centres than anybody looks at, and they take a while.
+MOST_CENTRES = 10_000
+
 _TRIALS = 10
 
 #: The columns whose numbers are clustered.
@@ -35,6 +38,8 @@ ClusteredColumns = Annotated[
     Each(Text("the name of a column"), 1, MAX_COLUMNS, different=True, what=f"1 to {MAX_COLUMNS} different columns", alone=True),
     "the columns whose numbers are clustered",
 ]
+#: How many clusters are formed.
+Centres = Annotated[int, Whole(at_least=1, at_most=MOST_CENTRES), "how many clusters there are"]
 
 
 def misnamed(columns: Sequence[str]) -> Iterator[str]:

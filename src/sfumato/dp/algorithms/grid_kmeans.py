@@ -22,10 +22,16 @@ from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, below, default
-from sfumato.core.ranges import Count
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import RowBounded
-from sfumato.dp.algorithms.cluster_points import ClusteredColumns, bounded_points, declared_axes, misnamed, spread_centres
+from sfumato.dp.algorithms.cluster_points import (
+    Centres,
+    ClusteredColumns,
+    bounded_points,
+    declared_axes,
+    misnamed,
+    spread_centres,
+)
 from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows, OrderedBy
 from sfumato.dp.algorithms.declared_values import STEPS, Codes
 from sfumato.dp.algorithms.kmeans import sizes_and_sums
@@ -65,7 +71,7 @@ class GridKMeans(RowBounded):
     """
 
     columns: ClusteredColumns
-    k: Annotated[Count, "how many clusters there are"]
+    k: Centres
     epsilon: Epsilon = None
     rho: Rho = None
     expected_rows: Annotated[int | None, ranges.Number(at_least=1), "about how many points there are"] = None

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
 #: Every cell gets noise, empty or not, so that all of them must fit into memory.
 MAX_CELLS = 20_000_000
+#: Bins of one column.
+MOST_BINS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,9 @@ class PrivateHistogram(RowBounded):
     rho: Rho = None
     bins: Annotated[
         Mapping[str, int | Sequence[float]],
-        ByName(Either((Whole(at_least=1), Rising(Floating(), at_least=2, what="two or more edges that rise")))),
+        ByName(
+            Either((Whole(at_least=1, at_most=MOST_BINS), Rising(Floating(), at_least=2, what="two or more edges that rise")))
+        ),
         "for each column of numbers, how many bins there are or their edges",
     ] = field(default_factory=dict)
     rows: KeptRows = None

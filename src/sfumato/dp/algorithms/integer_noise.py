@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
-from sfumato.core.params import require
+from sfumato.core.params import require_confidence
 from sfumato.dp.mechanisms.base import Error
 
 #: Up to this deviation the tail of the discrete Gaussian is summed; above, one step more than the continuous margin covers.
@@ -31,7 +31,7 @@ class DiscreteLaplaceError(Error):
 
     def margin(self, confidence: float = 0.95) -> float:
         """The least whole number that the noise exceeds with at most the remaining probability."""
-        require(0 < confidence < 1, "confidence lies between 0 and 1")
+        require_confidence(confidence)
         # The least K with P(|noise| >= K) = 2 q^K / (1 + q) <= 1 - confidence; the noise is then at most K - 1.
         level = math.log(2 / ((1 + math.exp(-1 / self.scale)) * (1 - confidence)))
         return float(max(0, math.ceil(self.scale * level * (1 + 1e-12)) - 1))
@@ -48,7 +48,7 @@ class DiscreteGaussianError(Error):
 
     def margin(self, confidence: float = 0.95) -> float:
         """The least whole number that the noise exceeds with at most the remaining probability, or one above it."""
-        require(0 < confidence < 1, "confidence lies between 0 and 1")
+        require_confidence(confidence)
         if self.deviation > _SUMMED:
             return float(math.ceil(self.deviation * NormalDist().inv_cdf((1 + confidence) / 2)) + 1)
         far = 2 + math.ceil(self.deviation * math.sqrt(2 * math.log(1e6 / (1 - confidence))))

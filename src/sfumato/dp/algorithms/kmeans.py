@@ -20,10 +20,17 @@ from sfumato.core.guarantees.loss import LossGuarantee, PureDP
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
-from sfumato.core.ranges import Because, Count, Each
+from sfumato.core.ranges import Because, Each, Whole
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import RowBounded
-from sfumato.dp.algorithms.cluster_points import ClusteredColumns, bounded_points, declared_axes, misnamed, spread_centres
+from sfumato.dp.algorithms.cluster_points import (
+    Centres,
+    ClusteredColumns,
+    bounded_points,
+    declared_axes,
+    misnamed,
+    spread_centres,
+)
 from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows, OrderedBy
 from sfumato.dp.algorithms.declared_values import STEPS, Codes
 from sfumato.dp.algorithms.lloyd import centre_table, nearest_centres
@@ -72,13 +79,13 @@ class KMeans(RowBounded):
     """
 
     columns: ClusteredColumns
-    k: Annotated[Count, "how many clusters there are"]
+    k: Centres
     epsilon: Annotated[
         Number,
         Because(ranges.Number(at_least=float(LEAST), exact=True), "below a millionth nothing but noise would be released"),
         "the loss ε that the release costs",
     ]
-    iterations: Annotated[Count, "how many times centres are moved"] = 5
+    iterations: Annotated[int, Whole(at_least=1, at_most=1000), "how many times centres are moved"] = 5
     start: Annotated[
         Sequence[Sequence[float]] | None,
         Each(Each(Floating()), what="k centres, a number per column"),
@@ -110,8 +117,8 @@ class KMeans(RowBounded):
         if self.start is None:
             centres = spread_centres(self.k, len(axes), source)
         else:
-            low, width = np.array([axis.low for axis in axes]), np.array([axis.width for axis in axes])
-            centres = np.clip(np.rint((np.array(self.start) - low) / width * STEPS), 0, STEPS).astype(np.int64)
+            low, high, width = (np.array(ends) for ends in zip(*((a.low, a.high, a.width) for a in axes), strict=True))
+            centres = np.rint((np.clip(self.start, low, high) - low) / width * STEPS).astype(np.int64)
         scales = kmeans_scales(self.epsilon, self.iterations, [STEPS] * len(axes), self.kept_rows)
         noisy_sizes = np.zeros(self.k, dtype=np.int64)
         for iteration in range(self.iterations):
@@ -121,7 +128,7 @@ class KMeans(RowBounded):
             noisy_sums = sums + discrete_laplace(scales.sums[0], sums.size, source).reshape(sums.shape)
             # Below the noise's own deviation a size says nothing, and dividing by it would throw the centre anywhere.
             moved = noisy_sizes > max(1.0, 1.5 * float(scales.size))
-            means = np.clip(np.rint(noisy_sums[moved].astype(np.float64) / noisy_sizes[moved, None]), 0, STEPS)
+            means = np.clip(np.rint(noisy_sums[moved].astype(np.float64) / noisy_sizes[moved, None].astype(np.float64)), 0, STEPS)
             centres[moved] = means.astype(np.int64)
         return private_outcome(
             centre_table(axes, centres, noisy_sizes),

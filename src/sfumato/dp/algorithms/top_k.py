@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import require
+from sfumato.core.params import require_confidence
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default, permutation
 from sfumato.core.ranges import ColumnName, Count, Each
@@ -102,7 +102,7 @@ class TopK(RowBounded):
 
     def shortfall(self, candidates: int, confidence: float = 0.95) -> float:
         """With that probability no winner of a round has a score further below the best one left than this."""
-        require(0 < confidence < 1, "confidence lies between 0 and 1")
+        require_confidence(confidence)
         return math.log(candidates * self.k / (1 - confidence)) / float(self.rate())
 
     def run(self, data: Microdata, *, randomness: Randomness | None = None, progress: Progress = silent) -> Outcome[list[str]]:

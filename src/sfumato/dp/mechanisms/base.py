@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from sfumato.core.declared import Declared
 from sfumato.core.guarantees.loss import LossGuarantee
-from sfumato.core.params import require
+from sfumato.core.params import require_confidence
 from sfumato.core.randomness import Randomness
 
 V = TypeVar("V", contravariant=True)
@@ -33,7 +33,7 @@ class Error:
 
     def margin(self, confidence: float = 0.95) -> float:
         """The answer lies within this distance of the value with at least that probability."""
-        require(0 < confidence < 1, "confidence lies between 0 and 1")
+        require_confidence(confidence)
         if self.law == "laplace":
             spread = self.deviation / math.sqrt(2) * math.log(1 / (1 - confidence))
         elif self.law == "gaussian":

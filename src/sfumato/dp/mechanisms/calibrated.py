@@ -57,7 +57,7 @@ class Calibrated(Mechanism[V, A]):
     def __post_init__(self) -> None:
         stated = self._stated
         for name, usual in (("neighbours", "add_remove"), ("unit", "record")):
-            if not getattr(self, name):
+            if getattr(self, name) is None:
                 object.__setattr__(self, name, usual if stated is None else getattr(stated, name))
         super().__post_init__()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sfumato.core.params import require
+from sfumato.core.params import require_confidence
 from sfumato.dp.mechanisms.base import Error
 
 
@@ -36,7 +36,7 @@ class LaplaceError(Error):
         return cls(deviation, min(bias, width), "laplace", True, scale, step, step, width)
 
     def margin(self, confidence: float = 0.95) -> float:
-        require(0 < confidence < 1, "confidence lies between 0 and 1")
+        require_confidence(confidence)
         # The least K with P(|noise| >= K) = 2 q^K / (1 + q) <= 1 - confidence.
         level = math.log(2 / ((1 + math.exp(-1 / self.scale)) * (1 - confidence)))
         return min(self.width, self.rounding + self.step * max(0, math.ceil(self.scale * level - 1e-12) - 1))
@@ -55,7 +55,7 @@ class BoundedError(Error):
         return cls(found, found, "other", True, width)
 
     def margin(self, confidence: float = 0.95) -> float:
-        require(0 < confidence < 1, "confidence lies between 0 and 1")
+        require_confidence(confidence)
         return min(self.width, self.deviation / math.sqrt(1 - confidence))
 
 
@@ -78,7 +78,7 @@ class ChoiceError(Error):
         return cls(math.sqrt(square), mean + rounding, "other", True, unit, candidates)
 
     def margin(self, confidence: float = 0.95) -> float:
-        require(0 < confidence < 1, "confidence lies between 0 and 1")
+        require_confidence(confidence)
         rounding = self.bias - (self.unit * (math.log(self.candidates) + 1) if self.candidates > 1 else 0.0)
         return max(rounding, 0.0) + self.unit * math.log(self.candidates / (1 - confidence)) * (self.candidates > 1)
 

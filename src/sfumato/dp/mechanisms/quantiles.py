@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sfumato.core import ranges
 from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import PureDP
-from sfumato.core.params import require
+from sfumato.core.params import require_confidence
 from sfumato.core.randomness import Randomness, below
 from sfumato.core.ranges import Whole
 from sfumato.dp.mechanisms.calibrated import Stated, source_of
@@ -88,7 +88,7 @@ class Quantiles(Stated[Records, tuple[float, ...]]):
 
         One choice misses by more than unit·(ln points + t) with probability e^-t; misses of the levels above add up.
         """
-        require(0 < confidence < 1, "confidence lies between 0 and 1")
+        require_confidence(confidence)
         unit = 2 * 1.0 / float(self._each)
         each = unit * math.log((self.points + 1) * len(self.quantiles) / (1 - confidence))
         return each * self._levels + self._levels

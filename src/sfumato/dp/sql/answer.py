@@ -17,7 +17,7 @@ import numpy as np
 from sqlglot import exp
 
 from sfumato.core.errors import LedgerError
-from sfumato.core.params import require
+from sfumato.core.params import require_confidence
 from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.column_errors import column_errors
 from sfumato.dp.sql.expected_error import lattice_steps, linear_change, on_grid
@@ -162,7 +162,7 @@ class AnswerTable:
 
     def _distances(self, confidence: float) -> list[list[_Sides | None]]:
         """How far below and above each cell the ends lie, column by column."""
-        require(0 < confidence < 1, "confidence lies between 0 and 1")
+        require_confidence(confidence)
         found = []
         for place, law in enumerate(self.laws):
             margin = _margin(law, confidence)

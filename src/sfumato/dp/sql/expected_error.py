@@ -15,7 +15,7 @@ import numpy as np
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import require
+from sfumato.core.params import require_confidence
 from sfumato.core.rounding import rounded_up
 from sfumato.dp.algorithms.count_tree import quantile_rank_deviation, rank_deviation
 from sfumato.dp.sql.aggregates import PLACEHOLDER
@@ -83,7 +83,7 @@ def reaches(
 
     A number of which neither can be promised is refused: a loss that leaves it out would promise too much.
     """
-    require(0 < confidence < 1, "confidence lies between 0 and 1")
+    require_confidence(confidence)
     notes = column_notes(question, price, confidence, () if rows is None else (rows,))
     ranks = [note.rank_margin for note in notes if note.rank_margin is not None]
     if rank_within is not None and not ranks:

@@ -13,7 +13,8 @@ from sfumato.core.errors import InputError
 from sfumato.core.exact import rounded_to
 from sfumato.core.exact import shown as shown_number
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
-from sfumato.core.params import parameters, require
+from sfumato.core.params import parameters, require_confidence
+from sfumato.core.texts import with_article
 from sfumato.dp.sql.expected_error import SIZES, ColumnNote, column_notes
 from sfumato.dp.sql.measurement import Measurement
 from sfumato.dp.sql.noise import UNITS, Bounds, Price
@@ -97,7 +98,7 @@ def cost_text(loss: LossGuarantee) -> str:
 
 def explain(question: Question, price: Price, confidence: float, sizes: Sequence[int] = SIZES) -> Explanation:
     """The explanation of a priced question; what depends on how many rows a group has is told for these sizes."""
-    require(0 < confidence < 1, "confidence lies between 0 and 1")
+    require_confidence(confidence)
     named = {m.name: m for m in question.measurements} | {UNITS: Measurement(UNITS, "units")}
     notes = tuple(_measurement(named[name], price, question, confidence) for name in price.noises)
     columns = column_notes(question, price, confidence, sizes)
@@ -150,7 +151,7 @@ def _left_out(question: Question) -> list[str]:
 
 
 def _without(unit: str) -> str:
-    return f"Rows without a {unit} are left out"
+    return f"Rows without {with_article(unit)} are left out"
 
 
 def _outside(*, missing: bool) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sfumato.core.params import require
+from sfumato.core.params import require_confidence
 from sfumato.dp.sql.parse import parse_expression
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def bucket_query(column: str, table: str) -> exp.Select:
 
 def bounds_of(answer: QueryAnswer, scale: float, confidence: float) -> PaidBounds:
     """The outermost buckets whose noisy count is unlikely to be noise alone."""
-    require(0 < confidence < 1, "confidence lies between 0 and 1")
+    require_confidence(confidence)
     ends = edges()
     counts = {bucket: n for bucket, n in answer.answer.rows if bucket is not None}
     threshold = scale * math.log(len(counts) / (1 - confidence))

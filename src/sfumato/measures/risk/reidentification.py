@@ -13,17 +13,23 @@ from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError
 from sfumato.core.guarantees.population import KMap
-from sfumato.core.ranges import PositiveShare
+from sfumato.core.ranges import Either, Instance, PositiveShare
 from sfumato.core.view import Measure, Score
+from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.guarantees.classes import Classes, CodedColumn
 from sfumato.measures.guarantees.examined import ExaminedTable
 from sfumato.measures.guarantees.population import matches
 from sfumato.measures.utility.shown import quasi_of
+
+Population = Annotated[
+    Any, Either((Instance(Microdata), Instance(pa.Table)), "microdata or an Arrow table"), "the table of the population"
+]
 
 
 def classes_of(released: ReleasedTable) -> Classes:
@@ -52,7 +58,7 @@ class JournalistRisk(Measure):
     of the release. Its mean and the share of records above `threshold` are parts.
     """
 
-    population: Annotated[Any, "the table of the population"] = field(default=None, repr=False)
+    population: Population = field(default=None, repr=False)
     threshold: Annotated[PositiveShare, "the risk above which records are counted"] = 0.2
     key: ClassVar[str] = "journalist_risk"
 
@@ -70,7 +76,7 @@ class MarketerRisk(Measure):
     a `population`. The mean over records of 1/(people behind the record's class).
     """
 
-    population: Annotated[Any, "the table of the population"] = field(default=None, repr=False)
+    population: Population = field(default=None, repr=False)
     key: ClassVar[str] = "marketer_risk"
 
     def score(self, original: Any, released: ReleasedTable) -> Score:

@@ -62,7 +62,7 @@ class MachineLearningLoss(Measure):
 
         source = randomness.default(self.seed)
         order = randomness.permutation(source, rows.num_rows)
-        cut = max(1, round(self.held_out * rows.num_rows))
+        cut = min(max(1, round(self.held_out * rows.num_rows)), rows.num_rows - 1)  # something is left to learn from
         test, train = order[:cut], order[cut:]
         same_rows = released.table.num_rows == rows.num_rows and bool(np.all(labels == shown_labels))
         sample = train if same_rows else randomness.permutation(source, released.table.num_rows)[: train.size]

@@ -170,14 +170,16 @@ class Rows(Content):
 
     def enter(self, ledger: Ledger, facts: Mapping[str, Any], files: Files) -> tuple[Entry, Together]:
         """The entry; what somebody learns who holds this release and earlier ones, and what the owner counts in the original."""
-        from sfumato.workflow.earlier import Newest, compare_with_earlier, keep_for_later, store_of
+        from sfumato.workflow.earlier import Newest, compare_with_earlier, keep_reading, keep_rows, store_of
         from sfumato.workflow.readings import Reading
 
         reading = Reading.of(self, facts["transparency"], store_of(ledger))
         kept, digest = reading.to_json(), str(files[PARQUET]["sha256"])  # what can fail fails before anything is entered
-        entry = entered(ledger, self.public.dataset, self.entry(facts, files))
-        keep_for_later(ledger, self.stored, digest, entry.hash, kept)
-        new = Newest(self.view(facts, "this release"), entry, digest, reading, facts["fingerprint"])
+        view, payload = self.view(facts, "this release"), self.entry(facts, files)
+        with keep_rows(ledger, self.stored, digest):
+            entry = entered(ledger, self.public.dataset, payload)
+        keep_reading(ledger, entry.hash, kept)
+        new = Newest(view, entry, digest, reading, facts["fingerprint"])
         # The certificate is public: it says what an outsider finds who holds the releases and not the original.
         outside = compare_with_earlier(ledger, new, self.references.original)
         if not outside["earlier_releases"]:

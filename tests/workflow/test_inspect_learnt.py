@@ -1,0 +1,84 @@
+"""What `inspect` learns from the rows is not declared, and a first record is not taken for names."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.cli.main import run
+from sfumato.core.errors import SfumatoError, SourceError, Unsupported
+from sfumato.data.read_result import are_numbers
+from sfumato.data.schema import Schema
+
+VISITS = "patient id,sex,country,note\n" + "".join(f"P{n // 2:03},{'MF'[n % 2]},DE,note {n}\n" for n in range(80))
+RECORDS = "".join(f"{n % 2};{n % 7};{n};{90 - n}\n" for n in range(12, 60))
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_every_type_found_in_the_values_is_marked_as_learnt_and_no_question_rests_on_it(place: Path) -> None:
+    (place / "visits.csv").write_text(VISITS)
+    sf.inspect("visits.csv", schema_out="start.toml")
+    proposed = Schema.load("start.toml")
+    assert {column.source for column in proposed.columns.values()} == {"data"}
+    questions = ("COUNT(*) AS n FROM visits", "COUNT(*) AS n FROM visits WHERE country = 'DE'")
+    session = sf.Session(sf.read("visits.csv", proposed, unreadable="missing"), budget=sf.PureDP(5), max_rows=2)
+    for question in questions:
+        with pytest.raises(Unsupported, match='Declare it in the schema: type = .*source = "declared"'):
+            session.sql(f"SELECT {question}", epsilon=1)
+    declared = Schema.parse({**proposed.model_dump(), "columns": {
+        name: column.model_copy(update={"source": "declared"}).model_dump() for name, column in proposed.columns.items()
+    }})  # fmt: skip
+    session = sf.Session(sf.read("visits.csv", declared, unreadable="missing"), budget=sf.PureDP(5), max_rows=2)
+    for question in questions:
+        assert session.sql(f"SELECT {question}", epsilon=1).table.num_rows == 1
+
+
+def test_a_type_that_the_source_states_is_not_learnt(place: Path) -> None:
+    sf.data.write_file(pa.table({"patient id": ["a", "b"] * 9, "when": [1, 2] * 9}), "t.parquet")
+    sf.inspect("t.parquet", schema_out="start.toml")
+    assert Schema.load("start.toml").columns["patient id"].source == "declared"
+
+
+@pytest.mark.parametrize(
+    "content", [RECORDS, "M,Berlin,flu\nF,Paris,cold\nM,Berlin,cold\nF,Berlin,flu\n", "17.5,x\n3,y\n4,x\n1,z\n"]
+)
+def test_a_first_record_is_not_taken_for_names(content: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "t.csv").write_text(content)
+    first = re.split("[;,\n]", content)[:3]
+    with pytest.raises(SourceError, match="looks like a record of its own. Write the names of the columns above it") as refused:
+        sf.inspect("t.csv", schema_out="start.toml")
+    assert not any(f"'{value}'" in str(refused.value) for value in first) and not (place / "start.toml").exists()
+    assert run(["inspect", "t.csv"]) == 2 and run(["compare", "t.csv"]) == 2
+    assert not any(value in capsys.readouterr().out for value in first)
+
+
+def test_whoever_publishes_it_all_the_same_is_warned(
+    place: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    (place / "t.csv").write_text(RECORDS)
+    (place / "half.toml").write_text('[columns."0"]\nrole = "quasi"\n')
+    with (
+        caplog.at_level(logging.WARNING, "sfumato"),
+        pytest.raises(SfumatoError, match="3 columns .* record of its own") as refused,
+    ):
+        sf.protect("t.csv", sf.KAnonymity(2), schema="half.toml")
+    assert "looks like a record of its own; it is read as names" in caplog.text
+    assert "78" not in str(refused.value) + caplog.text
+    (place / "all.toml").write_text('unlisted = "drop"\n[columns."0"]\nrole = "quasi"\n')
+    assert run(["protect", "t.csv", "--schema", "all.toml", "--k", "2", "--no-ledger", "-o", "out"]) == 0
+    assert "looks like a record of its own, and its values are published as names" in capsys.readouterr().out
+
+
+def test_names_that_are_words_are_names() -> None:
+    assert are_numbers(["12", "84", "age"]) and are_numbers(["-1.5", "2e3"]) and are_numbers(["12", "12.2", "7 %"])
+    assert not are_numbers(["age", "sex", "12"]) and not are_numbers([]) and not are_numbers(["1990s", "q1", "v2.1"])
