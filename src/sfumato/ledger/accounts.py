@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from sfumato.core.errors import BudgetRefused
+from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.protected import Protected
 from sfumato.ledger.unit_changes import Changes, carried
@@ -20,6 +21,28 @@ State = Literal["reserved", "committed", "rolled back"]
 
 #: The account of a cap: what everybody together may spend on a dataset. No analyst has this name.
 EVERYBODY = "*"
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What a question costs: how much is lost, and about whom.
+
+    >>> from sfumato.core.guarantees.loss import PureDP
+    >>> Charge.of(PureDP("0.1", unit="patient")) == Charge(LossAmount.pure("0.1"), Protected("patient"))
+    True
+    """
+
+    loss: LossAmount
+    protected: Protected = Protected()
+
+    @classmethod
+    def of(cls, guarantee: LossGuarantee) -> Charge:
+        """What a guarantee costs those whom it protects."""
+        return cls(LossAmount.of(guarantee), Protected.of(guarantee))
+
+    def to_mapping(self) -> dict[str, object]:
+        """Plain data, as entries hold it."""
+        return {"loss": self.loss.to_mapping(), **self.protected.to_mapping()}
 
 
 @dataclass(frozen=True)
@@ -42,7 +65,7 @@ class Reservation:
     dataset: str
     analyst: str
     question: str
-    loss: LossAmount
+    charge: Charge
     answer: Answer | None = None
 
 

@@ -17,9 +17,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import BudgetRefused, InputError, LedgerError
-from sfumato.core.guarantees.loss import RECORD
 from sfumato.ledger import chain
-from sfumato.ledger.accounts import EVERYBODY, Account, Answer, Reservation, Spend, Spending, opened
+from sfumato.ledger.accounts import EVERYBODY, Account, Answer, Charge, Reservation, Spend, Spending, opened
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Entry, EntryKind, Head, checked_name
 from sfumato.ledger.protected import Protected, agreed, restated
@@ -229,24 +228,14 @@ class Ledger:
             said = fixed.sequence if fixed is not None and fixed.kind == "grant" else 0
             return uncovered(tables.spends(dataset, EVERYBODY), changes, current, said)
 
-    def reserve(
-        self,
-        dataset: str,
-        analyst: str,
-        loss: LossAmount,
-        question_digest: str,
-        *,
-        unit: str = RECORD,
-        neighbours: Neighbours = "add_remove",
-    ) -> Reservation:
+    def reserve(self, dataset: str, analyst: str, charge: Charge, question_digest: str) -> Reservation:
         """Set budget aside for a question, before any noise is drawn, or refuse.
 
         A question answered before, to whomever, is not charged: the reservation then carries the stored answer, which
-        is no new look at the data. Who has no grant on the dataset is refused that too. `unit` and `neighbours` say what
-        the loss is about; where the budget is about something else, it is refused.
+        is no new look at the data. Who has no grant on the dataset is refused that too, and so is a charge about something
+        else than the budget.
         """
         _check_names(dataset=dataset, analyst=analyst, question=question_digest)
-        asked = Protected(unit, neighbours)
         with self._writing() as tables:
             account, cap = tables.charged_accounts(dataset, analyst)
             if account is None:
@@ -256,22 +245,25 @@ class Ledger:
                 )
             stored = _answer(tables, tables.answered(dataset, question_digest))
             if stored is not None:
-                return Reservation("", dataset, analyst, question_digest, loss, stored)
+                return Reservation("", dataset, analyst, question_digest, charge, stored)
             for each in (account, cap):
                 if each is not None:
                     self._watch.check_balance(tables, each)
-            agreed(account.protected, asked, dataset)
-            charged = [(each, each.charged(loss)) for each in (account, cap) if each is not None]
-            payload = {"loss": loss.to_mapping(), "question": question_digest, **asked.to_mapping()}
-            entry = self._append(tables, "reserve", dataset, payload, analyst=analyst)
+            agreed(account.protected, charge.protected, dataset)
+            charged = [(each, each.charged(charge.loss)) for each in (account, cap) if each is not None]
+            entry = self._append(
+                tables, "reserve", dataset, {"question": question_digest, **charge.to_mapping()}, analyst=analyst
+            )
             if account.protected is None:
-                tables.protect(dataset, asked)
+                tables.protect(dataset, charge.protected)
             for before, after in charged:
                 tables.replace_account(before, after)
-            tables.add_spend(Spend(entry.token, dataset, analyst, question_digest, loss))  # what it is about is in the entry
-        self._watch.remember(tables, *(replace(after, protected=asked) for _, after in charged))
+            tables.add_spend(
+                Spend(entry.token, dataset, analyst, question_digest, charge.loss)
+            )  # what it is about is in the entry
+        self._watch.remember(tables, *(replace(after, protected=charge.protected) for _, after in charged))
         self._refundable.add(entry.token)
-        return Reservation(entry.token, dataset, analyst, question_digest, loss)
+        return Reservation(entry.token, dataset, analyst, question_digest, charge)
 
     def draw(self, reservation: Reservation) -> None:
         """Say that noise is about to be drawn: from here on the reservation cannot be rolled back."""
