@@ -453,10 +453,11 @@ def test_answers_that_earlier_versions_stored_keep_their_certificates(tmp_path: 
     from sfumato.core.randomness import default
     from sfumato.dp.outcomes import private_outcome
     from sfumato.dp.sql.answer import AnswerTable, CellErrors
+    from sfumato.dp.sql.reach import stored_law
     from sfumato.workflow.artefact import publish_artefact
 
     place = tmp_path / "ledger.db"
-    old = AnswerTable(("n",), ("integer",), ("laplace 1 1",), ((207,),), CellErrors(((1.4,),)))
+    old = AnswerTable(("n",), ("integer",), (stored_law("laplace 1 1"),), ((207,),), CellErrors(((1.4,),)))
     with Ledger.open(place) as ledger:
         ledger.grant("shop", "analyst", LossAmount.pure(10))
         reservation = ledger.reserve("shop", "analyst", Charge(LossAmount.pure(1), Protected("customer_id")), "ab" * 32)
