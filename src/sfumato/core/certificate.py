@@ -129,12 +129,12 @@ class Certificate:
             raise InputError("the certificate is incomplete or has unknown fields; it was not written by this version") from None
 
 
-def canonical(value: Any) -> bytes:
+def canonical(value: object) -> bytes:
     """Canonical JSON: sorted keys, no insignificant spaces, UTF-8, no NaN or infinity."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """The value as JSON can hold it: mappings, lists, numbers and words; infinite numbers as a word, NaN as nothing."""
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}

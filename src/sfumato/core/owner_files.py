@@ -42,7 +42,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     return found
 
 
-def _whole_numbers(value: Any) -> Iterator[int]:
+def _whole_numbers(value: object) -> Iterator[int]:
     if isinstance(value, (dict, list)):
         for entry in value.values() if isinstance(value, dict) else value:
             yield from _whole_numbers(entry)

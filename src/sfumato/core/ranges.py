@@ -34,10 +34,10 @@ class Range(ABC):
         """What a value must be, after "must be": `a whole number of at least 2`."""
 
     @abstractmethod
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: object) -> Any:
         """The value as it is stored; raises `Refused` where it is none of these."""
 
-    def refuse(self, value: Any) -> Refused:
+    def refuse(self, value: object) -> Refused:
         """The refusal of a value; numbers are repeated, anything else may hold what nobody should read."""
         number = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
         return Refused(f"must be {self.words}" + (f", not {value}" if number and len(str(value)) <= 40 else ""))
@@ -78,7 +78,7 @@ class Whole(_Between):
     def words(self) -> str:
         return " ".join(filter(None, ("a whole number", self.ends)))
 
-    def settled(self, value: Any) -> int:
+    def settled(self, value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, Integral) or not self.holds(value):
             raise self.refuse(value)
         return int(value)
@@ -122,7 +122,7 @@ class OneOf(Range):
         listed = [f"'{choice}'" if isinstance(choice, str) else str(choice) for choice in self.choices]
         return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
 
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: object) -> Any:
         for choice in self.choices:
             if isinstance(value, type(choice)) and not (isinstance(value, bool) and choice is not value) and value == choice:
                 return choice
@@ -135,7 +135,7 @@ class Flag(Range):
 
     words = "true or false"
 
-    def settled(self, value: Any) -> bool:
+    def settled(self, value: object) -> bool:
         if not isinstance(value, bool) and str(getattr(value, "dtype", "")) != "bool":  # numpy's truth values too
             raise self.refuse(value)
         return bool(value)
@@ -147,7 +147,7 @@ class Limit(Range):
 
     words = "a whole number of at least 1, or infinite for no limit"
 
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: object) -> Any:
         if isinstance(value, bool) or not isinstance(value, Real):
             raise self.refuse(value)
         number: Any = value
@@ -167,7 +167,7 @@ class Text(Range):
     def words(self) -> str:
         return self.what
 
-    def settled(self, value: Any) -> str:
+    def settled(self, value: object) -> str:
         if not isinstance(value, str) or not 0 < len(value) <= self.longest:
             raise self.refuse(value)
         return value
@@ -195,7 +195,7 @@ class Each(Range):
             count = f"at least {self.at_least} values, " if self.at_least > 1 else ""
         return f"a list{' that is not empty' if self.at_least == 1 else ''}, {count}each {self.of.words}"
 
-    def settled(self, value: Any) -> tuple[Any, ...]:
+    def settled(self, value: object) -> tuple[Any, ...]:
         if self.alone and (isinstance(value, str) or not isinstance(value, Iterable)):
             value = (value,)
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
@@ -215,7 +215,7 @@ class NameTable(Mapping[str, Any]):
 
     __slots__ = ("_entries",)
 
-    def __init__(self, entries: Mapping[str, Any]) -> None:
+    def __init__(self, entries: Mapping[str, object]) -> None:
         self._entries = dict(entries)
 
     def __getitem__(self, name: str) -> Any:
@@ -245,7 +245,7 @@ class ByName(Range):
     def words(self) -> str:
         return f"a table of names, each with {self.of.words}"
 
-    def settled(self, value: Any) -> Mapping[str, Any]:
+    def settled(self, value: object) -> Mapping[str, Any]:
         if not isinstance(value, Mapping) or len(value) < self.at_least or not all(isinstance(name, str) for name in value):
             raise self.refuse(value)
         try:
@@ -265,7 +265,7 @@ class Instance(Range):
     def words(self) -> str:
         return self.what or f"a {self.kind.__name__}"
 
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: object) -> Any:
         if not isinstance(value, self.kind):
             raise self.refuse(value)
         return value
@@ -282,7 +282,7 @@ class Made(Range):
     def words(self) -> str:
         return self.what
 
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: object) -> Any:
         try:
             return self.by(value)
         except ParameterError:
@@ -300,7 +300,7 @@ class Either(Range):
     def words(self) -> str:
         return self.what or ", or ".join(each.words for each in self.ranges)
 
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: object) -> Any:
         for each in self.ranges:
             try:
                 return each.settled(value)
@@ -320,7 +320,7 @@ class Because(Range):
     def words(self) -> str:
         return self.of.words
 
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: object) -> Any:
         try:
             return self.of.settled(value)
         except Refused as refusal:

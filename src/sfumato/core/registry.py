@@ -61,7 +61,7 @@ def every(kind: str) -> dict[str, type[Any]]:
     }
 
 
-def make(kind: str, mapping: Mapping[str, Any] | str) -> Any:
+def make(kind: str, mapping: Mapping[str, object] | str) -> Any:
     """What `{name = …, parameters…}` describes; a text is a name without parameters."""
     arguments = {"name": mapping} if isinstance(mapping, str) else dict(mapping)
     name = arguments.pop("name", None)
@@ -114,7 +114,7 @@ def _places(kind: str) -> Mapping[str, tuple[str, str]]:
     }
 
 
-def _belongs(found: Any, kind: str) -> bool:
+def _belongs(found: object, kind: str) -> bool:
     module, _, base = _kinds()[kind].base.partition(":")
     root = getattr(importlib.import_module(module), base)
     return isinstance(found, type) and issubclass(found, root) and found is not root and not inspect.isabstract(found)

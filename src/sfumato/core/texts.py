@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import datetime
 import math
-from typing import Any
 
 
-def text_of(value: Any) -> str | None:
+def text_of(value: object) -> str | None:
     """The text form of one value."""
     if value is None:
         return None

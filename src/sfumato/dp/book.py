@@ -11,7 +11,7 @@ import shlex
 import threading
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from sfumato.core.errors import BudgetRefused, ParameterError
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
@@ -37,7 +37,7 @@ class Book(Protocol):
     def draw(self, reservation: Reservation) -> None:
         """From here on nothing is given back."""
 
-    def commit(self, reservation: Reservation, answer: Any) -> Answer:
+    def commit(self, reservation: Reservation, answer: object) -> Answer:
         """Store the answer."""
 
     def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
@@ -73,7 +73,7 @@ class OwnBook:
     def draw(self, reservation: Reservation) -> None:
         """Nothing to do: reservations here are never given back."""
 
-    def commit(self, reservation: Reservation, answer: Any) -> Answer:
+    def commit(self, reservation: Reservation, answer: object) -> Answer:
         """Store the answer; the first one to a question stays."""
         with self._lock:
             return self._answers.setdefault(reservation.question, Answer(answer, "", ""))
@@ -119,7 +119,7 @@ class Lowered:
         """From here on nothing is given back."""
         self._book.draw(reservation)
 
-    def commit(self, reservation: Reservation, answer: Any) -> Answer:
+    def commit(self, reservation: Reservation, answer: object) -> Answer:
         """Store the answer."""
         return self._book.commit(reservation, answer)
 

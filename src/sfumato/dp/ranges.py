@@ -21,7 +21,7 @@ class AsWritten(Number):
 
     exact: bool = True
 
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: object) -> Any:
         super().settled(value)
         return value
 
@@ -30,7 +30,7 @@ class AsWritten(Number):
 class Floating(Number):
     """Finite numbers, kept as floating-point ones."""
 
-    def settled(self, value: Any) -> float:
+    def settled(self, value: object) -> float:
         return float(super().settled(value))
 
 
@@ -38,7 +38,7 @@ class Floating(Number):
 class Rising(Each):
     """Several numbers, each above the one before it."""
 
-    def settled(self, value: Any) -> tuple[Any, ...]:
+    def settled(self, value: object) -> tuple[Any, ...]:
         entries = super().settled(value)
         if any(one >= two for one, two in pairwise(entries)):
             raise self.refuse(value)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def held_still(relation: Any) -> Iterator[Any]:
+def held_still(relation: object) -> Iterator[Any]:
     """The same rows, all of whose answers are about one state of the data until the end."""
     if not hasattr(relation, "snapshot"):
         yield relation

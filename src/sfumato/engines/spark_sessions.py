@@ -48,7 +48,7 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", str(version))[:2])
 
 
-def is_connect(frame: Any) -> bool:
+def is_connect(frame: object) -> bool:
     """Whether the frame lives behind a Connect server, whose plans are out of reach."""
     return type(frame).__module__.startswith("pyspark.sql.connect")
 
@@ -70,7 +70,7 @@ def check_deterministic(frame: Any) -> None:
 
 
 @contextmanager
-def asked_of(session: Any) -> Iterator[None]:
+def asked_of(session: object) -> Iterator[None]:
     """Spark quotes values in its errors and in its log; ours name the class of the error alone."""
     with told_plainly(_unanswered), _silent(session):
         yield

@@ -18,7 +18,7 @@ from sfumato.engines.kinds import Kind
 _INTEGER_DIGITS = 18
 
 
-def told_apart(relation: Any, unit: str | None) -> Any:
+def told_apart(relation: object, unit: str | None) -> Any:
     """The same rows with the unit column in a form in which different stored values stay different; the type that is
     stored decides, never a value."""
     if unit is None or not hasattr(relation, "told_apart"):
@@ -26,7 +26,7 @@ def told_apart(relation: Any, unit: str | None) -> Any:
     return relation.told_apart(unit)
 
 
-def rounded(relation: Any) -> dict[str, None]:
+def rounded(relation: object) -> dict[str, None]:
     """The columns that this engine hands over as floating-point numbers, although it holds more digits."""
     fields = getattr(relation, "fields", {})
     return {name: None for name, field in fields.items() if field.kind == "number" and field.exact is not None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.errors import BudgetRefused, LedgerError
 from sfumato.ledger.accounts import Answer, Charge, Reservation, Spend, Spending
@@ -65,7 +65,7 @@ class Answers(Transactions):
         """Say that noise is about to be drawn: from here on the reservation cannot be rolled back."""
         self._refundable.discard(reservation.token)
 
-    def commit(self, reservation: Reservation, answer: Any) -> Answer:
+    def commit(self, reservation: Reservation, answer: object) -> Answer:
         """Store the answer together with its charge; returns the answer to show.
 
         That is an earlier one when the same question was answered meanwhile, to whomever: a dataset never gives two

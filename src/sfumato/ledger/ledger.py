@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.errors import InputError
 from sfumato.ledger.answers import Answers
@@ -83,11 +83,11 @@ class Ledger(Budgets, Answers):
 
     # Releases and notes
 
-    def enter_release(self, dataset: str, payload: Mapping[str, Any], *, token: str) -> Entry:
+    def enter_release(self, dataset: str, payload: Mapping[str, object], *, token: str) -> Entry:
         """Enter a release. Entering it again with the same token returns the first entry and adds none."""
         return self._enter_once("release", dataset, payload, token)
 
-    def note(self, dataset: str, payload: Mapping[str, Any], *, token: str) -> Entry:
+    def note(self, dataset: str, payload: Mapping[str, object], *, token: str) -> Entry:
         """Enter a remark about a dataset: a correction, an erasure, a destroyed key."""
         return self._enter_once("note", dataset, payload, token)
 

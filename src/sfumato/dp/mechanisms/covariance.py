@@ -58,7 +58,7 @@ class Covariance(Stated[Any, NDArray[np.float64]]):
         one = deviation(len(self.bounds), self.neighbours, Fraction(self.epsilon), self.size)
         return BoundedError.of(3 * one * len(self.bounds) * self._widest**2, width)
 
-    def answer(self, value: Any, randomness: Randomness | None = None) -> NDArray[np.float64]:
+    def answer(self, value: object, randomness: Randomness | None = None) -> NDArray[np.float64]:
         columns = columns_of(value, len(self.bounds))
         pairs = [(Fraction(low), Fraction(high)) for low, high in self.bounds]
         moments = measure(columns, pairs, self.neighbours, Fraction(self.epsilon), source_of(randomness))

@@ -139,7 +139,7 @@ def _paths(*batches: Sequence[Any] | NDArray[Any]) -> list[Path]:
     return list(found)
 
 
-def kept(output: Any) -> Any:
+def kept(output: object) -> Any:
     """A number or a short text as it is, anything larger taken apart."""
     if type(output) in (float, int, bool, type(None), np.float64) or (type(output) is str and len(output) <= _LONG):
         return output

@@ -165,7 +165,7 @@ def _placeholders(question: Question) -> Callable[[exp.Expression], str]:
     return lambda expression: sql_text(expression.transform(renamed))
 
 
-def digest(value: Any) -> str:
+def digest(value: object) -> str:
     """The digest of plain data."""
     return hashlib.sha256(canonical(plain(value))).hexdigest()
 
@@ -179,7 +179,7 @@ def table_digest(table: Any) -> str:
     return found.hexdigest()
 
 
-def result_digest(result: Any) -> str:
+def result_digest(result: object) -> str:
     """The digest of an artefact."""
     if hasattr(result, "column_names"):
         return table_digest(result)
