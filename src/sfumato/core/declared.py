@@ -87,7 +87,7 @@ def _declaration(cls: type[object], field: dataclasses.Field[object]) -> Declara
     return Declaration(field.name, ranges, meaning, optional or default is None, default)
 
 
-def _hint(cls: type[object], field: dataclasses.Field[object]) -> Any:
+def _hint(cls: type[object], field: dataclasses.Field[object]) -> object:
     """The type of a field. One that is imported for type checkers alone declares nothing and is left as text."""
     if not isinstance(field.type, str):
         return field.type

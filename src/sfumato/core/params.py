@@ -10,7 +10,7 @@ import dataclasses
 import difflib
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import TypeVar, get_args, get_type_hints
 
 from sfumato.core.errors import InputError, ParameterError, all_at_once, as_name, forgetting
 
@@ -60,7 +60,7 @@ def _beyond(value: object) -> bool:
     return isinstance(value, int) and abs(value) > _LARGEST
 
 
-def _argument(cls: type, name: str, value: object) -> Any:
+def _argument(cls: type, name: str, value: object) -> object:
     """A list becomes a tuple, and a mapping the dataclass that the field holds (`knowledge = {items = 2}`)."""
     if isinstance(value, list):
         return tuple(value)

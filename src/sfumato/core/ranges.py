@@ -34,7 +34,7 @@ class Range(ABC):
         """What a value must be, after "must be": `a whole number of at least 2`."""
 
     @abstractmethod
-    def settled(self, value: object) -> Any:
+    def settled(self, value: object) -> object:
         """The value as it is stored; raises `Refused` where it is none of these."""
 
     def refuse(self, value: object) -> Refused:
@@ -60,7 +60,7 @@ class _Between(Range):
         stated = (("of at least", self.at_least), ("above", self.above), ("at most", self.at_most), ("below", self.below))
         return " and ".join(f"{word} {_shown(end)}" for word, end in stated if end is not None)
 
-    def holds(self, value: Any) -> bool:
+    def holds(self, value: Any) -> bool:  # a number that may be compared with floating-point ones
         """Whether a number lies between the ends."""
         return (
             (self.at_least is None or value >= self.at_least)
@@ -95,7 +95,7 @@ class Number(_Between):
     def words(self) -> str:
         return " ".join(filter(None, ("a number", self.ends)))
 
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: Any) -> Any:  # a number, whole, exact or floating
         if self.exact:
             try:
                 number: Any = exact(value, "")
@@ -122,7 +122,7 @@ class OneOf(Range):
         listed = [f"'{choice}'" if isinstance(choice, str) else str(choice) for choice in self.choices]
         return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
 
-    def settled(self, value: object) -> Any:
+    def settled(self, value: object) -> object:
         for choice in self.choices:
             if isinstance(value, type(choice)) and not (isinstance(value, bool) and choice is not value) and value == choice:
                 return choice
@@ -147,7 +147,7 @@ class Limit(Range):
 
     words = "a whole number of at least 1, or infinite for no limit"
 
-    def settled(self, value: object) -> Any:
+    def settled(self, value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, Real):
             raise self.refuse(value)
         number: Any = value
@@ -195,7 +195,7 @@ class Each(Range):
             count = f"at least {self.at_least} values, " if self.at_least > 1 else ""
         return f"a list{' that is not empty' if self.at_least == 1 else ''}, {count}each {self.of.words}"
 
-    def settled(self, value: object) -> tuple[Any, ...]:
+    def settled(self, value: object) -> tuple[Any, ...]:  # what `of` settles
         if self.alone and (isinstance(value, str) or not isinstance(value, Iterable)):
             value = (value,)
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
@@ -218,7 +218,7 @@ class NameTable(Mapping[str, Any]):
     def __init__(self, entries: Mapping[str, object]) -> None:
         self._entries = dict(entries)
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> object:
         return self._entries[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -245,7 +245,7 @@ class ByName(Range):
     def words(self) -> str:
         return f"a table of names, each with {self.of.words}"
 
-    def settled(self, value: object) -> Mapping[str, Any]:
+    def settled(self, value: object) -> Mapping[str, object]:
         if not isinstance(value, Mapping) or len(value) < self.at_least or not all(isinstance(name, str) for name in value):
             raise self.refuse(value)
         try:
@@ -265,7 +265,7 @@ class Instance(Range):
     def words(self) -> str:
         return self.what or f"a {self.kind.__name__}"
 
-    def settled(self, value: object) -> Any:
+    def settled(self, value: object) -> object:
         if not isinstance(value, self.kind):
             raise self.refuse(value)
         return value
@@ -282,7 +282,7 @@ class Made(Range):
     def words(self) -> str:
         return self.what
 
-    def settled(self, value: object) -> Any:
+    def settled(self, value: object) -> object:
         try:
             return self.by(value)
         except ParameterError:
@@ -300,7 +300,7 @@ class Either(Range):
     def words(self) -> str:
         return self.what or ", or ".join(each.words for each in self.ranges)
 
-    def settled(self, value: object) -> Any:
+    def settled(self, value: object) -> object:
         for each in self.ranges:
             try:
                 return each.settled(value)
@@ -320,7 +320,7 @@ class Because(Range):
     def words(self) -> str:
         return self.of.words
 
-    def settled(self, value: object) -> Any:
+    def settled(self, value: object) -> object:
         try:
             return self.of.settled(value)
         except Refused as refusal:
@@ -331,7 +331,7 @@ def _shown(end: float) -> str:
     return f"{end:,}" if isinstance(end, int) else f"{end:g}"
 
 
-def _finite(value: Any) -> bool:
+def _finite(value: Real) -> bool:
     try:
         return math.isfinite(value)
     except OverflowError:  # a whole number that no floating-point number comes near

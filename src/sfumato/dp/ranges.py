@@ -21,7 +21,7 @@ class AsWritten(Number):
 
     exact: bool = True
 
-    def settled(self, value: object) -> Any:
+    def settled(self, value: object) -> object:
         super().settled(value)
         return value
 
@@ -38,7 +38,7 @@ class Floating(Number):
 class Rising(Each):
     """Several numbers, each above the one before it."""
 
-    def settled(self, value: object) -> tuple[Any, ...]:
+    def settled(self, value: object) -> tuple[Any, ...]:  # numbers
         entries = super().settled(value)
         if any(one >= two for one, two in pairwise(entries)):
             raise self.refuse(value)

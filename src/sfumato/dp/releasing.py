@@ -40,7 +40,7 @@ def charged_run(
     randomness: Randomness,
     progress: Progress,
     for_owner: bool = False,
-) -> Outcome[Any]:
+) -> Outcome[Any]:  # the artefact
     """Reserve, run, commit the digest of the result.
 
     What an algorithm computes without noise, for the owner of the data, is left out unless the owner asks.

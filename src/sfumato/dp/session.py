@@ -209,7 +209,7 @@ class Session:
         sizes = SIZES if rows is None else tuple(sorted({*SIZES, rows}))
         return self._with_earlier(explain(question, priced(least_loss(reached)), confidence, sizes))
 
-    def batch(self, queries: Sequence[str], *, confidence: float = 0.95, **loss: Any) -> BatchCost:
+    def batch(self, queries: Sequence[str], *, confidence: float = 0.95, **loss: Any) -> BatchCost:  # as `explain` takes it
         """What several questions cost together, before any is asked: each at the given loss."""
         from sfumato.dp.accounting.composition import sequential
 
@@ -263,7 +263,7 @@ class Session:
 
     def release(
         self, algorithm: Algorithm, table: str | None = None, *, for_owner: bool = False, progress: Progress = silent
-    ) -> Outcome[Any]:
+    ) -> Outcome[Any]:  # the artefact
         """Run an algorithm that publishes one artefact, charged like a question. Each run is a new artefact.
 
         With `for_owner` the outcome also holds what was computed without noise (`details["owner"]`, such as the quality

@@ -33,7 +33,7 @@ _NAMED = re.compile(r" AS .*?#(\d+)")
 _PYTHON_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
-def check_version(session: Any) -> None:
+def check_version(session: Any) -> None:  # pyspark has no types
     """Refuse a Spark that these questions were not tried on, before it fails in some other way."""
     import pyspark
 
@@ -53,7 +53,7 @@ def is_connect(frame: object) -> bool:
     return type(frame).__module__.startswith("pyspark.sql.connect")
 
 
-def check_deterministic(frame: Any) -> None:
+def check_deterministic(frame: Any) -> None:  # pyspark has no types
     """Refuse a frame whose rows may be others when they are computed again, which Spark does for every question."""
     if is_connect(frame):
         told = frame._explain_string(extended=True)

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import pyarrow as pa
 
@@ -132,7 +132,7 @@ class SqlRelation(ABC):
         all_at_once(MissingColumn, "table", faults)
 
 
-def lenient(relation: object) -> Any:
+def lenient(relation: Relation) -> Relation:
     """The same rows, with whatever cannot be read as its declared kind missing instead of an error."""
     if not isinstance(relation, SqlRelation):
         return relation  # rows in this process were converted when they were read

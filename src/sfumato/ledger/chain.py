@@ -46,7 +46,7 @@ class Entry:
     hash: str = ""
 
     @property
-    def payload(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, Any]:  # plain data
         """The payload as plain data."""
         return cast("dict[str, Any]", json.loads(self.payload_text))
 

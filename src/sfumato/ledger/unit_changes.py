@@ -57,13 +57,13 @@ class UnitChange:
         whole = self.before.unit in (RECORD, self.after.unit)
         return members * (1 if whole else 2) * (2 if self.after.neighbours == "replace" else 1)
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:  # plain data
         """Plain data, as the ledger keeps it beside the chain."""
         before = None if self.before is None else self.before.to_mapping()
         return {"after": self.after.to_mapping(), "before": before, "most": self.most, "sequence": self.sequence}
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> UnitChange:
+    def from_mapping(cls, given: Mapping[str, Any]) -> UnitChange:  # plain data
         """Read plain data back."""
         before = None if given["before"] is None else Protected.from_mapping(given["before"])
         after = Protected.from_mapping(given["after"])

@@ -23,6 +23,7 @@ from sfumato.dp.mechanisms.calibrated import Stated, source_of
 from sfumato.dp.mechanisms.covariance import columns_of
 from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.moments import Moments, deviation, measure, scale
+from sfumato.dp.mechanisms.records import Records
 from sfumato.dp.ranges import INTERVAL, Epsilon, PublicSize
 
 
@@ -68,7 +69,7 @@ class Regression(Stated[Any, Fit]):
         one = deviation(len(self.bounds), self.neighbours, Fraction(self.epsilon), self.size)
         return BoundedError.of(one, 2.0)
 
-    def answer(self, value: object, randomness: Randomness | None = None) -> Fit:
+    def answer(self, value: Records, randomness: Randomness | None = None) -> Fit:
         columns = columns_of(value, len(self.bounds))
         pairs = [(Fraction(low), Fraction(high)) for low, high in self.bounds]
         moments = measure(columns, pairs, self.neighbours, Fraction(self.epsilon), source_of(randomness))

@@ -78,7 +78,7 @@ class AnswerTable:
     def __reduce__(self) -> tuple[type[AnswerTable], tuple[object, ...]]:
         return AnswerTable, (self.names, self.kinds, self.laws, self.rows, self.cell_errors)
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:  # plain data
         """Plain data for the ledger."""
         return {
             "format": FORMAT,
@@ -92,7 +92,7 @@ class AnswerTable:
         }
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> AnswerTable:
+    def from_mapping(cls, given: Mapping[str, Any]) -> AnswerTable:  # plain data
         """Read a stored answer back."""
         if given.get("format") != FORMAT:
             raise LedgerError("the stored answer was written by another version; ask a slightly different question")
