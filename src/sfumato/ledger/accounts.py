@@ -7,7 +7,6 @@ reservation that nobody closes stays spent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -15,7 +14,6 @@ from sfumato.core.errors import BudgetRefused
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.protected import Protected
-from sfumato.ledger.unit_changes import Changes, carried
 
 State = Literal["reserved", "committed", "rolled back"]
 
@@ -153,12 +151,3 @@ class Account:
     def refunded(self, loss: LossAmount) -> Account:
         """The account after a reservation was rolled back."""
         return replace(self, spent=self.spent.minus(loss))
-
-
-def opened(dataset: str, analyst: str, granted: LossAmount, earlier: Iterable[Spend], changes: Changes = ()) -> Account:
-    """The account under a grant; earlier spends count, restated in the kind of this and for the unit of now."""
-    spent = LossAmount.nothing(granted.kind)
-    for spend in earlier:
-        if spend.state != "rolled back":
-            spent = spent.plus(carried(spend, changes))
-    return Account(dataset, analyst, granted, spent)

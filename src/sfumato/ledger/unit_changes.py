@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sfumato.core.errors import BudgetRefused, InputError
 from sfumato.core.guarantees.loss import RECORD
+from sfumato.ledger.accounts import Account, Spend
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.group_loss import MOST, grouped
 from sfumato.ledger.protected import Protected
-
-if TYPE_CHECKING:
-    from sfumato.ledger.accounts import Spend
 
 
 @dataclass(frozen=True)
@@ -123,6 +121,15 @@ def carried(spend: Spend, changes: Changes) -> LossAmount:
     if steps is not None and steps > MOST:
         raise BudgetRefused("the earlier charges would count for more rows than anybody has; state a smaller maximum")
     return grouped(spend.loss, steps or 1)
+
+
+def opened(dataset: str, analyst: str, granted: LossAmount, earlier: Iterable[Spend], changes: Changes = ()) -> Account:
+    """The account under a grant; earlier spends count, restated in the kind of this and for the unit of now."""
+    spent = LossAmount.nothing(granted.kind)
+    for spend in earlier:
+        if spend.state != "rolled back":
+            spent = spent.plus(carried(spend, changes))
+    return Account(dataset, analyst, granted, spent)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from sfumato.dp.sql.post import Cell, evaluate
 from sfumato.dp.sql.propagation import noisy_parts, smooth
 from sfumato.dp.sql.quantile_margins import quantile_of
 from sfumato.dp.sql.question import Question
-from sfumato.dp.sql.reach import ColumnLaw, Interval, Margin, OneNoise, Reach, SumOfNoises, stored_law
+from sfumato.dp.sql.reach import ColumnLaw, Distances, Interval, OneNoise, Reach, SumOfNoises, stored_law
 from sfumato.dp.sql.statistics import Floats, Statistic
 
 if TYPE_CHECKING:
@@ -139,8 +139,8 @@ class AnswerTable:
         """
         import pyarrow as pa
 
-        farther = [[None if each is None else each.farther for each in column] for column in self.margins(confidence)]
-        columns = [pa.array(distances, pa.float64()) for distances in farther]
+        margins = [[None if each is None else each.margin for each in column] for column in self.distances(confidence)]
+        columns = [pa.array(column, pa.float64()) for column in margins]
         return pa.Table.from_arrays(columns, names=list(self.names))
 
     def interval_table(self, confidence: float) -> pa.Table:
@@ -160,24 +160,24 @@ class AnswerTable:
 
     def intervals(self, confidence: float, most: int | None = None) -> dict[str, list[Interval | None]]:
         """The interval of each cell of the first rows, or of all, by column; None where there is no noise, or no end is known."""
-        margins = self.margins(confidence, most)
+        distances = self.distances(confidence, most)
         return {
-            name: [_around(row[place], margin) for row, margin in zip(self.rows, margins[place], strict=False)]
+            name: [_around(row[place], away) for row, away in zip(self.rows, distances[place], strict=False)]
             for place, name in enumerate(self.names)
         }
 
-    def margins(self, confidence: float, most: int | None = None) -> list[list[Margin | None]]:
-        """The margin of each cell of the first rows, or of all, column by column."""
+    def distances(self, confidence: float, most: int | None = None) -> list[list[Distances | None]]:
+        """How far below and above each cell of the first rows, or of all, the ends lie, column by column."""
         require(0 < confidence < 1, "confidence lies between 0 and 1")
         rows = range(len(self.rows))[:most]
-        return [[self._margin(row, place, confidence) for row in rows] for place in range(len(self.names))]
+        return [[self._distances(row, place, confidence) for row in rows] for place in range(len(self.names))]
 
-    def _margin(self, row: int, place: int, confidence: float) -> Margin | None:
+    def _distances(self, row: int, place: int, confidence: float) -> Distances | None:
         reach = self.reaches[row][place] if self.reaches else None
         if reach is not None:
-            return reach.margin(confidence, self.laws[place].grid)
+            return reach.distances(confidence, self.laws[place].grid)
         error = self.errors[row][place]
-        return None if error is None else self.laws[place].margin(error, confidence)
+        return None if error is None else self.laws[place].distances(error, confidence)
 
 
 def put_together(question: Question, price: Price, measured: Measured) -> AnswerTable:
@@ -290,8 +290,8 @@ def _reach(sides: Any) -> Reach | None:
     return Reach(below, above)
 
 
-def _around(cell: Cell, margin: Margin | None) -> Interval | None:
-    return None if margin is None or isinstance(cell, bool) or not isinstance(cell, (int, float)) else margin.around(cell)
+def _around(cell: Cell, away: Distances | None) -> Interval | None:
+    return None if away is None or isinstance(cell, bool) or not isinstance(cell, (int, float)) else away.around(cell)
 
 
 def _sort_key(value: Cell) -> tuple[bool, Any]:

@@ -1,7 +1,8 @@
 """How far below and above a shown number what the bounded data says may lie, at any confidence.
 
 The distances of a number follow from its standard error by the law of its noise (`ColumnLaw`), or are kept with it at several
-confidences (`Reach`). At one confidence they are a `Margin`, and around the number an `Interval`.
+confidences (`Reach`). At one confidence they are `Distances`, of which the farther one is the margin; around the number they make
+an `Interval`.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Margin:
+class Distances:
     """How far below and above a shown number what the bounded data says may lie, at a confidence; None where anywhere."""
 
     below: float | None
@@ -55,7 +56,7 @@ class Margin:
     confidence: float
 
     @property
-    def farther(self) -> float | None:
+    def margin(self) -> float | None:
         """The distance to the farther end; None where one end may be anywhere."""
         return None if self.below is None or self.above is None else max(self.below, self.above)
 
@@ -80,10 +81,10 @@ class OneNoise:
         """Such a column is not rounded."""
         return None
 
-    def margin(self, error: float, confidence: float) -> Margin:
-        """The margin at a confidence."""
+    def distances(self, error: float, confidence: float) -> Distances:
+        """The distances at a confidence."""
         distance = noise_margin(self.law, self.amount, self.step, confidence)
-        return Margin(distance, distance, confidence)
+        return Distances(distance, distance, confidence)
 
     def __str__(self) -> str:
         return f"{self.law} {self.amount} {self.step}"
@@ -99,10 +100,10 @@ class SumOfNoises:
     plus: float | None = None
     grid: float | None = None
 
-    def margin(self, error: float, confidence: float) -> Margin:
-        """The margin at a confidence of a number with this standard error."""
+    def distances(self, error: float, confidence: float) -> Distances:
+        """The distances at a confidence from a number with this standard error."""
         distance = on_grid(error * errors_in_sum_margin(self.law, confidence) + (self.plus or 0.0), self.grid)
-        return Margin(distance, distance, confidence)
+        return Distances(distance, distance, confidence)
 
     def __str__(self) -> str:
         extra = {"plus": self.plus, "grid": self.grid}
@@ -146,22 +147,22 @@ class Reach:
     below: Curve
     above: Curve
 
-    def margin(self, confidence: float, grid: float | None = None) -> Margin:
-        """The margin at a confidence, of a number that is rounded to a grid or not at all."""
+    def distances(self, confidence: float, grid: float | None = None) -> Distances:
+        """The distances at a confidence from a number that is rounded to a grid, or not at all."""
         below, above = (distance_at(curve, confidence) for curve in (self.below, self.above))
-        return Margin(
+        return Distances(
             None if below is None else on_grid(below, grid), None if above is None else on_grid(above, grid), confidence
         )
 
     def standard_error(self, law: str) -> float | None:
         """The deviation of the noise that would have this margin."""
-        farther = self.margin(0.95).farther
-        return None if farther is None else farther / errors_in_sum_margin(law, 0.95)
+        margin = self.distances(0.95).margin
+        return None if margin is None else margin / errors_in_sum_margin(law, 0.95)
 
     def margins(self) -> Sequence[float]:
         """The margins at the levels; not a number where there is none."""
-        farther = [self.margin(level).farther for level in LEVELS]
-        return [math.nan if distance is None else distance for distance in farther]
+        margins = [self.distances(level).margin for level in LEVELS]
+        return [math.nan if margin is None else margin for margin in margins]
 
     def seen_through(self, direction: int) -> Reach:
         """The reach of what rises with the number (1), falls with it (-1), or may do either (0), by no more than it does."""
