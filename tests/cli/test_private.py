@@ -13,7 +13,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli.main import run
-from sfumato.ledger import Ledger
+from sfumato.ledger import Charge, Ledger, Protected
 from tests.cli.test_commands import as_json
 
 SCHEMA = """
@@ -258,7 +258,7 @@ def test_the_ledger_alone_shows_who_spent_what_and_what_is_left(place: Path, cap
     with Ledger.open(place / "sfumato-ledger.db") as ledger:
         from sfumato.ledger import LossAmount
 
-        ledger.reserve("people", "ann", LossAmount.pure("0.25"), "a process died", unit="user")
+        ledger.reserve("people", "ann", Charge(LossAmount.pure("0.25"), Protected("user")), "a process died")
     told = as_json(["ledger"], capsys)
     everybody, ann = told["accounts"]
     assert (everybody["analyst"], everybody["left"]["epsilon"]) == ("*", "3/4")

@@ -18,6 +18,7 @@ from sfumato.engines.bounding import expanded
 from sfumato.engines.bounding_in_process import bounded_in_process
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.memory import MemoryRelation
+from sfumato.engines.plan_checks import validate
 from tests.engines import bounding_reference as ref
 from tests.engines.conftest import OpenTable
 from tests.engines.tables import rows as sorted_rows
@@ -282,7 +283,7 @@ def faulty(**changes: Any) -> p.BoundedGroup:
 )
 def test_a_faulty_bounded_grouping_is_refused(plan: p.BoundedGroup, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
-        p.validate(plan)
+        validate(plan)
     with pytest.raises(SchemaError, match=message):
         MemoryRelation(ref.table(PEOPLE)).run(plan)
 

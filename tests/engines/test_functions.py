@@ -13,6 +13,7 @@ from sfumato.core.errors import SchemaError
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.class_queries import ROWS
+from sfumato.engines.plan_checks import validate
 from tests.engines.conftest import OpenTable
 
 INF = math.inf
@@ -204,7 +205,7 @@ def test_text(on_engine: OpenTable) -> None:
 )
 def test_what_has_no_value_everywhere_is_refused(expression: e.Expression, kind: e.Kind, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
-        p.validate(p.Project(p.Scan(ROWS, (p.Field("x", kind),)), (p.Named("y", expression),)))
+        validate(p.Project(p.Scan(ROWS, (p.Field("x", kind),)), (p.Named("y", expression),)))
 
 
 @pytest.mark.postgres

@@ -16,6 +16,7 @@ from sfumato.core.errors import MissingColumn, SchemaError
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.class_queries import ROWS
+from sfumato.engines.plan_checks import validate
 from tests.engines.conftest import OpenTable
 from tests.engines.tables import rows
 
@@ -237,13 +238,13 @@ def faulty_plans() -> Iterator[Any]:
 @pytest.mark.parametrize(("plan", "error", "message"), list(faulty_plans()))
 def test_a_faulty_plan_is_refused_before_it_runs(plan: p.Plan, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        p.validate(plan)
+        validate(plan)
 
 
 def test_a_plan_is_a_value() -> None:
     assert projected(x=e.Clamp(INCOME, 0.0, 1.0)) == projected(x=e.Clamp(INCOME, 0.0, 1.0))
     assert hash(SCAN) == hash(p.Scan(ROWS, FIELDS))
-    assert p.validate(p.PerUnitAggregate(SCAN, "unit", ("city",), (p.Aggregate("n", "count"),))) == {
+    assert validate(p.PerUnitAggregate(SCAN, "unit", ("city",), (p.Aggregate("n", "count"),))) == {
         "unit": "string",
         "city": "string",
         "n": "integer",

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from sfumato.core.errors import InputError
-from sfumato.ledger import Entry, Head, Ledger, LossAmount
+from sfumato.ledger import Charge, Entry, Head, Ledger, LossAmount
 from sfumato.ledger.chain import FORMAT, genesis
 from tests.ledger.conftest import Place
 
@@ -16,8 +16,8 @@ from tests.ledger.conftest import Place
 def fill(ledger: Ledger) -> None:
     """Seven entries: grant, reserve, commit, reserve, rollback, release, release."""
     ledger.grant("d", "ann", LossAmount.pure(1))
-    ledger.commit(ledger.reserve("d", "ann", LossAmount.pure("0.1"), "q1"), 42)
-    ledger.roll_back(ledger.reserve("d", "ann", LossAmount.pure("0.2"), "q2"))
+    ledger.commit(ledger.reserve("d", "ann", Charge(LossAmount.pure("0.1")), "q1"), 42)
+    ledger.roll_back(ledger.reserve("d", "ann", Charge(LossAmount.pure("0.2")), "q2"))
     ledger.enter_release("d", {"rows": 1}, token="r1")
     ledger.enter_release("d", {"rows": 2}, token="r2")
 

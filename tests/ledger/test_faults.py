@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.core.errors import InputError, LedgerError
-from sfumato.ledger import Ledger, LossAmount
+from sfumato.ledger import Charge, Ledger, LossAmount
 from sfumato.ledger.sqlite import SqliteStore
 from tests.ledger.conftest import Place
 
@@ -100,7 +100,7 @@ def test_a_text_where_entries_are_numbered_is_said_to_be_damage(tmp_path: Path, 
     path = tmp_path / "ledger.db"
     with Ledger.open(path) as ledger:
         ledger.grant("d", "ann", LossAmount.pure(3))
-        ledger.commit(ledger.reserve("d", "ann", LossAmount.pure(1), "q"), {"n": 1})
+        ledger.commit(ledger.reserve("d", "ann", Charge(LossAmount.pure(1)), "q"), {"n": 1})
     with sqlite3.connect(path) as edited:
         for (name,) in edited.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             edited.execute(f"DROP TRIGGER {name}")
@@ -128,7 +128,7 @@ def test_no_flipped_bit_is_taken_for_an_intact_ledger(tmp_path: Path) -> None:
     with Ledger.open(path) as ledger:
         ledger.grant("d", "ann", LossAmount.pure(1))
         for number in range(40):
-            ledger.commit(ledger.reserve("d", "ann", LossAmount.pure("0.01"), f"q{number}"), number)
+            ledger.commit(ledger.reserve("d", "ann", Charge(LossAmount.pure("0.01")), f"q{number}"), number)
         entries, accounts, head = ledger.entries(), ledger.accounts(), ledger.head()
     original, draws, found = path.read_bytes(), random.Random(7), 0
     for _ in range(150):

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato.core.errors import BudgetRefused, InputError, LedgerError
-from sfumato.ledger import Ledger, LossAmount
+from sfumato.ledger import Charge, Ledger, LossAmount
 from tests.ledger.conftest import Place
 
 TENTH = LossAmount.pure("0.1")
@@ -84,14 +84,14 @@ def test_control_characters_in_a_payload_survive(ledger: Ledger) -> None:
 def test_a_question_is_reserved_answered_and_then_free(place: Place) -> None:
     with place.open() as ledger:
         ledger.grant("d", "ann", LossAmount.pure(1))
-        reservation = ledger.reserve("d", "ann", TENTH, "q1")
+        reservation = ledger.reserve("d", "ann", Charge(TENTH), "q1")
         assert ledger.remaining("d", "ann") == LossAmount.pure("0.9")
         assert ledger.answer("d", "ann", "q1") is None
         shown = ledger.commit(reservation, {"count": 41, "error": 3.5})
         assert shown.value == {"count": 41, "error": 3.5}
     with place.open() as ledger:
         assert ledger.answer("d", "ann", "q1") == shown
-        again = ledger.reserve("d", "ann", TENTH, "q1")
+        again = ledger.reserve("d", "ann", Charge(TENTH), "q1")
         assert again.answer == shown and ledger.commit(again, {"count": 7}) == shown
         ledger.roll_back(again)
         assert ledger.remaining("d", "ann") == LossAmount.pure("0.9")
@@ -103,7 +103,7 @@ def test_without_a_grant_nothing_is_reserved(ledger: Ledger) -> None:
     ledger.grant("d", "ann", LossAmount.pure(1))
     for dataset, analyst in (("d", "bob"), ("e", "ann")):
         with pytest.raises(BudgetRefused, match="ledger grant") as caught:
-            ledger.reserve(dataset, analyst, TENTH, "q")
+            ledger.reserve(dataset, analyst, Charge(TENTH), "q")
         assert caught.value.exit_code == 3
         assert ledger.remaining(dataset, analyst) is None
 
@@ -111,16 +111,16 @@ def test_without_a_grant_nothing_is_reserved(ledger: Ledger) -> None:
 def test_a_grant_is_spent_to_the_last_bit_and_not_further(ledger: Ledger) -> None:
     ledger.grant("d", "ann", LossAmount.pure(1))
     for number in range(10):
-        ledger.reserve("d", "ann", TENTH, f"q{number}")
+        ledger.reserve("d", "ann", Charge(TENTH), f"q{number}")
     assert ledger.remaining("d", "ann") == LossAmount.pure(0)
     with pytest.raises(BudgetRefused, match="ε = 0 is left of a grant of ε = 1"):
-        ledger.reserve("d", "ann", LossAmount.pure(Fraction(1, 10**30)), "more")
+        ledger.reserve("d", "ann", Charge(LossAmount.pure(Fraction(1, 10**30))), "more")
 
 
 def test_an_open_reservation_stays_spent(place: Place) -> None:
     with place.open() as ledger:
         ledger.grant("d", "ann", TENTH)
-        lost = ledger.reserve("d", "ann", TENTH, "q")
+        lost = ledger.reserve("d", "ann", Charge(TENTH), "q")
     with place.open() as ledger:
         assert ledger.remaining("d", "ann") == LossAmount.pure(0)
         with pytest.raises(LedgerError, match="stays spent"):
@@ -129,14 +129,14 @@ def test_an_open_reservation_stays_spent(place: Place) -> None:
 
 def test_a_reservation_is_rolled_back_only_before_noise_is_drawn(ledger: Ledger) -> None:
     ledger.grant("d", "ann", TENTH)
-    refunded = ledger.reserve("d", "ann", TENTH, "q")
+    refunded = ledger.reserve("d", "ann", Charge(TENTH), "q")
     ledger.roll_back(refunded)
     assert ledger.remaining("d", "ann") == TENTH
     with pytest.raises(LedgerError):
         ledger.roll_back(refunded)
     with pytest.raises(LedgerError, match="rolled back"):
         ledger.commit(refunded, 1)
-    drawn = ledger.reserve("d", "ann", TENTH, "q")
+    drawn = ledger.reserve("d", "ann", Charge(TENTH), "q")
     ledger.draw(drawn)
     with pytest.raises(LedgerError, match="noise"):
         ledger.roll_back(drawn)
@@ -146,7 +146,7 @@ def test_a_reservation_is_rolled_back_only_before_noise_is_drawn(ledger: Ledger)
 
 def test_two_who_ask_the_same_at_once_see_the_same_answer(ledger: Ledger) -> None:
     ledger.grant("d", "ann", LossAmount.pure(1))
-    one, other = ledger.reserve("d", "ann", TENTH, "q"), ledger.reserve("d", "ann", TENTH, "q")
+    one, other = ledger.reserve("d", "ann", Charge(TENTH), "q"), ledger.reserve("d", "ann", Charge(TENTH), "q")
     shown = ledger.commit(one, 5)
     assert ledger.commit(other, 6) == shown and ledger.commit(one, 7) == shown
     assert ledger.answer("d", "ann", "q") == shown
@@ -156,7 +156,7 @@ def test_two_who_ask_the_same_at_once_see_the_same_answer(ledger: Ledger) -> Non
 
 def test_a_failed_commit_leaves_the_reservation_spent_and_open(ledger: Ledger) -> None:
     ledger.grant("d", "ann", LossAmount.pure(1))
-    reservation = ledger.reserve("d", "ann", TENTH, "q")
+    reservation = ledger.reserve("d", "ann", Charge(TENTH), "q")
     with pytest.raises(InputError):
         ledger.commit(reservation, float("inf"))
     assert ledger.remaining("d", "ann") == LossAmount.pure("0.9") and ledger.verify().ok
@@ -166,28 +166,28 @@ def test_a_failed_commit_leaves_the_reservation_spent_and_open(ledger: Ledger) -
 def test_spends_convert_exactly_upward_or_are_refused(ledger: Ledger) -> None:
     ledger.grant("d", "ann", LossAmount.zcdp(1))
     ledger.grant("d", "bob", LossAmount.approx(1, "1e-6"))
-    ledger.reserve("d", "ann", LossAmount.pure(1), "q")
-    ledger.reserve("d", "bob", TENTH, "q")
+    ledger.reserve("d", "ann", Charge(LossAmount.pure(1)), "q")
+    ledger.reserve("d", "bob", Charge(TENTH), "q")
     assert ledger.remaining("d", "ann") == LossAmount.zcdp("0.5")
     assert ledger.remaining("d", "bob") == LossAmount.approx("0.9", "1e-6")
     with pytest.raises(BudgetRefused, match="no exact counterpart"):
-        ledger.reserve("d", "ann", LossAmount.approx("0.1", "1e-9"), "q2")
+        ledger.reserve("d", "ann", Charge(LossAmount.approx("0.1", "1e-9")), "q2")
     with pytest.raises(BudgetRefused, match="does not suffice"):
-        ledger.reserve("d", "bob", LossAmount.approx("0.1", "1e-5"), "q2")
+        ledger.reserve("d", "bob", Charge(LossAmount.approx("0.1", "1e-5")), "q2")
     assert ledger.verify().ok
 
 
 def test_a_new_grant_replaces_the_old_and_keeps_what_was_spent(ledger: Ledger) -> None:
     ledger.grant("d", "ann", LossAmount.pure(1))
     ledger.grant("d", "ann", LossAmount.pure(1))
-    ledger.reserve("d", "ann", LossAmount.pure("0.5"), "q1")
-    ledger.roll_back(ledger.reserve("d", "ann", LossAmount.pure("0.5"), "q2"))
+    ledger.reserve("d", "ann", Charge(LossAmount.pure("0.5")), "q1")
+    ledger.roll_back(ledger.reserve("d", "ann", Charge(LossAmount.pure("0.5")), "q2"))
     ledger.grant("d", "ann", LossAmount.pure("0.2"))
     assert ledger.remaining("d", "ann") == LossAmount.pure(0)
     ledger.grant("d", "ann", LossAmount.zcdp(1))
     assert ledger.remaining("d", "ann") == LossAmount.zcdp("0.875")
     with pytest.raises(BudgetRefused):
-        ledger.grant("d", "ann", LossAmount.pure(1)) and ledger.reserve("d", "ann", LossAmount.zcdp(1), "q3")
+        ledger.grant("d", "ann", LossAmount.pure(1)) and ledger.reserve("d", "ann", Charge(LossAmount.zcdp(1)), "q3")
     [account] = ledger.accounts("d")
     assert (account.analyst, account.granted, account.spent) == (
         "ann",
@@ -199,7 +199,7 @@ def test_a_new_grant_replaces_the_old_and_keeps_what_was_spent(ledger: Ledger) -
 
 def test_a_grant_that_cannot_count_earlier_spends_is_refused(ledger: Ledger) -> None:
     ledger.grant("d", "ann", LossAmount.zcdp(1))
-    ledger.reserve("d", "ann", LossAmount.zcdp("0.1"), "q")
+    ledger.reserve("d", "ann", Charge(LossAmount.zcdp("0.1")), "q")
     before = ledger.head()
     with pytest.raises(BudgetRefused):
         ledger.grant("d", "ann", LossAmount.pure(5))
@@ -239,18 +239,18 @@ def test_no_interleaving_spends_more_than_the_grant(ledger: Ledger, script: list
         elif verb == "reserve":
             loss, asked = Fraction(number, 30), asked + 1
             if charged + loss <= granted:
-                pending.append(ledger.reserve(dataset, "ann", LossAmount.pure(loss), f"q{asked}"))
+                pending.append(ledger.reserve(dataset, "ann", Charge(LossAmount.pure(loss)), f"q{asked}"))
                 charged += loss
             else:
                 with pytest.raises(BudgetRefused):
-                    ledger.reserve(dataset, "ann", LossAmount.pure(loss), f"q{asked}")
+                    ledger.reserve(dataset, "ann", Charge(LossAmount.pure(loss)), f"q{asked}")
         elif pending:
             reservation = pending.pop(number % len(pending))
             if verb == "commit":
                 assert ledger.commit(reservation, number).value == number
             elif verb == "roll back":
                 ledger.roll_back(reservation)
-                charged -= reservation.loss.epsilon or 0
+                charged -= reservation.charge.loss.epsilon or 0
         assert ledger.remaining(dataset, "ann") == LossAmount.pure(max(granted - charged, Fraction(0)))
     assert ledger.verify().ok
 
@@ -259,7 +259,7 @@ def test_stored_answers_are_found_by_how_their_question_begins(ledger: Ledger) -
     ledger.grant("d", "ann", LossAmount.pure(10))
     questions = ["ab:2", "ab:1", "AB:1", "ab;1", "ab", "ab:", "aba:1", "a:b", "ab:1:z", "ab9:1"]
     for number, question in enumerate(questions):
-        ledger.commit(ledger.reserve("d", "ann", TENTH, question), {"number": number})
+        ledger.commit(ledger.reserve("d", "ann", Charge(TENTH), question), {"number": number})
     found = [each.value["number"] for each in ledger.stored("d", "ann", "ab:")]
     assert found == [number for number, question in enumerate(questions) if question.startswith("ab:")]
 

@@ -13,14 +13,14 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import BudgetRefused, LedgerError
-from sfumato.ledger import Ledger, LossAmount
+from sfumato.ledger import Charge, Ledger, LossAmount, Protected
 from tests.ledger.conftest import Place, postgres_place
 
 TENTH = LossAmount.pure("0.1")
 
 
 def ask(ledger: Ledger, question: str, dataset: str = "d", analyst: str = "ann") -> None:
-    reservation = ledger.reserve(dataset, analyst, TENTH, question)
+    reservation = ledger.reserve(dataset, analyst, Charge(TENTH), question)
     ledger.draw(reservation)
     ledger.commit(reservation, {"n": question})
 
@@ -61,13 +61,13 @@ class TestFiles:
     def test_a_deleted_file_is_not_charged(self, path: Path, ledger: Ledger) -> None:
         path.unlink()
         with pytest.raises(LedgerError, match="deleted or moved while it was open"):
-            ledger.reserve("d", "ann", TENTH, "third")
+            ledger.reserve("d", "ann", Charge(TENTH), "third")
         assert not path.exists()
 
     def test_a_moved_file_is_not_charged_and_one_put_back_is(self, path: Path, ledger: Ledger) -> None:
         path.rename(path.with_suffix(".away"))
         with pytest.raises(LedgerError, match="deleted or moved"):
-            ledger.reserve("d", "ann", TENTH, "third")
+            ledger.reserve("d", "ann", Charge(TENTH), "third")
         path.with_suffix(".away").rename(path)
         ask(ledger, "third")
         assert ledger.remaining("d", "ann") == LossAmount.pure("0.7") and ledger.verify().ok
@@ -78,7 +78,7 @@ class TestFiles:
         with Ledger.open(path) as fresh:
             fresh.grant("d", "ann", LossAmount.pure(100))
         with pytest.raises(LedgerError, match="replaced by another file"):
-            ledger.reserve("d", "ann", LossAmount.pure(50), "third")
+            ledger.reserve("d", "ann", Charge(LossAmount.pure(50)), "third")
         with Ledger.open(path) as fresh:
             assert fresh.spends() == []
 
@@ -89,7 +89,7 @@ class TestFiles:
             each.unlink()
         os.replace(older, path)
         with pytest.raises(LedgerError, match="replaced by another file"):
-            ledger.reserve("d", "ann", TENTH, "second")
+            ledger.reserve("d", "ann", Charge(TENTH), "second")
 
     def test_an_older_copy_written_over_it_is_not_charged(self, path: Path, older: Path) -> None:
         """The same file, other bytes: what was held in memory does not hide it."""
@@ -98,18 +98,18 @@ class TestFiles:
         sqlite3.connect(path).execute("PRAGMA wal_checkpoint(TRUNCATE)")
         shutil.copyfile(older, path)
         with pytest.raises(LedgerError):
-            ledger.reserve("d", "ann", TENTH, "second")
+            ledger.reserve("d", "ann", Charge(TENTH), "second")
 
     def test_a_file_without_its_end_is_not_charged(self, path: Path, ledger: Ledger) -> None:
         sqlite3.connect(path).execute("PRAGMA wal_checkpoint(TRUNCATE)")
         os.truncate(path, path.stat().st_size // 2)
         with pytest.raises(LedgerError):
-            ledger.reserve("d", "ann", TENTH, "third")
+            ledger.reserve("d", "ann", Charge(TENTH), "third")
 
     def test_a_removed_write_ahead_log_is_noticed(self, path: Path, ledger: Ledger) -> None:
         Path(f"{path}-wal").unlink()
         with pytest.raises(LedgerError, match="while it was open"):
-            ledger.reserve("d", "ann", TENTH, "third")
+            ledger.reserve("d", "ann", Charge(TENTH), "third")
 
     def test_a_removed_write_ahead_log_is_noticed_behind_a_link(self, tmp_path: Path) -> None:
         (tmp_path / "kept").mkdir()
@@ -119,7 +119,7 @@ class TestFiles:
         ledger = started(Place(str(link), lambda _: None))
         Path(f"{path}-wal").unlink()
         with pytest.raises(LedgerError, match="while it was open"):
-            ledger.reserve("d", "ann", TENTH, "third")
+            ledger.reserve("d", "ann", Charge(TENTH), "third")
 
     def test_a_link_that_leads_elsewhere_is_noticed(self, tmp_path: Path) -> None:
         link = tmp_path / "link.db"
@@ -130,7 +130,7 @@ class TestFiles:
         link.unlink()
         link.symlink_to(tmp_path / "two.db")
         with pytest.raises(LedgerError, match="replaced by another file"):
-            ledger.reserve("d", "ann", TENTH, "third")
+            ledger.reserve("d", "ann", Charge(TENTH), "third")
 
     def test_another_folder_to_work_in_changes_nothing(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: Ledger
@@ -160,7 +160,7 @@ class TestEntries:
         ledger = started(place)
         place.edit("DELETE FROM {t}entries WHERE sequence > 3")
         with pytest.raises(LedgerError, match="cut or replaced by an older copy.* 5 entries, and 3 are left"):
-            ledger.reserve("d", "ann", TENTH, "third")
+            ledger.reserve("d", "ann", Charge(TENTH), "third")
 
     def test_a_whole_older_state_is_noticed(self, place: Place) -> None:
         ledger = started(place)
@@ -170,7 +170,7 @@ class TestEntries:
         with Ledger.open(place.address) as opened:
             assert opened.verify().ok, "by itself it is in order"
         with pytest.raises(LedgerError, match="older copy"):
-            ledger.reserve("d", "ann", TENTH, "third")
+            ledger.reserve("d", "ann", Charge(TENTH), "third")
 
     def test_a_rewritten_end_is_noticed(self, place: Place) -> None:
         ledger = started(place)
@@ -180,20 +180,20 @@ class TestEntries:
             another.enter_release("d", {"rows": 2}, token="b")
             another.enter_release("d", {"rows": 3}, token="c")
         with pytest.raises(LedgerError, match="rewritten while it was open: entry 5"):
-            ledger.reserve("d", "ann", TENTH, "third")
+            ledger.reserve("d", "ann", Charge(TENTH), "third")
 
     def test_another_identity_is_noticed(self, place: Place) -> None:
         ledger = started(place)
         place.edit("UPDATE {t}meta SET value = 'ffffffffffffffffffffffffffffffff' WHERE name = 'identity'")
         with pytest.raises(LedgerError, match="replaced by another one"):
-            ledger.reserve("d", "ann", TENTH, "third")
+            ledger.reserve("d", "ann", Charge(TENTH), "third")
 
     def test_an_edited_balance_is_not_charged(self, place: Place) -> None:
         ledger = started(place)
         place.edit("""UPDATE {t}accounts SET spent = '{"epsilon":"0/1","kind":"pure"}'""")
         for opened in (ledger, place.open()):
             with pytest.raises(LedgerError, match="not what the entries say"):
-                opened.reserve("d", "ann", TENTH, "third")
+                opened.reserve("d", "ann", Charge(TENTH), "third")
 
     def test_an_edited_grant_or_cap_is_not_charged(self, place: Place) -> None:
         ledger = started(place)
@@ -201,7 +201,7 @@ class TestEntries:
         ask(ledger, "third")
         place.edit("""UPDATE {t}accounts SET granted = '{"epsilon":"90/1","kind":"pure"}' WHERE analyst = '*'""")
         with pytest.raises(LedgerError, match="not what the entries say"):
-            ledger.reserve("d", "ann", TENTH, "fourth")
+            ledger.reserve("d", "ann", Charge(TENTH), "fourth")
 
     @pytest.mark.parametrize(
         "statement",
@@ -217,23 +217,25 @@ class TestEntries:
         ledger.change_unit("d", "patient", rows_per_unit=2)
         for analyst in ("ann", "bob"):
             ledger.grant("d", analyst, LossAmount.pure(2))
-        ledger.reserve("d", "ann", TENTH, "third", unit="patient")
+        ledger.reserve("d", "ann", Charge(TENTH, Protected("patient")), "third")
         place.edit(statement)
         for opened in (ledger, place.open()):
             for analyst in ("ann", "bob"):
                 with pytest.raises(LedgerError, match="not what the entries say"):
-                    opened.reserve("d", analyst, TENTH, "fourth", unit="record" if "'record'" in statement else "patient")
+                    opened.reserve(
+                        "d", analyst, Charge(TENTH, Protected("record" if "'record'" in statement else "patient")), "fourth"
+                    )
 
     def test_a_unit_that_another_fixes_in_between_is_followed(self, place: Place) -> None:
         with place.open() as ledger, place.open() as other:
             for analyst in ("ann", "bob"):
                 ledger.grant("d", analyst, LossAmount.pure(1))
             with pytest.raises(BudgetRefused, match="does not suffice"):
-                ledger.reserve("d", "ann", LossAmount.pure(2), "first", unit="patient")
-            other.reserve("d", "bob", TENTH, "first", unit="patient")
-            ledger.reserve("d", "ann", TENTH, "second", unit="patient")
+                ledger.reserve("d", "ann", Charge(LossAmount.pure(2), Protected("patient")), "first")
+            other.reserve("d", "bob", Charge(TENTH, Protected("patient")), "first")
+            ledger.reserve("d", "ann", Charge(TENTH, Protected("patient")), "second")
             other.change_unit("d", "home", rows_per_unit=3)
-            ledger.reserve("d", "ann", TENTH, "third", unit="home")
+            ledger.reserve("d", "ann", Charge(TENTH, Protected("home")), "third")
             assert ledger.remaining("d", "ann") == LossAmount.pure("0.3") and ledger.verify().ok
 
     def test_what_others_do_in_between_is_followed(self, place: Place) -> None:
@@ -242,8 +244,8 @@ class TestEntries:
         other.cap("d", LossAmount.pure(3))
         ask(other, "third", analyst="bob")
         ask(ledger, "fourth")
-        other.roll_back(other.reserve("d", "ann", TENTH, "fifth"))
-        other.roll_back(other.reserve("d", "bob", TENTH, "sixth"))
+        other.roll_back(other.reserve("d", "ann", Charge(TENTH), "fifth"))
+        other.roll_back(other.reserve("d", "bob", Charge(TENTH), "sixth"))
         other.grant("d", "ann", LossAmount.approx(2, "1e-6"))
         ask(ledger, "seventh")
         assert ledger.remaining("d", "ann") == LossAmount.approx("1.6", "1e-6")
@@ -260,11 +262,11 @@ class TestEntries:
                     connection.execute(f"DROP TABLE sfumato_ledger_{table} CASCADE")
                 connection.execute("DROP FUNCTION sfumato_ledger_append_only() CASCADE")
             with pytest.raises(LedgerError, match="cannot be used"):
-                ledger.reserve("d", "ann", TENTH, "third")
+                ledger.reserve("d", "ann", Charge(TENTH), "third")
             with place.open() as fresh:
                 fresh.grant("d", "ann", LossAmount.pure(100))
             with pytest.raises(LedgerError, match="replaced by another one"):
-                ledger.reserve("d", "ann", TENTH, "third")
+                ledger.reserve("d", "ann", Charge(TENTH), "third")
 
 
 class TestTheClock:
@@ -317,14 +319,14 @@ def _parsed(text: str) -> dict[str, object]:
 
 def test_a_unit_named_while_a_session_is_open_is_no_edited_balance(place: Place) -> None:
     ledger = started(place)
-    open_one = ledger.reserve("d", "ann", TENTH, "not answered")
+    open_one = ledger.reserve("d", "ann", Charge(TENTH), "not answered")
     with place.open() as owner:
         owner.change_unit("d", "patient", rows_per_unit=2)
     ledger.roll_back(open_one)
     assert ledger.remaining("d", "ann") == LossAmount.pure("0.6")  # two answers, each twice
-    ledger.commit(ledger.reserve("d", "ann", TENTH, "third", unit="patient"), {"n": 3})
+    ledger.commit(ledger.reserve("d", "ann", Charge(TENTH, Protected("patient")), "third"), {"n": 3})
     ledger.change_unit("d", "patient", rows_per_unit=3)
-    ledger.commit(ledger.reserve("d", "ann", TENTH, "fourth", unit="patient"), {"n": 4})
+    ledger.commit(ledger.reserve("d", "ann", Charge(TENTH, Protected("patient")), "fourth"), {"n": 4})
     assert ledger.remaining("d", "ann") == LossAmount.pure("0.2")
     assert ledger.verify().ok
     ledger.close()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import BudgetRefused, InputError, LedgerError
 from sfumato.core.guarantees.loss import ConcentratedDP, PureDP
-from sfumato.ledger import Entry, Ledger, LossAmount, Protected
+from sfumato.ledger import Charge, Entry, Ledger, LossAmount, Protected
 from sfumato.ledger.accounts import Spend
 from tests.ledger.conftest import Place
 
@@ -28,17 +28,17 @@ def test_the_first_spend_fixes_the_unit_for_everybody_on_the_dataset(place: Plac
             ledger.grant("d", analyst, ONE)
             ledger.grant("e", analyst, ONE)
         assert units(ledger) == {None}
-        ledger.reserve("d", "ann", TENTH, "q1", unit="patient")
+        ledger.reserve("d", "ann", Charge(TENTH, Protected("patient")), "q1")
         ledger.cap("d", ONE)
     with place.open() as ledger:
         assert units(ledger) == {Protected("patient")} and units(ledger, "e") == {None}
         for wrong in ("record", "household", "Patient", "patient "):
             with pytest.raises(BudgetRefused, match="protects one patient, and this would protect one") as caught:
-                ledger.reserve("d", "bob", TENTH, "q2", unit=wrong)
+                ledger.reserve("d", "bob", Charge(TENTH, Protected(wrong)), "q2")
             assert caught.value.exit_code == 3 and f"one {wrong}:" in str(caught.value)
             assert "unit='patient'" in str(caught.value) and "sfumato ledger unit d --unit" in str(caught.value)
-        ledger.reserve("d", "bob", TENTH, "q2", unit="patient")
-        ledger.reserve("e", "bob", TENTH, "q2")
+        ledger.reserve("d", "bob", Charge(TENTH, Protected("patient")), "q2")
+        ledger.reserve("e", "bob", Charge(TENTH), "q2")
         assert ledger.remaining("d") == LossAmount.pure("0.8") and units(ledger, "e") == {Protected("record")}
         assert ledger.verify().ok
 
@@ -48,43 +48,43 @@ def test_a_refused_unit_charges_nothing_and_enters_nothing(ledger: Ledger) -> No
     ledger.cap("d", ONE)
     before = ledger.head(), ledger.accounts()
     with pytest.raises(BudgetRefused, match="Name that unit: unit='patient'"):
-        ledger.reserve("d", "ann", TENTH, "q")
+        ledger.reserve("d", "ann", Charge(TENTH), "q")
     assert (ledger.head(), ledger.accounts()) == before and ledger.spends() == []
 
 
 def test_a_refused_amount_does_not_fix_the_unit(ledger: Ledger) -> None:
     ledger.grant("d", "ann", TENTH)
     with pytest.raises(BudgetRefused, match="does not suffice"):
-        ledger.reserve("d", "ann", ONE, "q", unit="patient")
+        ledger.reserve("d", "ann", Charge(ONE, Protected("patient")), "q")
     with pytest.raises(BudgetRefused, match="no budget was granted"):
-        ledger.reserve("d", "bob", TENTH, "q", unit="patient")
+        ledger.reserve("d", "bob", Charge(TENTH, Protected("patient")), "q")
     assert units(ledger) == {None}
-    ledger.reserve("d", "ann", TENTH, "q", unit="record")
+    ledger.reserve("d", "ann", Charge(TENTH, Protected("record")), "q")
     assert units(ledger) == {Protected("record")} and ledger.verify().ok
 
 
 def test_a_budget_about_records_says_how_to_ask(ledger: Ledger) -> None:
     ledger.grant("d", "ann", ONE, unit="record")
     with pytest.raises(BudgetRefused, match="protects one record, and this would protect one patient.*--unit record"):
-        ledger.reserve("d", "ann", TENTH, "q", unit="patient")
+        ledger.reserve("d", "ann", Charge(TENTH, Protected("patient")), "q")
 
 
 def test_neighbour_relations_are_not_mixed_either(ledger: Ledger) -> None:
     ledger.grant("d", "ann", ONE)
     ledger.grant("e", "ann", ONE, unit="record", neighbours="replace")
-    ledger.reserve("d", "ann", TENTH, "q")
+    ledger.reserve("d", "ann", Charge(TENTH), "q")
     with pytest.raises(BudgetRefused, match="about one record more or less, and this would be about one record replaced"):
-        ledger.reserve("d", "ann", TENTH, "q2", neighbours="replace")
+        ledger.reserve("d", "ann", Charge(TENTH, Protected(neighbours="replace")), "q2")
     with pytest.raises(BudgetRefused, match="neighbours='replace'"):
-        ledger.reserve("e", "ann", TENTH, "q2")
-    ledger.reserve("e", "ann", TENTH, "q2", neighbours="replace")
+        ledger.reserve("e", "ann", Charge(TENTH), "q2")
+    ledger.reserve("e", "ann", Charge(TENTH, Protected(neighbours="replace")), "q2")
     assert ledger.verify().ok
 
 
 def test_a_stored_answer_is_free_whatever_the_unit(ledger: Ledger) -> None:
     ledger.grant("d", "ann", ONE)
-    shown = ledger.commit(ledger.reserve("d", "ann", TENTH, "q", unit="patient"), 5)
-    assert ledger.reserve("d", "ann", TENTH, "q", unit="record").answer == shown
+    shown = ledger.commit(ledger.reserve("d", "ann", Charge(TENTH, Protected("patient")), "q"), 5)
+    assert ledger.reserve("d", "ann", Charge(TENTH, Protected("record")), "q").answer == shown
     assert units(ledger) == {Protected("patient")}
 
 
@@ -93,11 +93,11 @@ def test_the_owner_changes_the_unit_as_long_as_nothing_is_spent(place: Place) ->
         ledger.grant("d", "ann", ONE, unit="patient")
         ledger.grant("d", "bob", ONE, unit="household")
         assert units(ledger) == {Protected("household")}, "the last word of the owner holds for everybody"
-        ledger.roll_back(ledger.reserve("d", "ann", TENTH, "q1", unit="household"))
+        ledger.roll_back(ledger.reserve("d", "ann", Charge(TENTH, Protected("household")), "q1"))
         ledger.grant("d", "ann", ONE, unit="patient")
         with pytest.raises(BudgetRefused, match="protects one patient"):
-            ledger.reserve("d", "bob", TENTH, "q2", unit="household")
-        ledger.reserve("d", "bob", TENTH, "q2", unit="patient")
+            ledger.reserve("d", "bob", Charge(TENTH, Protected("household")), "q2")
+        ledger.reserve("d", "bob", Charge(TENTH, Protected("patient")), "q2")
         before = ledger.head(), ledger.accounts()
         for call in (
             lambda: ledger.grant("d", "ann", ONE, unit="household"),
@@ -117,7 +117,7 @@ def test_the_owner_changes_the_unit_as_long_as_nothing_is_spent(place: Place) ->
 def test_odd_units_are_refused(ledger: Ledger, wrong: Any) -> None:
     ledger.grant("d", "ann", ONE)
     with pytest.raises(InputError, match="unit"):
-        ledger.reserve("d", "ann", TENTH, "q", unit=wrong)
+        ledger.reserve("d", "ann", Charge(TENTH, Protected(wrong)), "q")
     if wrong is not None:
         with pytest.raises(InputError, match="unit"):
             ledger.grant("d", "ann", ONE, unit=wrong)
@@ -130,7 +130,7 @@ def test_odd_units_are_refused(ledger: Ledger, wrong: Any) -> None:
 
 def test_spends_tell_what_they_are_about(ledger: Ledger) -> None:
     ledger.grant("d", "ann", ONE)
-    ledger.reserve("d", "ann", TENTH, "q", unit="patient")
+    ledger.reserve("d", "ann", Charge(TENTH, Protected("patient")), "q")
     [spend] = ledger.spends()
     assert spend.protected == Protected("patient") == Protected.of(PureDP(1, unit="patient"))
     assert Protected.of(ConcentratedDP(1, neighbours="replace")) == Protected("record", "replace")
@@ -164,9 +164,9 @@ def test_a_ledger_of_an_earlier_version_goes_on_and_the_next_spend_fixes_the_uni
     with earlier.open(read_only=True) as ledger:
         assert ledger.verify().ok and units(ledger) == {None} and ledger.spends()[0].protected is None
     with earlier.open() as ledger:
-        ledger.reserve("d", "ann", TENTH, "q2", unit="patient")
+        ledger.reserve("d", "ann", Charge(TENTH, Protected("patient")), "q2")
         with pytest.raises(BudgetRefused, match="protects one patient"):
-            ledger.reserve("d", "ann", TENTH, "q3")
+            ledger.reserve("d", "ann", Charge(TENTH), "q3")
         assert ledger.remaining("d", "ann") == LossAmount.pure("0.8") and ledger.verify().ok
 
 
@@ -180,7 +180,7 @@ def test_the_owner_may_say_what_a_ledger_of_an_earlier_version_is_about(earlier:
 
 def test_nobody_spends_without_a_unit_once_there_is_one(earlier: Place) -> None:
     with earlier.open() as ledger:
-        ledger.reserve("d", "ann", TENTH, "q2", unit="patient")
+        ledger.reserve("d", "ann", Charge(TENTH, Protected("patient")), "q2")
         spend_without_a_unit(ledger, "q3")
         report = ledger.verify()
     assert not report.ok and report.first_damaged == 4 and "cannot have happened" in report.finding
@@ -193,7 +193,7 @@ def test_nobody_spends_without_a_unit_once_there_is_one(earlier: Place) -> None:
 def fixed(place: Place) -> Place:
     with place.open() as ledger:
         ledger.grant("d", "ann", ONE, unit="patient")
-        ledger.reserve("d", "ann", TENTH, "q", unit="patient")
+        ledger.reserve("d", "ann", Charge(TENTH, Protected("patient")), "q")
     return place
 
 
@@ -219,7 +219,7 @@ def test_a_unit_that_is_nonsense_is_a_fault_of_the_ledger(fixed: Place) -> None:
     fixed.edit("UPDATE {t}meta SET value = 'nonsense' WHERE name = 'unit:d'")
     with fixed.open() as ledger:
         with pytest.raises(LedgerError, match="Run verify"):
-            ledger.reserve("d", "ann", TENTH, "q2", unit="patient")
+            ledger.reserve("d", "ann", Charge(TENTH, Protected("patient")), "q2")
         assert "cannot be read" in ledger.verify().finding and not ledger.verify().ok
 
 
@@ -247,7 +247,7 @@ def test_a_spend_after_the_unit_was_wiped_out_is_refused(fixed: Place) -> None:
     with fixed.open() as ledger:
         before = ledger.head()
         with pytest.raises(LedgerError, match="whom it protects, is not what the entries say"):
-            ledger.reserve("d", "ann", TENTH, "q2", unit="record")
+            ledger.reserve("d", "ann", Charge(TENTH, Protected("record")), "q2")
         assert ledger.head() == before and not ledger.verify().ok
 
 
@@ -275,11 +275,11 @@ def test_what_is_spent_on_a_dataset_is_about_one_unit_whatever_happens(
         asked = Protected(unit, neighbours)
         if verb == "reserve":
             if model in (None, asked):
-                pending.append(ledger.reserve(dataset, "ann", TENTH, f"q{place}", unit=unit, neighbours=neighbours))
+                pending.append(ledger.reserve(dataset, "ann", Charge(TENTH, Protected(unit, neighbours)), f"q{place}"))
                 model = asked
             else:
                 with pytest.raises(BudgetRefused, match="do not add up"):
-                    ledger.reserve(dataset, "ann", TENTH, f"q{place}", unit=unit, neighbours=neighbours)
+                    ledger.reserve(dataset, "ann", Charge(TENTH, Protected(unit, neighbours)), f"q{place}")
         elif verb == "roll back" and pending:
             ledger.roll_back(pending.pop())
         elif verb == "grant":

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato.core.errors import BudgetRefused, InputError
-from sfumato.ledger import Entry, Ledger, LossAmount, Protected
+from sfumato.ledger import Charge, Entry, Ledger, LossAmount, Protected
 from sfumato.ledger.group_loss import grouped
 from tests.ledger.conftest import Place
 from tests.ledger.test_protected import spend_without_a_unit
@@ -19,7 +19,7 @@ ONE = LossAmount.pure(1)
 
 
 def spend(ledger: Ledger, question: str, loss: LossAmount = TENTH, analyst: str = "ann", **about: Any) -> None:
-    ledger.commit(ledger.reserve("d", analyst, loss, question, **about), {"n": 1})
+    ledger.commit(ledger.reserve("d", analyst, Charge(loss, Protected(**about)), question), {"n": 1})
 
 
 def test_charges_per_record_count_as_those_of_so_many_rows(place: Place) -> None:
@@ -29,7 +29,7 @@ def test_charges_per_record_count_as_those_of_so_many_rows(place: Place) -> None
         ledger.grant("e", "ann", ONE)
         ledger.cap("d", LossAmount.pure(2))
         spend(ledger, "q1")
-        ledger.reserve("e", "ann", TENTH, "q")
+        ledger.reserve("e", "ann", Charge(TENTH), "q")
         entry = ledger.change_unit("d", "patient", rows_per_unit=8)
         assert (entry.kind, entry.analyst, entry.payload["rows_per_unit"]) == ("unit", "", 8)
         assert ledger.remaining("d", "ann") == LossAmount.pure("0.2") and ledger.remaining("d", "bob") == ONE
@@ -37,11 +37,11 @@ def test_charges_per_record_count_as_those_of_so_many_rows(place: Place) -> None
         assert ledger.not_covered("d") == () and ledger.verify().ok
     with place.open() as ledger:
         with pytest.raises(BudgetRefused, match="protects one patient, and this would protect one record"):
-            ledger.reserve("d", "bob", TENTH, "q2")
+            ledger.reserve("d", "bob", Charge(TENTH), "q2")
         spend(ledger, "q2", unit="patient")
         assert ledger.remaining("d", "ann") == TENTH
         assert [each.loss for each in ledger.spends("d")] == [TENTH, TENTH], "what was entered stays as it was"
-        assert ledger.reserve("d", "ann", TENTH, "q1").answer is not None, "and so do stored answers"
+        assert ledger.reserve("d", "ann", Charge(TENTH), "q1").answer is not None, "and so do stored answers"
         ledger.grant("d", "ann", LossAmount.pure(2))
         assert ledger.remaining("d", "ann") == LossAmount.pure("1.1") and ledger.verify().ok
 
@@ -54,7 +54,7 @@ def test_more_than_the_grant_leaves_nothing_and_says_so(ledger: Ledger) -> None:
     with pytest.raises(
         BudgetRefused, match="nothing is left of the budget: what was spent amounts to ε = 4 about one patient"
     ) as caught:
-        ledger.reserve("d", "ann", TENTH, "q2", unit="patient")
+        ledger.reserve("d", "ann", Charge(TENTH, Protected("patient")), "q2")
     assert "grant of ε = 1" in str(caught.value) and ledger.verify().ok
     ledger.grant("d", "ann", LossAmount.pure(5))
     spend(ledger, "q2", unit="patient")
@@ -91,7 +91,7 @@ def test_an_unknown_maximum_keeps_the_charges_and_says_that_they_are_not_covered
         ledger.grant("d", "ann", LossAmount.approx(2, "1e-4"))
         spend(ledger, "q1", TENTH)
         spend(ledger, "q2", LossAmount.approx("0.2", "1e-6"))
-        ledger.roll_back(ledger.reserve("d", "ann", TENTH, "q3"))
+        ledger.roll_back(ledger.reserve("d", "ann", Charge(TENTH), "q3"))
         ledger.change_unit("d", "patient")
         spend(ledger, "q4", unit="patient")
     with place.open() as ledger:
@@ -151,7 +151,7 @@ def test_replaced_units_cover_no_unit_that_comes_or_goes(ledger: Ledger) -> None
     ledger.change_unit("d", "patient")
     assert "one record replaced by another" in str(ledger.not_covered("d")[0]) and ledger.verify().ok
     ledger.grant("e", "ann", ONE)
-    ledger.reserve("e", "ann", TENTH, "q1")
+    ledger.reserve("e", "ann", Charge(TENTH), "q1")
     ledger.change_unit("e", "record", neighbours="replace")
     assert ledger.remaining("e", "ann") == LossAmount.pure("0.8") and ledger.verify().ok
 
@@ -159,7 +159,7 @@ def test_replaced_units_cover_no_unit_that_comes_or_goes(ledger: Ledger) -> None
 def test_a_reservation_is_given_back_as_it_counts_now(ledger: Ledger) -> None:
     ledger.grant("d", "ann", ONE)
     ledger.cap("d", ONE)
-    pending = ledger.reserve("d", "ann", TENTH, "q1")
+    pending = ledger.reserve("d", "ann", Charge(TENTH), "q1")
     spend(ledger, "q2")
     ledger.change_unit("d", "patient", rows_per_unit=4)
     assert ledger.remaining("d", "ann") == LossAmount.pure("0.2")
@@ -190,7 +190,7 @@ def test_charges_of_earlier_versions_that_do_not_say_about_whom_are_not_covered(
         ledger.grant("d", "ann", ONE)
         spend_without_a_unit(ledger, "q1")
         assert ledger.not_covered("d") == ()
-        ledger.reserve("d", "ann", TENTH, "q2", unit="patient")
+        ledger.reserve("d", "ann", Charge(TENTH, Protected("patient")), "q2")
         assert "ε = 0.1 was charged earlier on this data set without saying about whom" in str(ledger.not_covered("d")[0])
     with place.open() as ledger:
         ledger.grant("d", "ann", LossAmount.pure(2), unit="patient")
@@ -202,7 +202,7 @@ def test_the_owner_says_what_charges_of_earlier_versions_are_about_before_anythi
     ledger.grant("d", "ann", ONE)
     spend_without_a_unit(ledger, "q1")
     ledger.grant("d", "ann", ONE, unit="patient")
-    ledger.reserve("d", "ann", TENTH, "q2", unit="patient")
+    ledger.reserve("d", "ann", Charge(TENTH, Protected("patient")), "q2")
     ledger.grant("d", "ann", LossAmount.pure(2), unit="patient")
     assert ledger.not_covered("d") == () and ledger.verify().ok
 
@@ -294,7 +294,7 @@ def test_whatever_happens_no_charge_counts_less_than_it_was_entered_and_the_ledg
     for number, (verb, unit, neighbours, most) in enumerate(script):
         if verb == "spend":
             about = ledger.accounts(dataset)[0].protected or Protected(unit, neighbours)
-            pending.append(ledger.reserve(dataset, "ann", TENTH, f"q{number}", unit=about.unit, neighbours=about.neighbours))
+            pending.append(ledger.reserve(dataset, "ann", Charge(TENTH, about), f"q{number}"))
         elif verb == "roll back" and pending:
             ledger.roll_back(pending.pop(0))
         elif verb == "grant":

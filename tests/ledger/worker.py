@@ -14,7 +14,7 @@ import time
 from collections import Counter
 
 from sfumato.core.errors import BudgetRefused
-from sfumato.ledger import Ledger, LossAmount
+from sfumato.ledger import Charge, Ledger, LossAmount, Protected
 
 
 def append(address: str, name: str, count: str) -> None:
@@ -30,7 +30,7 @@ def spend(address: str, name: str, count: str) -> None:
         for number in range(int(count)):
             question = f"{name}-{number}"
             try:
-                reservation = ledger.reserve("d", "ann", LossAmount.pure("0.01"), question)
+                reservation = ledger.reserve("d", "ann", Charge(LossAmount.pure("0.01")), question)
             except BudgetRefused:
                 print("refused", flush=True)
                 return
@@ -50,7 +50,7 @@ def reserve(address: str, analyst: str, name: str, count: str) -> None:
     with Ledger.open(address, patience=600) as ledger:
         for number in range(int(count)):
             try:
-                ledger.reserve("d", analyst, LossAmount.pure("0.01"), f"{name}-{number}")
+                ledger.reserve("d", analyst, Charge(LossAmount.pure("0.01")), f"{name}-{number}")
                 happened["reserved"] += 1
             except BudgetRefused as refused:
                 happened["cap" if "cap for everybody" in str(refused) else "grant"] += 1
@@ -62,7 +62,7 @@ def fix_units(address: str, unit: str, count: str) -> None:
     with Ledger.open(address) as ledger:
         for number in range(int(count)):
             try:
-                ledger.reserve(f"d{number}", "ann", LossAmount.pure("0.01"), f"{unit}-{number}", unit=unit)
+                ledger.reserve(f"d{number}", "ann", Charge(LossAmount.pure("0.01"), Protected(unit)), f"{unit}-{number}")
                 print(f"d{number}", flush=True)
             except BudgetRefused as refused:
                 if f"would protect one {unit}" not in str(refused):
@@ -107,7 +107,7 @@ def _work_until_killed(address: str, name: str, pipe: int) -> None:
         while True:
             number += 1
             question = f"shared-{draw.randrange(3000)}" if number % 2 else f"{name}-{number}"
-            reservation = ledger.reserve("d", analyst, LossAmount.pure("0.01"), question)
+            reservation = ledger.reserve("d", analyst, Charge(LossAmount.pure("0.01")), question)
             if reservation.answer is not None:
                 promised(f"answered {question} {reservation.answer.entry} {reservation.answer.value}")
                 continue

@@ -23,7 +23,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import Algorithm
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.session import Session
-from sfumato.ledger import Ledger, LossAmount
+from sfumato.ledger import Charge, Ledger, LossAmount
 from sfumato.workflow.publish import publish
 from sfumato.workflow.signing import new_key
 from tests.faults.forging import change
@@ -265,7 +265,7 @@ def test_one_charge_pays_for_one_result(tmp_path: Path, book: str) -> None:
 def test_an_entry_that_is_no_charge_does_not_count(tmp_path: Path, book: str) -> None:
     with Ledger.open(book) as ledger:
         note = ledger.note("clinic", {}, token="n")
-        open_charge = ledger.reserve("clinic", "ann", LossAmount.pure("0.25"), "q")
+        open_charge = ledger.reserve("clinic", "ann", Charge(LossAmount.pure("0.25")), "q")
         [spend] = ledger.spends()
     for number, entry in enumerate((note.hash, spend.reserved_by)):
         folder = publish(Pretended().run(people(10)), dataset="clinic", ledger_entry=entry).save(tmp_path / str(number))

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.errors import SourceError
+from sfumato.dp.sql.reach import Distances
 from sfumato.workflow.querying import answer_lines, tables_of
 
 _SCHEMA = """
@@ -33,8 +34,8 @@ def test_every_private_text_file_is_read_in_the_encoding_that_is_named(tmp_path:
 def test_a_line_shows_every_digit_that_the_margin_speaks_of() -> None:
     table = pa.table({"total": [1_649_994_428.9], "mean": [49_912.7312], "n": [657], "share": [0.25]})
     margins = {"total": 374.2, "mean": 0.0, "n": 53.2}
-    ends = {name: [{"low": table[name][0].as_py() - by, "high": table[name][0].as_py() + by}] for name, by in margins.items()}
-    assert answer_lines(table, pa.table(ends), {"total", "mean", "n", "share"})[1].split("  ") == [
+    intervals = {name: [Distances(by, by, 0.95).around(table[name][0].as_py())] for name, by in margins.items()}
+    assert answer_lines(table, intervals, {"total", "mean", "n", "share"})[1].split("  ") == [
         "1,649,994,429 ± 380",
         "49,912.7312 ± 0",
         "657 ± 54",

@@ -159,16 +159,15 @@ def _answered(
     target: tuple[str | None, str, str | None, bool],
     json: bool,
 ) -> None:
-    from sfumato.workflow.querying import amount, answer_lines, cost_lines, rows_of
+    from sfumato.workflow.querying import MOST_LINES, amount, answer_lines, cost_lines, rows_of
 
     got = session.sql(question, **asked)
     left = session.remaining()
-    intervals = got.intervals(confidence)
     told: dict[str, Any] = {
         "rows": rows_of(got.table),
         "standard_errors": rows_of(got.errors),
         "margins": rows_of(got.margins(confidence)),
-        "intervals": rows_of(intervals),
+        "intervals": rows_of(got.intervals(confidence)),
         "confidence": confidence,
         "contribution": got.contribution,
         "loss": _mapping(amount(got.loss)),
@@ -178,6 +177,7 @@ def _answered(
         "ledger": ledger_name(ledger),
         "private": bool(got.outcome.details.get("private")),
     }
+    intervals = got.answer.intervals(confidence, MOST_LINES)
     lines = answer_lines(got.table, intervals, {note.name for note in got.explanation.columns})
     lines += ["", f"margins   ±, or low to high, at {confidence * 100:.10g}% confidence; {got.loss.claim()}"]
     lines.append(f"counted   {got.contribution}")

@@ -103,7 +103,7 @@ class Certificate:
         """True when every claim was found to hold."""
         return all(claim.holds for claim in self.claims)
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:  # plain data
         """Plain data, ready for JSON."""
         stated = {**self.__dict__, "claims": [claim.__dict__ for claim in self.claims]}
         if self.format == FIRST_FORMAT:
@@ -117,7 +117,7 @@ class Certificate:
         return canonical(self.to_mapping())
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> Certificate:
+    def from_mapping(cls, given: Mapping[str, Any]) -> Certificate:  # plain data
         """Read a certificate back; refuses unknown formats and fields."""
         if given.get("format") not in FORMATS:
             known = " and ".join(FORMATS)
@@ -144,12 +144,12 @@ def measured_numbers(claims: Iterable[tuple[str, float | None]]) -> dict[str, fl
     return numbers
 
 
-def canonical(value: Any) -> bytes:
+def canonical(value: object) -> bytes:
     """Canonical JSON: sorted keys, no insignificant spaces, UTF-8, no NaN or infinity."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:  # plain data
     """The value as JSON can hold it: mappings, lists, numbers and words; infinite numbers as a word, NaN as nothing."""
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}

@@ -71,7 +71,7 @@ class Declared:
         return ()
 
 
-def declarations(cls: type[Any]) -> tuple[Declaration, ...]:
+def declarations(cls: type[object]) -> tuple[Declaration, ...]:
     """The parameters of a dataclass, in order."""
     kind: Any = cls  # a class can be hashed, which its type does not say
     return _declarations(kind)
@@ -83,7 +83,7 @@ def _declarations(cls: Hashable) -> tuple[Declaration, ...]:
     return tuple(_declaration(kind, field) for field in dataclasses.fields(kind) if field.init)
 
 
-def _declaration(cls: type[Any], field: dataclasses.Field[Any]) -> Declaration:
+def _declaration(cls: type[object], field: dataclasses.Field[object]) -> Declaration:
     hint = _hint(cls, field)
     ranges, meaning, optional = _read(hint)
     default = field.default if field.default is not dataclasses.MISSING else field.default_factory
@@ -92,7 +92,7 @@ def _declaration(cls: type[Any], field: dataclasses.Field[Any]) -> Declaration:
     return Declaration(field.name, ranges, meaning, optional or default is None, default)
 
 
-def _hint(cls: type[Any], field: dataclasses.Field[Any]) -> Any:
+def _hint(cls: type[object], field: dataclasses.Field[object]) -> object:
     """The type of a field. One that cannot be read is an error: its range would be lost in silence."""
     if not isinstance(field.type, str):
         return field.type
@@ -106,7 +106,7 @@ def _hint(cls: type[Any], field: dataclasses.Field[Any]) -> Any:
         ) from None
 
 
-def _read(hint: Any) -> tuple[Range | None, str, bool]:
+def _read(hint: object) -> tuple[Range | None, str, bool]:
     """Range, meaning and whether None is allowed, of an annotation."""
     if get_origin(hint) is Annotated:
         inner, *notes = get_args(hint)

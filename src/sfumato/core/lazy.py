@@ -40,7 +40,7 @@ def listed_above(package: str) -> dict[str, str]:
     return {name: module for name, module in sfumato.NAMES.items() if module.startswith(f"{package}.")}
 
 
-def face(package: str, names: Mapping[str, str]) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+def face(package: str, names: Mapping[str, str]) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
     """`__all__`, `__getattr__` and `__dir__` of a package with these names."""
 
     def value_of(name: str) -> Any:
@@ -55,6 +55,6 @@ def face(package: str, names: Mapping[str, str]) -> tuple[list[str], Callable[[s
     return public, value_of, lambda: sorted(names)
 
 
-def _loaded(module: str, name: str) -> Any:
+def _loaded(module: str, name: str) -> object:
     home = importlib.import_module(module)
     return getattr(home, name) if hasattr(home, name) else importlib.import_module(f"{module}.{name}")

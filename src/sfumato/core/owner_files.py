@@ -20,7 +20,7 @@ _FORMS = {"ledger": "must be the id of a ledger, 32 hexadecimal digits"}
 
 
 @forgetting()
-def load_toml(path: Path, error: type[SfumatoError], what: str, start: str) -> dict[str, Any]:
+def load_toml(path: Path, error: type[SfumatoError], what: str, start: str) -> dict[str, Any]:  # plain data
     """The content of a TOML file; `start` tells where to get one from."""
     try:
         return parse_toml(read_plain(path, error, what=f"{what} file").decode("utf-8"))
@@ -34,7 +34,7 @@ def load_toml(path: Path, error: type[SfumatoError], what: str, start: str) -> d
         raise error(f"'{path}' is not valid TOML: {_reason(fault)}") from None
 
 
-def parse_toml(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> dict[str, Any]:  # plain data
     """TOML as plain data; a `ValueError` where it is none, or holds a whole number that nothing can be counted in."""
     found = tomllib.loads(text)
     if any(value.bit_length() > _MOST_BITS for value in _whole_numbers(found)):
@@ -42,7 +42,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     return found
 
 
-def _whole_numbers(value: Any) -> Iterator[int]:
+def _whole_numbers(value: object) -> Iterator[int]:
     if isinstance(value, (dict, list)):
         for entry in value.values() if isinstance(value, dict) else value:
             yield from _whole_numbers(entry)
@@ -61,7 +61,12 @@ def _place_in(text: str) -> str:
     return re.sub(r"'[^'\n]{4,}'|\"[^\"\n]{4,}\"", "…", text)
 
 
-def readable(faults: Iterable[Mapping[str, Any]], what: str, known: Iterable[str], top: Iterable[str] = ()) -> list[str]:
+def readable(
+    faults: Iterable[Mapping[str, Any]],  # as Pydantic lists them
+    what: str,
+    known: Iterable[str],
+    top: Iterable[str] = (),
+) -> list[str]:
     """Validation faults (as Pydantic lists them) as sentences: the place, what is wrong, the nearest known key; `top` are the
     keys that stand at the top of the file."""
     names, above = sorted(known), set(top)

@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Mapping
 from fractions import Fraction
 from numbers import Real
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import TypeVar, get_args, get_type_hints
 
 from sfumato.core.errors import InputError, ParameterError, all_at_once, as_name, forgetting
 
@@ -28,7 +28,7 @@ def parameters(value: object) -> dict[str, object]:
 
 
 @forgetting()
-def build(cls: type[T], given: Mapping[str, Any]) -> T:
+def build(cls: type[T], given: Mapping[str, object]) -> T:
     """Make a dataclass instance from a mapping; every unknown and missing parameter is reported at once."""
     if not dataclasses.is_dataclass(cls):
         raise ParameterError(f"{cls.__name__} takes no parameters from a mapping")
@@ -54,14 +54,14 @@ def build(cls: type[T], given: Mapping[str, Any]) -> T:
         raise ParameterError(f"{cls.__name__}: {error}") from None
 
 
-def _beyond(value: Any) -> bool:
+def _beyond(value: object) -> bool:
     """A whole number that no floating-point number comes near: computing with it would fail somewhere inside a method."""
     if isinstance(value, (list, tuple)):
         return any(_beyond(entry) for entry in value)
     return isinstance(value, int) and abs(value) > _LARGEST
 
 
-def _argument(cls: type, name: str, value: Any) -> Any:
+def _argument(cls: type, name: str, value: object) -> object:
     """A list becomes a tuple, and a mapping the dataclass that the field holds (`knowledge = {items = 2}`)."""
     if isinstance(value, list):
         return tuple(value)
@@ -86,12 +86,12 @@ def require(condition: bool, message: str) -> None:
         raise ParameterError(message)
 
 
-def require_confidence(value: Any) -> None:
+def require_confidence(value: object) -> None:
     """Raise `ParameterError` unless it is a number between 0 and 1, ends excluded."""
     require(not isinstance(value, bool) and isinstance(value, Real) and 0 < float(value) < 1, "confidence lies between 0 and 1")
 
 
-def _plain(value: Any) -> object:
+def _plain(value: object) -> object:
     if isinstance(value, (list, tuple, frozenset, set)):
         return [_plain(entry) for entry in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
     if isinstance(value, Mapping):

@@ -37,10 +37,10 @@ class Range(ABC):
         """What a value must be, after "must be": `a whole number of at least 2`."""
 
     @abstractmethod
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: object) -> object:
         """The value as it is stored; raises `Refused` where it is none of these."""
 
-    def refuse(self, value: Any) -> Refused:
+    def refuse(self, value: object) -> Refused:
         """The refusal of a value; numbers are repeated, anything else may hold what nobody should read."""
         number = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
         try:
@@ -67,7 +67,7 @@ class _Between(Range):
         stated = (("of at least", self.at_least), ("above", self.above), ("at most", self.at_most), ("below", self.below))
         return " and ".join(f"{word} {_shown(end)}" for word, end in stated if end is not None)
 
-    def holds(self, value: Any) -> bool:
+    def holds(self, value: Any) -> bool:  # a number that may be compared with floating-point ones
         """Whether a number lies between the ends."""
         return (
             (self.at_least is None or value >= self.at_least)
@@ -91,7 +91,7 @@ class Whole(_Between):
     def words(self) -> str:
         return " ".join(filter(None, ("a whole number", self.ends)))
 
-    def settled(self, value: Any) -> int:
+    def settled(self, value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, Integral) or not self.holds(value):
             raise self.refuse(value)
         if not is_finite(value):
@@ -112,7 +112,7 @@ class Number(_Between):
     def words(self) -> str:
         return " ".join(filter(None, ("a number", self.ends)))
 
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: Any) -> Any:  # a number, whole, exact or floating
         if self.exact:
             try:
                 number: Any = exact(value, "")
@@ -139,7 +139,7 @@ class OneOf(Range):
         listed = [f"'{choice}'" if isinstance(choice, str) else str(choice) for choice in self.choices]
         return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
 
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: object) -> object:
         for choice in self.choices:
             if isinstance(value, type(choice)) and not (isinstance(value, bool) and choice is not value) and value == choice:
                 return choice
@@ -152,7 +152,7 @@ class Flag(Range):
 
     words = "true or false"
 
-    def settled(self, value: Any) -> bool:
+    def settled(self, value: object) -> bool:
         if not is_truth(value):
             raise self.refuse(value)
         return bool(value)
@@ -164,7 +164,7 @@ class Limit(Range):
 
     words = "a whole number of at least 1, or infinite for no limit"
 
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, Real):
             raise self.refuse(value)
         number: Any = python_number(value)
@@ -184,7 +184,7 @@ class Text(Range):
     def words(self) -> str:
         return self.what
 
-    def settled(self, value: Any) -> str:
+    def settled(self, value: object) -> str:
         if not isinstance(value, str) or not 0 < len(value) <= self.longest:
             raise self.refuse(value)
         return value
@@ -227,7 +227,7 @@ class Each(Range):
             count = f"at least {self.at_least} values, " if self.at_least > 1 else ""
         return f"a list{' that is not empty' if self.at_least == 1 else ''}, {count}each {self.of.words}"
 
-    def settled(self, value: Any) -> tuple[Any, ...]:
+    def settled(self, value: object) -> tuple[Any, ...]:  # what `of` settles
         if self.alone and (isinstance(value, str) or not isinstance(value, Iterable)):
             value = (value,)
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
@@ -251,10 +251,10 @@ class NameTable(Mapping[str, Any]):
 
     __slots__ = ("_entries",)
 
-    def __init__(self, entries: Mapping[str, Any]) -> None:
+    def __init__(self, entries: Mapping[str, object]) -> None:
         self._entries = dict(entries)
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> object:
         return self._entries[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -281,7 +281,7 @@ class ByName(Range):
     def words(self) -> str:
         return f"a table of names, each with {self.of.words}"
 
-    def settled(self, value: Any) -> Mapping[str, Any]:
+    def settled(self, value: object) -> Mapping[str, object]:
         if not isinstance(value, Mapping) or len(value) < self.at_least or not all(isinstance(name, str) for name in value):
             raise self.refuse(value)
         try:
@@ -301,7 +301,7 @@ class Instance(Range):
     def words(self) -> str:
         return self.what or f"a {self.kind.__name__}"
 
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: object) -> object:
         if not isinstance(value, self.kind):
             raise self.refuse(value)
         return value
@@ -318,7 +318,7 @@ class Made(Range):
     def words(self) -> str:
         return self.what
 
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: object) -> object:
         try:
             return self.by(value)
         except ParameterError:
@@ -336,7 +336,7 @@ class Either(Range):
     def words(self) -> str:
         return self.what or ", or ".join(each.words for each in self.ranges)
 
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: object) -> object:
         for each in self.ranges:
             try:
                 return each.settled(value)
@@ -356,7 +356,7 @@ class Because(Range):
     def words(self) -> str:
         return self.of.words
 
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: object) -> object:
         try:
             return self.of.settled(value)
         except Refused as refusal:
@@ -369,12 +369,12 @@ def _shown(end: float) -> str:
     return f"{end:,}" if isinstance(end, int) else f"{end:g}"
 
 
-def is_truth(value: Any) -> bool:
+def is_truth(value: object) -> bool:
     """Whether a value is true or false, of numpy too."""
     return isinstance(value, bool) or str(getattr(value, "dtype", "")) == "bool"
 
 
-def is_finite(value: Any) -> bool:
+def is_finite(value: Any) -> bool:  # whatever `math.isfinite` takes
     """Whether a number is one that floating-point numbers come near."""
     try:
         return math.isfinite(value)

@@ -19,7 +19,7 @@ from sfumato.core.lazy import Kind
 from sfumato.core.params import build
 
 
-def find(kind: str, name: str) -> type[Any]:
+def find(kind: str, name: str) -> type[Any]:  # a class of that kind
     """The class of that kind and name: `find("mask", "Mdav")`. `method` stands for searches and masks together.
 
     >>> find("guarantee", "KAnonymity").__name__
@@ -51,7 +51,7 @@ def names(kind: str) -> list[str]:
     return sorted(every(kind))
 
 
-def every(kind: str) -> dict[str, type[Any]]:
+def every(kind: str) -> dict[str, type[Any]]:  # classes of that kind
     """Everything of a kind by name."""
     return {
         name: found
@@ -61,7 +61,7 @@ def every(kind: str) -> dict[str, type[Any]]:
     }
 
 
-def make(kind: str, mapping: Mapping[str, Any] | str) -> Any:
+def make(kind: str, mapping: Mapping[str, object] | str) -> Any:  # one of that kind
     """What `{name = …, parameters…}` describes; a text is a name without parameters."""
     arguments = {"name": mapping} if isinstance(mapping, str) else dict(mapping)
     name = arguments.pop("name", None)
@@ -114,7 +114,7 @@ def _places(kind: str) -> Mapping[str, tuple[str, str]]:
     }
 
 
-def _belongs(found: Any, kind: str) -> bool:
+def _belongs(found: object, kind: str) -> bool:
     module, _, base = _kinds()[kind].base.partition(":")
     root = getattr(importlib.import_module(module), base)
     return isinstance(found, type) and issubclass(found, root) and found is not root and not inspect.isabstract(found)

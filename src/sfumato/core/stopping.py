@@ -44,7 +44,7 @@ def stops_come_through() -> Iterator[None]:
 
 
 @contextmanager
-def told_of_stops(interrupt: Callable[[], Any]) -> Iterator[None]:
+def told_of_stops(interrupt: Callable[[], object]) -> Iterator[None]:
     """Call `interrupt` when Ctrl-C or termination arrives, before Python raises.
 
     A library that works in threads of its own waits for them before it lets Python raise, so that they have to be told.

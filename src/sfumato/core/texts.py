@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import datetime
 import math
-from typing import Any
 
 from sfumato.core.exact import python_number
 
 
-def text_of(value: Any) -> str | None:
+def text_of(value: object) -> str | None:
     """The text form of one value."""
     if value is None:
         return None

@@ -111,7 +111,7 @@ def save(tree: Hierarchy, path: str | Path, *, separator: str = ";", mode: int =
         csv.writer(out, delimiter=separator, lineterminator="\n").writerows(tree.rows())
 
 
-def from_tree(tree: Mapping[str, Any], *, name: str = "hierarchy") -> Hierarchy:
+def from_tree(tree: Mapping[str, object], *, name: str = "hierarchy") -> Hierarchy:
     """From nested mappings: `{"Government": ["State-gov", "Local-gov"], "Private": []}`; an empty list is a leaf."""
     rows: list[list[str | None]] = []
 

@@ -41,7 +41,7 @@ class Masked:
         return int(self.table.num_rows)
 
 
-def as_masked(released: Any, original: Microdata) -> Masked:
+def as_masked(released: object, original: Microdata) -> Masked:
     """A `Masked` as it is; rows of a release stand in an order of their own; any other table counts as one whose rows stand in
     the order of the original, where there are as many."""
     if isinstance(released, Masked):

@@ -13,6 +13,7 @@ from sfumato.data.relation import Relation
 from sfumato.data.schema import Schema
 
 if TYPE_CHECKING:
+    import polars
     import pyarrow as pa
 
 
@@ -49,15 +50,17 @@ class Microdata:
 
         return sorted_sets(pa.Table.from_batches(list(self.relation.batches()), schema=self.relation.schema()), self.schema)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> Any:  # pandas has no types
         """All rows as a pandas DataFrame."""
         return self.table().to_pandas()
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> polars.DataFrame:
         """All rows as a polars DataFrame."""
         import polars
 
-        return polars.from_arrow(self.table())
+        frame = polars.from_arrow(self.table())
+        assert isinstance(frame, polars.DataFrame)  # noqa: S101  (for the type checker: a table makes no series)
+        return frame
 
     def with_schema(self, schema: Schema) -> Microdata:
         """The same rows under another schema."""

@@ -67,7 +67,7 @@ class ColumnProfile:
     most_rows: int = 0
     learnt: bool = False
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:  # plain data
         """For JSON; the distinct values are left out."""
         listed = {key: value for key, value in vars(self).items() if key != "domain" and value is not None}
         return {**listed, "patterns": dict(self.patterns)}
@@ -119,7 +119,7 @@ class Profile:
                 return column
         raise MissingColumn(f"the profile has no column '{name}'")
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:  # plain data
         """For JSON."""
         return {
             "description": self.description,

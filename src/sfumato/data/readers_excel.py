@@ -48,7 +48,7 @@ def read_excel(path: Path, where: str, sheet: str | int | None = None) -> RawTab
     return RawTable(names, tuple(columns), False, tuple(notes), guessed=frozenset(range(len(names))))
 
 
-def cells_to_column(cells: Sequence[Any], name: str) -> tuple[pa.Array, list[str]]:
+def cells_to_column(cells: Sequence[Any], name: str) -> tuple[pa.Array, list[str]]:  # cells, as openpyxl reads them
     """A column of Python values: one type where all agree, text where they do not, and that is said."""
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds <= {int} and kinds:

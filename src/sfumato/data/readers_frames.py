@@ -25,7 +25,7 @@ def is_frame(source: object) -> bool:
 
 @forgetting()
 def from_frame(
-    source: Any, schema: Schema | None = None, *, as_text: bool = False, unreadable: Unreadable = "refuse"
+    source: object, schema: Schema | None = None, *, as_text: bool = False, unreadable: Unreadable = "refuse"
 ) -> ReadResult:
     """Take over a table in memory; types are those it has, brought to the ones the system speaks."""
     return finish(_raw(source), "the table in memory", schema, as_text=as_text, unreadable=unreadable)

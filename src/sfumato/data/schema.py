@@ -167,7 +167,7 @@ class Schema(_Frozen):
 
     @classmethod
     @forgetting()
-    def parse(cls, content: Mapping[str, Any], *, folder: Path | None = None, name: str = "schema") -> Schema:
+    def parse(cls, content: Mapping[str, object], *, folder: Path | None = None, name: str = "schema") -> Schema:
         """Validate a mapping; all faults are reported at once, with their path, without their values."""
         try:
             return cls.model_validate({**content, "folder": str(folder) if folder else None})
@@ -255,7 +255,7 @@ class Schema(_Frozen):
                 faults.append(f"column '{name}' is in the schema but not in {where}{hint}")
         all_at_once(MissingColumn, f"schema '{self.dataset}'", faults)
 
-    def replace(self, **changes: Any) -> Schema:
+    def replace(self, **changes: object) -> Schema:
         """A copy with some fields changed."""
         if "unit" in changes:
             changes["declared_unit"] = changes.pop("unit")

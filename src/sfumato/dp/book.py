@@ -11,14 +11,14 @@ import shlex
 import threading
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from sfumato.core.errors import BudgetRefused, ParameterError
-from sfumato.core.guarantees.loss import RECORD, LossGuarantee, Neighbours
-from sfumato.ledger.accounts import Account, Answer, Reservation
+from sfumato.core.guarantees.loss import RECORD, LossGuarantee
+from sfumato.ledger.accounts import Account, Answer, Charge, Reservation
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.protected import Protected, agreed
+from sfumato.ledger.protected import agreed
 
 
 class OtherLedger(UserWarning):
@@ -31,22 +31,13 @@ class Book(Protocol):
     A book is about one unit and one neighbour relation: what the first spend or the owner said.
     """
 
-    def reserve(
-        self,
-        dataset: str,
-        analyst: str,
-        loss: LossAmount,
-        question_digest: str,
-        *,
-        unit: str = RECORD,
-        neighbours: Neighbours = "add_remove",
-    ) -> Reservation:
+    def reserve(self, dataset: str, analyst: str, charge: Charge, question_digest: str) -> Reservation:
         """Set budget aside, or refuse."""
 
     def draw(self, reservation: Reservation) -> None:
         """From here on nothing is given back."""
 
-    def commit(self, reservation: Reservation, answer: Any) -> Answer:
+    def commit(self, reservation: Reservation, answer: object) -> Answer:
         """Store the answer."""
 
     def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
@@ -70,28 +61,19 @@ class OwnBook:
         self._account = Account(dataset, analyst, granted, LossAmount.nothing(granted.kind))
         self._answers: dict[str, Answer] = {}
 
-    def reserve(
-        self,
-        dataset: str,
-        analyst: str,
-        loss: LossAmount,
-        question_digest: str,
-        *,
-        unit: str = RECORD,
-        neighbours: Neighbours = "add_remove",
-    ) -> Reservation:
+    def reserve(self, dataset: str, analyst: str, charge: Charge, question_digest: str) -> Reservation:
         """Set budget aside, or refuse."""
         with self._lock:
             if question_digest in self._answers:
-                return Reservation("", dataset, analyst, question_digest, loss, self._answers[question_digest])
-            protected = agreed(self._account.protected, Protected(unit, neighbours), dataset)
-            self._account = replace(self._account.charged(loss), protected=protected)
-        return Reservation("own", dataset, analyst, question_digest, loss)
+                return Reservation("", dataset, analyst, question_digest, charge, self._answers[question_digest])
+            protected = agreed(self._account.protected, charge.protected, dataset)
+            self._account = replace(self._account.charged(charge.loss), protected=protected)
+        return Reservation("own", dataset, analyst, question_digest, charge)
 
     def draw(self, reservation: Reservation) -> None:
         """Nothing to do: reservations here are never given back."""
 
-    def commit(self, reservation: Reservation, answer: Any) -> Answer:
+    def commit(self, reservation: Reservation, answer: object) -> Answer:
         """Store the answer; the first one to a question stays."""
         with self._lock:
             return self._answers.setdefault(reservation.question, Answer(answer, "", ""))
@@ -121,23 +103,14 @@ class Lowered:
         self._lock = threading.Lock()
         self._account = Account("session", "session", budget, LossAmount.nothing(budget.kind))
 
-    def reserve(
-        self,
-        dataset: str,
-        analyst: str,
-        loss: LossAmount,
-        question_digest: str,
-        *,
-        unit: str = RECORD,
-        neighbours: Neighbours = "add_remove",
-    ) -> Reservation:
+    def reserve(self, dataset: str, analyst: str, charge: Charge, question_digest: str) -> Reservation:
         """Set budget aside in the session and in the ledger, or refuse."""
         stored = self._book.answer(dataset, analyst, question_digest)
         if stored is not None:
-            return Reservation("", dataset, analyst, question_digest, loss, stored)
+            return Reservation("", dataset, analyst, question_digest, charge, stored)
         with self._lock:
-            charged = self._account.charged(loss)
-            reservation = self._book.reserve(dataset, analyst, loss, question_digest, unit=unit, neighbours=neighbours)
+            charged = self._account.charged(charge.loss)
+            reservation = self._book.reserve(dataset, analyst, charge, question_digest)
             if reservation.answer is None:
                 self._account = charged
         return reservation
@@ -146,7 +119,7 @@ class Lowered:
         """From here on nothing is given back."""
         self._book.draw(reservation)
 
-    def commit(self, reservation: Reservation, answer: Any) -> Answer:
+    def commit(self, reservation: Reservation, answer: object) -> Answer:
         """Store the answer."""
         return self._book.commit(reservation, answer)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -106,7 +106,7 @@ class Frame:
         rho: Number | None = None,
         max_rows: int | None = None,
         max_groups: int | None = None,
-        values: Mapping[str, Sequence[Any]] | None = None,
+        values: Mapping[str, Sequence[object]] | None = None,
     ) -> QueryAnswer:
         """The noisy answer at this cost; `values` declares the values of keys that the schema does not."""
         bounds = self.session._bounded(max_rows, max_groups)
@@ -120,7 +120,7 @@ class Frame:
         rho: Number | None = None,
         max_rows: int | None = None,
         max_groups: int | None = None,
-        values: Mapping[str, Sequence[Any]] | None = None,
+        values: Mapping[str, Sequence[object]] | None = None,
     ) -> Explanation:
         """What it would cost and how far it may be off."""
         bounds = self.session._bounded(max_rows, max_groups)

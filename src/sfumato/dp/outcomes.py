@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
@@ -22,8 +22,8 @@ def private_outcome(
     randomness: Randomness,
     dataset: str | None = None,
     ledger_entry: str | None = None,
-    owner: Mapping[str, Any] | None = None,
-    **details: Any,
+    owner: Mapping[str, object] | None = None,
+    **details: object,
 ) -> Outcome[R]:
     """An outcome whose evidence is the process: the argument why it holds, the source of noise, the ledger's entry.
 

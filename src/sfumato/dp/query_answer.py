@@ -32,7 +32,7 @@ class QueryAnswer:
     answer: AnswerTable = field(repr=False, kw_only=True)
 
     @cached_property
-    def outcome(self) -> Outcome[Any]:
+    def outcome(self) -> Outcome[Any]:  # an Arrow table, which has no types
         """The answer as it is published: with its claim, and with the errors."""
         return replace(self.shown, details={**self.shown.details, "errors": self.errors})
 
@@ -64,7 +64,7 @@ class QueryAnswer:
         """What its measurements were charged (when it is repeated, to the question that was asked first)."""
         return self.explanation.loss
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> Any:  # pandas has no types
         """The table as a pandas DataFrame."""
         return self.table.to_pandas()
 

@@ -24,7 +24,7 @@ class AsWritten(Number):
 
     exact: bool = True
 
-    def settled(self, value: Any) -> Any:
+    def settled(self, value: object) -> object:
         super().settled(value)
         return str(value) if isinstance(value, Decimal) else python_number(value)
 
@@ -41,7 +41,7 @@ class AsText(Value):
 class Floating(Number):
     """Finite numbers, kept as floating-point ones."""
 
-    def settled(self, value: Any) -> float:
+    def settled(self, value: object) -> float:
         return float(super().settled(value))
 
 
@@ -49,7 +49,7 @@ class Floating(Number):
 class Rising(Each):
     """Several numbers, each above the one before it."""
 
-    def settled(self, value: Any) -> tuple[Any, ...]:
+    def settled(self, value: object) -> tuple[Any, ...]:  # numbers
         entries = super().settled(value)
         if any(one >= two for one, two in pairwise(entries)):
             raise self.refuse(value)

@@ -22,7 +22,9 @@ from sfumato.engines.class_queries import ROWS
 from sfumato.engines.memory import MemoryRelation
 from sfumato.engines.plan import Scan
 from sfumato.engines.snapshots import held_still
+from sfumato.ledger.accounts import Charge
 from sfumato.ledger.amounts import LossAmount
+from sfumato.ledger.protected import Protected
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +40,7 @@ def charged_run(
     randomness: Randomness,
     progress: Progress,
     for_owner: bool = False,
-) -> Outcome[Any]:
+) -> Outcome[Any]:  # the artefact
     """Reserve, run, commit the digest of the result.
 
     What an algorithm computes without noise, for the owner of the data, is left out unless the owner asks.
@@ -57,16 +59,9 @@ def charged_run(
     rehearsal = _WithoutRows(data.relation.schema())
     rehearsed = algorithm.run(replace(data, relation=rehearsal), randomness=default("refusals first"))
     _check_rights(data.relation, rehearsal.read)
-    about = _about(rehearsed, algorithm, table.unit)
+    charge = Charge(LossAmount.of(algorithm.loss()), Protected.of(_about(rehearsed, algorithm, table.unit)))
     asked = {"method": {"name": algorithm.name, **algorithm.parameters()}, "run": secrets.token_hex(16)}
-    reservation = book.reserve(
-        dataset,
-        analyst,
-        LossAmount.of(algorithm.loss()),
-        digest(asked),
-        unit=about.unit,
-        neighbours=about.neighbours,
-    )
+    reservation = book.reserve(dataset, analyst, charge, digest(asked))
     book.draw(reservation)
     with constant_failure(), held_still(data.relation) as relation:
         outcome = algorithm.run(replace(data, relation=relation), randomness=randomness, progress=progress)

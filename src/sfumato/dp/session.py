@@ -81,7 +81,7 @@ class Session:
         unit: str | None = None,
         budget: LossGuarantee | None = None,
         analyst: str = "analyst",
-        public: Mapping[str, Any] | None = None,
+        public: Mapping[str, object] | None = None,
         max_rows: int | None = None,
         max_groups: int | None = None,
         bounding: Literal["sample", "truncate"] = "sample",
@@ -134,7 +134,7 @@ class Session:
         rho: Number | None = None,
         max_rows: int | None = None,
         max_groups: int | None = None,
-        keys: Mapping[str, Sequence[Any]] | None = None,
+        keys: Mapping[str, Sequence[object]] | None = None,
     ) -> QueryAnswer:
         """Answer a question at this cost. What was measured before, as finely or finer, is shown again and costs nothing.
 
@@ -159,7 +159,7 @@ class Session:
         rho: Number | None = None,
         max_rows: int | None = None,
         max_groups: int | None = None,
-        keys: Mapping[str, Sequence[Any]] | None = None,
+        keys: Mapping[str, Sequence[object]] | None = None,
         confidence: float = 0.95,
     ) -> Explanation:
         """Sensitivity, noise, expected error and cost; nothing is spent and no row is read."""
@@ -180,7 +180,7 @@ class Session:
         concentrated: bool = False,
         max_rows: int | None = None,
         max_groups: int | None = None,
-        keys: Mapping[str, Sequence[Any]] | None = None,
+        keys: Mapping[str, Sequence[object]] | None = None,
     ) -> Explanation:
         """The least loss at which every number is within ±`within` at the confidence.
 
@@ -209,7 +209,7 @@ class Session:
         sizes = SIZES if rows is None else tuple(sorted({*SIZES, rows}))
         return self._with_earlier(explain(question, priced(least_loss(reached)), confidence, sizes))
 
-    def batch(self, queries: Sequence[str], *, confidence: float = 0.95, **loss: Any) -> BatchCost:
+    def batch(self, queries: Sequence[str], *, confidence: float = 0.95, **loss: Any) -> BatchCost:  # as `explain` takes it
         """What several questions cost together, before any is asked: each at the given loss."""
         from sfumato.dp.accounting.composition import sequential
 
@@ -263,7 +263,7 @@ class Session:
 
     def release(
         self, algorithm: Algorithm, table: str | None = None, *, for_owner: bool = False, progress: Progress = silent
-    ) -> Outcome[Any]:
+    ) -> Outcome[Any]:  # the artefact
         """Run an algorithm that publishes one artefact, charged like a question. Each run is a new artefact.
 
         With `for_owner` the outcome also holds what was computed without noise (`details["owner"]`, such as the quality
@@ -278,7 +278,7 @@ class Session:
         return replace(made, details={**made.details, "not_covered": not_covered})
 
     def ask(
-        self, select: exp.Select, request: Request, bounds: DeclaredBounds, keys: Mapping[str, Sequence[Any]] | None = None
+        self, select: exp.Select, request: Request, bounds: DeclaredBounds, keys: Mapping[str, Sequence[object]] | None = None
     ) -> QueryAnswer:
         """Answer a parsed question; `sql` and the builder of questions both come here."""
         from sfumato.dp.sql.asking_once import Asker

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
 from sfumato.engines.canonical import ARROW_TYPES, canonical_column, from_numbers, plain_numbers
+from sfumato.engines.coded_column import Coded, encode
 from sfumato.engines.expressions import And, Choose, Column, Expression, IsMissing, Kind, Literal, Not, Scrambled, kind_of
-from sfumato.engines.memory import Coded, encode
 from sfumato.engines.plan import (
     Aggregate,
     BoundedGroup,

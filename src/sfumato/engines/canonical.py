@@ -103,7 +103,7 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
     return combined.combine_chunks() if isinstance(combined, pa.ChunkedArray) else combined
 
 
-def plain_numbers(array: pa.Array) -> NDArray[Any]:
+def plain_numbers(array: pa.Array) -> NDArray[Any]:  # of any number type
     """The numbers or truth values of an array without gaps, as they lie in memory.
 
     `to_numpy` would import pandas where it is installed, which takes longer than a small question.
@@ -114,7 +114,7 @@ def plain_numbers(array: pa.Array) -> NDArray[Any]:
     return np.from_dlpack(array) if len(array) else np.zeros(0, dtype=array.type.to_pandas_dtype())
 
 
-def from_numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array:
+def from_numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array:  # of any number type
     """Whole or real numbers as an array, missing where told; `pyarrow.array` would import pandas, see `plain_numbers`."""
     held = np.ascontiguousarray(values)
     known = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little").tobytes())

@@ -141,7 +141,7 @@ def table_fields(table: pa.Table) -> tuple[Field, ...]:
 def released_table(
     recoding: RecodingTable,
     keep: Sequence[str],
-    klass: NDArray[np.integer[Any]],
+    klass: NDArray[np.integer[Any]],  # of any size
     carried: Mapping[str, pa.ChunkedArray],
 ) -> pa.Table:
     """The released rows: `klass[r]` is the class of row r, `carried` the columns that stay as they are."""

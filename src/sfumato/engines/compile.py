@@ -18,6 +18,7 @@ from sfumato.engines import plan as p
 from sfumato.engines.bounding import expanded
 from sfumato.engines.compile_expression import compile_expression
 from sfumato.engines.expressions import Expression, Kind
+from sfumato.engines.plan_checks import validate
 from sfumato.engines.postgres_conversions import from_decimal, from_text, is_decimal
 from sfumato.engines.sql_values import ZERO, Dialect, as_kind, identifier, sql_type, text_literal
 
@@ -74,7 +75,7 @@ class CompiledQuery:
 
 def compile_plan(plan: p.Plan, dialect: Dialect, tables: Mapping[str, PhysicalTable]) -> CompiledQuery:
     """Validate a plan and write it in a dialect, `tables` saying where each scanned table is."""
-    p.validate(plan)
+    validate(plan)
     expression, kinds = _Compiler(dialect, tables).compile(plan)
     return CompiledQuery(expression, dialect, kinds)
 

@@ -6,7 +6,7 @@ Grouping packs the codes of the columns into one key per row; a recoding is then
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,15 +18,8 @@ from sfumato.core.errors import MissingColumn, SchemaError, Unsupported, all_at_
 from sfumato.data.recoding import SUPPRESSED, RecodingTable
 from sfumato.data.relation import COUNT, SHARES, UNITS, WEIGHT, WHOLE
 from sfumato.engines import class_queries
-from sfumato.engines.canonical import (
-    canonical,
-    canonical_column,
-    canonical_type,
-    from_numbers,
-    kind_of_type,
-    one_array,
-    plain_numbers,
-)
+from sfumato.engines.canonical import canonical, canonical_column, canonical_type, kind_of_type
+from sfumato.engines.coded_column import Coded, encode
 from sfumato.engines.told_apart import exact_column, lossy_unit
 from sfumato.kernels.grouping import group_columns
 
@@ -35,42 +28,6 @@ if TYPE_CHECKING:
     from sfumato.engines.plan import Field, Plan
 
 BATCH_ROWS = 131_072
-
-
-@dataclass(frozen=True, eq=False)
-class Coded:
-    """A column in codes: `values[codes[r]]` is the value of row r; a missing value has the code
-    `len(values)`."""
-
-    values: pa.Array = field(repr=False)
-    codes: NDArray[np.int32] = field(repr=False)
-    missing: bool
-
-    @property
-    def cardinality(self) -> int:
-        """How many different codes there may be."""
-        return len(self.values) + self.missing
-
-    def ranks(self) -> NDArray[np.int32]:
-        """Per code, its place in the canonical order: missing first, text by bytes."""
-        ranks = np.zeros(len(self.values) + 1, dtype=np.int32)
-        order = pc.sort_indices(self.values).to_numpy(zero_copy_only=False)
-        ranks[order] = np.arange(1, len(self.values) + 1, dtype=np.int32)
-        return ranks
-
-    def at(self, rows: NDArray[np.int64]) -> pa.Array:
-        """The values of some rows, with a dictionary of just those that occur."""
-        codes = self.codes[rows]
-        used = np.flatnonzero(np.bincount(codes, minlength=len(self.values))[: len(self.values)])
-        values = self.values
-        mask = codes == len(values) if self.missing else None
-        if not pa.types.is_string(values.type):
-            return values.take(from_numbers(codes, mask))
-        if used.size < len(values):
-            renumber = np.zeros(len(values) + 1, dtype=np.int32)
-            renumber[used] = np.arange(used.size, dtype=np.int32)
-            codes, values = renumber[codes], values.take(from_numbers(used))
-        return pa.DictionaryArray.from_arrays(from_numbers(codes, mask), values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,28 +268,6 @@ def _divided_rows(recoding: RecodingTable, key_of_row: NDArray[np.int64]) -> NDA
     whole[recoding.key] = (recoding.first == 0) & (recoding.count == sizes[recoding.key])
     whole[:-1] &= np.bincount(recoding.key, minlength=cells) == 1
     return np.flatnonzero(~whole[key_of_row])
-
-
-def encode(column: pa.ChunkedArray) -> Coded:
-    """A canonical column in codes."""
-    array = one_array(column)
-    if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
-        return Coded(array.dictionary, _filled(array.indices, len(array.dictionary)), array.indices.null_count > 0)
-    values = array.dictionary
-    codes = _filled(array.indices, len(values))
-    distinct = values.dictionary_encode()
-    if len(distinct.dictionary) == len(values):
-        return Coded(values, codes, array.indices.null_count > 0)
-    # A dictionary may repeat a value or hold a missing one; codes must not.
-    renumber = np.append(_filled(distinct.indices, len(distinct.dictionary)), len(distinct.dictionary))
-    codes = renumber.astype(np.int32)[codes]
-    return Coded(distinct.dictionary, codes, bool((codes == len(distinct.dictionary)).any()))
-
-
-def _filled(indices: pa.Array, missing: int) -> NDArray[np.int32]:
-    filled = indices if indices.null_count == 0 else indices.fill_null(missing)
-    return np.ascontiguousarray(plain_numbers(filled), dtype=np.int32)
 
 
 def _in_codes_of(other: Coded, own: Coded) -> tuple[NDArray[np.int32], int]:

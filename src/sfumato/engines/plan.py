@@ -1,6 +1,6 @@
 """What is asked of an engine: a small relational algebra as frozen values.
 
-A plan says which rows are wanted and never how; `validate` checks every reference and kind before any
+A plan says which rows are wanted and never how; `plan_checks.validate` checks every reference and kind before any
 engine sees it. Missing values are values: they group together and join with each other.
 """
 
@@ -241,14 +241,6 @@ def aggregate_kind(aggregate: Aggregate, below: Mapping[str, Kind]) -> Kind:
     if kind == "boolean":
         raise Unsupported(f"'{aggregate.function}' of a boolean is not the same on all engines; count instead")
     return kind
-
-
-def validate(plan: Plan) -> dict[str, Kind]:
-    """Check every column reference, name and kind; all faults are reported at once. Returns the result's columns."""
-    from sfumato.engines.plan_checks import check
-
-    check(plan)
-    return columns(plan)
 
 
 def column(name: str) -> Named:

@@ -27,13 +27,14 @@ from sfumato.engines.plan import (
 _SUMMED = 2**95
 
 
-def check(plan: Plan) -> None:
-    """Refuse a plan with all its faults at once."""
+def validate(plan: Plan) -> dict[str, Kind]:
+    """Check every column reference, name and kind; all faults are reported at once. Returns the result's columns."""
     missing: list[str] = []
     faults: list[str] = []
     _check(plan, missing, faults)
     all_at_once(MissingColumn, "plan", missing)
     all_at_once(SchemaError, "plan", faults)
+    return columns(plan)
 
 
 def _check(plan: Plan, missing: list[str], faults: list[str]) -> dict[str, Kind] | None:

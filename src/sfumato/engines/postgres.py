@@ -70,7 +70,7 @@ WHERE a.attrelid = %(table)s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.
 """
 
 
-def read_table(connection: psycopg.Connection[Any], path: tuple[str, ...]) -> pa.Table:
+def read_table(connection: psycopg.Connection, path: tuple[str, ...]) -> pa.Table:
     """The rows of a table as this connection sees them, what it has not committed yet included."""
     from psycopg import sql
 
@@ -85,7 +85,7 @@ def read_table(connection: psycopg.Connection[Any], path: tuple[str, ...]) -> pa
     return pa.concat_tables(batches) if batches else empty
 
 
-def _stored(connection: psycopg.Connection[Any], table: int) -> tuple[dict[str, Kind], dict[str, Kind]]:
+def _stored(connection: psycopg.Connection, table: int) -> tuple[dict[str, Kind], dict[str, Kind]]:
     """What the columns hold, and how those of type `numeric` are read without loss."""
     rows = connection.execute(_LIST_COLUMNS, {"table": table}).fetchall()
     exact = {name: exact_kind(*_digits_and_scale(modifier)) for name, given, modifier in rows if given == "numeric"}
@@ -212,7 +212,7 @@ class PostgresRelation(SqlRelation):
                     yield from received(batch, query).combine_chunks().to_batches()
 
     @contextmanager
-    def _transaction(self) -> Iterator[psycopg.Connection[Any]]:
+    def _transaction(self) -> Iterator[psycopg.Connection]:
         """A transaction for one question, or the run's; whatever was uploaded is gone afterwards."""
         with plain_errors(self.address):
             if self._run is not None and self._run.is_open:
@@ -225,6 +225,6 @@ class PostgresRelation(SqlRelation):
                 connection.execute("ROLLBACK")
 
     @contextmanager
-    def _connected(self) -> Iterator[psycopg.Connection[Any]]:
+    def _connected(self) -> Iterator[psycopg.Connection]:
         with plain_errors(self.address), connect(self._url) as connection:
             yield connection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.errors import SourceError
 from sfumato.engines.postgres_transport import plain_errors
@@ -18,13 +18,13 @@ class Run:
     """A transaction that sees one state of the database; each question is a savepoint in it, so that its uploads and its
     failure leave the others alone."""
 
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+    def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection
         self._asked = threading.Lock()
         self.is_open = True
 
     @contextmanager
-    def question(self) -> Iterator[psycopg.Connection[Any]]:
+    def question(self) -> Iterator[psycopg.Connection]:
         """The connection for one question; read-only is undone with the savepoint."""
         if not self._asked.acquire(blocking=False):
             raise SourceError("a table is still being read in this run; finish reading it before the next question")
@@ -43,7 +43,7 @@ class Run:
         self.is_open = False
 
 
-def begin_run(connection: psycopg.Connection[Any], where: str) -> None:
+def begin_run(connection: psycopg.Connection, where: str) -> None:
     """Fix what the run will see; a search may take its time between two questions."""
     with plain_errors(where):
         connection.execute("SET idle_in_transaction_session_timeout = 0")
@@ -51,7 +51,7 @@ def begin_run(connection: psycopg.Connection[Any], where: str) -> None:
         connection.execute("SELECT 1")
 
 
-def may_create_temporary_tables(connection: psycopg.Connection[Any]) -> bool:
+def may_create_temporary_tables(connection: psycopg.Connection) -> bool:
     """False on a standby, in read-only transactions, and for a user without the right."""
     found = connection.execute(
         "SELECT pg_catalog.has_database_privilege(pg_catalog.current_database(), 'TEMP') "
@@ -60,7 +60,7 @@ def may_create_temporary_tables(connection: psycopg.Connection[Any]) -> bool:
     return found is not None and bool(found[0])
 
 
-def may_read(connection: psycopg.Connection[Any], path: Sequence[str], columns: Sequence[str]) -> None:
+def may_read(connection: psycopg.Connection, path: Sequence[str], columns: Sequence[str]) -> None:
     """Ask for these columns and for no row: PostgreSQL refuses what is not there or not allowed."""
     from psycopg import sql
 

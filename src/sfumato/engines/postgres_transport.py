@@ -56,7 +56,7 @@ class Refused(SourceError):
 
 
 @contextmanager
-def connect(url: str) -> Iterator[psycopg.Connection[Any]]:
+def connect(url: str) -> Iterator[psycopg.Connection]:
     """A connection whose settings make text forms unambiguous; the URL appears in no message."""
     import psycopg
 
@@ -108,7 +108,7 @@ def _refused(where: str, error: Exception) -> SourceError:
     return Refused(f"{where}: PostgreSQL refused the question ({type(error).__name__}{code})", error.sqlstate)
 
 
-def upload(connection: psycopg.Connection[Any], name: str, table: pa.Table) -> PhysicalTable:
+def upload(connection: psycopg.Connection, name: str, table: pa.Table) -> PhysicalTable:
     """Copy a canonical table into a temporary one that ends with the connection."""
     from sqlglot import exp
 
@@ -154,7 +154,7 @@ def _array_text(column: pa.ChunkedArray) -> str:
 
 
 def create_table(
-    connection: psycopg.Connection[Any],
+    connection: psycopg.Connection,
     path: tuple[str, ...],
     fields: Sequence[Field],
     names: Sequence[str],
@@ -180,7 +180,7 @@ def create_table(
     connection.execute(statement.sql(dialect="postgres").encode())
 
 
-def copy_in(connection: psycopg.Connection[Any], path: tuple[str, ...], table: pa.Table) -> None:
+def copy_in(connection: psycopg.Connection, path: tuple[str, ...], table: pa.Table) -> None:
     """Fill a table; a missing value travels as an empty field, an empty text as a quoted one."""
     from psycopg import sql
 
@@ -199,7 +199,7 @@ def copy_in(connection: psycopg.Connection[Any], path: tuple[str, ...], table: p
             copy.write(buffer.getvalue())
 
 
-def copied_out(connection: psycopg.Connection[Any], query: CompiledQuery) -> Iterator[pa.RecordBatch]:
+def copied_out(connection: psycopg.Connection, query: CompiledQuery) -> Iterator[pa.RecordBatch]:
     """The answer to a query in the forms in which it travels, a batch at a time."""
     from sqlglot import exp, parse_one
 

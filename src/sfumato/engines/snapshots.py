@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.errors import SfumatoError, SourceError
 from sfumato.data.microdata import Microdata
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def held_still(relation: Any) -> Iterator[Any]:
+def held_still(relation: Relation) -> Iterator[Relation]:
     """The same rows, all of whose answers are about one state of the data until the end."""
     if not hasattr(relation, "snapshot"):
         yield relation

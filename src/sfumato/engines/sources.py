@@ -51,13 +51,13 @@ _OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 @forgetting()
 def read(
-    source: Any,
+    source: object,
     schema: SchemaLike | None = None,
     *,
     table: str | None = None,
     engine: Engine | None = None,
     unreadable: Unreadable = "refuse",
-    **options: Any,
+    **options: object,
 ) -> Microdata:
     """Open a table about people, with its schema.
 

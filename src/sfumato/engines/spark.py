@@ -55,9 +55,9 @@ class SparkRelation(SqlRelation):
 
     def __init__(
         self,
-        source: Any,
+        source: Any,  # pyspark has no types
         *,
-        session: Any = None,
+        session: Any = None,  # pyspark has no types
         types: Mapping[str, Type] | None = None,
         missing: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
@@ -154,7 +154,7 @@ class SparkRelation(SqlRelation):
             self._session.catalog.dropTempView(view)
 
 
-def active_session() -> Any:
+def active_session() -> Any:  # pyspark has no types
     """The running Spark session, or None."""
     try:
         from pyspark.sql import SparkSession

@@ -33,7 +33,7 @@ _NAMED = re.compile(r" AS .*?#(\d+)")
 _PYTHON_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
-def check_version(session: Any) -> None:
+def check_version(session: Any) -> None:  # pyspark has no types
     """Refuse a Spark that these questions were not tried on, before it fails in some other way."""
     import pyspark
 
@@ -48,12 +48,12 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", str(version))[:2])
 
 
-def is_connect(frame: Any) -> bool:
+def is_connect(frame: object) -> bool:
     """Whether the frame lives behind a Connect server, whose plans are out of reach."""
     return type(frame).__module__.startswith("pyspark.sql.connect")
 
 
-def check_deterministic(frame: Any) -> None:
+def check_deterministic(frame: Any) -> None:  # pyspark has no types
     """Refuse a frame whose rows may be others when they are computed again, which Spark does for every question."""
     if is_connect(frame):
         told = frame._explain_string(extended=True)
@@ -70,7 +70,7 @@ def check_deterministic(frame: Any) -> None:
 
 
 @contextmanager
-def asked_of(session: Any) -> Iterator[None]:
+def asked_of(session: object) -> Iterator[None]:
     """Spark quotes values in its errors and in its log; ours name the class of the error alone."""
     with told_plainly(_unanswered), _silent(session):
         yield

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import pyarrow as pa
 
@@ -132,14 +132,14 @@ class SqlRelation(ABC):
         all_at_once(MissingColumn, "table", faults)
 
 
-def lenient(relation: Any) -> Any:
+def lenient(relation: Relation) -> Relation:
     """The same rows, with whatever cannot be read as its declared kind missing instead of an error."""
     if not isinstance(relation, SqlRelation):
         return relation  # rows in this process were converted when they were read
     return relation._with_fields({name: replace(field, lenient=True) for name, field in relation.fields.items()})
 
 
-def types_are_stored(relation: Any) -> bool:
+def types_are_stored(relation: object) -> bool:
     """True where the engine knows the type of every column without looking at the rows; text files do not."""
     return isinstance(relation, SqlRelation) and not relation.infers_types
 

@@ -6,27 +6,27 @@ whatever their scale. Numbers that were text may not name units: digits would be
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
 from sfumato.core.errors import SchemaError
 from sfumato.data.decimals import exact_text
+from sfumato.data.relation import Relation
 from sfumato.engines.kinds import Kind
 
 #: Decimals of at most this many digits, none of them behind the point, are 64-bit integers.
 _INTEGER_DIGITS = 18
 
 
-def told_apart(relation: Any, unit: str | None) -> Any:
+def told_apart(relation: Relation, unit: str | None) -> Relation:
     """The same rows with the unit column in a form in which different stored values stay different; the type that is
     stored decides, never a value."""
     if unit is None or not hasattr(relation, "told_apart"):
         return relation
-    return relation.told_apart(unit)
+    apart: Relation = relation.told_apart(unit)
+    return apart
 
 
-def rounded(relation: Any) -> dict[str, None]:
+def rounded(relation: object) -> dict[str, None]:
     """The columns that this engine hands over as floating-point numbers, although it holds more digits."""
     fields = getattr(relation, "fields", {})
     return {name: None for name, field in fields.items() if field.kind == "number" and field.exact is not None}

@@ -2,6 +2,7 @@
 
 from sfumato.ledger.accounts import Account as Account
 from sfumato.ledger.accounts import Answer as Answer
+from sfumato.ledger.accounts import Charge as Charge
 from sfumato.ledger.versions import DataVersion as DataVersion
 from sfumato.ledger.chain import Entry as Entry
 from sfumato.ledger.chain import Head as Head

@@ -7,19 +7,40 @@ reservation that nobody closes stays spent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from sfumato.core.errors import BudgetRefused
+from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.protected import Protected
-from sfumato.ledger.unit_changes import Changes, carried
 
 State = Literal["reserved", "committed", "rolled back"]
 
 #: The account of a cap: what everybody together may spend on a dataset. No analyst has this name.
 EVERYBODY = "*"
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What a question costs: how much is lost, and about whom.
+
+    >>> from sfumato.core.guarantees.loss import PureDP
+    >>> Charge.of(PureDP("0.1", unit="patient")) == Charge(LossAmount.pure("0.1"), Protected("patient"))
+    True
+    """
+
+    loss: LossAmount
+    protected: Protected = Protected()
+
+    @classmethod
+    def of(cls, guarantee: LossGuarantee) -> Charge:
+        """What a guarantee costs those whom it protects."""
+        return cls(LossAmount.of(guarantee), Protected.of(guarantee))
+
+    def to_mapping(self) -> dict[str, object]:
+        """Plain data, as entries hold it."""
+        return {"loss": self.loss.to_mapping(), **self.protected.to_mapping()}
 
 
 @dataclass(frozen=True)
@@ -42,7 +63,7 @@ class Reservation:
     dataset: str
     analyst: str
     question: str
-    loss: LossAmount
+    charge: Charge
     answer: Answer | None = None
 
 
@@ -130,12 +151,3 @@ class Account:
     def refunded(self, loss: LossAmount) -> Account:
         """The account after a reservation was rolled back."""
         return replace(self, spent=self.spent.minus(loss))
-
-
-def opened(dataset: str, analyst: str, granted: LossAmount, earlier: Iterable[Spend], changes: Changes = ()) -> Account:
-    """The account under a grant; earlier spends count, restated in the kind of this and for the unit of now."""
-    spent = LossAmount.nothing(granted.kind)
-    for spend in earlier:
-        if spend.state != "rolled back":
-            spent = spent.plus(carried(spend, changes))
-    return Account(dataset, analyst, granted, spent)

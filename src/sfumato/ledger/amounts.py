@@ -135,7 +135,7 @@ class LossAmount:
         return {"kind": self.kind, **{part: f"{v.numerator}/{v.denominator}" for part, v in parts.items()}}
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> LossAmount:
+    def from_mapping(cls, given: Mapping[str, Any]) -> LossAmount:  # plain data
         """Read plain data back; exactly the written form is accepted."""
         kind = given.get("kind")
         if kind not in _PARTS or set(given) != {"kind", *_PARTS[kind]}:

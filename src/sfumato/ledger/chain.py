@@ -46,7 +46,7 @@ class Entry:
     hash: str = ""
 
     @property
-    def payload(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, Any]:  # plain data
         """The payload as plain data."""
         return cast("dict[str, Any]", json.loads(self.payload_text))
 
@@ -93,7 +93,7 @@ def is_hash(text: str) -> bool:
     return _HASH.fullmatch(text) is not None
 
 
-def payload_text(payload: Mapping[str, Any]) -> str:
+def payload_text(payload: Mapping[str, object]) -> str:
     """Canonical JSON of a payload, refused when it is no plain data or too long. Payloads never hold record
     values.
     """

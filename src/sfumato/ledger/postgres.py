@@ -83,7 +83,7 @@ class PostgresStore:
         with self._transaction("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY") as tables:
             yield tables
 
-    def run(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def run(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:  # cells
         """One statement."""
         text = statement.replace("{t}", PREFIX).replace("{c}", ' COLLATE "C"').replace("?", "%s")
         cursor = self._connection.execute(text, parameters or None)

@@ -58,7 +58,7 @@ class Protected:
         return {"neighbours": None, "unit": None} if protected is None else {**protected.to_mapping()}
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> Protected | None:
+    def from_mapping(cls, given: Mapping[str, Any]) -> Protected | None:  # plain data
         """What an entry says; None for one that does not, as those of earlier versions."""
         if "unit" not in given and "neighbours" not in given:
             return None

@@ -86,7 +86,7 @@ class SqliteStore:
         with self._transaction("BEGIN") as tables:
             yield tables
 
-    def run(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def run(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:  # cells
         """One statement."""
         cursor = self._connection.execute(statement.replace("{t}", "").replace("{c}", ""), parameters)
         return cursor.fetchall() if cursor.description is not None else [(cursor.rowcount,)]

@@ -71,7 +71,7 @@ _ACCOUNTS = (
 class Connection(Protocol):
     """One statement at a time, `?` for parameters, `{t}` for the prefix of table names, `{c}` where texts compare by bytes."""
 
-    def run(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def run(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:  # cells
         """Rows of a query; for an update one row with the number of rows changed."""
 
 

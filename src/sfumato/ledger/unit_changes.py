@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sfumato.core.errors import BudgetRefused, InputError
 from sfumato.core.guarantees.loss import RECORD
+from sfumato.ledger.accounts import Account, Spend
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.group_loss import MOST, grouped
 from sfumato.ledger.protected import Protected
-
-if TYPE_CHECKING:
-    from sfumato.ledger.accounts import Spend
 
 
 @dataclass(frozen=True)
@@ -57,13 +55,13 @@ class UnitChange:
         whole = self.before.unit in (RECORD, self.after.unit)
         return members * (1 if whole else 2) * (2 if self.after.neighbours == "replace" else 1)
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:  # plain data
         """Plain data, as the ledger keeps it beside the chain."""
         before = None if self.before is None else self.before.to_mapping()
         return {"after": self.after.to_mapping(), "before": before, "most": self.most, "sequence": self.sequence}
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> UnitChange:
+    def from_mapping(cls, given: Mapping[str, Any]) -> UnitChange:  # plain data
         """Read plain data back."""
         before = None if given["before"] is None else Protected.from_mapping(given["before"])
         after = Protected.from_mapping(given["after"])
@@ -123,6 +121,15 @@ def carried(spend: Spend, changes: Changes) -> LossAmount:
     if steps is not None and steps > MOST:
         raise BudgetRefused("the earlier charges would count for more rows than anybody has; state a smaller maximum")
     return grouped(spend.loss, steps or 1)
+
+
+def opened(dataset: str, analyst: str, granted: LossAmount, earlier: Iterable[Spend], changes: Changes = ()) -> Account:
+    """The account under a grant; earlier spends count, restated in the kind of this and for the unit of now."""
+    spent = LossAmount.nothing(granted.kind)
+    for spend in earlier:
+        if spend.state != "rolled back":
+            spent = spent.plus(carried(spend, changes))
+    return Account(dataset, analyst, granted, spent)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class Seen:
         """Digests are compared where all of these agree."""
         return self.version, self.table, self.how, self.key
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:  # plain data
         """Plain data, as entries hold it."""
         return asdict(self)
 

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import plain
 from sfumato.core.errors import ParameterError
-from sfumato.core.rounding import between, within
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from sfumato.data.microdata import Microdata
+    from sfumato.dp.sql.reach import Interval
     from sfumato.ledger.amounts import LossAmount
+
+    Intervals = Mapping[str, Sequence[Interval | None]]
 
 #: A longer answer is cut on the terminal; files and JSON hold all of it.
 MOST_LINES = 60
-#: From here on one side of an interval is shown as longer than the other.
-_LOPSIDED = 1.25
 
 
 def tables_of(
@@ -93,13 +93,15 @@ def amount_asked(epsilon: str | None, delta: str | None, rho: str | None) -> dic
     return {name: value for name, value in given.items() if value is not None}
 
 
-def answer_lines(table: pa.Table, intervals: pa.Table, noisy_columns: Collection[str] = ()) -> list[str]:
-    """The answer with the margin of every noisy number, or both ends where one is farther off; a question mark for anything."""
-    noisy = {name: intervals.column(name).to_pylist() for name in table.column_names if name in intervals.column_names}
+def answer_lines(table: pa.Table, intervals: Intervals, noisy_columns: Collection[str] = ()) -> list[str]:
+    """The answer with the margin of every noisy number, or both ends where one is farther off; a question mark for anything.
+
+    `intervals` are by column, of the first `MOST_LINES` rows at least.
+    """
     columns = []
     for name in table.column_names:
         values = table.column(name).slice(0, MOST_LINES).to_pylist()
-        around = noisy.get(name, [None] * table.num_rows)
+        around = intervals.get(name, [None] * len(values))
         unsure = name in noisy_columns
         columns.append([_cell(value, interval, unsure) for value, interval in zip(values, around, strict=False)])
     widths = [max(len(text) for text in (name, *column)) for name, column in zip(table.column_names, columns, strict=True)]
@@ -109,7 +111,7 @@ def answer_lines(table: pa.Table, intervals: pa.Table, noisy_columns: Collection
     return [*lines, f"… and {left:,} more rows (--json or --output has them all)"] if left > 0 else lines
 
 
-def _cell(value: Any, interval: Mapping[str, float | None] | None, unsure: bool) -> str:
+def _cell(value: Any, interval: Interval | None, unsure: bool) -> str:
     from sfumato.report.escape import shorten
 
     if value is None:
@@ -118,11 +120,7 @@ def _cell(value: Any, interval: Mapping[str, float | None] | None, unsure: bool)
         return shorten(value, 60)
     if interval is None:
         return f"{value:,} ± ?" if unsure else f"{value:,}"
-    low, high = interval["low"], interval["high"]
-    distances = [abs(end - value) for end in (low, high) if end is not None]
-    if len(distances) == 2 and max(distances) <= _LOPSIDED * min(distances):
-        return within(value, max(distances))
-    return between(value, low, high)
+    return interval.beside(value)
 
 
 def cost_lines(loss: Any, entry: str | None, repeated: bool, left: LossAmount | None) -> list[str]:

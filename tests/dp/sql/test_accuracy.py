@@ -22,6 +22,7 @@ from sfumato.dp.sql.answer import AnswerTable, CellErrors, put_together
 from sfumato.dp.sql.explanation import explain
 from sfumato.dp.sql.noise import Price, Request, price
 from sfumato.dp.sql.question import Question
+from sfumato.dp.sql.reach import OneNoise
 
 DRAWS = 800
 ROWS = 3000
@@ -129,9 +130,8 @@ def test_the_margin_of_a_count_covers_by_the_exact_law(epsilon: str) -> None:
     asked, _ = _people()
     question, priced = _priced(asked, "SELECT COUNT(*) AS n FROM people", Request.of(epsilon=epsilon))
     noise = priced.noises["m0"]
-    table = AnswerTable(
-        ("n",), ("integer",), (f"{noise.law} {noise.amount} {noise.step}",), ((5,),), CellErrors(((noise.deviation,),))
-    )
+    law = OneNoise(noise.law, noise.amount, noise.step)
+    table = AnswerTable(("n",), ("integer",), (law,), ((5,),), CellErrors(((noise.deviation,),)))
     ratio = math.exp(-float(Fraction(epsilon)))
     told = explain(question, priced, 0.95).columns[0].margin
     for margin in (told, table.margin_table(0.95).column("n")[0].as_py()):

@@ -23,6 +23,7 @@ from sfumato.dp.sql.answer import AnswerTable, CellErrors, put_together
 from sfumato.dp.sql.expected_error import ColumnNote, column_notes
 from sfumato.dp.sql.noise import Price, Request, errors_in_margin, errors_in_sum_margin, price
 from sfumato.dp.sql.question import Question
+from sfumato.dp.sql.reach import stored_law
 
 DRAWS = 400
 REQUESTS = {"laplace": Request.of(epsilon="0.6"), "gaussian": Request.of(rho="0.02")}
@@ -416,6 +417,7 @@ def test_differences_of_quantiles_carry_the_errors_of_both() -> None:
 
 
 def test_answers_kept_before_still_have_their_margins() -> None:
-    kept = AnswerTable(("n", "m"), ("integer", "number"), ("laplace 10 1", "laplace"), ((5, 2.0),), CellErrors(((14.1, 1.0),)))
+    laws = (stored_law("laplace 10 1"), stored_law("laplace"))
+    kept = AnswerTable(("n", "m"), ("integer", "number"), laws, ((5, 2.0),), CellErrors(((14.1, 1.0),)))
     told = AnswerTable.from_mapping(json.loads(json.dumps(kept.to_mapping()))).margin_table(0.95).to_pylist()[0]
     assert told["n"] == 30 and told["m"] == pytest.approx(math.log(20) / math.sqrt(2))

@@ -169,7 +169,7 @@ def test_an_answer_that_was_stored_with_one_margin_has_both_ends_as_far() -> Non
 
 def test_an_end_may_be_missing_by_itself() -> None:
     reach = Reach((1.0,) * len(LEVELS), None)
-    assert reach.margin(0.95) is None and reach.standard_error("laplace") is None
+    assert reach.distances(0.95).margin is None and reach.standard_error("laplace") is None
     assert reach.seen_through(-1) == Reach(None, reach.below) and reach.seen_through(0) == Reach(None, None)
 
 

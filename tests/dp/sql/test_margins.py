@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 import pickle
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.core.errors import LedgerError
 from sfumato.dp.sql.answer import AnswerTable
 from sfumato.dp.sql.noise import Request
-from sfumato.dp.sql.reach import distance_at
+from sfumato.dp.sql.reach import distance_at, stored_law
 from tests.dp.sql.coverage import coverage, table
 
 DRAWS = 500
@@ -198,3 +200,16 @@ def test_quantiles_are_covered_also_with_ties_and_thin_values(shape: str) -> Non
     found = coverage(table(SHAPES[shape](60)), QUERIES["quantiles"], REQUESTS["laplace"](2), draws=DRAWS, errors=0)
     for name, each in found.items():
         assert each.share >= LEAST, (name, each)
+
+
+@pytest.mark.parametrize(
+    "text", ["laplace", "gaussian", "laplace 21/2 1", "gaussian 9 1/4", "laplace plus=0.5", "gaussian plus=1.5 grid=0.01"]
+)
+def test_the_law_of_a_column_is_kept_as_it_was_always_written(text: str) -> None:
+    assert str(stored_law(text)) == text
+
+
+@pytest.mark.parametrize("text", ["laplace 1", "laplace 1/0 1", "laplace one 1", "gaussian grid=", "gaussian width=3", None])
+def test_a_stored_law_that_is_none_is_said_to_be_damaged(text: Any) -> None:
+    with pytest.raises(LedgerError, match="Run verify"):
+        stored_law(text)

@@ -25,7 +25,7 @@ from sfumato.dp.sql.identity import Identity, identify
 from sfumato.dp.sql.measuring import flat_plan, run, split
 from sfumato.dp.sql.noise import Request, price
 from sfumato.dp.sql.stored_measurements import packed, unpacked
-from sfumato.ledger import Ledger, LossAmount
+from sfumato.ledger import Charge, Ledger, LossAmount, Protected
 from tests.dp.sql.database import session
 from tests.dp.sql.random_queries import customer_rows, opened, order_rows, queries
 
@@ -408,7 +408,7 @@ def test_a_charge_whose_result_nobody_knows_confirms_no_result(tmp_path: Path) -
     place = tmp_path / "ledger.db"
     with Ledger.open(place) as ledger:
         ledger.grant("shop", "analyst", LossAmount.pure(10))
-        reservation = ledger.reserve("shop", "analyst", LossAmount.pure(1), "ab" * 32, unit="customer_id")
+        reservation = ledger.reserve("shop", "analyst", Charge(LossAmount.pure(1), Protected("customer_id")), "ab" * 32)
         entry = ledger.commit(reservation, [1, 2, 3]).entry
     outcome = private_outcome(
         pa.table({"n": [207]}), sf.PureDP(1, unit="customer_id"), {"name": "Session.sql"}, argument="noise",
@@ -453,13 +453,14 @@ def test_answers_that_earlier_versions_stored_keep_their_certificates(tmp_path: 
     from sfumato.core.randomness import default
     from sfumato.dp.outcomes import private_outcome
     from sfumato.dp.sql.answer import AnswerTable, CellErrors
+    from sfumato.dp.sql.reach import stored_law
     from sfumato.workflow.publish import publish
 
     place = tmp_path / "ledger.db"
-    old = AnswerTable(("n",), ("integer",), ("laplace 1 1",), ((207,),), CellErrors(((1.4,),)))
+    old = AnswerTable(("n",), ("integer",), (stored_law("laplace 1 1"),), ((207,),), CellErrors(((1.4,),)))
     with Ledger.open(place) as ledger:
         ledger.grant("shop", "analyst", LossAmount.pure(10))
-        reservation = ledger.reserve("shop", "analyst", LossAmount.pure(1), "ab" * 32, unit="customer_id")
+        reservation = ledger.reserve("shop", "analyst", Charge(LossAmount.pure(1), Protected("customer_id")), "ab" * 32)
         stored = ledger.commit(reservation, old.to_mapping())
     outcome = private_outcome(
         old.table(), sf.PureDP(1, unit="customer_id"), {"name": "Session.sql"}, argument="noise", randomness=default(),

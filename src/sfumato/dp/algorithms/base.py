@@ -42,18 +42,20 @@ class Algorithm(Declared, ABC):
         """What one run costs, known before it is run."""
 
     @abstractmethod
-    def run(self, data: Microdata, *, randomness: Randomness | None = None, progress: Progress = silent) -> Outcome[Any]:
+    def run(
+        self, data: Microdata, *, randomness: Randomness | None = None, progress: Progress = silent
+    ) -> Outcome[Any]:  # the artefact
         """The private artefact: an Arrow table or plain data (mappings, lists, numbers, texts)."""
 
     def contribution(self, unit: str) -> str | None:
         """How many rows of one unit count, in words; None where all do."""
         return counted_rows(getattr(self, "rows", None), unit)
 
-    def tells(self) -> Mapping[str, Any]:
+    def tells(self) -> Mapping[str, Any]:  # plain data
         """What the public page says besides the parameters, as far as it follows from them."""
         return {}
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Any]:  # plain data
         """The stored parameters as plain data."""
         from sfumato.core.params import parameters
 

@@ -67,7 +67,7 @@ class Mechanism(Declared, ABC, Generic[V, A]):
     def answer(self, value: V, randomness: Randomness | None = None) -> A:
         """One private answer. Without `randomness` the operating system's is used."""
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Any]:  # plain data
         """The stored parameters as plain data."""
         from sfumato.core.params import parameters
 

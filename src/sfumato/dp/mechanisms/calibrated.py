@@ -82,7 +82,7 @@ class Calibrated(Mechanism[V, A]):
         return PureDP(epsilon, neighbours=self.neighbours or "add_remove", unit=self.unit or "record")
 
 
-def change_of(mechanism: Any, norm: str = "l1") -> Fraction:
+def change_of(mechanism: Any, norm: str = "l1") -> Fraction:  # a mechanism that has a sensitivity
     """The stored sensitivity as a number: `l1`, `largest`, or `l2_squared`."""
     given = mechanism.sensitivity
     if isinstance(given, Sensitivity):

@@ -20,7 +20,7 @@ from sfumato.core.ranges import Each
 from sfumato.dp.mechanisms.calibrated import Stated, source_of
 from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.moments import deviation, measure
-from sfumato.dp.mechanisms.records import numbers
+from sfumato.dp.mechanisms.records import Records, numbers
 from sfumato.dp.ranges import INTERVAL, Epsilon, PublicSize
 
 
@@ -58,7 +58,7 @@ class Covariance(Stated[Any, NDArray[np.float64]]):
         one = deviation(len(self.bounds), self.neighbours, Fraction(self.epsilon), self.size)
         return BoundedError.of(3 * one * len(self.bounds) * self._widest**2, width)
 
-    def answer(self, value: Any, randomness: Randomness | None = None) -> NDArray[np.float64]:
+    def answer(self, value: Records, randomness: Randomness | None = None) -> NDArray[np.float64]:
         columns = columns_of(value, len(self.bounds))
         pairs = [(Fraction(low), Fraction(high)) for low, high in self.bounds]
         moments = measure(columns, pairs, self.neighbours, Fraction(self.epsilon), source_of(randomness))
@@ -66,7 +66,7 @@ class Covariance(Stated[Any, NDArray[np.float64]]):
         return moments.covariance * np.outer(halves, halves)
 
 
-def columns_of(rows: Any, count: int) -> list[NDArray[np.float64]]:
+def columns_of(rows: Records, count: int) -> list[NDArray[np.float64]]:
     """A table of numbers as its columns."""
     table = numbers(rows)
     table = table.reshape(-1, count) if table.ndim == 1 and count == 1 or table.size == 0 else table

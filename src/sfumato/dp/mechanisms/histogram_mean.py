@@ -79,7 +79,7 @@ def midpoints(edges: Sequence[Number]) -> tuple[Fraction, ...]:
     return tuple((low + high) / 2 for low, high in zip(exact_edges, exact_edges[1:], strict=False))
 
 
-def mean_from_histogram(counts: Sequence[Any] | NDArray[Any], centres: Sequence[Any]) -> float:
+def mean_from_histogram(counts: Sequence[Any] | NDArray[Any], centres: Sequence[Any]) -> float:  # numbers of any type
     """sum c·m / sum c, held inside the midpoints; their middle when the counts do not sum to a positive number."""
     weights, points = [float(count) for count in counts], [float(centre) for centre in centres]
     total = math.fsum(weights)

@@ -23,6 +23,7 @@ from sfumato.dp.mechanisms.calibrated import Stated, source_of
 from sfumato.dp.mechanisms.covariance import columns_of
 from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.moments import Moments, deviation, measure, scale
+from sfumato.dp.mechanisms.records import Records
 from sfumato.dp.ranges import INTERVAL, Epsilon, PublicSize
 
 
@@ -34,7 +35,7 @@ class Fit:
     coefficients: tuple[float, ...]
     moments: Moments
 
-    def predict(self, rows: Any) -> NDArray[np.float64]:
+    def predict(self, rows: object) -> NDArray[np.float64]:
         """The fitted target of new predictors."""
         table = np.asarray(rows, dtype=np.float64).reshape(-1, len(self.coefficients))
         return np.asarray(self.intercept + table @ np.array(self.coefficients))
@@ -68,7 +69,7 @@ class Regression(Stated[Any, Fit]):
         one = deviation(len(self.bounds), self.neighbours, Fraction(self.epsilon), self.size)
         return BoundedError.of(one, 2.0)
 
-    def answer(self, value: Any, randomness: Randomness | None = None) -> Fit:
+    def answer(self, value: Records, randomness: Randomness | None = None) -> Fit:
         columns = columns_of(value, len(self.bounds))
         pairs = [(Fraction(low), Fraction(high)) for low, high in self.bounds]
         moments = measure(columns, pairs, self.neighbours, Fraction(self.epsilon), source_of(randomness))

@@ -50,7 +50,7 @@ class Aspect:
             "difference": f"{name} minus {other}",
         }[self.kind]
 
-    def of(self, outputs: Outputs) -> NDArray[Any]:
+    def of(self, outputs: Outputs) -> NDArray[Any]:  # numbers or texts
         """Its values on a batch: floats with NaN for gaps, or keys."""
         column = outputs.column(self.path)
         if self.kind == "key":

@@ -5,13 +5,11 @@ Clopper, Pearson, "The use of confidence or fiducial limits illustrated in the c
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 
-def lower_bound(hits: Any, trials: int, alarm: float) -> NDArray[np.float64]:
+def lower_bound(hits: object, trials: int, alarm: float) -> NDArray[np.float64]:
     """A value that the probability of a hit falls below with chance at most `alarm`."""
     from scipy.special import betaincinv
 
@@ -21,7 +19,7 @@ def lower_bound(hits: Any, trials: int, alarm: float) -> NDArray[np.float64]:
     return np.where(counts == 0, 0.0, found)
 
 
-def upper_bound(hits: Any, trials: int, alarm: float) -> NDArray[np.float64]:
+def upper_bound(hits: object, trials: int, alarm: float) -> NDArray[np.float64]:
     """A value that the probability of a hit exceeds with chance at most `alarm`."""
     from scipy.special import betainccinv
 
@@ -31,7 +29,9 @@ def upper_bound(hits: Any, trials: int, alarm: float) -> NDArray[np.float64]:
     return np.where(counts == trials, 1.0, found)
 
 
-def epsilon_bound(hits: Any, trials: int, other_hits: Any, other_trials: int, alarm: float, delta: float) -> NDArray[np.float64]:
+def epsilon_bound(
+    hits: object, trials: int, other_hits: object, other_trials: int, alarm: float, delta: float
+) -> NDArray[np.float64]:
     """A value that the smallest ε exceeds, except with chance `alarm`, from the counts of one event on two neighbours."""
     low = lower_bound(hits, trials, alarm / 2) - delta
     high = upper_bound(other_hits, other_trials, alarm / 2)

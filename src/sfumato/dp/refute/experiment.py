@@ -67,9 +67,9 @@ class OutputHistogram:
 
 
 def output_histogram(
-    mechanism: Callable[..., Any] | Any,
-    first: Any,
-    second: Any,
+    mechanism: Callable[..., Any] | Any,  # anybody's code, or a mechanism
+    first: Any,  # a database, as the mechanism takes it
+    second: Any,  # and its neighbour
     *,
     runs: int = 10_000,
     bins: int = 40,

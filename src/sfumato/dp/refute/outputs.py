@@ -76,7 +76,11 @@ class Outputs:
     looked at must be a function of the output alone, never of the batch it came in.
     """
 
-    def __init__(self, values: Sequence[Any] | NDArray[Any], only: Sequence[Path] | None = None) -> None:
+    def __init__(
+        self,
+        values: Sequence[Any] | NDArray[Any],  # whatever a mechanism returns
+        only: Sequence[Path] | None = None,
+    ) -> None:
         self._columns: dict[Path, Column] = {}
         self.count = len(values)
         table = _plain_numbers(values) if only is None else None
@@ -88,7 +92,10 @@ class Outputs:
 
     @classmethod
     def pair(
-        cls, first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | NDArray[Any], like: Outputs | None = None
+        cls,
+        first: Sequence[Any] | NDArray[Any],  # whatever a mechanism returns
+        second: Sequence[Any] | NDArray[Any],  # and again
+        like: Outputs | None = None,
     ) -> tuple[Outputs, Outputs]:
         """Two batches with the same aspects: those that occur in either, or those of an earlier batch."""
         if _plain_numbers(first) is not None and _plain_numbers(second) is not None:
@@ -139,7 +146,7 @@ def _paths(*batches: Sequence[Any] | NDArray[Any]) -> list[Path]:
     return list(found)
 
 
-def kept(output: Any) -> Any:
+def kept(output: object) -> object:
     """A number or a short text as it is, anything larger taken apart."""
     if type(output) in (float, int, bool, type(None), np.float64) or (type(output) is str and len(output) <= _LONG):
         return output

@@ -90,7 +90,7 @@ class Refutation:
             )
         return "\n".join([told, *(f"note: {note}" for note in self.notes)])
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:  # plain data
         """Plain data."""
         witness = self.witness
         return {
@@ -117,8 +117,8 @@ class Refutation:
 
 
 def refute(
-    mechanism: Callable[..., Any] | Any,
-    neighbours: Sequence[Any],
+    mechanism: Callable[..., Any] | Any,  # anybody's code, or a mechanism
+    neighbours: Sequence[Any],  # databases, as the mechanism takes them
     epsilon: Number = 1.0,
     delta: Number = 0.0,
     *,

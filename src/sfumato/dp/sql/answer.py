@@ -20,25 +20,22 @@ from sfumato.core.errors import LedgerError
 from sfumato.core.params import require_confidence
 from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.column_errors import column_errors
-from sfumato.dp.sql.expected_error import lattice_steps, linear_change, on_grid
+from sfumato.dp.sql.expected_error import lattice_steps, linear_change
 from sfumato.dp.sql.grouping import KEY
 from sfumato.dp.sql.margins import NoisyQuantiles, Possible
 from sfumato.dp.sql.measuring import Measured
-from sfumato.dp.sql.noise import Noise, Price, errors_in_sum_margin
+from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.post import Cell, evaluate
 from sfumato.dp.sql.propagation import noisy_parts, smooth
 from sfumato.dp.sql.quantile_margins import quantile_of
 from sfumato.dp.sql.question import Question
-from sfumato.dp.sql.reach import Reach, distance_at
+from sfumato.dp.sql.reach import ColumnLaw, Distances, Interval, OneNoise, Reach, SumOfNoises, stored_law
 from sfumato.dp.sql.statistics import Floats, Statistic
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = "sfumato-answer-1"
-
-#: How far below and above a cell its ends lie; None where one may be anywhere.
-_Sides = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,7 @@ class AnswerTable:
 
     names: tuple[str, ...]
     kinds: tuple[str, ...]
-    laws: tuple[str, ...]
+    laws: tuple[ColumnLaw, ...]
     rows: tuple[tuple[Cell, ...], ...] = field(repr=False)
     given: CellErrors | Callable[[], CellErrors] = field(repr=False, compare=False)
 
@@ -81,12 +78,12 @@ class AnswerTable:
     def __reduce__(self) -> tuple[type[AnswerTable], tuple[object, ...]]:
         return AnswerTable, (self.names, self.kinds, self.laws, self.rows, self.cell_errors)
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:  # plain data
         """Plain data for the ledger."""
         return {
             "format": FORMAT,
             "columns": [
-                {"name": name, "kind": kind, "law": law}
+                {"name": name, "kind": kind, "law": str(law)}
                 for name, kind, law in zip(self.names, self.kinds, self.laws, strict=True)
             ],
             "rows": [[_stored(cell) for cell in row] for row in self.rows],
@@ -95,14 +92,14 @@ class AnswerTable:
         }
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> AnswerTable:
+    def from_mapping(cls, given: Mapping[str, Any]) -> AnswerTable:  # plain data
         """Read a stored answer back."""
         if given.get("format") != FORMAT:
             raise LedgerError("the stored answer was written by another version; ask a slightly different question")
         columns = given["columns"]
         kinds = tuple(column["kind"] for column in columns)
         rows = tuple(tuple(_restored(c, k) for c, k in zip(row, kinds, strict=True)) for row in given["rows"])
-        names, laws = (tuple(column[part] for column in columns) for part in ("name", "law"))
+        names, laws = tuple(column["name"] for column in columns), tuple(stored_law(column["law"]) for column in columns)
         errors = tuple(tuple(row) for row in given["errors"])
         reaches = tuple(tuple(_reach(sides) for sides in row) for row in given.get("reaches", ()))
         if "reaches" not in given:
@@ -142,7 +139,8 @@ class AnswerTable:
         """
         import pyarrow as pa
 
-        columns = [pa.array([_farther(sides) for sides in column], pa.float64()) for column in self._distances(confidence)]
+        margins = [[None if each is None else each.margin for each in column] for column in self.distances(confidence)]
+        columns = [pa.array(column, pa.float64()) for column in margins]
         return pa.Table.from_arrays(columns, names=list(self.names))
 
     def interval_table(self, confidence: float) -> pa.Table:
@@ -154,29 +152,32 @@ class AnswerTable:
         import pyarrow as pa
 
         kind = pa.struct([("low", pa.float64()), ("high", pa.float64())])
-        columns = []
-        for place, column in enumerate(self._distances(confidence)):
-            ends = [_ends(row[place], sides) for row, sides in zip(self.rows, column, strict=True)]
-            columns.append(pa.array(ends, kind))
+        columns = [
+            pa.array([None if each is None else {"low": each.low, "high": each.high} for each in column], kind)
+            for column in self.intervals(confidence).values()
+        ]
         return pa.Table.from_arrays(columns, names=list(self.names))
 
-    def _distances(self, confidence: float) -> list[list[_Sides | None]]:
-        """How far below and above each cell the ends lie, column by column."""
-        require_confidence(confidence)
-        found = []
-        for place, law in enumerate(self.laws):
-            margin = _margin(law, confidence)
-            found.append([self._sides(row, place, margin, confidence) for row in range(len(self.rows))])
-        return found
+    def intervals(self, confidence: float, most: int | None = None) -> dict[str, list[Interval | None]]:
+        """The interval of each cell of the first rows, or of all, by column; None where there is no noise, or no end is known."""
+        distances = self.distances(confidence, most)
+        return {
+            name: [_around(row[place], away) for row, away in zip(self.rows, distances[place], strict=False)]
+            for place, name in enumerate(self.names)
+        }
 
-    def _sides(self, row: int, place: int, margin: Callable[[float], float], confidence: float) -> _Sides | None:
+    def distances(self, confidence: float, most: int | None = None) -> list[list[Distances | None]]:
+        """How far below and above each cell of the first rows, or of all, the ends lie, column by column."""
+        require_confidence(confidence)
+        rows = range(len(self.rows))[:most]
+        return [[self._distances(row, place, confidence) for row in rows] for place in range(len(self.names))]
+
+    def _distances(self, row: int, place: int, confidence: float) -> Distances | None:
         reach = self.reaches[row][place] if self.reaches else None
         if reach is not None:
-            grid = _grid(self.laws[place])
-            below, above = (distance_at(curve, confidence) for curve in (reach.below, reach.above))
-            return None if below is None else on_grid(below, grid), None if above is None else on_grid(above, grid)
+            return reach.distances(confidence, self.laws[place].grid)
         error = self.errors[row][place]
-        return None if error is None else (margin(error), margin(error))
+        return None if error is None else self.laws[place].distances(error, confidence)
 
 
 def put_together(question: Question, price: Price, measured: Measured) -> AnswerTable:
@@ -237,44 +238,24 @@ def _whole(statistic: Statistic, measured: Measured) -> list[Cell]:
     return [total + int(statistic.centre) * count for total, count in zip(totals, counts, strict=True)]
 
 
-def _law(question: Question, price: Price, expression: exp.Expression) -> str:
-    """How margins follow from errors: the law of one noise with its amount and the worth of a step, or that of a sum of noises.
-
-    A sum may be followed by what to add (`plus=…`) and by the step that the column is rounded to (`grid=…`).
-    """
-    general: str = next(iter(price.noises.values())).law
+def _law(question: Question, price: Price, expression: exp.Expression) -> ColumnLaw:
+    """How margins follow from errors: by the law of one noise, or by that of a sum of noises."""
+    general = next(iter(price.noises.values())).law
     if isinstance(expression, exp.Column) and expression.name.startswith(PLACEHOLDER):
         statistic = question.statistics[expression.name.removeprefix(PLACEHOLDER)]
         noise = price.noises[statistic.parts[0]]
         if statistic.linear:
-            return f"{noise.law} {noise.amount} {noise.step}"
+            return OneNoise(noise.law, noise.amount, noise.step)
     made = smooth(expression) if noisy_parts(expression) else None
     if made is None:
-        return general
+        return SumOfNoises(general)
     change = linear_change(question, price, made)
     steps = {} if change is None else lattice_steps(price, change)
     if len(steps) == 1 and made.grid is None and not made.roundings:
         ((name, step),) = steps.items()
         noise = price.noises[name]
-        return f"{noise.law} {noise.amount} {Fraction(step)}"
-    plus = f" plus={max(steps.values()) / 2!r}" if steps else ""
-    return general + plus + ("" if made.grid is None else f" grid={made.grid!r}")
-
-
-def _margin(law: str, confidence: float) -> Callable[[float], float]:
-    """From a standard error to a margin, by how the answer keeps the law."""
-    name, *words = law.split(" ")
-    if words and "=" not in words[0]:
-        known = Noise("laplace" if name == "laplace" else "gaussian", Fraction(words[0]), 0, 0, Fraction(words[1]))
-        return lambda error: known.margin(confidence)
-    extra = {word.partition("=")[0]: float(word.partition("=")[2]) for word in words}
-    factor = errors_in_sum_margin(name, confidence)
-    return lambda error: on_grid(error * factor + extra.get("plus", 0.0), extra.get("grid"))
-
-
-def _grid(law: str) -> float | None:
-    """The step that a column is rounded to."""
-    return next((float(word.removeprefix("grid=")) for word in law.split(" ") if word.startswith("grid=")), None)
+        return OneNoise(noise.law, noise.amount, Fraction(step))
+    return SumOfNoises(general, max(steps.values()) / 2 if steps else None, made.grid)
 
 
 def _kind(question: Question, expression: exp.Expression, cells: Sequence[Cell]) -> str:
@@ -309,17 +290,8 @@ def _reach(sides: Any) -> Reach | None:
     return Reach(below, above)
 
 
-def _farther(sides: _Sides | None) -> float | None:
-    known = [side for side in sides or () if side is not None]
-    return max(known) if len(known) == 2 else None
-
-
-def _ends(cell: Cell, sides: _Sides | None) -> dict[str, float | None] | None:
-    if sides is None or isinstance(cell, bool) or not isinstance(cell, (int, float)):
-        return None
-    below, above = sides
-    ends = {"low": None if below is None else cell - below, "high": None if above is None else cell + above}
-    return None if ends["low"] is ends["high"] is None else ends
+def _around(cell: Cell, away: Distances | None) -> Interval | None:
+    return None if away is None or isinstance(cell, bool) or not isinstance(cell, (int, float)) else away.around(cell)
 
 
 def _sort_key(value: Cell) -> tuple[bool, Any]:

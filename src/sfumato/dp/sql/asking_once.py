@@ -18,8 +18,7 @@ from sfumato.dp.sql.measuring import measure
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.stored_measurements import restored, to_mapping
-from sfumato.ledger.accounts import Answer
-from sfumato.ledger.amounts import LossAmount
+from sfumato.ledger.accounts import Answer, Charge
 
 if TYPE_CHECKING:
     from sfumato.dp.book import Book
@@ -53,14 +52,7 @@ class Asker:
             known = self._from(stored, identity, question, priced)
             if known is not None:
                 return known
-        reservation = self.book.reserve(
-            self.dataset,
-            self.analyst,
-            LossAmount.of(priced.loss),
-            identity.question,
-            unit=priced.loss.unit,
-            neighbours=priced.loss.neighbours,
-        )
+        reservation = self.book.reserve(self.dataset, self.analyst, Charge.of(priced.loss), identity.question)
         if reservation.answer is not None:
             return self._surely(reservation.answer, identity, question, priced)
         # From here on the budget is spent, whatever happens: giving it back after a failure would tell about the data.

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.errors import ParameterError, SchemaError, Unsupported
 from sfumato.core.exact import exact
@@ -118,7 +118,7 @@ def _untyped(data: Microdata, column: str) -> bool:
     return not types_are_stored(data.relation) and (described.type is None or described.source != "declared")
 
 
-def public_table(name: str, given: Any) -> KnownTable:
+def public_table(name: str, given: object) -> KnownTable:
     """A public table, from anything `read` accepts as a frame; its own values are its domain."""
     from sfumato.engines.sources import read
 

@@ -26,6 +26,7 @@ from sfumato.dp.sql.post import check
 from sfumato.dp.sql.propagation import Change, MovedStatistics, Smooth, linear, noisy_parts, smooth
 from sfumato.dp.sql.quantile_margins import clear_of_ends
 from sfumato.dp.sql.question import Question
+from sfumato.dp.sql.reach import on_grid
 from sfumato.dp.sql.statistics import Statistic
 
 #: Group sizes for which the error of means, spreads and ratios is told.
@@ -145,14 +146,6 @@ def lattice_steps(price: Price, change: Change) -> dict[str, float]:
     deviations = {name: price.noises[name].deviation for name in change.parts}
     # Differences of binary fractions are off in their last digits.
     return {name: float(f"{part / deviations[name]:.12g}") for name, part in change.parts.items() if deviations[name] > 0}
-
-
-def on_grid(margin: float, grid: float | None) -> float:
-    """A margin of a rounded number: two numbers so far apart are at most so far apart when they are rounded."""
-    if grid is None:
-        return margin
-    steps = math.ceil(margin / grid - 1e-9)
-    return steps * grid if grid >= 1 else steps / round(1 / grid)
 
 
 class _Expected:

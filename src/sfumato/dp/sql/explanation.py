@@ -52,7 +52,7 @@ class Explanation:
     columns: tuple[ColumnNote, ...]
     notes: tuple[str, ...] = ()
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:  # plain data
         """Plain data, ready for JSON."""
         loss = {"name": self.loss.name, **parameters(self.loss)}
         return {

@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -32,6 +32,9 @@ from sfumato.dp.sql.question import Question, ordered_values
 from sfumato.dp.sql.rows import scanned_as
 from sfumato.engines import expressions as e
 from sfumato.engines.class_queries import ROWS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: Trees with more nodes than this in all groups together are not kept; the answer is, as it was shown.
 MOST_NODES = 300_000
@@ -165,12 +168,12 @@ def _placeholders(question: Question) -> Callable[[exp.Expression], str]:
     return lambda expression: sql_text(expression.transform(renamed))
 
 
-def digest(value: Any) -> str:
+def digest(value: object) -> str:
     """The digest of plain data."""
     return hashlib.sha256(canonical(plain(value))).hexdigest()
 
 
-def table_digest(table: Any) -> str:
+def table_digest(table: pa.Table) -> str:
     """The digest of a table's values; what is no number counts as missing, as it is when written."""
     found = hashlib.sha256()
     for name in table.column_names:
@@ -179,7 +182,7 @@ def table_digest(table: Any) -> str:
     return found.hexdigest()
 
 
-def result_digest(result: Any) -> str:
+def result_digest(result: object) -> str:
     """The digest of an artefact."""
     if hasattr(result, "column_names"):
         return table_digest(result)

@@ -25,6 +25,7 @@ from sfumato.dp.sql.rows import scanned_as
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.expressions import Value
+from sfumato.engines.plan_checks import validate
 from sfumato.kernels.sampling import discrete_gaussian, discrete_laplace
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def check_plans(question: Question, price: Price) -> None:
     plans: list[p.Plan] = [flat_plan(question, price, flat, "unsalted")] if flat else []
     plans += [tree_plan(question, price, tree, "unsalted") for tree in trees]
     for plan in plans:
-        p.validate(plan)
+        validate(plan)
     data = question.tables[question.primary].data
     if data is not None and hasattr(data.relation, "rehearse"):
         data.relation.rehearse(plans, _beside(question))

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Literal
 
@@ -115,12 +116,24 @@ def errors_in_margin(law: str, confidence: float) -> float:
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
+@lru_cache(maxsize=64)
 def errors_in_sum_margin(law: str, confidence: float) -> float:
     """How many standard errors a margin has, for a sum of several independent noises of that law.
 
     A sum lies between its law and the normal one, which it tends to: the larger of both margins is never too small.
     """
     return max(errors_in_margin(law, confidence), NormalDist().inv_cdf((1 + confidence) / 2))
+
+
+def noise_margin(law: Law, amount: Fraction, step: Fraction, confidence: float) -> float:
+    """Laplace noise of that scale, or Gaussian noise of that variance, stays within this with at least that probability."""
+    if law == "gaussian":
+        reach = math.sqrt(amount) * NormalDist().inv_cdf((1 + confidence) / 2)
+        return math.ceil(reach) * float(step)
+    # P(|x| > t) = 2 r^(t+1) / (1 + r) with r = e^(-1/scale)
+    ratio = math.exp(-float(1 / amount))
+    reach = -float(amount) * math.log((1 - confidence) * (1 + ratio) / 2) - 1
+    return max(math.ceil(reach - 1e-9), 0) * float(step)
 
 
 @dataclass(frozen=True)
@@ -143,13 +156,7 @@ class Noise:
 
     def margin(self, confidence: float) -> float:
         """Noise stays within this with at least that probability, in the units of the value."""
-        if self.law == "gaussian":
-            reach = self.deviation * NormalDist().inv_cdf((1 + confidence) / 2)
-            return math.ceil(reach) * float(self.step)
-        # P(|x| > t) = 2 r^(t+1) / (1 + r) with r = e^(-1/scale)
-        ratio = math.exp(-float(1 / self.amount))
-        reach = -float(self.amount) * math.log((1 - confidence) * (1 + ratio) / 2) - 1
-        return max(math.ceil(reach - 1e-9), 0) * float(self.step)
+        return noise_margin(self.law, self.amount, self.step, confidence)
 
 
 @dataclass(frozen=True)

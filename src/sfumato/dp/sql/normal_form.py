@@ -23,7 +23,7 @@ _TURNED = {">": "<", ">=": "<="}
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
-def form(*parts: Any) -> str:
+def form(*parts: object) -> str:
     """The digest of something made of texts, numbers and other forms."""
     return hashlib.sha256(json.dumps(parts, separators=(",", ":"), ensure_ascii=True).encode()).hexdigest()
 

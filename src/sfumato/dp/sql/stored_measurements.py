@@ -37,7 +37,9 @@ _LOSSES: Mapping[str, type[LossGuarantee]] = {
 }
 
 
-def to_mapping(identity: Identity, question: Question, priced: Price, measured: Measured, shown: str) -> dict[str, Any]:
+def to_mapping(
+    identity: Identity, question: Question, priced: Price, measured: Measured, shown: str
+) -> dict[str, Any]:  # plain data
     """Plain data for the ledger; `shown` is the digest of the table that is made of it first."""
     arranged = [identity.arranged(group) for group in measured.groups]
     places = {group: place for place, group in enumerate(arranged)}
@@ -60,7 +62,12 @@ def to_mapping(identity: Identity, question: Question, priced: Price, measured: 
     }
 
 
-def restored(given: Mapping[str, Any], identity: Identity, question: Question, priced: Price) -> tuple[Price, Measured] | None:
+def restored(
+    given: Mapping[str, Any],  # plain data
+    identity: Identity,
+    question: Question,
+    priced: Price,
+) -> tuple[Price, Measured] | None:
     """The noise that was drawn and the numbers of this question; None where something was not measured, or not as finely."""
     if given.get("format") != FORMAT:
         return None
@@ -117,7 +124,7 @@ def _groups(stored: Sequence[Sequence[Any]], identity: Identity, question: Quest
     return tuple(tuple(_restored(cell, kind) for cell, kind in zip(group, kinds, strict=True)) for group in stored)
 
 
-def packed(numbers: Sequence[int]) -> Any:
+def packed(numbers: Sequence[int]) -> object:
     """Whole numbers as plain data: few or very large ones as they are, others as compressed bytes of the narrowest width."""
     if len(numbers) <= WRITTEN_OUT or not all(-(2**63) <= number < 2**63 for number in numbers):
         return list(numbers)
@@ -129,7 +136,7 @@ def packed(numbers: Sequence[int]) -> Any:
     return {"width": width, "bytes": base64.b64encode(zlib.compress(rows.tobytes(), 6)).decode()}
 
 
-def unpacked(stored: Any, count: int) -> list[int]:
+def unpacked(stored: Any, count: int) -> list[int]:  # plain data
     """What was packed, so many numbers and no other."""
     if isinstance(stored, list):
         numbers = [int(number) for number in stored]

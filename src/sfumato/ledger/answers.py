@@ -1,0 +1,171 @@
+"""Answers and what they cost: reserved before noise is drawn, stored together with the charge, shown again for nothing."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sfumato.core.errors import BudgetRefused, LedgerError
+from sfumato.ledger.accounts import Answer, Charge, Reservation, Spend, Spending
+from sfumato.ledger.protected import agreed
+from sfumato.ledger.transactions import Clock, Transactions, check_names, check_selected
+from sfumato.ledger.unit_changes import carried
+
+if TYPE_CHECKING:
+    from sfumato.ledger.store import Store, Tables
+
+
+class Answers(Transactions):
+    """Charges and stored answers: the analysts' part of a ledger."""
+
+    def __init__(self, store: Store, clock: Clock | None = None) -> None:
+        super().__init__(store, clock)
+        #: Reservations of this object for which noise has not been drawn: only these can be rolled back.
+        self._refundable: set[str] = set()
+
+    def reserve(self, dataset: str, analyst: str, charge: Charge, question_digest: str) -> Reservation:
+        """Set budget aside for a question, before any noise is drawn, or refuse.
+
+        A question answered before, to whomever, is not charged: the reservation then carries the stored answer, which
+        is no new look at the data. Who has no grant on the dataset is refused that too, and so is a charge about something
+        else than the budget.
+        """
+        check_names(dataset=dataset, analyst=analyst, question=question_digest)
+        with self._writing() as tables:
+            account, cap = tables.charged_accounts(dataset, analyst)
+            if account is None:
+                raise BudgetRefused(
+                    f"no budget was granted to '{analyst}' on dataset '{dataset}'. "
+                    f"The owner grants it with: sfumato ledger grant {shlex.quote(dataset)} {shlex.quote(analyst)} --epsilon 1"
+                )
+            stored = _answer(tables, tables.answered(dataset, question_digest))
+            if stored is not None:
+                return Reservation("", dataset, analyst, question_digest, charge, stored)
+            for each in (account, cap):
+                if each is not None:
+                    self._watch.check_balance(tables, each)
+            agreed(account.protected, charge.protected, dataset)
+            charged = [(each, each.charged(charge.loss)) for each in (account, cap) if each is not None]
+            entry = self._append(
+                tables, "reserve", dataset, {"question": question_digest, **charge.to_mapping()}, analyst=analyst
+            )
+            if account.protected is None:
+                tables.protect(dataset, charge.protected)
+            for before, after in charged:
+                tables.replace_account(before, after)
+            tables.add_spend(
+                Spend(entry.token, dataset, analyst, question_digest, charge.loss)
+            )  # what it is about is in the entry
+        self._watch.remember(tables, *(replace(after, protected=charge.protected) for _, after in charged))
+        self._refundable.add(entry.token)
+        return Reservation(entry.token, dataset, analyst, question_digest, charge)
+
+    def draw(self, reservation: Reservation) -> None:
+        """Say that noise is about to be drawn: from here on the reservation cannot be rolled back."""
+        self._refundable.discard(reservation.token)
+
+    def commit(self, reservation: Reservation, answer: object) -> Answer:
+        """Store the answer together with its charge; returns the answer to show.
+
+        That is an earlier one when the same question was answered meanwhile, to whomever: a dataset never gives two
+        answers to it.
+        """
+        self.draw(reservation)
+        if reservation.answer is not None:
+            return reservation.answer
+        with self._writing() as tables:
+            spend = _known(tables.spend(reservation.token))
+            stored = _answer(tables, tables.answered(spend.dataset, spend.question))
+            if stored is not None:
+                return stored
+            if spend.state != "reserved":
+                raise LedgerError("this reservation was rolled back; reserve again before answering")
+            payload = {"answer": answer, "question": spend.question, "reservation": spend.token}
+            entry = self._append(tables, "commit", spend.dataset, payload, analyst=spend.analyst)
+            tables.close_spend(spend.token, "committed", entry.sequence)
+            return Answer(entry.payload["answer"], entry.hash, entry.time)
+
+    def roll_back(self, reservation: Reservation) -> None:
+        """Give the budget back. Only for the ledger object that reserved it, and only before `draw`."""
+        if reservation.answer is not None:
+            return
+        if reservation.token not in self._refundable:
+            raise LedgerError(
+                "this reservation cannot be rolled back: noise may have been drawn for it, or another "
+                "process made it. It stays spent."
+            )
+        with self._writing() as tables:
+            spend = _known(tables.spend(reservation.token))
+            account, cap = tables.charged_accounts(spend.dataset, spend.analyst)
+            if account is None or spend.state != "reserved":
+                raise LedgerError("this reservation is not open any more")
+            entry = self._append(tables, "rollback", spend.dataset, {"reservation": spend.token}, analyst=spend.analyst)
+            refund = carried(spend, tables.unit_changes(spend.dataset))
+            for each in (account, cap):
+                if each is not None:
+                    tables.replace_account(each, each.refunded(refund))
+            tables.close_spend(spend.token, "rolled back", entry.sequence)
+        self._refundable.discard(reservation.token)
+
+    def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
+        """The stored answer to a question, whoever asked it first, or None. Costs nothing; needs a grant."""
+        check_names(dataset=dataset, analyst=analyst, question=question_digest)
+        with self._reading() as tables:
+            if tables.account(dataset, analyst) is None:
+                return None
+            return _answer(tables, tables.answered(dataset, question_digest))
+
+    def stored(self, dataset: str, analyst: str, beginning: str) -> list[Answer]:
+        """The stored answers to all questions whose digest begins so, the first one first; costs nothing, needs a grant."""
+        check_names(dataset=dataset, analyst=analyst, question=beginning)
+        with self._reading() as tables:
+            if tables.account(dataset, analyst) is None:
+                return []
+            found = [_answer(tables, spend) for spend in tables.answered_under(dataset, beginning)]
+            return [each for each in found if each is not None]
+
+    def show(self, dataset: str, entry: str, digest: str) -> None:
+        """Note that a table with this digest was made of the answer that an entry holds; once, however often it is shown."""
+        self._enter_once("note", dataset, {"shown": {"entry": entry, "sha256": digest}}, _shown(entry, digest))
+
+    def was_shown(self, entry: str, digest: str) -> bool:
+        """True when a table with this digest was made of the answer that an entry holds."""
+        with self._reading() as tables:
+            noted = tables.by_token(_shown(entry, digest))
+        return noted is not None and noted.kind == "note" and noted.payload == {"shown": {"entry": entry, "sha256": digest}}
+
+    def spends(self, dataset: str | None = None) -> list[Spending]:
+        """Who spent what when on which question, and what became of it; oldest first."""
+        check_selected(dataset)
+        with self._reading() as tables:
+            return tables.spendings(dataset)
+
+    def charge(self, entry: str) -> Spending | None:
+        """The spend behind the hash of a `reserve` or `commit` entry, as a certificate names it; None if there is none."""
+        with self._reading() as tables:
+            found = tables.by_hash(entry)
+            if found is None or found.kind not in ("reserve", "commit"):
+                return None
+            token = found.token if found.kind == "reserve" else str(found.payload["reservation"])
+            return next(iter(tables.spendings(token=token)), None)
+
+
+def _shown(entry: str, digest: str) -> str:
+    """The token under which it is noted that a table was shown."""
+    return f"shown-{entry}-{digest}"
+
+
+def _known(spend: Spend | None) -> Spend:
+    if spend is None:
+        raise LedgerError("this reservation is not in the ledger")
+    return spend
+
+
+def _answer(tables: Tables, spend: Spend | None) -> Answer | None:
+    if spend is None or spend.closed_by is None:
+        return None
+    entry = tables.by_sequence(spend.closed_by)
+    if entry is None or entry.kind != "commit":
+        raise LedgerError("a stored answer is missing from the chain: the ledger was edited or damaged. Run verify.")
+    return Answer(entry.payload["answer"], entry.hash, entry.time)
