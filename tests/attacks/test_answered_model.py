@@ -118,7 +118,7 @@ GOOD: dict[str, Any] = {
         ({"confidences": [[0.5, 0.31], [0.9, 0.31]]}, "2 records differ"),
         ({"labels": ["no"]}, "equally many"),
         ({"inside": [True]}, "equally many"),
-        ({"labels": ["no", "canary-31"]}, "1 records have a label"),
+        ({"labels": ["no", "canary-31"]}, "1 record has a label"),
         ({"labels": [0, 1]}, "2 records have a label"),
         ({"classes": ["no", "no"]}, "same name"),
         ({"inside": [1, 0]}, "true and false"),

@@ -117,7 +117,7 @@ ROWS: dict[str, list[Any]] = {
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
-        ({"label": ["no", "canary-31", "no"]}, "1 records have a label"),
+        ({"label": ["no", "canary-31", "no"]}, "1 record has a label"),
         ({"label": ["no", None, "no"]}, "misses a label"),
         ({"member": ["in", "out", "canary-31"]}, "whether the model was trained"),
         ({"member": [True, None, False]}, "whether the model was trained"),

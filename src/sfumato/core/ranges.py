@@ -94,10 +94,10 @@ class Whole(_Between):
     def settled(self, value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, Integral) or not self.holds(value):
             raise self.refuse(value)
-        if not is_finite(value):
-            raise Refused("is too large a number")
         if self.at_most is None and self.largest is not None and int(value) > self.largest:
             raise Refused(f"must be {self.words}, and at most {_shown(self.largest)}")
+        if not is_finite(value):
+            raise Refused("is too large a number")
         return int(value)
 
 
