@@ -61,7 +61,7 @@ class Declared:
             faults.extend(self.coherent())
         all_at_once(ParameterError, type(self).__name__, faults)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         """What was copied or sent here is checked like what is made here."""
         vars(self).update(state)
         self.__post_init__()

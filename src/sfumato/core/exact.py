@@ -17,7 +17,7 @@ Number: TypeAlias = int | str | float | Fraction
 AMOUNT_BITS = 256
 
 
-def python_number(value: Any) -> Any:
+def python_number(value: object) -> Any:  # the number in its own type, or the value as it is
     """A number of numpy, or of another such library, as one of Python; anything else as it is."""
     if type(value) in (bool, int, float) or not isinstance(value, Real) or isinstance(value, Fraction):
         return value

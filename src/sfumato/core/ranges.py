@@ -196,7 +196,7 @@ class Value(Range):
 
     words = "a text, a number, a date or a truth value"
 
-    def settled(self, value: Any) -> str | bool | int | float:
+    def settled(self, value: object) -> str | bool | int | float:
         if isinstance(value, (datetime.date, datetime.time)):
             return str(text_of(value))
         if isinstance(value, str):

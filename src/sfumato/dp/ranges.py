@@ -33,7 +33,7 @@ class AsWritten(Number):
 class AsText(Value):
     """Values in the text form that columns are compared in."""
 
-    def settled(self, value: Any) -> str:
+    def settled(self, value: object) -> str:
         return str(text_of(super().settled(value)))
 
 

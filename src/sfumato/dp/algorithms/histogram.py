@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,7 +153,7 @@ class PrivateHistogram(RowBounded):
             **self.tells(),
         )
 
-    def tells(self) -> Mapping[str, Any]:
+    def tells(self) -> Mapping[str, Any]:  # plain data
         """The standard deviation of the noise on a count."""
         return {"deviation": self.error().deviation}
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +102,7 @@ class PrivateQuantiles(RowBounded):
             **self.tells(),
         )
 
-    def tells(self) -> Mapping[str, Any]:
+    def tells(self) -> Mapping[str, Any]:  # plain data
         """The standard deviation of a rank."""
         return {"rank_deviation": self.error().deviation}
 

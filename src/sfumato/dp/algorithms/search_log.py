@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -133,7 +133,7 @@ class SearchLog(Algorithm):
             **{"threshold": least, **self.tells()},
         )
 
-    def tells(self) -> Mapping[str, Any]:
+    def tells(self) -> Mapping[str, Any]:  # plain data
         """The least count that is shown, where there is one, and the standard deviation of a count."""
         least = self.threshold
         return {**({} if least is None else {"threshold": least}), "deviation": self.error().deviation}
