@@ -8,9 +8,8 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from sfumato.engines import expressions as e
-from sfumato.engines.compile_functions import compile_function
-from sfumato.engines.expressions import Kind, kind_of, kind_of_value
-from sfumato.engines.sql_values import Dialect, as_kind, clamp, literal, moderate, sql_type, text_literal, type_named
+from sfumato.engines.expressions import Dialect, Kind, kind_of, kind_of_value
+from sfumato.engines.sql_values import as_kind, clamp, literal, moderate, sql_type, text_literal, type_named
 
 _COMPARISONS: Mapping[str, type[exp.Binary]] = {
     "=": exp.EQ,
@@ -68,7 +67,7 @@ def compile_expression(expression: e.Expression, kinds: Mapping[str, Kind], colu
         case e.Scrambled(term, key, numbers):
             return as_kind(exp.func("MD5", _scrambled(inner(term), key, [inner(n) for n in numbers], dialect)), "string", dialect)
         case _:
-            return compile_function(expression, kinds, inner, dialect)
+            return expression.sql(inner(expression.term), kind_of(expression.term, kinds), dialect)
 
 
 def _scrambled(term: exp.Expression, key: str, numbers: list[exp.Expression], dialect: Dialect) -> exp.Expression:
@@ -89,7 +88,7 @@ def _operand(
     value: exp.Expression, term: e.Expression, operator: str, result: Kind, kinds: Mapping[str, Kind], dialect: Dialect
 ) -> exp.Expression:
     if result == "number":
-        return moderate(value, term, kinds, dialect, near_zero=operator == "*")
+        return moderate(value, term, kind_of(term, kinds), dialect, near_zero=operator == "*")
     # Nineteen digits hold any 64-bit integer; the product of two then fits 38.
     width = "DECIMAL(19, 0)" if operator == "*" else "DECIMAL(38, 0)"
     return exp.cast(value, type_named(width, dialect), copy=False)

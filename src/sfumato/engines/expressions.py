@@ -8,28 +8,19 @@ operands are moved into a range in which none does, on every engine alike: see `
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from typing import Literal as OneOf
-from typing import TypeAlias
 
 from sfumato.core.errors import Unsupported
-from sfumato.engines.functions import (
-    Bucket,
-    DatePart,
-    DateStart,
-    Divide,
-    Floor,
-    Function,
-    Length,
-    Like,
-    Lowered,
-    Remainder,
-    TextPart,
-    Uppered,
-    function_kind,
-)
 from sfumato.engines.kinds import LARGEST, NUMERIC, SMALLEST, WHOLE, Kind, Value, expect, expect_whole, kind_of_value
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+Dialect: TypeAlias = OneOf["duckdb", "postgres", "spark"]
 
 __all__ = [
     "CASTS",
@@ -39,31 +30,22 @@ __all__ = [
     "SMALLEST",
     "And",
     "Arithmetic",
-    "Bucket",
     "Cast",
     "Choose",
     "Clamp",
     "Column",
     "Compare",
-    "DatePart",
-    "DateStart",
-    "Divide",
+    "Dialect",
     "Expression",
     "FixedPoint",
-    "Floor",
+    "Function",
     "IsMissing",
     "Kind",
-    "Length",
-    "Like",
     "Literal",
-    "Lowered",
     "Not",
     "OneOfValues",
     "Or",
-    "Remainder",
     "Scrambled",
-    "TextPart",
-    "Uppered",
     "Value",
     "children",
     "columns_of",
@@ -193,6 +175,30 @@ class Scrambled:
     numbers: tuple[Expression, ...] = ()
 
 
+@dataclass(frozen=True)
+class Function(ABC):
+    """A function of one term and constants, which says itself what it takes and how each engine writes it.
+
+    Plans take any; those of queries are in `engines.functions`. `repeats` says that its SQL writes the term several times.
+    """
+
+    term: Expression
+    repeats: ClassVar[bool] = False
+
+    @abstractmethod
+    def kind(self, kind: Kind) -> Kind:
+        """The kind of the value over a term of this kind; a constant or kind that does not fit is refused."""
+
+    @abstractmethod
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        """The function over a term of this kind, written so that every engine computes the same value and none fails."""
+
+    @property
+    def largest(self) -> int:
+        """What the value can reach in size, where it is a whole number."""
+        return 2**63
+
+
 Expression: TypeAlias = (
     Column
     | Literal
@@ -313,7 +319,7 @@ def kind_of(expression: Expression, columns: Mapping[str, Kind]) -> Kind:
                 expect(kind_of(number, columns), {"integer"}, "Scrambled")
             return "string"
         case _:
-            return function_kind(expression, kind_of(expression.term, columns))
+            return expression.kind(kind_of(expression.term, columns))
 
 
 def magnitude(expression: Expression, columns: Mapping[str, Kind]) -> int:
@@ -325,10 +331,8 @@ def magnitude(expression: Expression, columns: Mapping[str, Kind]) -> int:
             return min(magnitude(term, columns), max(abs(int(low)), abs(int(high))))
         case FixedPoint(_, scale, limit):
             return int(scale * limit) + 1
-        case Remainder(_, divisor):
-            return divisor - 1
-        case Bucket(count=count):
-            return count - 1
+        case Function():
+            return expression.largest
         case Arithmetic("*", left, right):
             return magnitude(left, columns) * magnitude(right, columns)
         case Arithmetic(_, left, right):

@@ -5,15 +5,11 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from functools import cache
-from typing import Literal as OneOf
-from typing import TypeAlias
 
 from sqlglot import exp
 
 from sfumato.engines import expressions as e
-from sfumato.engines.expressions import Kind, Value, kind_of
-
-Dialect: TypeAlias = OneOf["duckdb", "postgres", "spark"]
+from sfumato.engines.expressions import Dialect, Kind, Value
 
 _TYPES: Mapping[Dialect, Mapping[Kind, str]] = {
     "duckdb": {"datetime": "TIMESTAMP", "instant": "TIMESTAMPTZ", "string": "TEXT", "binary": "BLOB"},
@@ -100,12 +96,10 @@ def clamp(value: exp.Expression, low: exp.Expression, high: exp.Expression) -> e
     return exp.Case(ifs=[below, above], default=value.copy())
 
 
-def moderate(
-    value: exp.Expression, term: e.Expression, kinds: Mapping[str, Kind], dialect: Dialect, *, near_zero: bool
-) -> exp.Expression:
+def moderate(value: exp.Expression, term: e.Expression, kind: Kind, dialect: Dialect, *, near_zero: bool) -> exp.Expression:
     """A number moved to where no engine overflows or underflows, see `expressions.LARGEST`."""
     number = as_kind(value, "number", dialect)
-    if kind_of(term, kinds) != "number":
+    if kind != "number":
         return number  # at most 38 digits, and none is between zero and one
     zero, *bounds = (literal(bound, "number", dialect) for bound in (0.0, -e.LARGEST, e.LARGEST))
     ifs = []

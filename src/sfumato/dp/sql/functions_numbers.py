@@ -12,6 +12,7 @@ from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.dispatch import Resolve, constant_of, lower, named_rule, rule
 from sfumato.dp.sql.term import EXACT, Term, arithmetic, as_number, bounded, clamped, constant, merged
 from sfumato.engines import expressions as e
+from sfumato.engines import functions as f
 
 _ARITHMETIC: Mapping[type[exp.Expression], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
 
@@ -112,7 +113,7 @@ def _divide(node: exp.Div, resolve: Resolve) -> Term:
     ends = [None if end is None else end / divisor for end in (term.low, term.high)]
     if divisor < 0:
         ends.reverse()
-    return Term(e.Divide(term.expression, float(divisor)), "number", ends[0], ends[1], sure=False)
+    return Term(f.Divide(term.expression, float(divisor)), "number", ends[0], ends[1], sure=False)
 
 
 @rule(exp.Floor, exp.Ceil)
@@ -122,9 +123,9 @@ def _floor(node: exp.Floor | exp.Ceil, resolve: Resolve) -> Term:
     if not term.numeric:
         raise Unsupported(f"a {term.kind} cannot be rounded")
     if up:
-        below = Term(e.Floor(_minus(term).expression), "integer", *_floored(_minus(term)))
+        below = Term(f.Floor(_minus(term).expression), "integer", *_floored(_minus(term)))
         return arithmetic("-", constant(0), below)
-    return Term(e.Floor(term.expression), "integer", *_floored(term))
+    return Term(f.Floor(term.expression), "integer", *_floored(term))
 
 
 def _minus(term: Term) -> Term:
@@ -167,7 +168,7 @@ def _remainder(node: exp.Mod, resolve: Resolve) -> Term:
     if term.kind != "integer" or divisor.denominator != 1 or not 0 < divisor < EXACT:
         raise Unsupported("MOD takes a whole number and a positive whole constant")
     low = Fraction(0) if term.low is not None and term.low >= 0 else -(divisor - 1)
-    return Term(e.Remainder(term.expression, int(divisor)), "integer", low, divisor - 1)
+    return Term(f.Remainder(term.expression, int(divisor)), "integer", low, divisor - 1)
 
 
 @rule(exp.Pow)
@@ -188,7 +189,7 @@ def _bucket(node: exp.WidthBucket, resolve: Resolve) -> Term:
     )
     if low >= high or count.denominator != 1 or not 1 <= count <= 10_000:
         raise Unsupported("WIDTH_BUCKET(x, low, high, n) takes constants with low < high and n from 1 to 10,000")
-    inside = e.Bucket(term.expression, float(low), float(high), int(count))
+    inside = f.Bucket(term.expression, float(low), float(high), int(count))
     below = e.Compare("<", term.expression, e.Literal(float(low)))
     above = e.Compare(">=", term.expression, e.Literal(float(high)))
     shifted = e.FixedPoint(e.Arithmetic("+", inside, e.Literal(1)), 1, float(EXACT))

@@ -10,7 +10,7 @@ from sqlglot import exp
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.dispatch import Resolve, constant_of, lower, rule
 from sfumato.dp.sql.term import Term, condition
-from sfumato.engines import expressions as e
+from sfumato.engines import functions as f
 
 _PARTS: Mapping[str, tuple[str, int | None, int | None]] = {
     "YEAR": ("year", None, None),
@@ -49,7 +49,7 @@ def _part(node: exp.Expression, resolve: Resolve) -> Term:
     if term.kind not in ("date", "datetime") or (part in ("hour", "minute") and term.kind == "date"):
         raise Unsupported(f"a {term.kind} has no {part}")
     ends = [None if end is None else Fraction(end) for end in (low, high)]
-    return Term(e.DatePart(term.expression, part), "integer", ends[0], ends[1])  # type: ignore[arg-type]
+    return Term(f.DatePart(term.expression, part), "integer", ends[0], ends[1])  # type: ignore[arg-type]
 
 
 @rule(exp.TimestampTrunc, exp.DateTrunc)
@@ -58,7 +58,7 @@ def _truncated(node: exp.Expression, resolve: Resolve) -> Term:
     term = lower(node.this, resolve)
     if term.kind not in ("date", "datetime") or unit not in ("year", "quarter", "month", "week", "day"):
         raise Unsupported("DATE_TRUNC takes 'year', 'quarter', 'month', 'week' or 'day' and a date")
-    return Term(e.DateStart(term.expression, unit), "date")  # type: ignore[arg-type]
+    return Term(f.DateStart(term.expression, unit), "date")  # type: ignore[arg-type]
 
 
 @rule(exp.Like)
@@ -66,7 +66,7 @@ def _like(node: exp.Like, resolve: Resolve) -> Term:
     term, pattern = lower(node.this, resolve), lower(node.expression, resolve).text
     if term.kind != "string" or pattern is None or "\\" in pattern:
         raise Unsupported("LIKE takes a text and a constant pattern of letters, % and _")
-    return condition(e.Like(term.expression, pattern))
+    return condition(f.Like(term.expression, pattern))
 
 
 @rule(exp.ILike)
@@ -89,7 +89,7 @@ def _starts(node: exp.StartsWith, resolve: Resolve) -> Term:
 @rule(exp.Lower, exp.Upper)
 def _letters(node: exp.Lower | exp.Upper, resolve: Resolve) -> Term:
     term = _text(lower(node.this, resolve))
-    made = e.Lowered(term.expression) if isinstance(node, exp.Lower) else e.Uppered(term.expression)
+    made = f.Lowered(term.expression) if isinstance(node, exp.Lower) else f.Uppered(term.expression)
     return Term(made, "string")
 
 
@@ -104,12 +104,12 @@ def _substring(node: exp.Expression, resolve: Resolve) -> Term:
         length = Fraction(10_000) if stated is None else constant_of(lower(stated, resolve), "SUBSTRING")
     if start.denominator != 1 or length.denominator != 1 or start < 1 or not 0 <= length <= 10_000:
         raise Unsupported("SUBSTRING takes a start of at least 1 and a length from 0 to 10,000")
-    return Term(e.TextPart(term.expression, int(start), int(length)), "string")
+    return Term(f.TextPart(term.expression, int(start), int(length)), "string")
 
 
 @rule(exp.Length)
 def _length(node: exp.Length, resolve: Resolve) -> Term:
-    return Term(e.Length(_text(lower(node.this, resolve)).expression), "integer", Fraction(0), Fraction(2**30), sure=False)
+    return Term(f.Length(_text(lower(node.this, resolve)).expression), "integer", Fraction(0), Fraction(2**30), sure=False)
 
 
 def _text(term: Term) -> Term:

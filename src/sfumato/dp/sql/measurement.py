@@ -13,6 +13,7 @@ from typing import Literal
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.term import EXACT, Term, arithmetic, as_number, bounded, constant
 from sfumato.engines import expressions as e
+from sfumato.engines import functions as f
 
 #: A real value within its bounds is told apart from 2^20 to 2^21 others on either side: far finer than the noise.
 GRID_BITS = 20
@@ -108,10 +109,10 @@ def leaf_of(term: Term) -> tuple[e.Expression, int, Fraction, Fraction]:
     low, high = term.low, term.high
     if term.kind == "integer" and high - low < LEAVES:
         leaves = int(high - low) + 1
-        return e.Bucket(term.expression, float(low), float(high) + 1.0, leaves), leaves, low, high + 1
+        return f.Bucket(term.expression, float(low), float(high) + 1.0, leaves), leaves, low, high + 1
     if low == high:
         high = low + 1
-    return e.Bucket(as_number(term).expression, float(low), float(high), LEAVES), LEAVES, low, high
+    return f.Bucket(as_number(term).expression, float(low), float(high), LEAVES), LEAVES, low, high
 
 
 def needs_bounds(what: str, term: Term) -> Unsupported:

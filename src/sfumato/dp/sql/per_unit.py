@@ -18,6 +18,7 @@ from sfumato.dp.sql.functions import lower
 from sfumato.dp.sql.parse import without_alias
 from sfumato.dp.sql.term import EXACT, Term, as_number, bounded
 from sfumato.engines import expressions as e
+from sfumato.engines import functions as f
 from sfumato.engines import plan as p
 
 if TYPE_CHECKING:
@@ -187,4 +188,4 @@ def _sum(term: Term, name: str, given: object, condition: e.Expression | None, a
     fixed = e.FixedPoint(as_number(term).expression, scale, max(limit, 1.0))
     aggregates.append(p.Aggregate(name, "sum", given(fixed), condition))  # type: ignore[operator]
     total = e.Cast(e.Column(name), "number")
-    return Term(e.Divide(total, float(scale)) if scale != 1 else total, "number", low, high)
+    return Term(f.Divide(total, float(scale)) if scale != 1 else total, "number", low, high)

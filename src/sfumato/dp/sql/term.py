@@ -230,7 +230,7 @@ def written_size(expression: Expression) -> int:
         below = e.children(node)
         if ready:
             total = sum(sizes[id(child)] for child in below)
-            repeated = isinstance(node, (e.Clamp, e.FixedPoint, e.Arithmetic, e.Divide, e.Bucket, e.Floor))
+            repeated = node.repeats if isinstance(node, e.Function) else isinstance(node, (e.Clamp, e.FixedPoint, e.Arithmetic))
             sizes[id(node)] = 1 + (3 * total if repeated else total)
         else:
             pending.append((node, True))
