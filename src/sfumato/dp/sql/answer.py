@@ -22,10 +22,11 @@ from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.column_errors import column_errors
 from sfumato.dp.sql.expected_error import lattice_steps, linear_change, on_grid
 from sfumato.dp.sql.grouping import KEY
+from sfumato.dp.sql.language import evaluate
 from sfumato.dp.sql.margins import NoisyQuantiles, Possible
 from sfumato.dp.sql.measuring import Measured
 from sfumato.dp.sql.noise import Noise, Price, errors_in_sum_margin
-from sfumato.dp.sql.post import Cell, evaluate
+from sfumato.dp.sql.operators import Cell
 from sfumato.dp.sql.propagation import noisy_parts, smooth
 from sfumato.dp.sql.quantile_margins import quantile_of
 from sfumato.dp.sql.question import Question

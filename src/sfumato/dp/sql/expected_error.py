@@ -20,9 +20,9 @@ from sfumato.core.rounding import rounded_up
 from sfumato.dp.algorithms.count_tree import quantile_rank_deviation, rank_deviation
 from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.grouping import KEY, Shown
+from sfumato.dp.sql.language import check
 from sfumato.dp.sql.measurement import BRANCHING, Measurement
 from sfumato.dp.sql.noise import Noise, Price, errors_in_sum_margin
-from sfumato.dp.sql.post import check
 from sfumato.dp.sql.propagation import Change, MovedStatistics, Smooth, linear, noisy_parts, smooth
 from sfumato.dp.sql.quantile_margins import clear_of_ends
 from sfumato.dp.sql.question import Question

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from sfumato.dp.sql.aggregates import PLACEHOLDER
-from sfumato.dp.sql.arrays import computed
 from sfumato.dp.sql.grouping import KEY
+from sfumato.dp.sql.language import computed
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.noise_points import noise_points, points_for
 from sfumato.dp.sql.propagation import Smooth, noisy_parts

@@ -7,7 +7,7 @@ rules that lower it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 import sqlglot
 from sqlglot import exp
@@ -77,7 +77,7 @@ def check_size(tree: exp.Expression) -> None:
         pending.extend((child, depth + 1) for child in node.iter_expressions())
 
 
-def refuse_clauses(node: exp.Expression, allowed: set[str], what: str) -> None:
+def refuse_clauses(node: exp.Expression, allowed: Set[str], what: str) -> None:
     """Refuse whatever a node says beyond what is read of it."""
     extra = [name for name, value in node.args.items() if value and name not in allowed]
     if extra:

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Asked, is_aggregate, taken_out
-from sfumato.dp.sql.functions import lower
+from sfumato.dp.sql.language import lower
 from sfumato.dp.sql.parse import without_alias
 from sfumato.dp.sql.term import EXACT, Term, as_number, bounded
 from sfumato.engines import expressions as e

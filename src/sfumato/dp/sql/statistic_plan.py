@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import Asked
-from sfumato.dp.sql.functions import lower
+from sfumato.dp.sql.language import lower
 from sfumato.dp.sql.measurement import Measurement, leaf_of, needs_bounds, on_grid
 from sfumato.dp.sql.normal_form import normal_rows
 from sfumato.dp.sql.rows import Rows
