@@ -113,6 +113,24 @@ def without_alias(node: exp.Expression) -> exp.Expression:
     return held if isinstance(held, exp.Expression) else node
 
 
+def group_nodes(select: exp.Select) -> list[exp.Expression]:
+    """What GROUP BY names, positions resolved."""
+    group = select.args.get("group")
+    if group is None:
+        return []
+    if any(group.args.get(name) for name in ("grouping_sets", "cube", "rollup", "totals", "all")):
+        raise Unsupported("GROUPING SETS, CUBE and ROLLUP are not supported; ask one question per grouping")
+    nodes = []
+    for node in group.expressions:
+        if isinstance(node, exp.Literal) and not node.is_string:
+            place = int(node.this) if str(node.this).isdecimal() else 0
+            if not 1 <= place <= len(select.expressions):
+                raise Unsupported("GROUP BY names a position that SELECT does not have")
+            node = without_alias(select.expressions[place - 1])
+        nodes.append(node)
+    return nodes
+
+
 def sql_text(node: exp.Expression) -> str:
     """A query or a part of it in the dialect in which it is parsed, so that the text means the same when it is asked again."""
     return node.sql(dialect=DIALECT, comments=False)

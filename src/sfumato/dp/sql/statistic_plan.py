@@ -26,8 +26,7 @@ class StatisticPlan:
         self.rows = rows
         # Tables by the names that this plan has for them: two spellings of one measurement are one.
         self.normal = normal_rows(rows.plan, str)
-        moments = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
-        self.averaged = [each for each in asked if each.function in moments and each.argument is not None]
+        self.averaged = [each for each in asked if each.aggregate.measures == "moments"]
         self.found: dict[tuple[object, ...], Measurement] = {}
 
     def statistic(self, asked: Asked) -> Statistic:
@@ -36,35 +35,35 @@ class StatisticPlan:
         if where is not None and where.kind != "boolean":
             raise Unsupported("FILTER (WHERE …) needs a condition")
         condition = None if where is None else where.expression
-        if asked.function == "count_distinct":
+        aggregate = asked.aggregate
+        if aggregate.measures == "units":
             return self._units(asked, condition)
         if asked.argument is None:
-            return Statistic("count", count=self._rows(None, condition), whole=True)
+            return Statistic(asked.function, count=self._rows(None, condition), whole=True)
         term = lower(asked.argument, self.rows.resolve)
-        if asked.function == "count":
-            return Statistic("count", count=self._rows(term.expression, condition), whole=True)
-        name = {"avg": "AVG", "sum": "SUM", "min": "MIN", "max": "MAX", "quantile": "QUANTILE"}.get(asked.function, "VAR")
+        if aggregate.measures == "rows":
+            return Statistic(asked.function, count=self._rows(term.expression, condition), whole=True)
         if not term.numeric:
-            raise Unsupported(f"{name} needs a number, not a {term.kind}")
+            raise Unsupported(f"{aggregate.called} needs a number, not a {term.kind}")
         raw, term = term, bounded(term)
         if term.low is None or term.high is None:
-            raise needs_bounds(name, term)
-        if asked.function in ("min", "max", "quantile"):
+            raise needs_bounds(aggregate.called, term)
+        if aggregate.measures == "tree":
             return self._quantile(asked, term, condition)
-        if asked.function == "sum" and any(self._about(each) == self._about(asked) for each in self.averaged):
+        if aggregate.measures == "sum" and any(self._about(each) == self._about(asked) for each in self.averaged):
             # A mean of the same column is measured anyhow: its parts give the sum, and nothing more is spent.
             return replace(self._moments(asked, raw, condition), low=None, high=None, whole=raw.kind == "integer")
-        if asked.function == "sum":
+        if aggregate.measures == "sum":
             grid = on_grid(term, centred=False)
             middle = (term.low + term.high) / 2 / grid.step
             total = self._add(Measurement("", "sum", grid.expression, condition, grid.limit, grid.step, middle=middle))
-            return Statistic("sum", total=total, step=grid.step, whole=grid.step == 1 and term.kind == "integer")
+            return Statistic(asked.function, total=total, step=grid.step, whole=grid.step == 1 and term.kind == "integer")
         return self._moments(asked, raw, condition)
 
     def _moments(self, asked: Asked, raw: Term, condition: e.Expression | None) -> Statistic:
         grid, term = on_grid(raw, centred=True), bounded(raw)
         total = self._add(Measurement("", "sum", grid.expression, condition, grid.limit, grid.step))
-        made = Statistic(
+        moments = Statistic(
             asked.function,
             count=self._rows(raw.expression, condition),
             total=total,
@@ -73,18 +72,18 @@ class StatisticPlan:
             low=term.low,
             high=term.high,
         )
-        if asked.function in ("avg", "sum"):
-            return made
+        if not asked.aggregate.squares:
+            return moments
         around = bounded(arithmetic("-", term, _constant_term(grid.centre, term)))
         squared = arithmetic("*", around, around)
         squares = on_grid(replace(squared, low=max(squared.low or Fraction(0), Fraction(0))), centred=True)
         name = self._add(Measurement("", "sum", squares.expression, condition, squares.limit, squares.step))
-        return replace(made, squares=name, square_step=squares.step, square_centre=squares.centre)
+        return replace(moments, squares=name, square_step=squares.step, square_centre=squares.centre)
 
     def _units(self, asked: Asked, condition: e.Expression | None) -> Statistic:
         argument = asked.argument
         if isinstance(argument, exp.Column) and self.rows.find(argument).unit:
-            return Statistic("count_distinct", count=self._add(Measurement("", "units", None, condition)), whole=True)
+            return Statistic(asked.function, count=self._add(Measurement("", "units", None, condition)), whole=True)
         raise Unsupported(
             "COUNT(DISTINCT …) is supported for the unit column only: how many values one unit adds to other columns cannot be "
             "bounded in a count of values. Group by the column and count units instead"
@@ -96,7 +95,7 @@ class StatisticPlan:
     def _quantile(self, asked: Asked, term: Term, condition: e.Expression | None) -> Statistic:
         leaf, leaves, low, high = leaf_of(term)
         name = self._add(Measurement("", "tree", leaf, condition, leaves=leaves))
-        rank = {"min": Fraction(0), "max": Fraction(1)}.get(asked.function, asked.rank)
+        rank = asked.rank if asked.aggregate.rank is None else asked.aggregate.rank
         whole = term.kind == "integer" and leaves == high - low
         return Statistic(asked.function, tree=name, low=low, high=high, rank=rank, whole=whole)
 

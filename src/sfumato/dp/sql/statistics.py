@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.dp.sql.aggregates import Function
+from sfumato.dp.sql.aggregates import AGGREGATES, Aggregate
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ class Statistic:
     inside [low, high].
     """
 
-    function: Function
+    function: str
     count: str | None = None
     total: str | None = None
     squares: str | None = None
@@ -44,6 +44,11 @@ class Statistic:
     whole: bool = False
 
     @property
+    def aggregate(self) -> Aggregate:
+        """The row of the function."""
+        return AGGREGATES[self.function]
+
+    @property
     def parts(self) -> tuple[str, ...]:
         """The measurements it is computed from."""
         return tuple(part for part in (self.count, self.total, self.squares, self.tree) if part is not None)
@@ -51,21 +56,21 @@ class Statistic:
     @property
     def linear(self) -> bool:
         """True for one measurement as it is: counts, and sums that are measured by themselves."""
-        return self.function in ("count", "count_distinct") or (self.function == "sum" and self.count is None)
+        return self.total is None and self.tree is None or self.aggregate.measures == "sum" and self.count is None
 
     @property
     def steady(self) -> bool:
         """True when the error is the same whatever the data."""
-        return self.linear or self.function == "sum"
+        return self.linear or self.aggregate.measures == "sum"
 
     def value(self, noisy: Mapping[str, Floats]) -> Floats:
         """The statistic per group."""
-        if self.function in ("count", "count_distinct"):
+        if self.total is None:
             return noisy[self.count or ""]
-        if self.function == "sum":
-            total = noisy[self.total or ""] * float(self.step)
+        if self.aggregate.measures == "sum":
+            total = noisy[self.total] * float(self.step)
             return total if self.count is None else total + noisy[self.count] * float(self.centre)
-        if self.function == "avg":
+        if self.squares is None:
             return self._inside(self._around(noisy) + float(self.centre))
         return self._spread(noisy, np.minimum(self._squares(noisy) - self._around(noisy) ** 2, self._widest))
 
@@ -99,32 +104,30 @@ class Statistic:
     def _spread(self, noisy: Mapping[str, Floats], variance: Floats) -> Floats:
         """The kind of variance or deviation that is asked for."""
         spread = np.maximum(variance, 0.0)
-        if self.function.endswith("_samp"):
+        if self.aggregate.sample:
             rows = self._rows(noisy)
             spread = spread * rows / np.maximum(rows - 1.0, FEWEST)
-        return np.sqrt(spread) if self.function.startswith("stddev") else spread
+        return np.sqrt(spread) if self.aggregate.root else spread
 
     @property
     def ends(self) -> tuple[float, float] | None:
         """What the statistic can be at all, whatever the rows; None where nothing bounds it."""
-        if self.low is None or self.high is None:
+        if self.low is None or self.high is None or self.aggregate.measures != "moments":
             return None
-        if self.function == "avg":
-            return float(self.low), float(self.high)
         if self.squares is None:
-            return None
+            return float(self.low), float(self.high)
         return 0.0, float(self.largest(self.fewest))
 
     def largest(self, rows: Floats | float) -> Floats | float:
         """The largest variance or deviation of so many rows: half of them at either bound."""
-        share = rows / (rows - 1.0) if self.function.endswith("_samp") else 1.0
+        share = rows / (rows - 1.0) if self.aggregate.sample else 1.0
         largest = self._widest * share
-        return np.sqrt(largest) if self.function.startswith("stddev") else largest
+        return np.sqrt(largest) if self.aggregate.root else largest
 
     @property
     def fewest(self) -> float:
         """With fewer rows than this the statistic has no value, and an answer can say nothing about it."""
-        return 2.0 if self.function.endswith("_samp") else 1.0
+        return 2.0 if self.aggregate.sample else 1.0
 
     @property
     def _widest(self) -> float:
