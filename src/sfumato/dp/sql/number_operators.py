@@ -106,6 +106,16 @@ def _absolute(node: exp.Abs, terms: Terms) -> Term:
     return replace(size, low=Fraction(0), values=None)
 
 
+def _sign(node: exp.Sign, terms: Terms) -> Term:
+    term = bounded(terms(node.this))
+    if not term.numeric:
+        raise Unsupported(f"a {term.kind} has no sign")
+    missing = (e.IsMissing(term.expression), e.Literal(None, "integer"))
+    sides = tuple((e.Compare(side, term.expression, e.Literal(0)), e.Literal(one)) for side, one in ((">", 1), ("<", -1)))  # type: ignore[arg-type]
+    low, high = (outer if end is None else (end > 0) - (end < 0) for end, outer in ((term.low, -1), (term.high, 1)))
+    return Term(e.Choose((missing, *sides), e.Literal(0)), "integer", Fraction(low), Fraction(high))
+
+
 def _divide(node: exp.Div, terms: Terms) -> Term:
     divisor = terms(node.expression).constant
     if divisor is None:
@@ -273,7 +283,7 @@ ROWS = (
         _remainder, OverAnswers(_NUMBERS, of_two(lambda a, b: math.fmod(a, b))),
     ),
     Operator(
-        "-a", (exp.Neg,), "opposite", _negative,
+        "-a", (exp.Neg,), "with the other sign", _negative,
         OverAnswers(
             _NUMBERS, of_one(lambda a: -a), array_of_one(np.negative), linear="sum", contracts="first", turns=-1
         ),
@@ -285,8 +295,12 @@ ROWS = (
         ),
     ),
     Operator(
-        "ABS(a)", (exp.Abs,), "size", _absolute,
+        "ABS(a)", (exp.Abs,), "size without sign", _absolute,
         OverAnswers(_NUMBERS, of_one(abs), array_of_one(np.abs), contracts="first", turns=0),
+    ),
+    Operator(
+        "SIGN(a)", (exp.Sign,), "1 above 0, -1 below 0, 0 at 0", _sign,
+        OverAnswers(_NUMBERS, of_one(lambda a: (a > 0) - (a < 0))),
     ),
     Operator(
         "SQRT(a)", (exp.Sqrt,), "root, missing below 0",

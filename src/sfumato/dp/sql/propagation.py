@@ -66,12 +66,13 @@ def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None, int]:
     while True:
         operator = over_answers(node)
         rounding = _rounding(node)
-        noisy = [part for part in arguments(node) if noisy_parts(part)]
+        listed = arguments(node)
+        noisy = [part for part in listed if noisy_parts(part)]
         if rounding is not None and grid is None:
             grid, node = rounding
-        elif operator is not None and rounding is None and operator.contracts == "first" and noisy_parts(node.this):
+        elif operator is not None and rounding is None and operator.contracts == "first" and noisy_parts(listed[0]):
             direction *= operator.turns
-            node = node.this
+            node = listed[0]
         elif operator is not None and operator.contracts == "single" and len(noisy) == 1:
             node = noisy[0]
         else:

@@ -142,6 +142,6 @@ ROWS = (
         "so many characters (the rest where no length is said) from the one with number `start`; the first has number 1",
         _substring, reads=("start", "length"),
     ),
-    Operator("LEFT(text, length)", (exp.Left,), "the first characters", _substring),
+    Operator("LEFT(text, length)", (exp.Left,), "so many characters from the first on", _substring),
     Operator("LENGTH(text)", (exp.Length,), "number of characters", _length),
 )  # fmt: skip
