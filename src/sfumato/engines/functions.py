@@ -15,8 +15,7 @@ from typing import Literal as OneOf
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.engines.expressions import Dialect, Function
-from sfumato.engines.kinds import LARGEST, NUMERIC, SMALLEST, Kind, expect, kind_of_value
+from sfumato.engines.expressions import LARGEST, NUMERIC, SMALLEST, Dialect, Function, Kind, expect, kind_of_value
 from sfumato.engines.sql_values import as_kind, clamp, literal, moderate, text_literal
 
 DatePartName: TypeAlias = OneOf["year", "quarter", "month", "day", "hour", "minute", "weekday", "day_of_year"]

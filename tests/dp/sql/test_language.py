@@ -18,7 +18,7 @@ from sfumato.dp.sql.operators import Operator, OverAnswers, array_of_one, of_one
 from sfumato.dp.sql.term import Term
 from sfumato.engines import expressions as e
 from sfumato.engines.compile import Dialect, PhysicalTable, compile_plan
-from sfumato.engines.kinds import Kind, expect
+from sfumato.engines.expressions import Kind, expect
 from sfumato.engines.plan import Field, Named, Project, Scan
 from sfumato.engines.sql_values import as_kind
 from sfumato.engines.write import write_table

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from sfumato.core.errors import LedgerError
 from sfumato.core.params import require
-from sfumato.dp.sql.aggregates import PLACEHOLDER
+from sfumato.dp.sql.aggregates import PLACEHOLDER, Floats, Statistic
 from sfumato.dp.sql.column_errors import column_errors
 from sfumato.dp.sql.expected_error import lattice_steps, linear_change, on_grid
 from sfumato.dp.sql.grouping import KEY
@@ -31,7 +31,6 @@ from sfumato.dp.sql.propagation import noisy_parts, smooth
 from sfumato.dp.sql.quantile_margins import quantile_of
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import Reach, distance_at
-from sfumato.dp.sql.statistics import Floats, Statistic
 
 if TYPE_CHECKING:
     import pyarrow as pa

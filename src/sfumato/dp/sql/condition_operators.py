@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -163,9 +164,12 @@ def _constant_kind(node: exp.Literal, kinds: Kinds) -> str | None:
 
 
 def _constant(node: exp.Literal, cells: Cells) -> Cell:
-    if node.args.get("is_string"):
-        return str(node.this)
-    text = str(node.this)
+    args = node.args
+    return str(args["this"]) if args.get("is_string") else _written_number(str(args["this"]))
+
+
+@lru_cache(maxsize=1024)
+def _written_number(text: str) -> int | float:
     return int(text) if text.isdecimal() else float(text)
 
 

@@ -17,7 +17,8 @@ from sfumato.core.errors import SfumatoError, Unsupported
 from sfumato.dp.sql import choice_operators, condition_operators, number_operators, text_operators
 from sfumato.dp.sql.operators import Cell, Floats, Operator, OverAnswers
 from sfumato.dp.sql.parse import function_name, refuse_clauses
-from sfumato.dp.sql.term import LONGEST, Term, written_size
+from sfumato.dp.sql.term import LONGEST, Term
+from sfumato.engines.sql_values import written_size
 
 #: Resolves a column reference of the query.
 Resolve: TypeAlias = Callable[[exp.Column], Term]
@@ -35,6 +36,8 @@ class Language:
         self.operators: list[Operator] = []
         self._by_node: dict[type[exp.Expression], Operator] = {}
         self._by_name: dict[str, Operator] = {}
+        #: Those over answers, found at once because they are computed for every group.
+        self.answers: dict[type[exp.Expression], OverAnswers] = {}
         for operator in operators:
             self.add(operator)
 
@@ -42,14 +45,17 @@ class Language:
         """Take an operator in."""
         self.operators.append(operator)
         self._by_node.update(dict.fromkeys(operator.nodes, operator))
+        if operator.answers is not None:
+            self.answers.update(dict.fromkeys(operator.nodes, operator.answers))
         if not operator.nodes:
             self._by_name[operator.name] = operator
 
     def find(self, node: exp.Expression) -> Operator | None:
         """The operator of a node."""
-        if isinstance(node, exp.Anonymous):
+        operator = self._by_node.get(type(node))
+        if operator is None and isinstance(node, exp.Anonymous):
             return self._by_name.get(str(node.this).upper())
-        return self._by_node.get(type(node))
+        return operator
 
 
 #: Whatever can be written in a query besides aggregates.
@@ -143,26 +149,32 @@ def _not_over_answers(node: exp.Expression) -> str:
     return f"{function_name(node)} over aggregates is not supported; compute it from the answer"
 
 
-@dataclass(frozen=True)
 class Row:
     """One group of an answer: keys and statistics by their placeholders, and from them the value of every expression."""
 
-    cells: Mapping[str, Cell]
+    __slots__ = ("_placed",)
 
-    def __call__(self, node: exp.Expression) -> Cell:
+    def __init__(self, placed: Mapping[str, Cell]) -> None:
+        self._placed = placed
+
+    def value(self, node: exp.Expression) -> Cell:
         """The value of an expression; missing where it has none."""
-        if isinstance(node, exp.Column):
-            return self.cells[node.name]
-        operator = over_answers(node)
+        operator = LANGUAGE.answers.get(type(node))
+        if operator is None:
+            if isinstance(node, exp.Column):
+                return self._placed[node.name]
+            operator = over_answers(node)
+            if operator is None:
+                return None
         try:
-            return None if operator is None else operator.cell(node, self)
+            return operator.cell(node, self.value)
         except (ArithmeticError, TypeError, ValueError):
             return None
 
 
 def evaluate(node: exp.Expression, row: Mapping[str, Cell]) -> Cell:
     """The value of an expression for one group."""
-    return Row(row)(node)
+    return row[node.name] if isinstance(node, exp.Column) else Row(row).value(node)
 
 
 def computed(node: exp.Expression, columns: Mapping[str, Floats]) -> Floats | None:

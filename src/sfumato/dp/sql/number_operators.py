@@ -19,7 +19,6 @@ from sfumato.dp.sql.operators import (
     Operator,
     OverAnswers,
     Terms,
-    arguments,
     array_of_one,
     array_of_several,
     constant_of,
@@ -245,7 +244,7 @@ def _to_whole_part(node: exp.IntDiv, cells: Cells) -> tuple[float, exp.Expressio
 
 def _chosen(choose: Callable[[list[Any]], Any]) -> Callable[[exp.Expression, Cells], Cell]:
     def cell(node: exp.Expression, cells: Cells) -> Cell:
-        values = [cells(part) for part in arguments(node)]
+        values = [cells(part) for part in (node.this, *node.expressions)]
         return None if None in values else choose(values)
 
     return cell

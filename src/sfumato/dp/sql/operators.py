@@ -81,7 +81,8 @@ class Operator:
 
 def arguments(node: exp.Expression) -> list[exp.Expression]:
     """What a node is applied to."""
-    listed = (node.args.get("this"), node.args.get("expression"), *node.expressions)
+    args = node.args
+    listed = [args.get("this"), args.get("expression"), *(args.get("expressions") or ())]
     return [part for part in listed if isinstance(part, exp.Expression)]
 
 
@@ -146,7 +147,7 @@ def of_one(compute: Callable[[Any], Cell]) -> Callable[[exp.Expression, Cells], 
     """A function of one argument, missing where it is."""
 
     def cell(node: exp.Expression, cells: Cells) -> Cell:
-        value = cells(arguments(node)[0])
+        value = cells(node.expressions[0] if isinstance(node, exp.Anonymous) else node.args["this"])
         return None if value is None else compute(number(value))
 
     return cell
@@ -156,7 +157,8 @@ def of_two(compute: Callable[[Any, Any], Cell]) -> Callable[[exp.Expression, Cel
     """A function of two arguments, missing where one is."""
 
     def cell(node: exp.Expression, cells: Cells) -> Cell:
-        left, right = map(cells, arguments(node))
+        one, other = node.expressions if isinstance(node, exp.Anonymous) else (node.args["this"], node.args["expression"])
+        left, right = cells(one), cells(other)
         if left is None or right is None:
             return None
         value = compute(*alike(left, right))

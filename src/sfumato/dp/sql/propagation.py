@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from sfumato.dp.sql.aggregates import PLACEHOLDER
+from sfumato.dp.sql.aggregates import PLACEHOLDER, Floats, Statistic
 from sfumato.dp.sql.choice_operators import branch_taken, branch_value
 from sfumato.dp.sql.language import Row, evaluate, over_answers
 from sfumato.dp.sql.operators import Cell, arguments
-from sfumato.dp.sql.statistics import Floats, Statistic
 
 #: What stands for the error of a rounding in an expression without it.
 ROUNDING = "\x00rounding "
@@ -82,7 +81,7 @@ def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None, int]:
 def _rounding(node: exp.Expression) -> tuple[float, exp.Expression] | None:
     """The step that a node rounds to, and what it rounds; None where it does not round, or not to a fixed digit."""
     operator = over_answers(node)
-    return None if operator is None else operator.rounding(node, Row({}))
+    return None if operator is None else operator.rounding(node, Row({}).value)
 
 
 def _unrounded(node: exp.Expression, roundings: dict[str, float]) -> exp.Expression | None:
@@ -248,7 +247,7 @@ def _placed(moved: Mapping[str, Sequence[float]], place: int) -> dict[str, Cell]
 def _taken(node: exp.Expression, row: Mapping[str, Cell]) -> tuple[int, ...]:
     """The branch of each CASE that counts, from left to right."""
     if isinstance(node, exp.Case):
-        number = branch_taken(node, Row(row))
+        number = branch_taken(node, Row(row).value)
         return (number, *_taken(branch_value(node, number), row))
     return tuple(number for part in node.iter_expressions() for number in _taken(part, row))
 
