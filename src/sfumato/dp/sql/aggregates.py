@@ -81,21 +81,21 @@ def is_aggregate(node: exp.Expression) -> bool:
     return isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup, exp.Quantile))
 
 
-def taken_out(node: exp.Expression, found: dict[str, Asked]) -> exp.Expression:
-    """The expression with every aggregate replaced by a placeholder column; the aggregates are added to `found`."""
+def taken_out(node: exp.Expression, aggregates: dict[str, Asked]) -> exp.Expression:
+    """The expression with every aggregate replaced by a placeholder column; the aggregates are added to `aggregates`."""
     if is_aggregate(node):
         asked = _asked(node)
-        found.setdefault(asked.text, asked)
+        aggregates.setdefault(asked.text, asked)
         return exp.column(exp.to_identifier(PLACEHOLDER + asked.text, quoted=True))
     if isinstance(node, exp.Window):
         raise Unsupported("window functions are not supported; aggregate per unit in a sub-query instead")
-    made = node.copy()
-    for key, value in list(made.args.items()):
+    copied = node.copy()
+    for key, value in list(copied.args.items()):
         if isinstance(value, exp.Expression):
-            made.set(key, taken_out(value, found))
+            copied.set(key, taken_out(value, aggregates))
         elif isinstance(value, list):
-            made.set(key, [taken_out(entry, found) if isinstance(entry, exp.Expression) else entry for entry in value])
-    return made
+            copied.set(key, [taken_out(entry, aggregates) if isinstance(entry, exp.Expression) else entry for entry in value])
+    return copied
 
 
 _SAID = {"this", "expression", "expressions", "big_int", "quantile"}
@@ -313,9 +313,9 @@ class Statistic:
         shown = around[:, :1]
         if self.low is not None and self.high is not None:
             shown = np.clip(shown, float(self.low - self.centre), float(self.high - self.centre))
-        found = self._spread(noisy, self._squares(noisy) - around**2 + (around - shown) ** 2 / 2)
-        found[:, 0] = self.value({name: column[:, 0] for name, column in noisy.items() if name in self.parts})
-        return np.minimum(found, self.largest(self.fewest))
+        spread = self._spread(noisy, self._squares(noisy) - around**2 + (around - shown) ** 2 / 2)
+        spread[:, 0] = self.value({name: column[:, 0] for name, column in noisy.items() if name in self.parts})
+        return np.minimum(spread, self.largest(self.fewest))
 
     def _rows(self, noisy: Mapping[str, Floats]) -> Floats:
         return np.maximum(noisy[self.count or ""], FEWEST)

@@ -139,7 +139,7 @@ class StatisticPlan:
         # Tables by the names that this plan has for them: two spellings of one measurement are one.
         self.normal = normal_rows(rows.plan, str)
         self.averaged = [each for each in asked if each.aggregate.measures == "moments"]
-        self.found: dict[tuple[object, ...], Measurement] = {}
+        self.measurements: dict[tuple[object, ...], Measurement] = {}
 
     def statistic(self, asked: Asked) -> Statistic:
         """How one aggregate is computed."""
@@ -219,9 +219,9 @@ class StatisticPlan:
     def _add(self, measurement: Measurement) -> str:
         forms = [None if part is None else self.normal.of(part) for part in (measurement.expression, measurement.where)]
         identity = (measurement.kind, *forms, measurement.change, measurement.step, measurement.leaves)
-        if identity not in self.found:
-            self.found[identity] = replace(measurement, name=f"m{len(self.found)}")
-        return self.found[identity].name
+        if identity not in self.measurements:
+            self.measurements[identity] = replace(measurement, name=f"m{len(self.measurements)}")
+        return self.measurements[identity].name
 
 
 def _constant_term(value: Fraction, like: Term) -> Term:

@@ -103,7 +103,7 @@ def understand(
         text=sql_text(select),
         rows=rows,
         keys=tuple(grouping.keys),
-        measurements=tuple(measuring.found.values()),
+        measurements=tuple(measuring.measurements.values()),
         statistics=statistics,
         shown=shown,
         having=having,
