@@ -11,6 +11,7 @@ import pytest
 
 from sfumato.core.errors import SchemaError
 from sfumato.engines import expressions as e
+from sfumato.engines import functions as f
 from sfumato.engines import plan as p
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.plan_checks import validate
@@ -72,7 +73,7 @@ def moved(value: float, *, near_zero: bool) -> float:
 def test_arithmetic_of_extreme_numbers_is_total(on_engine: OpenTable) -> None:
     found = computed(
         on_engine, NUMBERS, "number", pa.float64(),
-        half=e.Divide(X, 2), third=e.Divide(X, -3.0), large=e.Divide(X, 1e-150), small=e.Divide(X, 1e150),
+        half=f.Divide(X, 2), third=f.Divide(X, -3.0), large=f.Divide(X, 1e-150), small=f.Divide(X, 1e150),
         square=e.Arithmetic("*", X, X), none=e.Arithmetic("-", X, X), twice=e.Arithmetic("+", X, X),
         thrice=e.Arithmetic("*", e.Clamp(X, -1e9, 1e9), e.Literal(3.0)),
     )  # fmt: skip
@@ -87,9 +88,9 @@ def test_arithmetic_of_extreme_numbers_is_total(on_engine: OpenTable) -> None:
 def test_floors_clamps_and_buckets_of_numbers(on_engine: OpenTable) -> None:
     found = computed(
         on_engine, NUMBERS, "number", pa.float64(),
-        floor=e.Floor(X), clamp=e.Clamp(X, -5.0, 100.0), fixed=e.FixedPoint(X, 10, 1e6),
+        floor=f.Floor(X), clamp=e.Clamp(X, -5.0, 100.0), fixed=e.FixedPoint(X, 10, 1e6),
         inside=e.FixedPoint(e.Clamp(X, 0.0, 100.0), 10, 1e6),
-        tenth=e.Bucket(X, 0.0, 100.0, 10), third=e.Bucket(X, -0.1, 0.35, 3), one=e.Bucket(X, 0, 1, 1),
+        tenth=f.Bucket(X, 0.0, 100.0, 10), third=f.Bucket(X, -0.1, 0.35, 3), one=f.Bucket(X, 0, 1, 1),
     )  # fmt: skip
     assert found["floor"] == each(lambda x: math.floor(min(max(x, -(2.0**53)), 2.0**53)), NUMBERS)
     assert found["clamp"] == each(lambda x: min(max(x, -5.0), 100.0), NUMBERS)
@@ -108,7 +109,7 @@ def test_floors_clamps_and_buckets_of_numbers(on_engine: OpenTable) -> None:
 def test_whole_numbers(on_engine: OpenTable) -> None:
     found = computed(
         on_engine, INTEGERS, "integer", pa.int64(),
-        floor=e.Floor(X), rest=e.Remainder(X, 5), one=e.Remainder(X, 1), half=e.Divide(X, 2), part=e.Bucket(X, 0, 10, 4),
+        floor=f.Floor(X), rest=f.Remainder(X, 5), one=f.Remainder(X, 1), half=f.Divide(X, 2), part=f.Bucket(X, 0, 10, 4),
         narrow=e.Cast(e.Arithmetic("+", X, X), "integer"), wide=e.Cast(e.Clamp(e.Arithmetic("*", X, X), -9, 9), "integer"),
     )  # fmt: skip
     assert found["floor"] == each(lambda n: min(max(n, -(2**53)), 2**53), INTEGERS)
@@ -148,11 +149,11 @@ STARTS = ("year", "quarter", "month", "week", "day")
 def test_parts_and_starts_of_dates(on_engine: OpenTable, kind: e.Kind) -> None:
     values: list[Any] = DATES if kind == "date" else MOMENTS
     given = pa.date32() if kind == "date" else pa.timestamp("us")
-    asked: dict[str, e.Expression] = {f"part_{part}": e.DatePart(X, part) for part in PARTS}  # type: ignore[arg-type]
-    asked |= {f"start_{part}": e.DateStart(X, part) for part in STARTS}  # type: ignore[arg-type]
+    asked: dict[str, e.Expression] = {f"part_{part}": f.DatePart(X, part) for part in PARTS}  # type: ignore[arg-type]
+    asked |= {f"start_{part}": f.DateStart(X, part) for part in STARTS}  # type: ignore[arg-type]
     clock = {"hour": lambda m: m.hour, "minute": lambda m: m.minute}
     if kind == "datetime":
-        asked |= {f"part_{part}": e.DatePart(X, part) for part in clock}  # type: ignore[arg-type]
+        asked |= {f"part_{part}": f.DatePart(X, part) for part in clock}  # type: ignore[arg-type]
     found = computed(on_engine, values, kind, given, **asked)
     for part, function in {**PARTS, **(clock if kind == "datetime" else {})}.items():
         assert found[f"part_{part}"] == each(function, values), part
@@ -164,9 +165,9 @@ def test_text(on_engine: OpenTable) -> None:
     patterns = {"begins": "O%", "case": "o%", "one": "___", "percent": "100%", "any": "%", "within": "%\n%", "none": ""}
     found = computed(
         on_engine, TEXTS, "string", pa.string(),
-        lower=e.Lowered(X), upper=e.Uppered(X), length=e.Length(X),
-        first=e.TextPart(X, 1, 2), middle=e.TextPart(X, 2, 3), beyond=e.TextPart(X, 100, 5), nothing=e.TextPart(X, 1, 0),
-        **{name: e.Like(X, pattern) for name, pattern in patterns.items()},
+        lower=f.Lowered(X), upper=f.Uppered(X), length=f.Length(X),
+        first=f.TextPart(X, 1, 2), middle=f.TextPart(X, 2, 3), beyond=f.TextPart(X, 100, 5), nothing=f.TextPart(X, 1, 0),
+        **{name: f.Like(X, pattern) for name, pattern in patterns.items()},
     )  # fmt: skip
     assert found["lower"] == each(lambda t: "".join(c.lower() if c.isascii() else c for c in t), TEXTS)
     assert found["upper"] == each(lambda t: "".join(c.upper() if c.isascii() else c for c in t), TEXTS)
@@ -186,20 +187,20 @@ def test_text(on_engine: OpenTable) -> None:
 @pytest.mark.parametrize(
     ("expression", "kind", "message"),
     [
-        (e.Divide(X, 0), "number", "divisor"),
-        (e.Divide(X, 1e-300), "number", "divisor"),
-        (e.Divide(X, math.inf), "number", "divisor"),
-        (e.Divide(X, 2), "string", "does not apply"),
-        (e.Remainder(X, 0), "integer", "positive"),
-        (e.Remainder(X, 3), "number", "does not apply"),
-        (e.Bucket(X, 1.0, 1.0, 3), "number", "bounds"),
-        (e.Bucket(X, 0.0, math.inf, 3), "number", "bounds"),
-        (e.Bucket(X, 0.0, 1.0, 0), "number", "parts"),
-        (e.DatePart(X, "hour"), "date", "does not apply"),
-        (e.DateStart(X, "week"), "instant", "does not apply"),
-        (e.Like(X, "a\\%"), "string", "backslash"),
-        (e.Like(X, "a\x00"), "string", "NUL"),
-        (e.TextPart(X, 0, 1), "string", "start"),
+        (f.Divide(X, 0), "number", "divisor"),
+        (f.Divide(X, 1e-300), "number", "divisor"),
+        (f.Divide(X, math.inf), "number", "divisor"),
+        (f.Divide(X, 2), "string", "does not apply"),
+        (f.Remainder(X, 0), "integer", "positive"),
+        (f.Remainder(X, 3), "number", "does not apply"),
+        (f.Bucket(X, 1.0, 1.0, 3), "number", "bounds"),
+        (f.Bucket(X, 0.0, math.inf, 3), "number", "bounds"),
+        (f.Bucket(X, 0.0, 1.0, 0), "number", "parts"),
+        (f.DatePart(X, "hour"), "date", "does not apply"),
+        (f.DateStart(X, "week"), "instant", "does not apply"),
+        (f.Like(X, "a\\%"), "string", "backslash"),
+        (f.Like(X, "a\x00"), "string", "NUL"),
+        (f.TextPart(X, 0, 1), "string", "start"),
         (e.Arithmetic("+", e.Arithmetic("*", X, X), e.Arithmetic("*", X, X)), "integer", "38 digits"),
     ],
 )
@@ -221,6 +222,6 @@ def test_infinite_and_distant_dates_have_no_parts_in_postgres(postgres_url: str)
             "INSERT INTO far_dates VALUES ('infinity'), ('-infinity'), ('300000-01-01'), ('0044-03-15 BC'), (NULL)"
         )
     relation = PostgresRelation(postgres_url, "far_dates")
-    asked = (p.Named("year", e.DatePart(X, "year")), p.Named("week", e.DateStart(X, "week")))
+    asked = (p.Named("year", f.DatePart(X, "year")), p.Named("week", f.DateStart(X, "week")))
     answer = relation.run(p.Project(p.Scan(ROWS, (p.Field("x", "date"),)), asked))
     assert answer.column("year").null_count == answer.column("week").null_count == 5

@@ -16,11 +16,10 @@ from sqlglot import exp
 
 from sfumato.engines import plan as p
 from sfumato.engines.bounding import expanded
-from sfumato.engines.compile_expression import compile_expression
-from sfumato.engines.expressions import Expression, Kind
+from sfumato.engines.expressions import Dialect, Expression, Kind
 from sfumato.engines.plan_checks import validate
 from sfumato.engines.postgres_conversions import from_decimal, from_text, is_decimal
-from sfumato.engines.sql_values import ZERO, Dialect, as_kind, identifier, sql_type, text_literal
+from sfumato.engines.sql_values import ZERO, as_kind, compile_expression, identifier, sql_type, text_literal
 
 __all__ = ["CompiledQuery", "Dialect", "PhysicalTable", "compile_plan"]
 

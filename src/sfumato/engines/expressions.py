@@ -1,4 +1,4 @@
-"""Scalar expressions of a plan, as frozen values with a kind each.
+"""Scalar expressions of a plan, as frozen values with a kind each, and what kinds of values there are.
 
 Every function is total: it has a value for each input (missing in, missing out), so that whether a query fails never
 depends on a record. Where an engine would fail on an extreme number (PostgreSQL reports overflow and underflow),
@@ -7,70 +7,77 @@ operands are moved into a range in which none does, on every engine alike: see `
 
 from __future__ import annotations
 
+import datetime
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from typing import Literal as OneOf
-from typing import TypeAlias
 
 from sfumato.core.errors import Unsupported
-from sfumato.engines.functions import (
-    Bucket,
-    DatePart,
-    DateStart,
-    Divide,
-    Floor,
-    Function,
-    Length,
-    Like,
-    Lowered,
-    Remainder,
-    TextPart,
-    Uppered,
-    function_kind,
-)
-from sfumato.engines.kinds import LARGEST, NUMERIC, SMALLEST, WHOLE, Kind, Value, expect, expect_whole, kind_of_value
 
-__all__ = [
-    "CASTS",
-    "LARGEST",
-    "WHOLE",
-    "NUMERIC",
-    "SMALLEST",
-    "And",
-    "Arithmetic",
-    "Bucket",
-    "Cast",
-    "Choose",
-    "Clamp",
-    "Column",
-    "Compare",
-    "DatePart",
-    "DateStart",
-    "Divide",
-    "Expression",
-    "FixedPoint",
-    "Floor",
-    "IsMissing",
-    "Kind",
-    "Length",
-    "Like",
-    "Literal",
-    "Lowered",
-    "Not",
-    "OneOfValues",
-    "Or",
-    "Remainder",
-    "Scrambled",
-    "TextPart",
-    "Uppered",
-    "Value",
-    "children",
-    "columns_of",
-    "kind_of",
-    "kind_of_value",
-    "magnitude",
-]
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+Dialect: TypeAlias = OneOf["duckdb", "postgres", "spark"]
+
+#: What a column holds, whatever engine carries it. `instant` is a moment in time, `datetime` a reading of
+#: a clock, `wide` an integer of up to 38 digits (a sum of integers).
+Kind: TypeAlias = OneOf["string", "integer", "number", "boolean", "date", "datetime", "instant", "time", "binary", "wide"]
+Value: TypeAlias = None | bool | int | float | str | datetime.date | datetime.datetime
+
+NUMERIC: frozenset[Kind] = frozenset({"integer", "number", "wide"})
+
+#: The least and the largest whole number of a kind. A constant beyond them would fail in some engines, and only where a row
+#: reaches it: whether a question fails would tell about the rows.
+WHOLE: Mapping[Kind, tuple[int, int]] = {"integer": (-(2**63), 2**63 - 1), "wide": (-(10**38) + 1, 10**38 - 1)}
+
+#: Numbers are moved into ±LARGEST before they are added, multiplied or divided, infinities too; a factor or dividend
+#: closer to zero than SMALLEST counts as zero. No result is then infinite, and none is lost to underflow.
+LARGEST = 1e150
+SMALLEST = 1e-150
+
+
+def kind_of_value(value: Value) -> Kind:
+    """The kind of a constant."""
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        kind: Kind = "integer" if _holds("integer", value) else "wide"
+        if not _holds(kind, value):
+            raise Unsupported("a whole number as a constant has at most 38 digits")
+        return kind
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise Unsupported("a constant must be a finite number")
+        return "number"
+    if isinstance(value, str):
+        if "\x00" in value:
+            raise Unsupported("a text constant may not contain the character NUL")
+        return "string"
+    if isinstance(value, datetime.datetime):
+        return "datetime" if value.tzinfo is None else "instant"
+    if isinstance(value, datetime.date):
+        return "date"
+    raise Unsupported("a missing constant needs a kind")
+
+
+def _holds(kind: Kind, value: int) -> bool:
+    least, largest = WHOLE[kind]
+    return least <= value <= largest
+
+
+def expect_whole(kind: Kind, values: tuple[int, ...], where: str) -> None:
+    """Refuse constants that a kind of whole numbers does not have."""
+    if not all(_holds(kind, value) for value in values):
+        raise Unsupported(f"{where} needs constants of at most {'64 bits' if kind == 'integer' else '38 digits'} here")
+
+
+def expect(kind: Kind, allowed: frozenset[Kind] | set[Kind], where: str) -> None:
+    """Refuse an operand of the wrong kind."""
+    if kind not in allowed:
+        raise Unsupported(f"{where} does not apply to a {kind}; it needs: {', '.join(sorted(allowed))}")
 
 
 @dataclass(frozen=True)
@@ -193,6 +200,30 @@ class Scrambled:
     numbers: tuple[Expression, ...] = ()
 
 
+@dataclass(frozen=True)
+class Function(ABC):
+    """A function of one term and constants, which says itself what it takes and how each engine writes it.
+
+    Plans take any; those of queries are in `engines.functions`. `repeats` says that its SQL writes the term several times.
+    """
+
+    term: Expression
+    repeats: ClassVar[bool] = False
+
+    @abstractmethod
+    def kind(self, kind: Kind) -> Kind:
+        """The kind of the value over a term of this kind; a constant or kind that does not fit is refused."""
+
+    @abstractmethod
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        """The function over a term of this kind, written so that every engine computes the same value and none fails."""
+
+    @property
+    def largest(self) -> int:
+        """What the value can reach in size, where it is a whole number."""
+        return 2**63
+
+
 Expression: TypeAlias = (
     Column
     | Literal
@@ -313,7 +344,7 @@ def kind_of(expression: Expression, columns: Mapping[str, Kind]) -> Kind:
                 expect(kind_of(number, columns), {"integer"}, "Scrambled")
             return "string"
         case _:
-            return function_kind(expression, kind_of(expression.term, columns))
+            return expression.kind(kind_of(expression.term, columns))
 
 
 def magnitude(expression: Expression, columns: Mapping[str, Kind]) -> int:
@@ -325,10 +356,8 @@ def magnitude(expression: Expression, columns: Mapping[str, Kind]) -> int:
             return min(magnitude(term, columns), max(abs(int(low)), abs(int(high))))
         case FixedPoint(_, scale, limit):
             return int(scale * limit) + 1
-        case Remainder(_, divisor):
-            return divisor - 1
-        case Bucket(count=count):
-            return count - 1
+        case Function():
+            return expression.largest
         case Arithmetic("*", left, right):
             return magnitude(left, columns) * magnitude(right, columns)
         case Arithmetic(_, left, right):

@@ -1,163 +1,252 @@
 """Functions of one term and constants: dates, text, and numbers beside plain arithmetic.
 
-Each is total, as every expression is.
+Each is total, as every expression is, and has everything in one place: what it takes, what it gives, and its SQL.
 """
 
 from __future__ import annotations
 
+import datetime
+import string
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import ClassVar, TypeAlias
 from typing import Literal as OneOf
 
-from sfumato.core.errors import Unsupported
-from sfumato.engines.kinds import LARGEST, NUMERIC, SMALLEST, Kind, expect, kind_of_value
+from sqlglot import exp
 
-if TYPE_CHECKING:
-    from sfumato.engines.expressions import Expression
+from sfumato.core.errors import Unsupported
+from sfumato.engines.expressions import LARGEST, NUMERIC, SMALLEST, Dialect, Function, Kind, expect, kind_of_value
+from sfumato.engines.sql_values import as_kind, clamp, literal, moderate, text_literal
 
 DatePartName: TypeAlias = OneOf["year", "quarter", "month", "day", "hour", "minute", "weekday", "day_of_year"]
 DateStartName: TypeAlias = OneOf["year", "quarter", "month", "week", "day"]
 
+_FIELDS: Mapping[str, str] = {"weekday": "isodow", "day_of_year": "doy"}
+_SPARK_FIELDS: Mapping[str, str] = {"weekday": "DAYOFWEEK_ISO", "day_of_year": "DOY"}
+
+#: Added to a number that is divided next: too small to change a part, large enough that nothing underflows.
+_NUDGE = 1e-200
+
 
 @dataclass(frozen=True)
-class Divide:
+class Divide(Function):
     """The term divided by a constant, as a floating-point number."""
 
-    term: Expression
     divisor: int | float
+    repeats: ClassVar[bool] = True
+
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, NUMERIC, "Divide")
+        if not SMALLEST <= abs(self.divisor) <= LARGEST:
+            raise Unsupported(f"Divide needs a divisor between {SMALLEST:g} and {LARGEST:g} in size")
+        return "number"
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        # Both sides are floating point, so that no dialect takes it for a division of whole numbers.
+        number = moderate(term, self.term, kind, dialect, near_zero=True)
+        return exp.Div(this=number, expression=literal(float(self.divisor), "number", dialect), typed=True)
 
 
 @dataclass(frozen=True)
-class Floor:
+class Floor(Function):
     """The largest whole number that is not above the term, within ±2^53."""
 
-    term: Expression
+    repeats: ClassVar[bool] = True
+
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, NUMERIC, "Floor")
+        return "integer"
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        bounds = (literal(float(b) if kind == "number" else b, kind, dialect) for b in (-(2**53), 2**53))
+        moved = clamp(term, *bounds)
+        return as_kind(exp.Floor(this=moved) if kind == "number" else moved, "integer", dialect)
 
 
 @dataclass(frozen=True)
-class Remainder:
+class Remainder(Function):
     """What is left of a whole number after dividing by a positive constant, with the sign of the term."""
 
-    term: Expression
     divisor: int
+
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, {"integer"}, "Remainder")
+        if not 0 < self.divisor < 2**63:
+            raise Unsupported("Remainder needs a positive divisor of at most 64 bits")
+        return "integer"
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        return exp.Mod(this=term, expression=literal(self.divisor, "integer", dialect))
+
+    @property
+    def largest(self) -> int:
+        return self.divisor - 1
 
 
 @dataclass(frozen=True)
-class Bucket:
+class Bucket(Function):
     """In which of `count` equal parts of [low, high] the term lies, from 0; what is outside goes to the nearest part.
 
     It is floor((term - low) · count / (high - low)) computed in floating point in exactly this order.
     """
 
-    term: Expression
     low: int | float
     high: int | float
     count: int
+    repeats: ClassVar[bool] = True
+
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, NUMERIC, "Bucket")
+        low, high = self.low, self.high
+        if not (low < high and max(abs(low), abs(high)) <= 1e90 and float(high) - float(low) >= 1e-90):
+            raise Unsupported("Bucket needs two bounds within ±1e90 that are at least 1e-90 apart, the lower one first")
+        if not 1 <= self.count <= 2**31:
+            raise Unsupported("Bucket needs 1 to 2^31 parts")
+        return "integer"
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        low, high = float(self.low), float(self.high)
+        start, end, count, width, nudge = (
+            literal(value, "number", dialect) for value in (low, high, float(self.count), high - low, _NUDGE)
+        )
+        # LEAST and GREATEST skip missing values, which are set aside first; so the term is written twice instead of often.
+        moved = exp.Least(this=exp.Greatest(this=as_kind(term, "number", dialect), expressions=[start]), expressions=[end])
+        above = exp.Paren(this=exp.Sub(this=moved, expression=start.copy()))
+        scaled = exp.Paren(this=exp.Add(this=exp.Mul(this=above, expression=count), expression=nudge))
+        place = as_kind(exp.Floor(this=exp.Div(this=scaled, expression=width, typed=True)), "integer", dialect)
+        last = literal(self.count - 1, "integer", dialect)
+        present = exp.Not(this=exp.Is(this=term.copy(), expression=exp.Null()))
+        return exp.Case(ifs=[exp.If(this=present, true=exp.Least(this=place, expressions=[last]))])
+
+    @property
+    def largest(self) -> int:
+        return self.count - 1
 
 
 @dataclass(frozen=True)
-class DatePart:
+class DatePart(Function):
     """A part of a date or datetime as a whole number; weekdays are 1 (Monday) to 7. Missing outside the years 1 to 9999."""
 
-    term: Expression
     part: DatePartName
+
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, {"datetime"} if self.part in ("hour", "minute") else {"date", "datetime"}, self.part)
+        return "integer"
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        name = (_SPARK_FIELDS if dialect == "spark" else _FIELDS).get(self.part, self.part)
+        taken = exp.Anonymous(this="DATE_PART", expressions=[text_literal(name), term])
+        return _in_calendar(term, kind, as_kind(taken, "integer", dialect), dialect)
 
 
 @dataclass(frozen=True)
-class DateStart:
+class DateStart(Function):
     """The first day of the year, quarter, month, week (Monday) or day in which a date or datetime lies.
 
     Missing outside the years 1 to 9999.
     """
 
-    term: Expression
     part: DateStartName
 
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, {"date", "datetime"}, self.part)
+        return "date"
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        return _in_calendar(term, kind, self._start(as_kind(term.copy(), "date", dialect), dialect), dialect)
+
+    def _start(self, day: exp.Expression, dialect: Dialect) -> exp.Expression:
+        if self.part == "day":
+            return day
+        if dialect == "spark":
+            return exp.Anonymous(this="TRUNC", expressions=[day, text_literal(self.part)])
+        moment = as_kind(day, "datetime", dialect)
+        return as_kind(exp.Anonymous(this="DATE_TRUNC", expressions=[text_literal(self.part), moment]), "date", dialect)
+
+
+def _in_calendar(term: exp.Expression, kind: Kind, value: exp.Expression, dialect: Dialect) -> exp.Expression:
+    """A value for the years in which all engines have a calendar, not for the infinities of PostgreSQL and DuckDB."""
+    if kind == "date":
+        first, last = (literal(day, kind, dialect) for day in (datetime.date.min, datetime.date.max))
+    else:
+        first, last = (literal(moment, kind, dialect) for moment in (datetime.datetime.min, datetime.datetime.max))
+    return exp.Case(ifs=[exp.If(this=exp.Between(this=term.copy(), low=first, high=last), true=value)])
+
 
 @dataclass(frozen=True)
-class Like:
+class Like(Function):
     """The text matches a pattern in which % stands for any text and _ for any character; case matters."""
 
-    term: Expression
     pattern: str
+
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, {"string"}, "Like")
+        kind_of_value(self.pattern)
+        if "\\" in self.pattern:
+            raise Unsupported("a pattern of Like may not contain a backslash: engines read it differently")
+        return "boolean"
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        return exp.Like(this=term, expression=text_literal(self.pattern))
 
 
 @dataclass(frozen=True)
-class TextPart:
+class TextPart(Function):
     """At most `length` characters of the text, from the one with number `start` (the first has number 1)."""
 
-    term: Expression
     start: int
     length: int
 
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, {"string"}, "TextPart")
+        if not (1 <= self.start < 2**31 and 0 <= self.length < 2**31):
+            raise Unsupported("TextPart needs a start of at least 1 and a length of at least 0")
+        return "string"
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        numbers = [exp.Literal.number(self.start), exp.Literal.number(self.length)]
+        return as_kind(exp.Anonymous(this="SUBSTRING", expressions=[term, *numbers]), "string", dialect)
+
 
 @dataclass(frozen=True)
-class Length:
+class Length(Function):
     """The number of characters (code points) of the text."""
 
-    term: Expression
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, {"string"}, "Length")
+        return "integer"
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        return as_kind(exp.Anonymous(this="LENGTH", expressions=[term]), "integer", dialect)
 
 
 @dataclass(frozen=True)
-class Lowered:
+class _Letters(Function):
+    """The text with some letters changed for others, and no other letter."""
+
+    old: ClassVar[str] = ""
+    new: ClassVar[str] = ""
+
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, {"string"}, type(self).__name__)
+        return "string"
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        letters = [text_literal(self.old), text_literal(self.new)]
+        return as_kind(exp.Anonymous(this="TRANSLATE", expressions=[term, *letters]), "string", dialect)
+
+
+@dataclass(frozen=True)
+class Lowered(_Letters):
     """The text with A to Z in lower case; other letters stay, because engines disagree about them."""
 
-    term: Expression
+    old: ClassVar[str] = string.ascii_uppercase
+    new: ClassVar[str] = string.ascii_lowercase
 
 
 @dataclass(frozen=True)
-class Uppered:
+class Uppered(_Letters):
     """The text with a to z in upper case; other letters stay, because engines disagree about them."""
 
-    term: Expression
-
-
-Function: TypeAlias = Divide | Floor | Remainder | Bucket | DatePart | DateStart | Like | TextPart | Length | Lowered | Uppered
-
-
-def function_kind(function: Function, kind: Kind) -> Kind:
-    """The kind of a function over a term of this kind; a constant or kind that does not fit is refused."""
-    match function:
-        case Divide(divisor=divisor):
-            expect(kind, NUMERIC, "Divide")
-            if not SMALLEST <= abs(divisor) <= LARGEST:
-                raise Unsupported(f"Divide needs a divisor between {SMALLEST:g} and {LARGEST:g} in size")
-            return "number"
-        case Floor():
-            expect(kind, NUMERIC, "Floor")
-            return "integer"
-        case Remainder(divisor=divisor):
-            expect(kind, {"integer"}, "Remainder")
-            if not 0 < divisor < 2**63:
-                raise Unsupported("Remainder needs a positive divisor of at most 64 bits")
-            return "integer"
-        case Bucket(_, low, high, count):
-            expect(kind, NUMERIC, "Bucket")
-            if not (low < high and max(abs(low), abs(high)) <= 1e90 and float(high) - float(low) >= 1e-90):
-                raise Unsupported("Bucket needs two bounds within ±1e90 that are at least 1e-90 apart, the lower one first")
-            if not 1 <= count <= 2**31:
-                raise Unsupported("Bucket needs 1 to 2^31 parts")
-            return "integer"
-        case DatePart(part=part):
-            expect(kind, {"datetime"} if part in ("hour", "minute") else {"date", "datetime"}, part)
-            return "integer"
-        case DateStart(part=part):
-            expect(kind, {"date", "datetime"}, part)
-            return "date"
-        case Like(pattern=pattern):
-            expect(kind, {"string"}, "Like")
-            kind_of_value(pattern)
-            if "\\" in pattern:
-                raise Unsupported("a pattern of Like may not contain a backslash: engines read it differently")
-            return "boolean"
-        case TextPart(_, start, length):
-            expect(kind, {"string"}, "TextPart")
-            if not (1 <= start < 2**31 and 0 <= length < 2**31):
-                raise Unsupported("TextPart needs a start of at least 1 and a length of at least 0")
-            return "string"
-        case Length():
-            expect(kind, {"string"}, "Length")
-            return "integer"
-        case Lowered() | Uppered():
-            expect(kind, {"string"}, type(function).__name__)
-            return "string"
+    old: ClassVar[str] = string.ascii_lowercase
+    new: ClassVar[str] = string.ascii_uppercase

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sfumato.core.errors import SchemaError
 from sfumato.data.decimals import exact_text
 from sfumato.data.relation import Relation
-from sfumato.engines.kinds import Kind
+from sfumato.engines.expressions import Kind
 
 #: Decimals of at most this many digits, none of them behind the point, are 64-bit integers.
 _INTEGER_DIGITS = 18

@@ -319,6 +319,8 @@ def look(node: exp.Expression, row: Row, source: Source) -> Value:
         case exp.Least() | exp.Greatest():
             choose = min if isinstance(node, exp.Least) else max
             return _unknown(lambda *v: choose(v), *(inside(part) for part in (node.this, *node.expressions)))
+        case exp.Sign():
+            return _unknown(lambda a: (a > 0) - (a < 0), inside(node.this))
         case exp.Floor():
             return _unknown(math.floor, inside(node.this))
         case exp.WidthBucket():

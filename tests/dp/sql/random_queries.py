@@ -77,6 +77,7 @@ _CUSTOMER_NUMBERS = [
     "CASE WHEN member THEN age ELSE 0 END",
     "LEAST(income, 50)",
     "age - income",
+    "SIGN(income - 50)",
 ]
 _ORDER_NUMBERS = [
     "amount",
@@ -109,6 +110,7 @@ _CUSTOMER_KEYS = [
     "FLOOR(age / 30)",
     "CASE WHEN income > 100 THEN 'rich' ELSE 'poor' END",
     "WIDTH_BUCKET(age, 0, 100, 4)",
+    "SIGN(age - 40)",
 ]
 _ORDER_KEYS = ["category", "city", "quantity > 5", "LEAST(GREATEST(quantity, 0), 4)"]
 

@@ -24,6 +24,7 @@ ASKED = [
     for query in tomllib.loads(Path(__file__).with_name("queries.toml").read_text(encoding="utf-8"))["query"]
     if "refused" not in query
 ]
+ASKED.append(("SELECT SIGN(age - 50) AS side, COUNT(*) AS n, SUM(SIGN(score)) AS s FROM customers GROUP BY side", None))
 ENGINES = [
     "duckdb",
     "parquet",

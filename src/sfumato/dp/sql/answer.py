@@ -18,19 +18,19 @@ from sqlglot import exp
 
 from sfumato.core.errors import LedgerError
 from sfumato.core.params import require_confidence
-from sfumato.dp.sql.aggregates import PLACEHOLDER
+from sfumato.dp.sql.aggregates import PLACEHOLDER, Floats, Statistic
 from sfumato.dp.sql.column_errors import column_errors
 from sfumato.dp.sql.expected_error import lattice_steps, linear_change
 from sfumato.dp.sql.grouping import KEY
+from sfumato.dp.sql.language import evaluate
 from sfumato.dp.sql.margins import NoisyQuantiles, Possible
 from sfumato.dp.sql.measuring import Measured
 from sfumato.dp.sql.noise import Price
-from sfumato.dp.sql.post import Cell, evaluate
+from sfumato.dp.sql.operators import Cell
 from sfumato.dp.sql.propagation import noisy_parts, smooth
 from sfumato.dp.sql.quantile_margins import quantile_of
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import ColumnLaw, Distances, Interval, OneNoise, Reach, SumOfNoises, stored_law
-from sfumato.dp.sql.statistics import Floats, Statistic
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,7 @@ from sfumato.dp.sql.expected_error import linear_change
 from sfumato.dp.sql.grouping import KEY
 from sfumato.dp.sql.margins import Possible
 from sfumato.dp.sql.noise import Price
-from sfumato.dp.sql.post import Cell
+from sfumato.dp.sql.operators import Cell
 from sfumato.dp.sql.propagation import MovedStatistics, decided, noisy_parts, smooth
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import Reach

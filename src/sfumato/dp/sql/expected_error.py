@@ -18,16 +18,15 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.params import require_confidence
 from sfumato.core.rounding import rounded_up
 from sfumato.dp.algorithms.count_tree import quantile_rank_deviation, rank_deviation
-from sfumato.dp.sql.aggregates import PLACEHOLDER
+from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
 from sfumato.dp.sql.grouping import KEY, Shown
+from sfumato.dp.sql.language import check
 from sfumato.dp.sql.measurement import BRANCHING, Measurement
 from sfumato.dp.sql.noise import Noise, Price, errors_in_sum_margin
-from sfumato.dp.sql.post import check
 from sfumato.dp.sql.propagation import Change, MovedStatistics, Smooth, linear, noisy_parts, smooth
 from sfumato.dp.sql.quantile_margins import clear_of_ends
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import on_grid
-from sfumato.dp.sql.statistics import Statistic
 
 #: Group sizes for which the error of means, spreads and ratios is told.
 SIZES = (100, 1_000, 10_000)

@@ -11,10 +11,8 @@ from sqlglot import exp
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import PLACEHOLDER, THERE_ARE, Asked, is_aggregate, taken_out
 from sfumato.dp.sql.catalogue import MOST_GROUPS, values_of_texts
-from sfumato.dp.sql.functions import is_unknown, lower
-from sfumato.dp.sql.parse import function_name, sql_text, without_alias
-from sfumato.dp.sql.per_unit import group_nodes
-from sfumato.dp.sql.post import check
+from sfumato.dp.sql.language import check, is_unknown, lower
+from sfumato.dp.sql.parse import function_name, group_nodes, sql_text, without_alias
 from sfumato.dp.sql.rows import Lowering, Rows
 from sfumato.dp.sql.term import bounded, possible_values
 from sfumato.engines import expressions as e

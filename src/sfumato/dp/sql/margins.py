@@ -16,15 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from sfumato.dp.sql.aggregates import PLACEHOLDER
-from sfumato.dp.sql.arrays import computed
+from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
 from sfumato.dp.sql.grouping import KEY
+from sfumato.dp.sql.language import computed
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.noise_points import noise_points, points_for
 from sfumato.dp.sql.propagation import Smooth, noisy_parts
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import LEVELS, Reach
-from sfumato.dp.sql.statistics import Statistic
 
 Floats = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ rules that lower it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 import sqlglot
 from sqlglot import exp
@@ -77,7 +77,7 @@ def check_size(tree: exp.Expression) -> None:
         pending.extend((child, depth + 1) for child in node.iter_expressions())
 
 
-def refuse_clauses(node: exp.Expression, allowed: set[str], what: str) -> None:
+def refuse_clauses(node: exp.Expression, allowed: Set[str], what: str) -> None:
     """Refuse whatever a node says beyond what is read of it."""
     extra = [name for name, value in node.args.items() if value and name not in allowed]
     if extra:
@@ -111,6 +111,24 @@ def without_alias(node: exp.Expression) -> exp.Expression:
     """The expression behind `… AS name`."""
     held = node.this if isinstance(node, exp.Alias) else node
     return held if isinstance(held, exp.Expression) else node
+
+
+def group_nodes(select: exp.Select) -> list[exp.Expression]:
+    """What GROUP BY names, positions resolved."""
+    group = select.args.get("group")
+    if group is None:
+        return []
+    if any(group.args.get(name) for name in ("grouping_sets", "cube", "rollup", "totals", "all")):
+        raise Unsupported("GROUPING SETS, CUBE and ROLLUP are not supported; ask one question per grouping")
+    nodes = []
+    for node in group.expressions:
+        if isinstance(node, exp.Literal) and not node.is_string:
+            place = int(node.this) if str(node.this).isdecimal() else 0
+            if not 1 <= place <= len(select.expressions):
+                raise Unsupported("GROUP BY names a position that SELECT does not have")
+            node = without_alias(select.expressions[place - 1])
+        nodes.append(node)
+    return nodes
 
 
 def sql_text(node: exp.Expression) -> str:

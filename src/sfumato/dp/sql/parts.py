@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sfumato.dp.sql.term import written_size
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
+from sfumato.engines.sql_values import written_size
 
 #: What is longer when written out is computed in parts.
 _LONG = 500

@@ -6,6 +6,7 @@ query can bound and count it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -14,10 +15,11 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Asked, is_aggregate, taken_out
-from sfumato.dp.sql.functions import lower
-from sfumato.dp.sql.parse import without_alias
+from sfumato.dp.sql.language import lower
+from sfumato.dp.sql.parse import group_nodes, without_alias
 from sfumato.dp.sql.term import EXACT, Term, as_number, bounded
 from sfumato.engines import expressions as e
+from sfumato.engines import functions as f
 from sfumato.engines import plan as p
 
 if TYPE_CHECKING:
@@ -115,24 +117,6 @@ def _keys(select: exp.Select, rows: Rows) -> tuple[list[Visible], list[exp.Expre
     return keys, items
 
 
-def group_nodes(select: exp.Select) -> list[exp.Expression]:
-    """What GROUP BY names, positions resolved."""
-    group = select.args.get("group")
-    if group is None:
-        return []
-    if any(group.args.get(name) for name in ("grouping_sets", "cube", "rollup", "totals", "all")):
-        raise Unsupported("GROUPING SETS, CUBE and ROLLUP are not supported; ask one question per grouping")
-    found = []
-    for node in group.expressions:
-        if isinstance(node, exp.Literal) and not node.is_string:
-            place = int(node.this) if str(node.this).isdecimal() else 0
-            if not 1 <= place <= len(select.expressions):
-                raise Unsupported("GROUP BY names a position that SELECT does not have")
-            node = without_alias(select.expressions[place - 1])
-        found.append(node)
-    return found
-
-
 def _key_of(item: exp.Expression, keys: list[Visible], rows: Rows) -> Visible | None:
     """The key that an item of SELECT shows: whatever it is called, the same expression over rows."""
     plain = without_alias(item)
@@ -147,44 +131,51 @@ def _aggregate(
 ) -> Term:
     where = None if asked.where is None else lower(asked.where, rows.resolve)
     term = None if asked.argument is None else bounded(lower(asked.argument, rows.resolve))
-    held: e.Expression | None = None
 
-    def given(expression: e.Expression) -> e.Expression:
+    def column_of(expression: e.Expression) -> e.Expression:
         column = lowering.fresh("v")
         inputs.append(p.Named(column, expression))
         return e.Column(column)
 
-    condition = None if where is None else given(where.expression)
-    if asked.function in ("count", "count_distinct"):
-        held = None if term is None else given(term.expression)
-        aggregates.append(p.Aggregate(name, asked.function, held, condition))
+    condition = None if where is None else column_of(where.expression)
+    aggregate = asked.aggregate
+    if aggregate.measures in ("rows", "units"):
+        counted = None if term is None else column_of(term.expression)
+        aggregates.append(p.Aggregate(name, aggregate.per_unit or "count", counted, condition))
         return Term(e.Column(name), "integer", Fraction(0))
-    if term is None or (asked.function in ("sum", "avg") and not term.numeric):
+    number = aggregate.measures in ("sum", "moments") and not aggregate.squares
+    if term is None or (number and not term.numeric):
         raise Unsupported(f"{asked.function.upper()} needs a number")
-    if asked.function in ("min", "max"):
-        if term.kind == "boolean":
-            raise Unsupported("MIN and MAX of a condition: use SUM(CASE WHEN … THEN 1 ELSE 0 END) > 0")
-        aggregates.append(p.Aggregate(name, asked.function, given(term.expression), condition))
-        return replace(term, expression=e.Column(name), values=None)
-    if asked.function != "sum":
+    if aggregate.per_unit is None:
         raise Unsupported(
             f"{asked.function.upper()} inside a sub-query is not supported; take SUM and COUNT per unit there, "
             "or AVG in the outer query"
         )
-    return _sum(term, name, given, condition, aggregates)
+    if aggregate.measures == "tree":
+        if term.kind == "boolean":
+            raise Unsupported("MIN and MAX of a condition: use SUM(CASE WHEN … THEN 1 ELSE 0 END) > 0")
+        aggregates.append(p.Aggregate(name, aggregate.per_unit, column_of(term.expression), condition))
+        return replace(term, expression=e.Column(name), values=None)
+    return _sum(term, name, column_of, condition, aggregates)
 
 
-def _sum(term: Term, name: str, given: object, condition: e.Expression | None, aggregates: list[p.Aggregate]) -> Term:
+def _sum(
+    term: Term,
+    name: str,
+    column_of: Callable[[e.Expression], e.Expression],
+    condition: e.Expression | None,
+    aggregates: list[p.Aggregate],
+) -> Term:
     low = Fraction(0) if term.low is not None and term.low >= 0 else None
     high = Fraction(0) if term.high is not None and term.high <= 0 else None
     if term.kind == "integer":
-        aggregates.append(p.Aggregate(name, "sum", given(term.expression), condition))  # type: ignore[operator]
+        aggregates.append(p.Aggregate(name, "sum", column_of(term.expression), condition))
         return Term(e.FixedPoint(e.Column(name), 1, float(EXACT)), "integer", low, high)
     # Sums of floating-point numbers depend on the order of rows; sums of fixed-point integers do not.
     largest = max((abs(end) for end in (term.low, term.high) if end is not None), default=Fraction(_LARGE))
     limit = float(largest) if term.low is not None and term.high is not None else _LARGE
     scale = _FINE if limit * _FINE < 2**61 else 1
     fixed = e.FixedPoint(as_number(term).expression, scale, max(limit, 1.0))
-    aggregates.append(p.Aggregate(name, "sum", given(fixed), condition))  # type: ignore[operator]
+    aggregates.append(p.Aggregate(name, "sum", column_of(fixed), condition))
     total = e.Cast(e.Column(name), "number")
-    return Term(e.Divide(total, float(scale)) if scale != 1 else total, "number", low, high)
+    return Term(f.Divide(total, float(scale)) if scale != 1 else total, "number", low, high)

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from sfumato.dp.sql.aggregates import PLACEHOLDER
-from sfumato.dp.sql.post import Cell, branch_taken, branch_value, evaluate, rounding_step
-from sfumato.dp.sql.statistics import Floats, Statistic
+from sfumato.dp.sql.aggregates import PLACEHOLDER, Floats, Statistic
+from sfumato.dp.sql.choice_operators import branch_taken, branch_value
+from sfumato.dp.sql.language import Row, evaluate, over_answers
+from sfumato.dp.sql.operators import Cell, arguments
 
 #: What stands for the error of a rounding in an expression without it.
 ROUNDING = "\x00rounding "
@@ -27,27 +28,6 @@ _SURE = 3.0
 
 #: A sum of the two rounding errors of what is told and of what the data says has at most this variance, in squared steps.
 ROUNDING_VARIANCE = 1 / 6
-
-_CONTINUOUS = (
-    exp.Column,
-    exp.Paren,
-    exp.Add,
-    exp.Sub,
-    exp.Mul,
-    exp.Div,
-    exp.Pow,
-    exp.Neg,
-    exp.Abs,
-    exp.Sqrt,
-    exp.Ln,
-    exp.Exp,
-    exp.Coalesce,
-    exp.Nullif,
-    exp.Least,
-    exp.Greatest,
-    exp.Cast,
-    exp.TryCast,
-)
 
 
 def noisy_parts(node: exp.Expression) -> set[str]:
@@ -83,50 +63,50 @@ def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None, int]:
     grid: float | None = None
     direction = 1
     while True:
-        step = rounding_step(node)
-        listed = (node.this, *node.expressions) if isinstance(node, (exp.Least, exp.Greatest)) else ()
+        operator = over_answers(node)
+        rounding = _rounding(node)
+        listed = arguments(node)
         noisy = [part for part in listed if noisy_parts(part)]
-        if step is not None and grid is None:
-            grid, node = step, _before_rounding(node)
-        elif isinstance(node, (exp.Cast, exp.TryCast)) and step is None:
-            node = node.this
-        elif isinstance(node, (exp.Paren, exp.Neg, exp.Abs, exp.Coalesce, exp.Nullif)) and noisy_parts(node.this):
-            direction = -direction if isinstance(node, exp.Neg) else 0 if isinstance(node, exp.Abs) else direction
-            node = node.this
-        elif len(noisy) == 1:
+        if rounding is not None and grid is None:
+            grid, node = rounding
+        elif operator is not None and rounding is None and operator.contracts == "first" and noisy_parts(listed[0]):
+            direction *= operator.turns
+            node = listed[0]
+        elif operator is not None and operator.contracts == "single" and len(noisy) == 1:
             node = noisy[0]
         else:
             return node, grid, direction
 
 
-def _before_rounding(node: exp.Expression) -> exp.Expression:
-    if isinstance(node, exp.IntDiv):
-        return exp.Div(this=node.this.copy(), expression=node.expression.copy())
-    inner: exp.Expression = node.this
-    return inner
+def _rounding(node: exp.Expression) -> tuple[float, exp.Expression] | None:
+    """The step that a node rounds to, and what it rounds; None where it does not round, or not to a fixed digit."""
+    operator = over_answers(node)
+    return None if operator is None else operator.rounding(node, Row({}).value)
 
 
 def _unrounded(node: exp.Expression, roundings: dict[str, float]) -> exp.Expression | None:
     """The expression with `x + error` for each rounded x; None where it jumps in another way."""
     if not noisy_parts(node):
         return node.copy()
-    step = rounding_step(node)
-    if step is not None:
-        rounded = _unrounded(_before_rounding(node), roundings)
+    rounding = _rounding(node)
+    if rounding is not None:
+        step, inner = rounding
+        smoothed = _unrounded(inner, roundings)
         name = ROUNDING + str(len(roundings))
         roundings[name] = step
         error = exp.column(exp.to_identifier(name, quoted=True))
-        return None if rounded is None else exp.Paren(this=exp.Add(this=rounded, expression=error))
-    if not isinstance(node, _CONTINUOUS):
+        return None if smoothed is None else exp.Paren(this=exp.Add(this=smoothed, expression=error))
+    operator = over_answers(node)
+    if not isinstance(node, exp.Column) and (operator is None or operator.array is None):
         return None
-    made = node.copy()
-    for name, value in list(made.args.items()):
+    copied = node.copy()
+    for name, value in list(copied.args.items()):
         parts = value if isinstance(value, list) else [value]
         changed = [_unrounded(part, roundings) if isinstance(part, exp.Expression) else part for part in parts]
         if any(after is None and before is not None for before, after in zip(parts, changed, strict=True)):
             return None
-        made.set(name, changed if isinstance(value, list) else changed[0])
-    return made
+        copied.set(name, changed if isinstance(value, list) else changed[0])
+    return copied
 
 
 def linear(node: exp.Expression, steady: Collection[str]) -> bool:
@@ -135,16 +115,16 @@ def linear(node: exp.Expression, steady: Collection[str]) -> bool:
         return not node.name.startswith(PLACEHOLDER) or node.name.removeprefix(PLACEHOLDER) in steady
     if node.find(exp.Column) is None:
         return True
-    if isinstance(node, (exp.Paren, exp.Neg, exp.Cast, exp.TryCast)):
-        return linear(node.this, steady)
-    if isinstance(node, (exp.Add, exp.Sub)):
-        return linear(node.this, steady) and linear(node.expression, steady)
-    if isinstance(node, (exp.Mul, exp.Div)):
-        factor, rest = node.expression, node.this
-        if isinstance(node, exp.Mul) and factor.find(exp.Column) is not None:
-            factor, rest = rest, factor
-        return factor.find(exp.Column) is None and linear(rest, steady)
-    return False
+    operator = over_answers(node)
+    form = None if operator is None else operator.linear
+    if form == "sum":
+        return all(linear(part, steady) for part in arguments(node))
+    if form is None:
+        return False
+    rest, factor = arguments(node)
+    if form == "product" and factor.find(exp.Column) is not None:
+        rest, factor = factor, rest
+    return factor.find(exp.Column) is None and linear(rest, steady)
 
 
 @dataclass(frozen=True)
@@ -267,7 +247,7 @@ def _placed(moved: Mapping[str, Sequence[float]], place: int) -> dict[str, Cell]
 def _taken(node: exp.Expression, row: Mapping[str, Cell]) -> tuple[int, ...]:
     """The branch of each CASE that counts, from left to right."""
     if isinstance(node, exp.Case):
-        number = branch_taken(node, row)
+        number = branch_taken(node, Row(row).value)
         return (number, *_taken(branch_value(node, number), row))
     return tuple(number for part in node.iter_expressions() for number in _taken(part, row))
 

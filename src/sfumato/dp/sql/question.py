@@ -13,15 +13,13 @@ from typing import Any
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.aggregates import Asked
+from sfumato.dp.sql.aggregates import Asked, Statistic
 from sfumato.dp.sql.catalogue import Catalogue, KnownTable
 from sfumato.dp.sql.grouping import Grouping, Key, Ordering, Shown
-from sfumato.dp.sql.measurement import Measurement
+from sfumato.dp.sql.measurement import Measurement, StatisticPlan
 from sfumato.dp.sql.parse import sql_text
 from sfumato.dp.sql.parts import in_parts
 from sfumato.dp.sql.rows import Lowering, Rows, source_rows
-from sfumato.dp.sql.statistic_plan import StatisticPlan
-from sfumato.dp.sql.statistics import Statistic
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.expressions import Value
@@ -105,7 +103,7 @@ def understand(
         text=sql_text(select),
         rows=rows,
         keys=tuple(grouping.keys),
-        measurements=tuple(measuring.found.values()),
+        measurements=tuple(measuring.measurements.values()),
         statistics=statistics,
         shown=shown,
         having=having,

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.catalogue import Catalogue, KnownColumn, KnownTable
-from sfumato.dp.sql.functions import lower
+from sfumato.dp.sql.language import lower
 from sfumato.dp.sql.parse import refuse_clauses, without_alias
 from sfumato.dp.sql.per_unit import per_unit_rows
 from sfumato.dp.sql.term import Term

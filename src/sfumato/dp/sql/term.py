@@ -219,25 +219,6 @@ def merged(terms: Sequence[Term], build: Callable[[list[Expression]], Expression
     return Term(build(parts), kind, low, high, values, sure)
 
 
-def written_size(expression: Expression) -> int:
-    """How long an expression is when an engine writes it out: clamps and choices repeat what they look at."""
-    sizes: dict[int, int] = {}
-    pending: list[tuple[Expression, bool]] = [(expression, False)]
-    while pending:
-        node, ready = pending.pop()
-        if id(node) in sizes:
-            continue
-        below = e.children(node)
-        if ready:
-            total = sum(sizes[id(child)] for child in below)
-            repeated = isinstance(node, (e.Clamp, e.FixedPoint, e.Arithmetic, e.Divide, e.Bucket, e.Floor))
-            sizes[id(node)] = 1 + (3 * total if repeated else total)
-        else:
-            pending.append((node, True))
-            pending.extend((child, False) for child in below)
-    return sizes[id(expression)]
-
-
 def possible_values(term: Term) -> tuple[Value, ...] | None:
     """What a grouping key can be: the declared or computed values, or all whole numbers between its bounds."""
     if term.values is not None:
