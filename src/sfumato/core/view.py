@@ -6,12 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from sfumato.core.declared import Declared
 
 #: The unit of a release, as its certificate tells it, where no column names the units.
 ONE_RECORD = "one record"
+
+#: The two sides that a measure compares.
+Original = TypeVar("Original", contravariant=True)
+Released = TypeVar("Released", contravariant=True)
 
 
 @dataclass(frozen=True)
@@ -66,15 +70,19 @@ class Score:
     uses_original: bool = True
 
 
-class Measure(Declared, ABC):
-    """How useful or how safe: `score(original, released)`; both are `ReleasedTable` or `Microdata` values.
+class Measure(Declared, ABC, Generic[Original, Released]):
+    """How useful or how safe: `score(original, released)`.
 
     A measure of `masked` tables takes a `Masked`, which knows the record behind each row, or a table whose rows stand in
-    the order of the original.
+    the order of the original; others take a `ReleasedTable`.
     """
 
     masked: ClassVar[bool] = False
 
     @abstractmethod
-    def score(self, original: Any, released: Any) -> Score:
+    def score(self, original: Original, released: Released) -> Score:
         """Measure the released table, against the original where the measure needs it."""
+
+
+#: A measure out of several kinds; which table it takes is told by `masked`.
+AnyMeasure: TypeAlias = Measure[Any, Any]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +41,11 @@ class Masked:
         return int(self.table.num_rows)
 
 
-def as_masked(released: Any, original: Microdata) -> Masked:
+#: What a measure compares with the original, record by record.
+Compared: TypeAlias = pa.Table | ReleasedTable | Masked | Microdata
+
+
+def as_masked(released: Compared, original: Microdata) -> Masked:
     """A `Masked` as it is; rows of a release stand in an order of their own; any other table counts as one whose rows stand in
     the order of the original, where there are as many."""
     if isinstance(released, Masked):

@@ -22,7 +22,7 @@ from sfumato.core.errors import Unsupported, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress, silent
-from sfumato.core.view import ONE_RECORD, Attack, AttackResult, Measure, Score, View
+from sfumato.core.view import ONE_RECORD, AnyMeasure, Attack, AttackResult, Score, View
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import ORDERED
@@ -151,7 +151,7 @@ def _scored(
     leaves nothing to compare record by record.
     """
     scores: list[Score] = []
-    measured: list[Measure] = []
+    measured: list[AnyMeasure] = []
     unmeasured: list[str] = []
     useful = len(checks.measures) - checks.risks
     risks = 0

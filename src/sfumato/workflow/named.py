@@ -17,7 +17,7 @@ from sfumato.core.errors import ParameterError, RecipeError, SfumatoError, all_a
 from sfumato.core.guarantees.base import ClassGuarantee, Knowledge
 from sfumato.core.owner_files import parse_toml
 from sfumato.core.params import build
-from sfumato.core.view import Attack, Measure
+from sfumato.core.view import AnyMeasure, Attack, Measure
 
 if TYPE_CHECKING:
     from sfumato.dp.algorithms.base import Algorithm
@@ -93,7 +93,7 @@ def attack(given: str | Mapping[str, Any]) -> Attack:
     return made
 
 
-def measure(given: str | Mapping[str, Any] | Measure) -> Measure:
+def measure(given: str | Mapping[str, Any] | AnyMeasure) -> AnyMeasure:
     """The measure of utility or risk that a key or `{name = "machine_learning", target = "salary"}` describes; a
     measure is taken as it is.
     """
@@ -101,7 +101,7 @@ def measure(given: str | Mapping[str, Any] | Measure) -> Measure:
         return given
     if not isinstance(given, (str, Mapping)):
         raise ParameterError(f"{type(given).__name__} is not a measure. Pass keys, tables with a name, or measures.")
-    made: Measure = registry.make("measure", given)
+    made: AnyMeasure = registry.make("measure", given)
     return made
 
 

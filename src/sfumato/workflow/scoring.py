@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.errors import ParameterError, SfumatoError, all_at_once
 from sfumato.core.params import require
 from sfumato.core.progress import Progress
-from sfumato.core.view import Attack, AttackResult, Measure, Score, View
+from sfumato.core.view import AnyMeasure, Attack, AttackResult, Measure, Score, View
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.workflow import named
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 #: A measure by its key, by its key and parameters, or as a value.
-Measured = str | Mapping[str, Any] | Measure
+Measured = str | Mapping[str, Any] | AnyMeasure
 #: An attack by its name, by its name and parameters, or as a value.
 Attacked = str | Mapping[str, Any] | Attack
 
@@ -36,7 +36,7 @@ Attacked = str | Mapping[str, Any] | Attack
 class Checks:
     """What is measured besides the guarantees and the loss, which always is: measures and attacks."""
 
-    measures: tuple[Measure, ...] = ()
+    measures: tuple[AnyMeasure, ...] = ()
     attacks: tuple[Attack, ...] = ()
     risks: int = 0  # how many of the last measures measure risk
 
@@ -54,7 +54,7 @@ class Checks:
         release, `population` is the one that measures of risk compare with where they name no other.
         """
         faults: list[str] = []
-        measures: list[Measure] = []
+        measures: list[AnyMeasure] = []
         useful = 0
         for where, asked in (("utility", _each(utility)), ("risk", _each(risk))):
             useful = len(measures)
@@ -150,7 +150,7 @@ def _adversary(given: Attacked) -> Attack:
     return adversary
 
 
-def _with_population(measure: Measure, population: Microdata | None) -> Measure:
+def _with_population(measure: AnyMeasure, population: Microdata | None) -> AnyMeasure:
     """The measure with the population of this run, where it compares with one and names none."""
     if population is None or getattr(measure, "population", population) is not None:
         return measure
@@ -158,7 +158,7 @@ def _with_population(measure: Measure, population: Microdata | None) -> Measure:
     return dataclasses.replace(given, population=population)  # type: ignore[no-any-return]
 
 
-def told_apart(scores: Sequence[Score], measures: Sequence[Measure | None]) -> list[Score]:
+def told_apart(scores: Sequence[Score], measures: Sequence[AnyMeasure | None]) -> list[Score]:
     """Scores of one measure with different parameters are named by the parameters that are words or numbers."""
     repeated = {name for name, times in Counter(score.measure for score in scores).items() if times > 1}
     named_so_far: set[str] = set()
@@ -203,7 +203,7 @@ def _check_needs(measure: Any, published: Schema) -> None:
     )
 
 
-def _key(measure: Measure) -> str:
+def _key(measure: AnyMeasure) -> str:
     return str(getattr(measure, "key", type(measure).__name__))
 
 
