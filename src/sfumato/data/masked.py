@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, ParameterError
+from sfumato.core.view import View
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records, paired
 from sfumato.data.relation import ORDERED, Relation
@@ -41,8 +42,12 @@ class Masked:
         return int(self.table.num_rows)
 
 
+#: The rows of a release, in whichever form somebody holds them.
+Table: TypeAlias = pa.Table | ReleasedTable | Masked
+#: A table that was published, as an outsider has it.
+TableView: TypeAlias = View[Table, Schema]
 #: What a measure compares with the original, record by record.
-Compared: TypeAlias = pa.Table | ReleasedTable | Masked | Microdata
+Compared: TypeAlias = Table | Microdata
 
 
 def as_masked(released: Compared, original: Microdata) -> Masked:

@@ -92,6 +92,8 @@ class Mask(Declared, ABC):
     refuses_constant_stratum: ClassVar[bool] = True
     #: Whether all published columns are made anew.
     synthetic: ClassVar[bool] = False
+    #: Whether it chooses records and leaves their values as they are.
+    selects: ClassVar[bool] = False
 
     def apply(
         self, data: Any, *, randomness: Randomness | None = None, seed: int | str | None = None, progress: Progress = silent

@@ -22,7 +22,7 @@ from sfumato.core.errors import Unsupported, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress, silent
-from sfumato.core.view import ONE_RECORD, AnyMeasure, Attack, AttackResult, Score, View
+from sfumato.core.view import ONE_RECORD, AnyAttack, AnyMeasure, AttackResult, Score, View
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import ORDERED
@@ -172,21 +172,22 @@ def _scored(
 
 
 def _attacked(
-    draft: Draft, people: Microdata, rows: NDArray[np.int64] | None, attacks: tuple[Attack, ...], progress: Progress
+    draft: Draft, people: Microdata, rows: NDArray[np.int64] | None, attacks: tuple[AnyAttack, ...], progress: Progress
 ) -> tuple[AttackResult, ...]:
     """Attack what is about to be published. Whoever looks people up in it is given the whole original: the worst case."""
-    from sfumato.attacks import Register
-    from sfumato.workflow.attacking import WITH_A_REGISTER, truth_of
+    from sfumato.workflow.attacking import truth_of
 
     told = plain({"method": draft.method, "transparency": draft.transparency, "claims": []})
     view = View(draft.as_released(draft.table), draft.schema, told)
     results = []
     for position, attack in enumerate(attacks):
         progress("attacking", position, len(attacks))
-        known = None
-        if type(attack).__name__ in WITH_A_REGISTER:
-            known = Register(people.table(), truth=None if rows is None else truth_of(rows, len(people)))
-        results.append(attack.run(view, known))
+        held = {}
+        if "register" in attack.needs:
+            held = {"register": people.table()}
+        if "truth" in attack.needs and rows is not None:
+            held["truth"] = truth_of(rows, len(people))
+        results.append(attack.run(view, attack.knowledge_from(held) if held else None))
     return tuple(results)
 
 

@@ -17,7 +17,7 @@ from sfumato.core.errors import ParameterError, RecipeError, SfumatoError, all_a
 from sfumato.core.guarantees.base import ClassGuarantee, Knowledge
 from sfumato.core.owner_files import parse_toml
 from sfumato.core.params import build
-from sfumato.core.view import AnyMeasure, Attack, Measure
+from sfumato.core.view import AnyAttack, AnyMeasure, Measure
 
 if TYPE_CHECKING:
     from sfumato.dp.algorithms.base import Algorithm
@@ -87,9 +87,9 @@ def is_mask(given: Mapping[str, Any] | None) -> bool:
     return given is not None and registry.has("mask", given.get("name"))
 
 
-def attack(given: str | Mapping[str, Any]) -> Attack:
+def attack(given: str | Mapping[str, Any]) -> AnyAttack:
     """The attack of that name, with its parameters where a mapping is given."""
-    made: Attack = registry.make("attack", given)
+    made: AnyAttack = registry.make("attack", given)
     return made
 
 

@@ -90,7 +90,7 @@ class Release:
 
         return polars.from_arrow(self.data)
 
-    def view(self, name: str = "release") -> View:
+    def view(self, name: str = "release") -> View[pa.Table, Schema]:
         """What an outsider has: the rows, the roles of their columns and the certificate."""
         return View(self.data, without_hierarchies(self.schema), self.certificate.to_mapping(), name)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.errors import ParameterError, SfumatoError, all_at_once
 from sfumato.core.params import require
 from sfumato.core.progress import Progress
-from sfumato.core.view import AnyMeasure, Attack, AttackResult, Measure, Score, View
+from sfumato.core.view import AnyAttack, AnyMeasure, Attack, AttackResult, Measure, Score, View
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.workflow import named
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: A measure by its key, by its key and parameters, or as a value.
 Measured = str | Mapping[str, Any] | AnyMeasure
 #: An attack by its name, by its name and parameters, or as a value.
-Attacked = str | Mapping[str, Any] | Attack
+Attacked = str | Mapping[str, Any] | AnyAttack
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Checks:
     """What is measured besides the guarantees and the loss, which always is: measures and attacks."""
 
     measures: tuple[AnyMeasure, ...] = ()
-    attacks: tuple[Attack, ...] = ()
+    attacks: tuple[AnyAttack, ...] = ()
     risks: int = 0  # how many of the last measures measure risk
 
     @classmethod
@@ -97,7 +97,7 @@ def scores_of(
     return tuple(told_apart(scores, (None, *checks.measures)))
 
 
-def attack_all(view: View, attacks: tuple[Attack, ...], progress: Progress) -> tuple[AttackResult, ...]:
+def attack_all(view: View[object, object], attacks: tuple[AnyAttack, ...], progress: Progress) -> tuple[AttackResult, ...]:
     """Run the attacks on the published view, with nothing but what an outsider has."""
     results = []
     for position, attack in enumerate(attacks):
@@ -141,7 +141,7 @@ def _each(given: Any) -> list[Any]:
     return [entry for i, entry in enumerate(entries) if not (isinstance(entry, str) and entry in entries[:i])]
 
 
-def _adversary(given: Attacked) -> Attack:
+def _adversary(given: Attacked) -> AnyAttack:
     adversary = given if isinstance(given, Attack) else None
     if adversary is None and isinstance(given, (str, Mapping)):
         adversary = named.attack(given)
