@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from sfumato.attacks.adversary import OutputAttack
 from sfumato.attacks.classes import released_table
+from sfumato.attacks.entries import Target, target_in
 from sfumato.core import registry
 from sfumato.core.declared import declarations
-from sfumato.core.errors import InputError, MissingColumn, Unsupported, VerificationFailed
+from sfumato.core.errors import InputError, MissingColumn, Unsupported, VerificationFailed, as_name
+from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import AnyAttack, Attack, AttackResult, View
 from sfumato.data.masked import TableView
@@ -59,13 +61,16 @@ def attack_folder(
     rates, never values.
     """
     people = None if register is None else _table(register, aligned)
-    view = view_of(release, people)
+    view = view_of(release, person(target_in(known)) if people is None and "target" in known else people)
     truth = None if people is None else _truth(release, view, people, aligned, key)
     held = {"register": people, "truth": truth, "earlier": earlier or None, **known}
     held = {name: value for name, value in held.items() if value is not None}
     adversaries = [_asked_for(entry) for entry in only] or [(attack, {}) for attack in _inviting(view, held)]
     if any("earlier" in attack.needs for attack, _ in adversaries):
         held |= {"earlier": tuple(view_of(other, people) for other in earlier)} if earlier else {}
+    taken = {name for attack, _ in adversaries for name in (*attack.needs, *attack.helped_by)}
+    idle = ", ".join(as_name(name) for name in known if name not in taken)
+    require(not idle, f"no attack that is run here takes {idle}; name one that does")
     knowledge = [_knowledge(attack, held, supposed) for attack, supposed in adversaries]
     results: list[tuple[AnyAttack, AttackResult]] = []
     refusals: list[tuple[AnyAttack, InputError]] = []
@@ -222,6 +227,11 @@ def view_of(release: str | Path | TableView, people: pa.Table | None) -> TableVi
             return View(released, opened.schema, opened.certificate.to_mapping(), Path(release).name)
     except VerificationFailed as error:
         raise InputError(f"'{release}' is not a release that can be attacked: {error}") from None
+
+
+def person(target: Target) -> pa.Table | None:
+    """One person as a register of one; None where nothing is known."""
+    return pa.table({name: pa.array([value], pa.string()) for name, value in target.items()}) if target else None
 
 
 def _known_values(name: str, column: Column, table: pa.Table, people: pa.Table | None) -> list[str | None] | None:

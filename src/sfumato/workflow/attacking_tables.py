@@ -44,14 +44,13 @@ class BesideFile:
 
     def release(self, published: object, target: Target) -> TableView:
         """The release with its texts read over the target's values."""
-        from sfumato.workflow.attacking import view_of
+        from sfumato.workflow.attacking import person, view_of
 
         place = published.get("release") if isinstance(published, Mapping) and len(published) == 1 else None
         if not isinstance(place, str) or not writable(place) or "\0" in place:
             raise InputError('published must name the folder of a release, and that alone: {"release": "out"}')
-        person = pa.table({name: pa.array([value], pa.string()) for name, value in target.items()}) if target else None
         try:
-            return view_of(self.folder / place, person)
+            return view_of(self.folder / place, person(target))
         except HierarchyGap:
             raise InputError("a value of the target, or of the release, is missing from the hierarchy of its column") from None
 
