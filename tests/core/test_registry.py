@@ -65,8 +65,8 @@ class Gossip(TableAttack[frozenset[str]]):
     def fits(self, view: View[object, object]) -> bool:
         return is_table(view) and "diagnosis" in view.schema.sensitive
 
-    def knowledge_from(self, known: Mapping[str, Any]) -> frozenset[str]:
-        return frozenset(known["rumours"])
+    def knowledge_from(self, entries: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset(entries["rumours"])
 
     def run(self, view: TableView, knowledge: frozenset[str] | None = None) -> AttackResult:
         shown = released_table(view).table.column("diagnosis").to_pylist()
@@ -93,7 +93,7 @@ except InputError as error:
 game = {"attack": "Gossip", "published": {"release": "out"}, "knowledge": told}
 open("game.json", "w").write(json.dumps(game))
 success = attack_outputs("game.json")["success"]
-print(json.dumps([names(), names(known=told), names(known=told, only=["Gossip"]), refusal, success]))
+print(json.dumps([names(), names(knowledge=told), names(knowledge=told, only=["Gossip"]), refusal, success]))
 """
 
 PROBE = """
@@ -186,4 +186,4 @@ def test_an_attack_is_added_by_its_file_and_one_line(tmp_path: Path) -> None:
     )
     assert "Homogeneity" in alone and "Gossip" not in alone
     assert told == [*alone, "Gossip"] and named == ["Gossip"] and success == 1.0
-    assert refusal == "Gossip needs 'rumours': pass it as known={'rumours': …}"
+    assert refusal == "Gossip needs 'rumours': pass it as knowledge={'rumours': …}"

@@ -189,10 +189,10 @@ def test_a_file_without_knowledge_gives_what_the_folder_gives(place: Path, name:
 
 def test_what_is_known_by_name_gives_what_a_file_gives(place: Path) -> None:
     known = {"target": {"town": "Bonn"}, "excluded": ["HIV"], "others": {"cold": 1}}
-    [found] = attack_folder(place / "clinic", only=["BackgroundKnowledge"], known=known)
+    [found] = attack_folder(place / "clinic", only=["BackgroundKnowledge"], knowledge=known)
     assert found == attack_outputs(game(place, {"name": "BackgroundKnowledge"}, known, "clinic"))
     with pytest.raises(SfumatoError, match="takes 'rumours'"):
-        attack_folder(place / "clinic", known={"rumours": ["flu"]})
+        attack_folder(place / "clinic", knowledge={"rumours": ["flu"]})
 
 
 def test_pseudonyms_are_followed_by_what_somebody_saw(place: Path, views: dict[str, View]) -> None:

@@ -39,22 +39,22 @@ class Player(Attack[V, K], Generic[V, K]):
     """An adversary whose game a file can describe."""
 
     @abstractmethod
-    def game(self, published: object, known: Mapping[str, Any], beside: Beside) -> tuple[V, K | None]:
+    def game(self, published: object, entries: Mapping[str, Any], beside: Beside) -> tuple[V, K | None]:
         """The view and the knowledge that a file describes."""
 
-    def play(self, published: object, known: Mapping[str, Any], beside: Beside) -> AttackResult:
+    def play(self, published: object, entries: Mapping[str, Any], beside: Beside) -> AttackResult:
         """Attack what a file says was published, with what it says is known."""
-        view, knowledge = self.game(published, known, beside)
+        view, knowledge = self.game(published, entries, beside)
         return self.run(view, knowledge)
 
 
 class TableAttack(Player[TableView, K], Generic[K]):
     """An adversary who looks at a published table."""
 
-    def game(self, published: object, known: Mapping[str, Any], beside: Beside) -> tuple[TableView, K | None]:
+    def game(self, published: object, entries: Mapping[str, Any], beside: Beside) -> tuple[TableView, K | None]:
         """The view and the knowledge that a file describes."""
-        knowledge = self.knowledge_from(known)
-        return beside.release(published, target_in(known)), knowledge
+        knowledge = self.knowledge_from(entries)
+        return beside.release(published, target_in(entries)), knowledge
 
 
 class OutputAttack(Player[View[R, object], K], Generic[R, K]):
@@ -67,13 +67,13 @@ class OutputAttack(Player[View[R, object], K], Generic[R, K]):
         """What was published, from the JSON of a file: of any shape, until it is read. By default as it stands there."""
         return published  # type: ignore[no-any-return]
 
-    def knowledge_from(self, known: Mapping[str, Any]) -> K | None:
+    def knowledge_from(self, entries: Mapping[str, Any]) -> K | None:
         """What it knows, with every fault at once."""
-        return build(self.knows, known)  # type: ignore[no-any-return]
+        return build(self.knows, entries)  # type: ignore[no-any-return]
 
-    def game(self, published: object, known: Mapping[str, Any], beside: Beside) -> tuple[View[R, object], K | None]:
+    def game(self, published: object, entries: Mapping[str, Any], beside: Beside) -> tuple[View[R, object], K | None]:
         """The view and the knowledge that a file describes."""
-        return View(self.published_from(published), Schema(), name="outputs"), self.knowledge_from(known)
+        return View(self.published_from(published), Schema(), name="outputs"), self.knowledge_from(entries)
 
 
 def is_table(view: View[object, object]) -> TypeGuard[View[pa.Table | ReleasedTable, Schema]]:

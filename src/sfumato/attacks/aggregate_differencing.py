@@ -104,12 +104,12 @@ class AggregateDifferencing(OutputAttack[Sequence[Aggregate], Membership]):
             raise InputError('published must be a list of aggregates, such as {"kind": "mean", "value": 12.5}')
         return [build(Aggregate, mapping(entry, "an aggregate")) for entry in published]
 
-    def knowledge_from(self, known: Mapping[str, Any]) -> Membership:
+    def knowledge_from(self, entries: Mapping[str, Any]) -> Membership:
         """People are texts here, because the keys of a JSON object are."""
-        groups = known.get("groups")
+        groups = entries.get("groups")
         if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
             raise ParameterError("Membership: groups must be a list of lists of people")
-        return build(Membership, {**known, "groups": [[str(person) for person in group] for group in groups]})
+        return build(Membership, {**entries, "groups": [[str(person) for person in group] for group in groups]})
 
     def run(self, view: View[Sequence[Aggregate], object], knowledge: Membership | None = None) -> AttackResult:
         """Find everybody whose value the answers pin down."""

@@ -55,12 +55,12 @@ class AnswerIntersection(OutputAttack[Sequence[Extreme], pa.Table]):
         """Exact extremes."""
         return _are_extremes(view.result)
 
-    def knowledge_from(self, known: Mapping[str, Any]) -> pa.Table:
+    def knowledge_from(self, entries: Mapping[str, Any]) -> pa.Table:
         """The table of everybody."""
-        return known["people"]
+        return entries["people"]
 
     def game(
-        self, published: object, known: Mapping[str, Any], beside: Beside
+        self, published: object, entries: Mapping[str, Any], beside: Beside
     ) -> tuple[View[Sequence[Extreme], object], pa.Table | None]:
         """Extremes of a hidden group, and the table of everybody who may be in it."""
         if not isinstance(published, list) or not 0 < len(published) <= MOST_ANSWERS:
@@ -69,8 +69,8 @@ class AnswerIntersection(OutputAttack[Sequence[Extreme], pa.Table]):
                 '{"column": "age", "value": 40, "which": "least"}'
             )
         answers = [build(Extreme, mapping(entry, "an extreme")) for entry in published]
-        place = known.get("people")
-        if set(known) != {"people"} or not isinstance(place, str):
+        place = entries.get("people")
+        if set(entries) != {"people"} or not isinstance(place, str):
             raise InputError('knowledge must name a table of everybody, and that alone: {"people": "people.csv"}')
         return View(answers, Schema(), name="outputs"), beside.table(place, "table of people", MOST_CELLS)
 

@@ -57,18 +57,18 @@ class BackgroundKnowledge(ClassAttack[Facts]):
 
     helped_by: ClassVar[tuple[str, ...]] = ("target", "excluded", "others")
 
-    def knowledge_from(self, known: Mapping[str, Any]) -> Facts | None:
+    def knowledge_from(self, entries: Mapping[str, Any]) -> Facts | None:
         """Quasi-identifiers of one person, values the person cannot have, and how many others of the class have which."""
-        only(known, *self.helped_by)
-        target = target_in(known)
-        require(bool(target) or not known, "knowledge: target must say who is attacked, by a quasi-identifier at least")
-        excluded = known.get("excluded", [])
+        only(entries, *self.helped_by)
+        target = target_in(entries)
+        require(bool(target) or not entries, "knowledge: target must say who is attacked, by a quasi-identifier at least")
+        excluded = entries.get("excluded", [])
         require(isinstance(excluded, list), "knowledge: excluded must be a list of values that the target cannot have")
-        others = mapped(known, "others", "values to numbers of people")
+        others = mapped(entries, "others", "values to numbers of people")
         counted = all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 1 << 53 for n in others.values())
         require(counted, "knowledge: others must say of how many people each value is known: whole numbers")
         ruled_out = tuple(text(value, "excluded") for value in excluded)
-        return Facts(target, ruled_out, {value: int(number) for value, number in others.items()}) if known else None
+        return Facts(target, ruled_out, {value: int(number) for value, number in others.items()}) if entries else None
 
     def run(self, view: TableView, knowledge: Facts | None = None) -> AttackResult:
         """Attack everybody with worst-case facts, or one person with the given ones."""

@@ -13,9 +13,9 @@ from sfumato.core.texts import text_of
 Target = Mapping[str, str | None]
 
 
-def only(known: Mapping[str, Any], *names: str) -> None:
+def only(entries: Mapping[str, Any], *names: str) -> None:
     """Refuse entries that go by other names."""
-    unknown = [name[:60] for name in known if name not in names][:10]
+    unknown = [name[:60] for name in entries if name not in names][:10]
     all_at_once(ParameterError, "knowledge", [f"'{name}' is not among {', '.join(names)}" for name in unknown])
 
 
@@ -26,19 +26,19 @@ def mapping(value: object, what: str) -> Mapping[str, Any]:
     return value
 
 
-def mapped(known: Mapping[str, Any], name: str, form: str) -> Mapping[str, Any]:
+def mapped(entries: Mapping[str, Any], name: str, form: str) -> Mapping[str, Any]:
     """The entry of that name, an object of the `form` that the message says; empty where there is none."""
-    value = known.get(name, {})
+    value = entries.get(name, {})
     if not isinstance(value, dict):
         raise ParameterError(f"knowledge: {name} must be an object from {form}")
     require(all(writable(key) for key in value), f"knowledge: {name} names something in characters that do not exist")
     return value
 
 
-def target_in(known: Mapping[str, Any]) -> Target:
+def target_in(entries: Mapping[str, Any]) -> Target:
     """Who is attacked: raw quasi-identifiers as texts; empty where nobody is named."""
-    entries = mapped(known, "target", "quasi-identifiers to values")
-    return {name: text(value, "target") for name, value in entries.items()}
+    target = mapped(entries, "target", "quasi-identifiers to values")
+    return {name: text(value, "target") for name, value in target.items()}
 
 
 def text(value: object, what: str) -> str | None:

@@ -81,9 +81,9 @@ class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"
         """The release has classes, and not values that were changed."""
         return is_table(view) and not _changed(view)
 
-    def knowledge_from(self, known: Mapping[str, Any]) -> OtherReleases:
+    def knowledge_from(self, entries: Mapping[str, Any]) -> OtherReleases:
         """The other releases, over the people of a register where there is one."""
-        return OtherReleases(tuple(known["earlier"]), known.get("register"), comparable=True)
+        return OtherReleases(tuple(entries["earlier"]), entries.get("register"), comparable=True)
 
     def run(self, view: TableView, knowledge: OtherReleases | TableView | Sequence[TableView] | None = None) -> AttackResult:
         """Lay the releases over each other."""

@@ -63,9 +63,9 @@ class Linkage(TableAttack["Register | pa.Table"]):
             and any(name in released_table(view).table.column_names for name in view.schema.quasi)
         )
 
-    def knowledge_from(self, known: Mapping[str, Any]) -> Register:
+    def knowledge_from(self, entries: Mapping[str, Any]) -> Register:
         """The register."""
-        return Register(known["register"])
+        return Register(entries["register"])
 
     def run(self, view: TableView, knowledge: Register | pa.Table | None = None) -> AttackResult:
         """Look every person of the register up in the release."""

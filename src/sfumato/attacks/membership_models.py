@@ -76,15 +76,15 @@ class MembershipInModels(OutputAttack[Any, ModelKnowledge]):  # whatever answers
         return callable(getattr(view.result, "predict_proba", None))
 
     def game(
-        self, published: object, known: Mapping[str, Any], beside: Beside
+        self, published: object, entries: Mapping[str, Any], beside: Beside
     ) -> tuple[View[Any, object], ModelKnowledge | None]:
         """The stand-in for the model, and the people it was asked about beside what the adversary compares with."""
         if not isinstance(published, Mapping):
             raise InputError('published must be an object that names a table of answers, such as {"answers": "answers.csv"}')
         place = build(AnswerTable, published)
-        unknown = sorted(str(name)[:60] for name in known if name not in self.helped_by)
+        unknown = sorted(str(name)[:60] for name in entries if name not in self.helped_by)
         all_at_once(ParameterError, "knowledge", [f"'{name}' is neither training_loss nor shadow_answers" for name in unknown])
-        loss, shadow = known.get("training_loss"), known.get("shadow_answers")
+        loss, shadow = entries.get("training_loss"), entries.get("shadow_answers")
         require(
             loss is None or (isinstance(loss, (int, float)) and not isinstance(loss, bool)),
             "training_loss must be a number: the model's mean loss on its training data",

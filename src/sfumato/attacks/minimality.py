@@ -85,9 +85,9 @@ class Minimality(TableAttack[KnownAlgorithm | Register | pa.Table]):
             return False
         return apart and self.attribute in (None, protected) and protected in classes.table.column_names
 
-    def knowledge_from(self, known: Mapping[str, Any]) -> KnownAlgorithm | Register:
+    def knowledge_from(self, entries: Mapping[str, Any]) -> KnownAlgorithm | Register:
         """The register and, where somebody says so, what the algorithm required."""
-        return build(KnownAlgorithm, known) if len(known) > 1 else Register(known["register"])
+        return build(KnownAlgorithm, entries) if len(entries) > 1 else Register(entries["register"])
 
     def run(self, view: TableView, knowledge: KnownAlgorithm | Register | pa.Table | None = None) -> AttackResult:
         """Find the person about whom minimality tells most."""

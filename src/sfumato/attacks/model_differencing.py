@@ -110,14 +110,14 @@ class ModelDifferencing(OutputAttack[Version, EarlierVersion]):
         """The later version: means, or a regression."""
         return _version(published)
 
-    def knowledge_from(self, known: Mapping[str, Any]) -> EarlierVersion:
+    def knowledge_from(self, entries: Mapping[str, Any]) -> EarlierVersion:
         """The earlier version, and attributes of the person by their places in the record."""
-        places = mapping(known.get("known", {}), "known")
+        places = mapping(entries.get("known", {}), "known")
         if not all(place.isdecimal() for place in places):
             raise ParameterError("EarlierVersion: known maps places of the record (0, 1, …) to values")
-        told = {name: value for name, value in known.items() if name in ("joined", "truth")}
+        further = {name: value for name, value in entries.items() if name in ("joined", "truth")}
         attributes = {int(place): value for place, value in places.items()}
-        return EarlierVersion(**{**told, "model": _version(known.get("model")), "known": attributes})
+        return EarlierVersion(**{**further, "model": _version(entries.get("model")), "known": attributes})
 
     def run(self, view: View[Version, object], knowledge: EarlierVersion | None = None) -> AttackResult:
         """Solve for the record that changed and compare it with the truth."""

@@ -67,15 +67,15 @@ class PartialKnowledge(TableAttack[KnownSet]):
         """The column with sets is shown, and no other could be meant."""
         return is_table(view) and (self.column in _set_columns(view) if self.column else len(_set_columns(view)) == 1)
 
-    def knowledge_from(self, known: Mapping[str, Any]) -> KnownSet | None:
+    def knowledge_from(self, entries: Mapping[str, Any]) -> KnownSet | None:
         """Some items of one person's set, and quasi-identifiers where they are known."""
-        only(known, *self.helped_by)
-        target = target_in(known)
-        items = known.get("items", [])
+        only(entries, *self.helped_by)
+        target = target_in(entries)
+        items = entries.get("items", [])
         listed = isinstance(items, list) and None not in items
         require_that(listed, "knowledge: items must be a list of items as they are published")
         wanted = frozenset(str(text(item, "items")) for item in items)
-        return KnownSet(wanted, target) if known else None
+        return KnownSet(wanted, target) if entries else None
 
     def run(self, view: TableView, knowledge: KnownSet | None = None) -> AttackResult:
         """Attack everybody, or the one person of a `KnownSet`."""

@@ -89,8 +89,8 @@ def _laws(parts: Sequence[Part]) -> dict[str, Mapping[str, Any]]:
     """The matrices of columns, or of columns that changed together, that nothing but PRAM has changed."""
     laws: dict[str, Mapping[str, Any]] = {}
     for part in parts:
-        told = part.facts["transitions"]
-        laws |= {name: law for name, law in told.items() if not part.shares.intersection((name, *name.split(" × ")))}
+        published = part.facts["transitions"]
+        laws |= {name: law for name, law in published.items() if not part.shares.intersection((name, *name.split(" × ")))}
     return laws
 
 

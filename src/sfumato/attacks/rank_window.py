@@ -112,6 +112,6 @@ def _windows(parts: Sequence[Part]) -> dict[str, int]:
     """The published windows of columns that nothing but rank swapping has changed."""
     windows: dict[str, int] = {}
     for part in parts:
-        told = windows_told(part.facts) if "window" in part.facts else {}
-        windows |= {name: told[name] for name in part.own(told)}
+        published = windows_told(part.facts) if "window" in part.facts else {}
+        windows |= {name: published[name] for name in part.own(published)}
     return windows

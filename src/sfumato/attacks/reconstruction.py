@@ -74,13 +74,13 @@ class Reconstruction(OutputAttack[Numbers, KnownQuestions]):
         """One number per question."""
         return are_numbers(view.result)
 
-    def knowledge_from(self, known: Mapping[str, Any]) -> KnownQuestions:
+    def knowledge_from(self, entries: Mapping[str, Any]) -> KnownQuestions:
         """Who is in which question, as a matrix."""
         try:
-            members = np.asarray(known.get("members"), dtype=np.float64)
+            members = np.asarray(entries.get("members"), dtype=np.float64)
         except (TypeError, ValueError):
             raise InputError("members must be a matrix of numbers: a row per question, a column per person") from None
-        return build(KnownQuestions, {**known, "members": members})
+        return build(KnownQuestions, {**entries, "members": members})
 
     def run(self, view: View[Numbers, object], knowledge: KnownQuestions | None = None) -> AttackResult:
         """Decode the answers and compare with the truth."""

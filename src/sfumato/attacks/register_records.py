@@ -39,9 +39,9 @@ class RegisterAttack(TableAttack[Register | pa.Table]):
         """A mask has changed the table."""
         return isinstance(view.schema, Schema) and isinstance(view.result, _TABLES) and is_masked(view)
 
-    def knowledge_from(self, known: Mapping[str, Any]) -> Register:
+    def knowledge_from(self, entries: Mapping[str, Any]) -> Register:
         """The register and, where it is known, who is who."""
-        return Register(known["register"], truth=known.get("truth"))
+        return Register(entries["register"], truth=entries.get("truth"))
 
 
 @dataclass(frozen=True)

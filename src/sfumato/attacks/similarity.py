@@ -61,12 +61,12 @@ class Similarity(ClassAttack[Mapping[str | None, str]]):
             name in released.hierarchies or as_numbers(texts(released.table.column(name).unique())) is not None for name in names
         )
 
-    def knowledge_from(self, known: Mapping[str, Any]) -> Mapping[str | None, str] | None:
+    def knowledge_from(self, entries: Mapping[str, Any]) -> Mapping[str | None, str] | None:
         """Which values are alike."""
-        only(known, *self.helped_by)
-        groups = mapped(known, "groups", "values to the name of their group")
+        only(entries, *self.helped_by)
+        groups = mapped(entries, "groups", "values to the name of their group")
         require(all(isinstance(name, str) for name in groups.values()), "knowledge: the names of groups must be texts")
-        return {value: str(name) for value, name in groups.items()} if known else None
+        return {value: str(name) for value, name in groups.items()} if entries else None
 
     def run(self, view: TableView, knowledge: Mapping[str | None, str] | None = None) -> AttackResult:
         """Attack the released table."""

@@ -41,14 +41,14 @@ class Skewness(ClassAttack[Mapping[str | None, float]]):
 
     helped_by: ClassVar[tuple[str, ...]] = ("prior",)
 
-    def knowledge_from(self, known: Mapping[str, Any]) -> Mapping[str | None, float] | None:
+    def knowledge_from(self, entries: Mapping[str, Any]) -> Mapping[str | None, float] | None:
         """How frequent values are, known from elsewhere."""
-        only(known, *self.helped_by)
-        prior = mapped(known, "prior", "values to their shares")
+        only(entries, *self.helped_by)
+        prior = mapped(entries, "prior", "values to their shares")
         shares = all(isinstance(n, (int, float)) and not isinstance(n, bool) and 0 <= n <= 1 for n in prior.values())
         require(shares, "knowledge: the shares in prior must be numbers from 0 to 1")
         require(sum(prior.values()) <= 1 + _ROUNDING, "knowledge: the shares in prior sum to more than 1")
-        return {value: float(n) for value, n in prior.items()} if known else None
+        return {value: float(n) for value, n in prior.items()} if entries else None
 
     def run(self, view: TableView, knowledge: Mapping[str | None, float] | None = None) -> AttackResult:
         """Attack the released table."""

@@ -46,7 +46,7 @@ def attack_folder(
     register: Any = None,
     earlier: Sequence[str | Path | TableView] = (),
     only: Sequence[Attacked] = (),
-    known: Mapping[str, Any] = MappingProxyType({}),
+    knowledge: Mapping[str, Any] = MappingProxyType({}),
     aligned: bool = False,
     key: str | None = None,
     progress: Progress = silent,
@@ -54,30 +54,30 @@ def attack_folder(
     """Run the attacks on a release: its folder, or what an outsider sees of it (`release.view()`).
 
     Without more, those that need the release alone and fit it; with a `register` of people also those who look them up, with
-    `earlier` releases also their intersection, and with what is `known` by name those who need that. `only` names the attacks to
-    run, with their parameters where they have some (`"Minimality(value='HIV')"`, or a mapping). A masked table is attacked by
+    `earlier` releases also their intersection, and with other `knowledge` by name those who need that. `only` names the attacks
+    to run, with their parameters where they have some (`"Minimality(value='HIV')"`, or a mapping). A masked table is attacked by
     distance and with all that its certificate tells about the mask; to count what was right, either the register is the very
     source of the release (`aligned`, which needs the owner's folder) or both have the column `key`. Results are counts and
     rates, never values.
     """
     people = None if register is None else _table(register, aligned)
-    view = view_of(release, person(target_in(known)) if people is None and "target" in known else people)
+    view = view_of(release, person(target_in(knowledge)) if people is None and "target" in knowledge else people)
     truth = None if people is None else _truth(release, view, people, aligned, key)
-    held = {"register": people, "truth": truth, "earlier": earlier or None, **known}
+    held = {"register": people, "truth": truth, "earlier": earlier or None, **knowledge}
     held = {name: value for name, value in held.items() if value is not None}
     adversaries = [_asked_for(entry) for entry in only] or [(attack, {}) for attack in _inviting(view, held)]
     if any("earlier" in attack.needs for attack, _ in adversaries):
         held |= {"earlier": tuple(view_of(other, people) for other in earlier)} if earlier else {}
     taken = {name for attack, _ in adversaries for name in (*attack.needs, *attack.helped_by)}
-    idle = ", ".join(as_name(name) for name in known if name not in taken)
+    idle = ", ".join(as_name(name) for name in knowledge if name not in taken)
     require(not idle, f"no attack that is run here takes {idle}; name one that does")
-    knowledge = [_knowledge(attack, held, supposed) for attack, supposed in adversaries]
+    briefs = [_knowledge(attack, held, supposed) for attack, supposed in adversaries]
     results: list[tuple[AnyAttack, AttackResult]] = []
     refusals: list[tuple[AnyAttack, InputError]] = []
     for position, (attack, _) in enumerate(adversaries):
         progress("attacking", position, len(adversaries))
         try:
-            results.append((attack, attack.run(view, knowledge[position])))
+            results.append((attack, attack.run(view, briefs[position])))
         except (Unsupported, MissingColumn) as refusal:
             if only:
                 raise
@@ -129,7 +129,7 @@ def _knowledge(attack: AnyAttack, held: Mapping[str, Any], supposed: Mapping[str
     for need in attack.needs:
         if need not in held:
             raise InputError(
-                LACKING.get(need, f"{{attack}} needs '{need}': pass it as known={{{{'{need}': …}}}}").format(attack=name)
+                LACKING.get(need, f"{{attack}} needs '{need}': pass it as knowledge={{{{'{need}': …}}}}").format(attack=name)
             )
     entries = {each: held[each] for each in (*attack.needs, *attack.helped_by) if each in held}
     return attack.knowledge_from({**entries, **supposed})

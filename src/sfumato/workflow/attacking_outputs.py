@@ -42,8 +42,8 @@ def attack_outputs(path: str | Path) -> dict[str, Any]:
             f"(--earlier). Files describe: {', '.join(described)}."
         )
     try:
-        known = mapping(content["knowledge"], "knowledge")
-        result = attack.play(content["published"], known, BesideFile(Path(path).parent))
+        entries = mapping(content["knowledge"], "knowledge")
+        result = attack.play(content["published"], entries, BesideFile(Path(path).parent))
     except SfumatoError:
         raise
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
