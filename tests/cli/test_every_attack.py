@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 from pyarrow.csv import write_csv
 
+from sfumato.attacks.adversary import OutputAttack
 from sfumato.cli.main import run
-from sfumato.core.registry import names
+from sfumato.core.registry import every, names
 from sfumato.core.rounding import percent
-from sfumato.workflow.attacking import ON_OUTPUTS
 from tests.workflow.test_attacking_outputs import GAMES, PARAMETERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,7 +64,7 @@ COMMANDS: dict[str, list[str]] = {
     "MicroaggregationIntersection": ["averaged", "--with", "people.csv", "--aligned", "-a", "MicroaggregationIntersection"],
     "NoiseLikelihood": ["noisy", "--with", "people.csv", "--aligned", "-a", "NoiseLikelihood"],
     "PramPosterior": ["changed", "--with", "people.csv", "--aligned", "-a", "PramPosterior"],
-    **{name: [GAME.format(name)] for name in ON_OUTPUTS},
+    **{name: [GAME.format(name)] for name, kind in every("attack").items() if issubclass(kind, OutputAttack)},
 }
 BESIDE: dict[str, dict[str, Any]] = {
     "AnswerIntersection": {"published": [{"column": "age", "value": 21}], "knowledge": {"people": "people.csv"}},
@@ -111,9 +111,33 @@ def test_an_attack_runs_as_a_command(
     assert f"{name}: success {percent(told['success'])}" in capsys.readouterr().out
 
 
-def test_the_manual_says_of_every_attack_how_it_is_run() -> None:
+def rows_of_the_manual() -> list[set[str]]:
+    """The attacks of each row of the table in the manual."""
     page = (ROOT / "docs" / "attacks.md").read_text("utf-8").partition("## From the command line")[2].partition("\n## ")[0]
-    assert set(names("attack")) <= set(re.findall(r"`([A-Za-z]+)", page))
+    rows = [line.split("|")[2] for line in page.partition("|---|---|---|")[2].partition("\n\n")[0].strip().splitlines()]
+    return [set(re.findall(r"`([A-Za-z]+)`", row)) for row in rows]
+
+
+def test_the_manual_says_of_every_attack_how_it_is_run() -> None:
+    """As the attacks say it themselves: by what they need, and whether they are run unasked."""
+    kinds = every("attack")
+    on_tables = {name: kind for name, kind in kinds.items() if not issubclass(kind, OutputAttack)}
+
+    def saying(*needs: str, **more: bool) -> set[str]:
+        return {
+            name for name, kind in on_tables.items() if kind.needs == needs and more.items() <= {"unasked": kind.unasked}.items()
+        }
+
+    assert rows_of_the_manual() == [
+        saying(unasked=True),
+        saying(unasked=False),
+        {name for name in saying() if kinds[name].helped_by},
+        saying("register"),
+        saying("register", "truth"),
+        saying("earlier"),
+        set(kinds) - set(on_tables),
+    ]
+    assert set.union(*rows_of_the_manual()) == set(names("attack"))
 
 
 def test_attacks_by_distance_ask_who_is_who(

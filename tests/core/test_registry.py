@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,6 +41,60 @@ class Toy(Mask):
     def keeps(self) -> tuple[Kept, ...]:
         return (Kept("mean", True),)
 '''
+
+TOY_ATTACK = '''"""Gossip: rumours about diseases, held against those that the release shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sfumato.attacks.adversary import TableAttack, is_table
+from sfumato.attacks.classes import released_table
+from sfumato.core.view import AttackResult, View
+from sfumato.data.masked import TableView
+
+
+@dataclass(frozen=True)
+class Gossip(TableAttack[frozenset[str]]):
+    """Somebody has heard which diseases there are."""
+
+    needs: ClassVar[tuple[str, ...]] = ("rumours",)
+
+    def fits(self, view: View[object, object]) -> bool:
+        return is_table(view) and "diagnosis" in view.schema.sensitive
+
+    def knowledge_from(self, entries: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset(entries["rumours"])
+
+    def run(self, view: TableView, knowledge: frozenset[str] | None = None) -> AttackResult:
+        shown = released_table(view).table.column("diagnosis").to_pylist()
+        rate = sum(value in (knowledge or ()) for value in shown) / len(shown)
+        return AttackResult("Gossip", rate, 0.0, (rate, rate), len(shown), "Rumours were held against the release.")
+'''
+
+PROBE_ATTACK = """
+import json
+import sfumato as sf
+from sfumato.core.errors import InputError
+from sfumato.workflow.attacking import attack_folder
+from sfumato.workflow.attacking_outputs import attack_outputs
+people = sf.read(sf.data.sample_table(50), schema=sf.data.sample_schema())
+release = sf.protect(people, sf.KAnonymity(2), sf.Mondrian(), seed=1)
+release.save("out")
+told = {"rumours": release.data.column("diagnosis").to_pylist()}
+def names(**more):
+    return [entry["attack"] for entry in attack_folder("out", **more)]
+try:
+    names(only=["Gossip"])
+except InputError as error:
+    refusal = str(error)
+game = {"attack": "Gossip", "published": {"release": "out"}, "knowledge": told}
+open("game.json", "w").write(json.dumps(game))
+success = attack_outputs("game.json")["success"]
+print(json.dumps([names(), names(knowledge=told), names(knowledge=told, only=["Gossip"]), refusal, success]))
+"""
 
 PROBE = """
 import json, sys
@@ -114,15 +169,32 @@ def test_every_name_is_listed_once() -> None:
     assert methods and len(methods) == len(set(methods))
 
 
+def answer_with(place: Path, file: str, content: str, stub: str, line: str, probe: str) -> list[Any]:
+    """What a program says in a copy of the package with one file more, and its line in a list of names."""
+    package = place / "sfumato"
+    shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / file).write_text(content)
+    with (package / stub).open("a") as names:
+        names.write(f"{line}\n")
+    surroundings = {"PYTHONPATH": str(place), "SFUMATO_KEY": str(place / "owner.key")}
+    told = subprocess.run([sys.executable, "-c", probe], env=surroundings, cwd=place, capture_output=True, text=True, check=True)
+    said: list[Any] = json.loads(told.stdout)
+    return said
+
+
 @pytest.mark.slow
 def test_a_mask_is_added_by_its_file_and_one_line(tmp_path: Path) -> None:
-    """In a copy of the package: the file, and its line in the list of names."""
-    package = tmp_path / "sfumato"
-    shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    (package / "masking" / "toy.py").write_text(TOY)
-    with (package / "__init__.pyi").open("a") as stub:
-        stub.write("from sfumato.masking.toy import Toy as Toy\n")
-    answer = subprocess.run(
-        [sys.executable, "-c", PROBE], env={"PYTHONPATH": str(tmp_path)}, cwd=tmp_path, capture_output=True, text=True, check=True
+    line = "from sfumato.masking.toy import Toy as Toy"
+    assert answer_with(tmp_path, "masking/toy.py", TOY, "__init__.pyi", line, PROBE) == ["Toy", True, True, "Toy"]
+
+
+@pytest.mark.slow
+def test_an_attack_is_added_by_its_file_and_one_line(tmp_path: Path) -> None:
+    """It says itself what it needs and fits, and is then run by folder, by name and by file."""
+    line = "from sfumato.attacks.gossip import Gossip as Gossip"
+    alone, told, named, refusal, success = answer_with(
+        tmp_path, "attacks/gossip.py", TOY_ATTACK, "attacks/__init__.pyi", line, PROBE_ATTACK
     )
-    assert json.loads(answer.stdout) == ["Toy", True, True, "Toy"]
+    assert "Homogeneity" in alone and "Gossip" not in alone
+    assert told == [*alone, "Gossip"] and named == ["Gossip"] and success == 1.0
+    assert refusal == "Gossip needs 'rumours': pass it as knowledge={'rumours': …}"

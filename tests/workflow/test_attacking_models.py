@@ -14,12 +14,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from sfumato.attacks import Answers, Labelled, MembershipInModels, ModelKnowledge
+from sfumato.attacks.answer_table import written
 from sfumato.attacks.membership_models import losses
 from sfumato.cli.main import run
 from sfumato.core.errors import SfumatoError
 from sfumato.core.view import View
 from sfumato.data.writers import write_file
-from sfumato.workflow.attacking_models import written
 from sfumato.workflow.attacking_outputs import attack_outputs
 
 KINDS: dict[str, Any] = {"words": np.array(["no", "yes"]), "numbers": np.array([0, 1]), "truth": np.array([False, True])}

@@ -13,14 +13,16 @@ import pytest
 
 import sfumato as sf
 from sfumato import attacks
+from sfumato.attacks.adversary import OutputAttack
 from sfumato.cli.main import run
 from sfumato.core.errors import SfumatoError
+from sfumato.core.registry import every
 from sfumato.core.view import AttackResult, View
 from sfumato.data.hierarchy_builders import build
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.data.values import texts
-from sfumato.workflow.attacking import ON_OUTPUTS, attack_folder
+from sfumato.workflow.attacking import attack_folder
 from sfumato.workflow.attacking_outputs import attack_outputs
 
 AGES = [21, 22, 23, 24, 51, 52, 53, 54]
@@ -185,6 +187,14 @@ def test_a_file_without_knowledge_gives_what_the_folder_gives(place: Path, name:
     assert [attack_outputs(game(place, {"name": name}, {}, "clinic"))] == attack_folder(place / "clinic", only=[name])
 
 
+def test_what_is_known_by_name_gives_what_a_file_gives(place: Path) -> None:
+    known = {"target": {"town": "Bonn"}, "excluded": ["HIV"], "others": {"cold": 1}}
+    [found] = attack_folder(place / "clinic", only=["BackgroundKnowledge"], knowledge=known)
+    assert found == attack_outputs(game(place, {"name": "BackgroundKnowledge"}, known, "clinic"))
+    with pytest.raises(SfumatoError, match="takes 'rumours'"):
+        attack_folder(place / "clinic", knowledge={"rumours": ["flu"]})
+
+
 def test_pseudonyms_are_followed_by_what_somebody_saw(place: Path, views: dict[str, View]) -> None:
     real = told(attacks.PseudonymTracking(observed=("day",)).run(views["visits"]))
     assert attack_folder(place / "visits", only=['PseudonymTracking(observed=["day"])']) == [real]
@@ -291,7 +301,7 @@ def test_the_folder_is_looked_for_beside_the_file(
     assert (result["success"], result["baseline"], result["details"]["candidates"]) == (0.5, 0.125, 2)
 
 
-@pytest.mark.parametrize("name", ON_OUTPUTS)
+@pytest.mark.parametrize("name", [name for name, kind in every("attack").items() if issubclass(kind, OutputAttack)])
 def test_an_attack_on_outputs_sends_to_a_file(place: Path, name: str) -> None:
     with pytest.raises(SfumatoError, match=rf"{name} attacks no table .* \.json"):
         attack_folder(place / "shop", only=[name])

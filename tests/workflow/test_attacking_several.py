@@ -11,11 +11,12 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.attacks.comparable import refuse_unread
 from sfumato.core.errors import Unsupported
 from sfumato.core.view import View
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Column, HierarchySpec, Schema
-from sfumato.workflow.attacking import _refuse_unread, attack_folder
+from sfumato.workflow.attacking import attack_folder
 
 AGES = [20] * 4 + [99] * 4
 GRADES = ("low", "mid", "high", "top")
@@ -52,10 +53,10 @@ def test_what_was_written_otherwise_is_refused_and_nothing_else() -> None:
     views = {name: view_of(made(*written)) for name, written in WRITTEN.items()}
     for one, other in product(views, repeat=2):
         if KINDS[one] == KINDS[other]:
-            _refuse_unread([views[one], views[other]])
+            refuse_unread([views[one], views[other]])
             continue
         with pytest.raises(Unsupported, match=f"'x' {OTHERWISE}"):
-            _refuse_unread([views[one], views[other]])
+            refuse_unread([views[one], views[other]])
 
 
 def test_an_earlier_version_did_not_say_how_values_were_written() -> None:
@@ -66,12 +67,12 @@ def test_an_earlier_version_did_not_say_how_values_were_written() -> None:
     newer = {name: view_of(made(*WRITTEN[name])) for name in ("integer", "99 is none", "98 is none", "text")}
     old = {name: older(view) for name, view in newer.items()}
     for integer in (newer["integer"], old["integer"]):
-        _refuse_unread([old["integer"], integer])
+        refuse_unread([old["integer"], integer])
         for other in ("99 is none", "text"):
             with pytest.raises(Unsupported, match="one of the releases does not say how the values of column 'x' were written"):
-                _refuse_unread([integer, old[other]])
+                refuse_unread([integer, old[other]])
     with pytest.raises(Unsupported, match=OTHERWISE):  # the two that say it say different things
-        _refuse_unread([old["integer"], newer["integer"], newer["98 is none"]])
+        refuse_unread([old["integer"], newer["integer"], newer["98 is none"]])
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,7 @@ def test_an_earlier_version_did_not_say_how_values_were_written() -> None:
 def test_texts_that_nobody_can_read_are_refused(column: Column, why: str) -> None:
     view = view_of(made(["low", "mid", "high", "top"] * 2, column, k=4, method=sf.Mondrian() if column.order else sf.Lattice()))
     with pytest.raises(Unsupported, match=f"{why}.*assume that everything"):
-        _refuse_unread([view, view])
+        refuse_unread([view, view])
 
 
 @pytest.mark.slow

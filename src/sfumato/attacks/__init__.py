@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from sfumato.core.lazy import Kind, face, names_in_stub
 
-#: Attacks that need nothing but the release; a recipe may name them under `checks.attacks`.
-ON_THE_RELEASE_ALONE = (
-    "BackgroundKnowledge",
-    "Homogeneity",
-    "ProbabilisticInference",
-    "Similarity",
-    "Skewness",
-)
-
 NAMES = names_in_stub(__file__)
 KINDS = {"attack": Kind("sfumato.core.view:Attack", ("sfumato.attacks",))}
 __all__, __getattr__, __dir__ = face(__name__, NAMES)

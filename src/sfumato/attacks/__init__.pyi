@@ -18,7 +18,7 @@ from sfumato.attacks.known_algorithm import KnownAlgorithm as KnownAlgorithm
 from sfumato.attacks.sparse_ratings import KnownItems as KnownItems
 from sfumato.attacks.reconstruction import KnownQuestions as KnownQuestions
 from sfumato.attacks.partial_knowledge import KnownSet as KnownSet
-from sfumato.attacks.membership_models import Labelled as Labelled
+from sfumato.attacks.answered_model import Labelled as Labelled
 from sfumato.attacks.linkage import Linkage as Linkage
 from sfumato.attacks.model_differencing import MeanVersion as MeanVersion
 from sfumato.attacks.aggregate_differencing import Membership as Membership
@@ -50,4 +50,3 @@ from sfumato.attacks.outlier_inference import TypicalPeople as TypicalPeople
 
 NAMES: dict[str, str]
 KINDS: dict[str, Kind]
-ON_THE_RELEASE_ALONE: tuple[str, ...]

@@ -13,19 +13,21 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
+from sfumato.attacks.adversary import OutputAttack
+from sfumato.attacks.entries import mapping
 from sfumato.attacks.numeric_input import Real, vector
 from sfumato.attacks.reconstruction import best_single_guess
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.core import ranges
 from sfumato.core.declared import Declared
-from sfumato.core.errors import InputError, Unsupported
+from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.exact import Number, exact
-from sfumato.core.params import require
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.params import build, require
+from sfumato.core.view import AttackResult, View
 
 #: Groups of people whom no answer tells apart that are solved for, one by one.
 MAX_GROUPS = 2_000
@@ -73,7 +75,7 @@ class Membership(Declared):
 
 
 @dataclass(frozen=True)
-class AggregateDifferencing(Attack):
+class AggregateDifferencing(OutputAttack[Sequence[Aggregate], Membership]):
     """The adversary knows who is in each group and combines the published aggregates.
 
     The view's result is a sequence of `Aggregate`s of one attribute, `knowledge` a `Membership`. Success: the share of
@@ -89,8 +91,29 @@ class AggregateDifferencing(Attack):
 
     tolerance: Annotated[float, ranges.Number(at_least=0), "how close, on either side, counts as pinned down"] = 0.0
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    needs: ClassVar[tuple[str, ...]] = ("groups",)
+    knows: ClassVar[type[Any]] = Membership
+
+    def fits(self, view: View[object, object]) -> bool:
+        """Aggregates of one attribute."""
+        return _are_aggregates(view.result) and len({answer.kind == "count" for answer in view.result}) == 1
+
+    def published_from(self, published: Any) -> Sequence[Aggregate]:
+        """The aggregates."""
+        if not isinstance(published, list):
+            raise InputError('published must be a list of aggregates, such as {"kind": "mean", "value": 12.5}')
+        return [build(Aggregate, mapping(entry, "an aggregate")) for entry in published]
+
+    def knowledge_from(self, entries: Mapping[str, Any]) -> Membership:
+        """People are texts here, because the keys of a JSON object are."""
+        groups = entries.get("groups")
+        if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
+            raise ParameterError("Membership: groups must be a list of lists of people")
+        return build(Membership, {**entries, "groups": [[str(person) for person in group] for group in groups]})
+
+    def run(self, view: View[Sequence[Aggregate], object], knowledge: Membership | None = None) -> AttackResult:
         """Find everybody whose value the answers pin down."""
+        knowledge = _fitting(view.result, knowledge)
         ranges = values_left(view.result, knowledge)
         pinned = [person for person, (low, high) in ranges.items() if _close(low, high, self.tolerance)]
         rate = share(len(pinned), len(ranges))
@@ -133,7 +156,7 @@ def difference(people: int, mean: Number, fewer: int, mean_of_fewer: Number) -> 
 
 def values_left(answers: Sequence[Aggregate], knowledge: Membership) -> dict[Hashable, Range]:
     """For everybody in a group the least and the greatest value that all answers allow."""
-    _fitting(answers, knowledge)
+    knowledge = _fitting(answers, knowledge)
     low, high = _bounds(answers, knowledge)
     groups = _told_apart(knowledge)
     if len(groups) > MAX_GROUPS:
@@ -247,10 +270,14 @@ def _close(low: float, high: float, tolerance: float) -> bool:
     return high - low <= 2 * tolerance + 4e-9 * max(1.0, abs(low), abs(high))
 
 
-def _fitting(answers: Sequence[Aggregate], knowledge: Membership) -> None:
+def _are_aggregates(answers: object) -> TypeGuard[Sequence[Aggregate]]:
+    return isinstance(answers, Sequence) and bool(answers) and all(isinstance(answer, Aggregate) for answer in answers)
+
+
+def _fitting(answers: Sequence[Aggregate], knowledge: Membership | None) -> Membership:
     if not isinstance(knowledge, Membership):
         raise InputError("aggregate differencing needs a Membership as knowledge: who is in which group")
-    if not isinstance(answers, Sequence) or not answers or not all(isinstance(answer, Aggregate) for answer in answers):
+    if not _are_aggregates(answers):
         raise InputError("aggregate differencing reads a view whose result is a sequence of Aggregate answers")
     rows = isinstance(knowledge.groups, Sequence | np.ndarray)
     listed = rows and all(isinstance(group, Collection) for group in knowledge.groups)
@@ -260,3 +287,4 @@ def _fitting(answers: Sequence[Aggregate], knowledge: Membership) -> None:
         raise InputError(f"each of the {len(answers)} answers needs its group of people, {len(knowledge.groups)} are given")
     if any(answer.kind == "count" for answer in answers) and any(answer.kind != "count" for answer in answers):
         raise Unsupported("aggregate differencing: counts and sums are about different attributes; attack them apart")
+    return knowledge

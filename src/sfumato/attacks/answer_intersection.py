@@ -10,20 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.attacks.adversary import Beside, OutputAttack
+from sfumato.attacks.entries import mapping
 from sfumato.attacks.success import percent, wilson
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, MissingColumn
+from sfumato.core.params import build
 from sfumato.core.ranges import ColumnName, Number
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult, View
+from sfumato.data.schema import Schema
 from sfumato.data.values import as_numbers, texts
 
 Real = NDArray[np.float64]
+#: A table of people with more cells is not read, and more answers about them are not intersected.
+MOST_CELLS, MOST_ANSWERS = 50_000_000, 10_000
 
 
 @dataclass(frozen=True)
@@ -36,18 +42,43 @@ class Extreme(Declared):
 
 
 @dataclass(frozen=True)
-class AnswerIntersection(Attack):
+class AnswerIntersection(OutputAttack[Sequence[Extreme], pa.Table]):
     """The view's result is a sequence of `Extreme` answers about one hidden group; `knowledge` is a table of
     everybody.
 
     Success: 1 over the number of candidates that every answer leaves; blind guessing: 1 over everybody.
     """
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    needs: ClassVar[tuple[str, ...]] = ("people",)
+
+    def fits(self, view: View[object, object]) -> bool:
+        """Exact extremes."""
+        return _are_extremes(view.result)
+
+    def knowledge_from(self, entries: Mapping[str, Any]) -> pa.Table:
+        """The table of everybody."""
+        return entries["people"]
+
+    def game(
+        self, published: object, entries: Mapping[str, Any], beside: Beside
+    ) -> tuple[View[Sequence[Extreme], object], pa.Table | None]:
+        """Extremes of a hidden group, and the table of everybody who may be in it."""
+        if not isinstance(published, list) or not 0 < len(published) <= MOST_ANSWERS:
+            raise InputError(
+                f"published must be a list of 1 to {MOST_ANSWERS:,} extremes, such as "
+                '{"column": "age", "value": 40, "which": "least"}'
+            )
+        answers = [build(Extreme, mapping(entry, "an extreme")) for entry in published]
+        place = entries.get("people")
+        if set(entries) != {"people"} or not isinstance(place, str):
+            raise InputError('knowledge must name a table of everybody, and that alone: {"people": "people.csv"}')
+        return View(answers, Schema(), name="outputs"), beside.table(place, "table of people", MOST_CELLS)
+
+    def run(self, view: View[Sequence[Extreme], object], knowledge: pa.Table | None = None) -> AttackResult:
         """Intersect the candidates of all answers."""
         columns = _columns(view.result, knowledge)
         left = _attaining(view.result, columns)
-        everybody = int(knowledge.num_rows)
+        everybody = next(iter(columns.values())).size
         rate = 1 / left.size if left.size else 0.0
         return AttackResult(
             attack="AnswerIntersection",
@@ -96,10 +127,13 @@ def _attaining(answers: Sequence[Extreme], columns: Mapping[str, Real]) -> NDArr
     return np.flatnonzero(left).astype(np.int64)
 
 
-def _columns(answers: Sequence[Extreme], people: pa.Table) -> dict[str, Real]:
+def _are_extremes(answers: object) -> bool:
+    return isinstance(answers, Sequence) and bool(answers) and all(isinstance(answer, Extreme) for answer in answers)
+
+
+def _columns(answers: Sequence[Extreme], people: pa.Table | None) -> dict[str, Real]:
     """The numbers that the answers are about, missing ones as NaN, which equals no answer."""
-    listed = isinstance(answers, Sequence) and all(isinstance(answer, Extreme) for answer in answers)
-    if not listed or not answers or not isinstance(people, pa.Table) or not people.num_rows:
+    if not _are_extremes(answers) or not isinstance(people, pa.Table) or not people.num_rows:
         raise InputError("the attack needs at least one answer and a table of people")
     missing = sorted({answer.column for answer in answers} - set(people.column_names))
     if missing:

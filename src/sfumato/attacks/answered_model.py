@@ -8,14 +8,13 @@ more than that (Shokri, Stronati, Song, Shmatikov, "Membership inference attacks
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.membership_models import Labelled, confidences_of
 from sfumato.attacks.numeric_input import Real
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
@@ -27,6 +26,32 @@ if TYPE_CHECKING:
 MOST_CONFIDENCES = 50_000_000
 #: Confidences are often rounded to two places before they are written down: so far may each class put their sum from 1.
 _ROUNDING = 0.005
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled(Declared):
+    """Records as a model takes them (`features`, a row each) and their `labels`."""
+
+    features: Annotated[Any, "a row for each record"] = field(repr=False)
+    labels: Annotated[Any, "the label of each record"] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "features", np.asarray(self.features))
+            object.__setattr__(self, "labels", np.asarray(self.labels))
+        except ValueError:  # the reason would repeat what was given
+            raise InputError("Labelled: rows of features of equal length and one label for each are needed") from None
+        if self.features.ndim != 2 or self.labels.shape != (len(self.features),) or not len(self.features):
+            raise InputError("Labelled: rows of features and one label for each are needed")
+        kinds = {type(label) for label in self.labels.tolist()}
+        if type(None) in kinds or any(label != label for label in self.labels.tolist()):
+            raise InputError("Labelled: a label is missing; leave out the records that have none")
+        if str in kinds and len(kinds) > 1:
+            raise InputError("Labelled: labels are texts or numbers, not both")
+
+    def take(self, rows: Any) -> Labelled:
+        """Some of the records."""
+        return Labelled(self.features[rows], self.labels[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +150,26 @@ class Answers(Declared):
             raise InputError("answers: a class is called like the column of labels or members; give these other names")
         columns = {label: pa.array([str(value) for value in self.labels.tolist()]), member: pa.array(self.inside)}
         return pa.table({**columns, **{name: self.confidences[:, place] for place, name in enumerate(names)}})
+
+
+def confidences_of(model: Any, people: Labelled) -> Real:
+    """What the model answers about each record: a confidence in every class, and finite."""
+    if not callable(getattr(model, "predict_proba", None)):
+        raise InputError("membership in models attacks a model with predict_proba; this view's result has none")
+    given = of_model(lambda: model.predict_proba(people.features), "the model gives no confidences in these records")
+    confidence: Real = of_model(lambda: np.asarray(given, dtype=np.float64), "the model's confidences are no numbers")
+    if confidence.shape[:1] != people.labels.shape or confidence.ndim != 2 or not np.isfinite(confidence).all():
+        raise InputError("the model's predict_proba must give a row of finite confidences for each record")
+    return confidence
+
+
+def of_model(asked: Callable[[], Any], failure: str) -> Any:
+    """What a model answers. Whatever it raises may repeat a value of a record, so only its kind is passed on."""
+    try:
+        return asked()
+    except Exception as error:
+        kind = type(error).__name__
+    raise InputError(f"{failure} ({kind}): give features as it was trained on, in the same columns, none missing")
 
 
 def _require_confidences(confidences: Real) -> None:

@@ -8,18 +8,20 @@ section 3.5.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from sfumato.attacks.numeric_input import Real, matrix, vector
+from sfumato.attacks.adversary import OutputAttack
+from sfumato.attacks.numeric_input import Numbers, Real, are_numbers, matrix, vector
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
 from sfumato.core.params import require
 from sfumato.core.ranges import Positive
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult, View
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +34,7 @@ class NoiseKnown(Declared):
 
 
 @dataclass(frozen=True)
-class Averaging(Attack):
+class Averaging(OutputAttack[Numbers | Sequence[Numbers], NoiseKnown]):
     """The adversary asks each question many times and takes the mean of the answers.
 
     The view's result holds the answers: a row per question, or one question's answers. `knowledge` is `NoiseKnown`.
@@ -46,7 +48,14 @@ class Averaging(Attack):
 
     tolerance: Annotated[Positive, "how far from the truth still counts as found"]
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    helped_by: ClassVar[tuple[str, ...]] = ("scale", "truth")  # one of them is needed
+    knows: ClassVar[type[Any]] = NoiseKnown
+
+    def fits(self, view: View[object, object]) -> bool:
+        """A row of answers per question, or one row."""
+        return are_numbers(view.result) or are_numbers(view.result, rows=True)
+
+    def run(self, view: View[Numbers | Sequence[Numbers], object], knowledge: NoiseKnown | None = None) -> AttackResult:
         """Average the answers of each question."""
         known = NoiseKnown() if knowledge is None else knowledge
         if not isinstance(known, NoiseKnown) or (known.truth is None and known.scale is None):
@@ -94,6 +103,6 @@ def deviation(scale: float, times: int) -> float:
     return scale * math.sqrt(2 / times)
 
 
-def _rows(result: Any) -> Real:
+def _rows(result: Numbers | Sequence[Numbers]) -> Real:
     numbers = np.asarray(result, dtype=object)
     return matrix([list(numbers)] if numbers.ndim == 1 else result, "the answers")

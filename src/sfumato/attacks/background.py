@@ -10,19 +10,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.candidates import target_classes
-from sfumato.attacks.classes import AttackedAttribute, Classes, Histogram, classes_of, sensitive_attributes
+from sfumato.attacks.classes import AttackedAttribute, ClassAttack, Classes, Histogram, classes_of, sensitive_attributes
+from sfumato.attacks.entries import mapped, only, target_in, text
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.worst import worst
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
+from sfumato.core.params import require
 from sfumato.core.ranges import Whole
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult
+from sfumato.data.masked import TableView
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Facts(Declared):
 
 
 @dataclass(frozen=True)
-class BackgroundKnowledge(Attack):
+class BackgroundKnowledge(ClassAttack[Facts]):
     """An adversary who can rule out `exclusions` values for a target and knows the values of `known_others`
     people in its class.
 
@@ -52,7 +55,22 @@ class BackgroundKnowledge(Attack):
     exclusions: Annotated[int, Whole(at_least=0), "values that the adversary can rule out"] = 1
     known_others: Annotated[int, Whole(at_least=0), "people of the class whose values the adversary knows"] = 0
 
-    def run(self, view: View, knowledge: Facts | None = None) -> AttackResult:
+    helped_by: ClassVar[tuple[str, ...]] = ("target", "excluded", "others")
+
+    def knowledge_from(self, entries: Mapping[str, Any]) -> Facts | None:
+        """Quasi-identifiers of one person, values the person cannot have, and how many others of the class have which."""
+        only(entries, *self.helped_by)
+        target = target_in(entries)
+        require(bool(target) or not entries, "knowledge: target must say who is attacked, by a quasi-identifier at least")
+        excluded = entries.get("excluded", [])
+        require(isinstance(excluded, list), "knowledge: excluded must be a list of values that the target cannot have")
+        others = mapped(entries, "others", "values to numbers of people")
+        counted = all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 1 << 53 for n in others.values())
+        require(counted, "knowledge: others must say of how many people each value is known: whole numbers")
+        ruled_out = tuple(text(value, "excluded") for value in excluded)
+        return Facts(target, ruled_out, {value: int(number) for value, number in others.items()}) if entries else None
+
+    def run(self, view: TableView, knowledge: Facts | None = None) -> AttackResult:
         """Attack everybody with worst-case facts, or one person with the given ones."""
         classes = classes_of(view)
         names = sensitive_attributes(view, self.attribute)
@@ -88,7 +106,7 @@ class BackgroundKnowledge(Attack):
         )
 
 
-def posterior(view: View, facts: Facts, attribute: str) -> dict[str | None, float]:
+def posterior(view: TableView, facts: Facts, attribute: str) -> dict[str | None, float]:
     """What the adversary believes about the target's value, given the facts: value to probability, most
     likely first."""
     classes = classes_of(view)

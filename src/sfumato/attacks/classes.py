@@ -8,20 +8,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.attacks.adversary import TableAttack, is_masked, is_table
 from sfumato.core.errors import InputError, MissingColumn, Unsupported, all_at_once
 from sfumato.core.ranges import ColumnName
 from sfumato.core.view import ONE_RECORD, View
+from sfumato.data.masked import TableView
 from sfumato.data.released import ReleasedTable
 from sfumato.data.values import texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+K = TypeVar("K")
 Ids = NDArray[np.int64]
 
 
@@ -106,7 +109,7 @@ def spread(klass: Ids, codes: Ids, values: tuple[str | None, ...], classes: int)
     return Histogram(of_class[order], value[order], counts[order].astype(np.int64), values, classes)
 
 
-def released_table(view: View) -> ReleasedTable:
+def released_table(view: TableView) -> ReleasedTable:
     """The released rows with what their texts stand for; a bare Arrow table stands for itself."""
     import pyarrow as pa
 
@@ -117,18 +120,18 @@ def released_table(view: View) -> ReleasedTable:
     raise InputError(f"this attack reads a released table, not a {type(view.result).__name__}")
 
 
-def of_units(view: View) -> bool:
+def of_units(view: TableView) -> bool:
     """Whether one person may stand behind several records, because the unit is, or was before it was dropped, a column."""
     told = view.certificate.get("transparency", {}).get("unit", ONE_RECORD)
     return told != ONE_RECORD or view.schema.unit is not None
 
 
-def hides_units(view: View) -> bool:
+def hides_units(view: TableView) -> bool:
     """Whether it does not show which records are of one person, so that only records can be counted."""
     return of_units(view) and view.schema.unit not in released_table(view).table.column_names
 
 
-def classes_of(view: View, quasi: Sequence[str] | None = None) -> Classes:
+def classes_of(view: TableView, quasi: Sequence[str] | None = None) -> Classes:
     """Group the released rows by their quasi-identifiers."""
     released = released_table(view)
     table = released.table
@@ -195,10 +198,31 @@ AttackedAttribute = Annotated[
 ]
 
 
-def sensitive_attributes(view: View, attribute: str | None) -> tuple[str, ...]:
+class ClassAttack(TableAttack[K], Generic[K]):
+    """An adversary who finds a target's class and reads what it tells about a sensitive attribute."""
+
+    attribute: str | None
+
+    def fits(self, view: View[object, object]) -> bool:
+        """A sensitive attribute is shown; classes of values that a mask has changed mean something only where it claims so."""
+        if not is_table(view) or (is_masked(view) and not view.certificate.get("claims")):
+            return False
+        return self.fits_attributes(view, *attacked_attributes(view, self.attribute))
+
+    def fits_attributes(self, view: TableView, *names: str) -> bool:
+        """Whether there is something to find out about all of these attributes."""
+        return bool(names) and all(name in released_table(view).table.column_names for name in names)
+
+
+def attacked_attributes(view: TableView, attribute: str | None) -> tuple[str, ...]:
     """The attribute asked for, or all sensitive ones of the schema that were released."""
     present = released_table(view).table.column_names
-    chosen = (attribute,) if attribute is not None else tuple(n for n in view.schema.sensitive if n in present)
+    return (attribute,) if attribute is not None else tuple(n for n in view.schema.sensitive if n in present)
+
+
+def sensitive_attributes(view: TableView, attribute: str | None) -> tuple[str, ...]:
+    """The same, refused where there is none."""
+    chosen = attacked_attributes(view, attribute)
     if not chosen:
         raise Unsupported(
             f"{view.name} has no sensitive attribute to attack. Give a column the role 'sensitive' in the "

@@ -8,18 +8,18 @@ Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam, "l-diversity: privacy beyond
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from sfumato.attacks.classes import AttackedAttribute, Histogram, Ids, classes_of, sensitive_attributes
+from sfumato.attacks.classes import AttackedAttribute, ClassAttack, Histogram, Ids, classes_of, sensitive_attributes
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.worst import worst
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult
+from sfumato.data.masked import TableView
 
 
 @dataclass(frozen=True)
-class Homogeneity(Attack):
+class Homogeneity(ClassAttack[None]):
     """The adversary knows a target's quasi-identifiers and that the target is in the table.
 
     Success: the share of people whose sensitive value is certain because their class shows only one. Blind
@@ -29,7 +29,7 @@ class Homogeneity(Attack):
 
     attribute: AttackedAttribute = None
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    def run(self, view: TableView, knowledge: None = None) -> AttackResult:
         """Attack the released table; needs no further knowledge."""
         classes = classes_of(view)
         names = sensitive_attributes(view, self.attribute)

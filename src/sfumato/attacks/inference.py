@@ -8,19 +8,20 @@ Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam, "l-diversity: privacy beyond
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
-from sfumato.attacks.classes import AttackedAttribute, Classes, classes_of, sensitive_attributes
+from sfumato.attacks.classes import AttackedAttribute, ClassAttack, Classes, classes_of, sensitive_attributes
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.worst import worst
 from sfumato.core.ranges import PositiveShare
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult
+from sfumato.data.masked import TableView
 
 
 @dataclass(frozen=True)
-class ProbabilisticInference(Attack):
+class ProbabilisticInference(ClassAttack[None]):
     """The adversary names the most frequent value of `attribute` in the target's class.
 
     Success is the share of people for whom that is right; blind guessing names the most frequent value of the
@@ -30,7 +31,7 @@ class ProbabilisticInference(Attack):
     attribute: AttackedAttribute = None
     likely: Annotated[PositiveShare, "the posterior from which a value counts as practically known"] = 0.8
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    def run(self, view: TableView, knowledge: None = None) -> AttackResult:
         """Attack the released table; needs no further knowledge."""
         classes = classes_of(view)
         return worst((self._attack(name, classes) for name in sensitive_attributes(view, self.attribute)), view)

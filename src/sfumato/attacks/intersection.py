@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
+from sfumato.attacks.adversary import TableAttack, is_masked, is_table
 from sfumato.attacks.candidates import target_classes
 from sfumato.attacks.classes import Classes, Ids, classes_of, of_units, released_table
+from sfumato.attacks.comparable import refuse_unread
 from sfumato.attacks.differencing import Differences, differences
 from sfumato.attacks.joint import Joint, LookedUp, joint_by_overlap
 from sfumato.attacks.remaining import Linked, Remaining, attributes_of, link_columns, linked, remaining
@@ -24,7 +26,8 @@ from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.ranges import ColumnName
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult, Detail, View
+from sfumato.data.masked import TableView
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,17 +36,19 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class OtherReleases(Declared):
     """The earlier releases about the same people (`views`), and the `original` rows where the owner runs the attack. Nobody knows
-    what the texts of `unread` columns stand for: any may stand for any value."""
+    what the texts of `unread` columns stand for: any may stand for any value. Where releases have to be `comparable`, texts that
+    nobody can read for certain, or that were written otherwise, are refused."""
 
-    views: Annotated[tuple[View, ...], "the other releases"] = field(repr=False)
+    views: Annotated[tuple[TableView, ...], "the other releases"] = field(repr=False)
     original: Annotated["pa.Table | None", "the original rows, where the owner runs the attack"] = field(  # noqa: UP037
         default=None, repr=False
     )
     unread: Annotated[frozenset[str], "columns whose texts nobody can read"] = frozenset()
+    comparable: Annotated[bool, "whether texts that cannot be read for certain are refused"] = False
 
 
 @dataclass(frozen=True)
-class Intersection(Attack):
+class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"]):
     """An adversary who knows a target's raw quasi-identifiers, and that the target is in every release.
 
     `knowledge`: `OtherReleases`, a view or several. With the original at hand the combinations of classes are
@@ -69,12 +74,25 @@ class Intersection(Attack):
 
     attribute: Annotated[ColumnName | None, "the sensitive attribute that is attacked; all of them where left out"] = None
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    needs: ClassVar[tuple[str, ...]] = ("earlier",)
+    helped_by: ClassVar[tuple[str, ...]] = ("register",)
+
+    def fits(self, view: View[object, object]) -> bool:
+        """The release has classes, and not values that were changed."""
+        return is_table(view) and not _changed(view)
+
+    def knowledge_from(self, entries: Mapping[str, Any]) -> OtherReleases:
+        """The other releases, over the people of a register where there is one."""
+        return OtherReleases(tuple(entries["earlier"]), entries.get("register"), comparable=True)
+
+    def run(self, view: TableView, knowledge: OtherReleases | TableView | Sequence[TableView] | None = None) -> AttackResult:
         """Lay the releases over each other."""
         others = _others(knowledge)
         views = (view, *others.views)
         for each in views:
             refuse_changed_values(each)
+        if others.comparable:
+            refuse_unread(views)
         releases = _releases(views)
         known = {name for each in views for name in each.schema.quasi}
         names = _sensitive(views, known, self.attribute)
@@ -82,7 +100,7 @@ class Intersection(Attack):
         return _result(views, releases, found, names, differences(releases, found[0].joint, others.unread))
 
 
-def sensitive_candidates(views: Sequence[View], target: Mapping[str, str | None], attribute: str) -> frozenset[str | None]:
+def sensitive_candidates(views: Sequence[TableView], target: Mapping[str, str | None], attribute: str) -> frozenset[str | None]:
     """The values of a sensitive attribute that every release allows for a person with these raw quasi-
     identifiers."""
     if not views:
@@ -140,7 +158,7 @@ class _Overlay:
 
 
 def _overlays(
-    views: Sequence[View], releases: Sequence[Classes], known: Collection[str], names: Sequence[str], others: OtherReleases
+    views: Sequence[TableView], releases: Sequence[Classes], known: Collection[str], names: Sequence[str], others: OtherReleases
 ) -> list[_Overlay]:
     """All releases laid over each other, then each two of them."""
     every = tuple(range(len(views)))
@@ -156,7 +174,7 @@ def _overlays(
 
 
 def _result(
-    views: Sequence[View], releases: Sequence[Classes], found: Sequence[_Overlay], names: Sequence[str], apart: Differences
+    views: Sequence[TableView], releases: Sequence[Classes], found: Sequence[_Overlay], names: Sequence[str], apart: Differences
 ) -> AttackResult:
     possible = all(each.possible.any() for each in found)
     worst = min(int(each.records[each.possible].min()) for each in found) if possible else 0
@@ -165,7 +183,7 @@ def _result(
     people, exposed = (most.people(True), most.people(most.certain(names))) if possible else (0.0, 0.0)
     alone = min((int(classes.sizes.min()) for classes in releases if classes.sizes.size), default=0)
     targets = round(people)
-    details: dict[str, Any] = {
+    details: dict[str, Detail] = {
         "releases": len(views),
         "people_are": "counted" if exact else "estimated",
         "worst_remaining_group": worst,
@@ -193,7 +211,7 @@ def _result(
 
 
 def _finding(
-    views: Sequence[View],
+    views: Sequence[TableView],
     found: Sequence[_Overlay],
     worst: int,
     alone: int,
@@ -236,7 +254,7 @@ def _quoted(names: Iterable[str]) -> str:
     return " or ".join(f"'{name}'" for name in names)
 
 
-def _releases(views: Sequence[View]) -> list[Classes]:
+def _releases(views: Sequence[TableView]) -> list[Classes]:
     """The classes of each release by whatever is a quasi-identifier in one of them."""
     known = dict.fromkeys(name for view in views for name in view.schema.quasi)
     columns = [released_table(view).table.column_names for view in views]
@@ -248,7 +266,7 @@ def _most_frequent(found: Linked) -> int:
     return int(np.argmax(totals)) if totals.size else -1
 
 
-def _sensitive(views: Sequence[View], known: Collection[str], attribute: str | None) -> tuple[str, ...]:
+def _sensitive(views: Sequence[TableView], known: Collection[str], attribute: str | None) -> tuple[str, ...]:
     """The attribute asked for, or what is sensitive in any release; what is a quasi-identifier in one of them is known."""
     if attribute is not None:
         if attribute not in link_columns(views, known):
@@ -260,18 +278,22 @@ def _sensitive(views: Sequence[View], known: Collection[str], attribute: str | N
     return tuple(name for name in shown if name not in known)
 
 
-def refuse_changed_values(view: View) -> None:
-    """Only classes can be laid over each other: what a mask changed, or noise made, is nobody's own value."""
-    told = view.certificate.get("transparency", {})
+def _changed(view: TableView) -> bool:
+    """Whether a mask changed the values, or noise made them: then they are nobody's own."""
     evidence = [claim.get("evidence") for claim in view.certificate.get("claims", ()) if isinstance(claim, Mapping)]
-    if "masked_columns" in told or "steps" in told or (evidence and set(evidence) == {"process"}):
+    return is_masked(view) or (bool(evidence) and set(evidence) == {"process"})
+
+
+def refuse_changed_values(view: TableView) -> None:
+    """Only classes can be laid over each other."""
+    if _changed(view):
         raise Unsupported(
             f"the values of {view.name} were changed, so that its classes cannot be laid over those of other releases: "
             "assume that everything the releases tell adds up."
         )
 
 
-def _others(knowledge: Any) -> OtherReleases:
+def _others(knowledge: object) -> OtherReleases:
     if isinstance(knowledge, OtherReleases) and knowledge.views:
         return knowledge
     if isinstance(knowledge, View):

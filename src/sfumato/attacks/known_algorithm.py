@@ -68,7 +68,7 @@ class KnownAlgorithm(Declared):
             yield "the refinement 'any split' is for local recoding alone"
 
 
-def published_algorithm(view: View, register: Any) -> tuple[KnownAlgorithm, str]:
+def published_algorithm(view: View[object, object], register: object) -> tuple[KnownAlgorithm, str]:
     """The algorithm that the view's certificate names, and the sensitive attribute it protects.
 
     Refused, with the reason, where the certificate names none, or one that may merge people for other reasons than the

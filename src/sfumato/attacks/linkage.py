@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
+from sfumato.attacks.adversary import TableAttack, is_masked, is_table
 from sfumato.attacks.candidates import matching
-from sfumato.attacks.classes import Classes, Ids, classes_of, encoded, grouped, hides_units, of_units, require
+from sfumato.attacks.classes import Classes, Ids, classes_of, encoded, grouped, hides_units, of_units, released_table, require
 from sfumato.attacks.coverage import covering
 from sfumato.attacks.meaning import meanings
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, MissingColumn
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult, View
+from sfumato.data.masked import TableView
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +45,7 @@ class Register(Declared):
 
 
 @dataclass(frozen=True)
-class Linkage(Attack):
+class Linkage(TableAttack["Register | pa.Table"]):
     """The adversary knows who is in the register and looks each person up in the release.
 
     `knowledge`: a `Register` or an Arrow table. Success: the share of people of the register whose record
@@ -52,7 +54,21 @@ class Linkage(Attack):
     counted instead of records where the release shows whose these are.
     """
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    needs: ClassVar[tuple[str, ...]] = ("register",)
+
+    def fits(self, view: View[object, object]) -> bool:
+        """Quasi-identifiers are shown that stand for raw values; those that a mask has changed are looked for by distance."""
+        return (
+            is_table(view)
+            and not is_masked(view)
+            and any(name in released_table(view).table.column_names for name in view.schema.quasi)
+        )
+
+    def knowledge_from(self, entries: Mapping[str, Any]) -> Register:
+        """The register."""
+        return Register(entries["register"])
+
+    def run(self, view: TableView, knowledge: Register | pa.Table | None = None) -> AttackResult:
         """Look every person of the register up in the release."""
         register = knowledge if isinstance(knowledge, Register) else _register(knowledge)
         named = register.columns or {n: n for n in view.schema.quasi if n in register.table.column_names}
@@ -66,8 +82,9 @@ class Linkage(Attack):
         require(register.table, [named[name] for name in known], "the register")
         tuple_of_person, people, matched, person, klass = look_up(classes, register, known, named)
         everybody = classes.records
-        if view.schema.unit in classes.table.column_names:
-            owners = encoded(classes.table, view.schema.unit)
+        unit = view.schema.unit
+        if unit is not None and unit in classes.table.column_names:
+            owners = encoded(classes.table, unit)
             everybody, matched = len(owners.values), _different(classes, owners.codes, matched, person, klass)
         return _result(classes, tuple_of_person, people, matched, person, klass, known, _counted(view), everybody)
 
@@ -147,14 +164,14 @@ def _result(
     )
 
 
-def _counted(view: View) -> tuple[str, str]:
+def _counted(view: TableView) -> tuple[str, str]:
     """What a pick finds, and what that leaves out where the release does not show whose records are one person's."""
     if not hides_units(view):
         return ("unit" if of_units(view) else "record"), ""
     return "record", " Right is the very record: one person may stand behind several, and then more picks find the person."
 
 
-def _register(knowledge: Any) -> Register:
+def _register(knowledge: object) -> Register:
     import pyarrow as pa
 
     if isinstance(knowledge, pa.Table):

@@ -10,17 +10,18 @@ Genetics 41, 2009.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from sfumato.attacks.adversary import OutputAttack
 from sfumato.attacks.detection import Detection
-from sfumato.attacks.numeric_input import Real, matrix, vector
+from sfumato.attacks.numeric_input import Numbers, Real, are_numbers, matrix, vector
 from sfumato.attacks.success import percent, share
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
 from sfumato.core.ranges import Probability
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult, View
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class ReferencePeople(Declared):
 
 
 @dataclass(frozen=True)
-class MembershipInAggregates(Attack):
+class MembershipInAggregates(OutputAttack[Numbers, ReferencePeople]):
     """The adversary has a target's record, a reference population and the published means.
 
     The view's result holds one mean per attribute (a frequency where the attribute is 0 or 1), `knowledge` is
@@ -53,7 +54,14 @@ class MembershipInAggregates(Attack):
     statistic: Annotated[Literal["distance", "inner product", "likelihood"], "what a target is judged by"] = "inner product"
     false_positives: Annotated[Probability, "the share of the reference people called members"] = 0.05
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    needs: ClassVar[tuple[str, ...]] = ("reference", "members", "others")
+    knows: ClassVar[type[Any]] = ReferencePeople
+
+    def fits(self, view: View[object, object]) -> bool:
+        """One mean per attribute."""
+        return are_numbers(view.result)
+
+    def run(self, view: View[Numbers, object], knowledge: ReferencePeople | None = None) -> AttackResult:
         """Test every target, members and others."""
         if not isinstance(knowledge, ReferencePeople):
             raise InputError("membership in aggregates needs ReferencePeople as knowledge")

@@ -9,56 +9,32 @@ attacks against machine learning models", S&P 2017).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.attacks.adversary import Beside, OutputAttack
+from sfumato.attacks.answer_table import AnswerTable, answers_of, shadow_place
+from sfumato.attacks.answered_model import Answers, Labelled, confidences_of, of_model
 from sfumato.attacks.detection import Detection
 from sfumato.attacks.numeric_input import Real
 from sfumato.attacks.success import percent, share
 from sfumato.core.declared import Declared
-from sfumato.core.errors import InputError
+from sfumato.core.errors import InputError, ParameterError, all_at_once
+from sfumato.core.params import build, require
 from sfumato.core.randomness import default
 from sfumato.core.ranges import Count, Number, Seed
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult, View
+from sfumato.data.schema import Schema
 from sfumato.kernels.draws import Draws
-
-if TYPE_CHECKING:
-    from sfumato.attacks.answered_model import Answers
 
 #: No confidence counts as less than this, so that a loss is finite.
 _LEAST = 1e-12
 #: Fewer records of a class than this, in and out together, teach no attack classifier of its own.
 _ENOUGH = 20
-
-
-@dataclass(frozen=True, eq=False)
-class Labelled(Declared):
-    """Records as a model takes them (`features`, a row each) and their `labels`."""
-
-    features: Annotated[Any, "a row for each record"] = field(repr=False)
-    labels: Annotated[Any, "the label of each record"] = field(repr=False)
-
-    def __post_init__(self) -> None:
-        try:
-            object.__setattr__(self, "features", np.asarray(self.features))
-            object.__setattr__(self, "labels", np.asarray(self.labels))
-        except ValueError:  # the reason would repeat what was given
-            raise InputError("Labelled: rows of features of equal length and one label for each are needed") from None
-        if self.features.ndim != 2 or self.labels.shape != (len(self.features),) or not len(self.features):
-            raise InputError("Labelled: rows of features and one label for each are needed")
-        kinds = {type(label) for label in self.labels.tolist()}
-        if type(None) in kinds or any(label != label for label in self.labels.tolist()):
-            raise InputError("Labelled: a label is missing; leave out the records that have none")
-        if str in kinds and len(kinds) > 1:
-            raise InputError("Labelled: labels are texts or numbers, not both")
-
-    def take(self, rows: Any) -> Labelled:
-        """Some of the records."""
-        return Labelled(self.features[rows], self.labels[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +50,11 @@ class ModelKnowledge(Declared):
     shadow: Annotated[Labelled | None, "records of the same kind"] = None
     estimator: Annotated[Any, "an untrained model; a copy of the attacked one where left out"] = field(default=None, repr=False)
     training_loss: Annotated[float | None, Number(), "the mean loss of the model on its training data"] = None
-    shadow_answers: Annotated["Answers | None", "what shadow models answered elsewhere"] = None  # noqa: UP037 - imports this module
+    shadow_answers: Annotated[Answers | None, "what shadow models answered elsewhere"] = None
 
 
 @dataclass(frozen=True)
-class MembershipInModels(Attack):
+class MembershipInModels(OutputAttack[Any, ModelKnowledge]):  # whatever answers `predict_proba`
     """The adversary asks a model for its confidences in a target's record and tells from them whether it was trained on it.
 
     The view's result is the model: anything with `predict_proba`. `knowledge` is `ModelKnowledge`. With `method="loss"`
@@ -92,7 +68,38 @@ class MembershipInModels(Attack):
     shadows: Annotated[Count, "shadow models that are trained"] = 4
     seed: Annotated[Seed | None, "repeats the random halves"] = None
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    knows: ClassVar[type[Any]] = ModelKnowledge
+    helped_by: ClassVar[tuple[str, ...]] = ("training_loss", "shadow_answers")
+
+    def fits(self, view: View[object, object]) -> bool:
+        """A model that answers with confidences."""
+        return callable(getattr(view.result, "predict_proba", None))
+
+    def game(
+        self, published: object, entries: Mapping[str, Any], beside: Beside
+    ) -> tuple[View[Any, object], ModelKnowledge | None]:
+        """The stand-in for the model, and the people it was asked about beside what the adversary compares with."""
+        if not isinstance(published, Mapping):
+            raise InputError('published must be an object that names a table of answers, such as {"answers": "answers.csv"}')
+        place = build(AnswerTable, published)
+        unknown = sorted(str(name)[:60] for name in entries if name not in self.helped_by)
+        all_at_once(ParameterError, "knowledge", [f"'{name}' is neither training_loss nor shadow_answers" for name in unknown])
+        loss, shadow = entries.get("training_loss"), entries.get("shadow_answers")
+        require(
+            loss is None or (isinstance(loss, (int, float)) and not isinstance(loss, bool)),
+            "training_loss must be a number: the model's mean loss on its training data",
+        )
+        if loss is None and shadow is None:
+            raise InputError(
+                "knowledge must say what the adversary compares with: training_loss (for the method 'loss'), or shadow_answers, "
+                "a table of the answers of models trained alike on other people"
+            )
+        answers = answers_of(place, beside)
+        shadows = None if shadow is None else answers_of(shadow_place(place, shadow), beside)
+        knowledge = ModelKnowledge(answers.members, answers.others, training_loss=loss, shadow_answers=shadows)
+        return View(answers.model, Schema(), name="outputs"), knowledge
+
+    def run(self, view: View[Any, object], knowledge: ModelKnowledge | None = None) -> AttackResult:
         """Ask the model about every target, members and others."""
         if not isinstance(knowledge, ModelKnowledge):
             raise InputError("membership in models needs ModelKnowledge: targets to score, and shadow records")
@@ -171,26 +178,6 @@ def losses(model: Any, people: Labelled) -> Real:
     return np.where(_known(model, confidence, people), lost, -math.log(_LEAST))
 
 
-def confidences_of(model: Any, people: Labelled) -> Real:
-    """What the model answers about each record: a confidence in every class, and finite."""
-    if not callable(getattr(model, "predict_proba", None)):
-        raise InputError("membership in models attacks a model with predict_proba; this view's result has none")
-    given = _of_model(lambda: model.predict_proba(people.features), "the model gives no confidences in these records")
-    confidence: Real = _of_model(lambda: np.asarray(given, dtype=np.float64), "the model's confidences are no numbers")
-    if confidence.shape[:1] != people.labels.shape or confidence.ndim != 2 or not np.isfinite(confidence).all():
-        raise InputError("the model's predict_proba must give a row of finite confidences for each record")
-    return confidence
-
-
-def _of_model(asked: Callable[[], Any], failure: str) -> Any:
-    """What a model answers. Whatever it raises may repeat a value of a record, so only its kind is passed on."""
-    try:
-        return asked()
-    except Exception as error:
-        kind = type(error).__name__
-    raise InputError(f"{failure} ({kind}): give features as it was trained on, in the same columns, none missing")
-
-
 def _labels_of(model: Any, confidence: Real) -> NDArray[Any]:
     return np.asarray(getattr(model, "classes_", np.arange(confidence.shape[1])))
 
@@ -246,9 +233,7 @@ def _shadow(model: Any, knowledge: ModelKnowledge, draws: Draws) -> tuple[Labell
     shadow.set_params(**fresh)
     if np.unique(inside.labels).size < 2:
         raise InputError("the shadow records: the half to train on shows one label only; give more records")
-    trained = _of_model(
-        lambda: shadow.fit(inside.features, inside.labels), "no shadow model can be trained on the shadow records"
-    )
+    trained = of_model(lambda: shadow.fit(inside.features, inside.labels), "no shadow model can be trained on the shadow records")
     return inside, outside, trained
 
 

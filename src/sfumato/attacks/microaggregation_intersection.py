@@ -7,22 +7,23 @@ microaggregation", Data and Knowledge Engineering 67(3), 2008.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from sfumato.attacks.register_records import agreeing, only_masked, result_of, sides_of, transparency_of
-from sfumato.core.errors import MissingColumn
+from sfumato.attacks.register_records import Part, TransparencyAttack, agreeing, only_masked, result_of
+from sfumato.core.errors import InputError, MissingColumn
 from sfumato.core.ranges import Count, Each, Text
-from sfumato.core.view import Attack, AttackResult, View
-from sfumato.measures.risk.sides import by_stratum
-from sfumato.measures.risk.transparency import steps_told, strata_told
+from sfumato.core.view import AttackResult, Detail
+from sfumato.data.masked import TableView
+from sfumato.measures.risk.sides import Sides, by_stratum
 from sfumato.measures.risk.transparent_picks import pick_by_clusters
 
 
 @dataclass(frozen=True)
-class MicroaggregationIntersection(Attack):
+class MicroaggregationIntersection(TransparencyAttack):
     """The adversary knows which attributes were clustered together and intersects the nearest clusters.
 
     `groups` are those sets of columns (default: as published; otherwise every masked column by itself); of each the `nearest`
@@ -40,26 +41,32 @@ class MicroaggregationIntersection(Attack):
     ] = None
     nearest: Annotated[Count, "clusters of each group that are taken"] = 1
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    reads: ClassVar[tuple[str, ...]] = ("attribute_groups",)
+
+    def exploits(self, part: Part) -> bool:
+        """Some of the columns still show the clusters."""
+        return bool(_groups((part,)))
+
+    def refusal(self, view: TableView) -> InputError | None:
+        """Where no groups are published, every masked column is one."""
+        return None if self.groups is not None else self.shared(view)
+
+    def attacked(self, sides: Sides, view: TableView, parts: Sequence[Part]) -> AttackResult:
         """Intersect the clusters of everybody."""
         name = "MicroaggregationIntersection"
-        sides = sides_of(view, knowledge, name)
-        told = next((step for step in steps_told(transparency_of(view)) if "attribute_groups" in step), None)
-        listed = self.groups
-        if listed is None and told is not None:
-            listed = tuple(tuple(group) for group in told["attribute_groups"])
-        if listed is None:
-            listed = tuple((column,) for column in only_masked(sides, view, None, name))
+        listed: Sequence[Sequence[str]] = _groups(parts) if self.groups is None else self.groups
+        if self.groups is None and not listed:
+            listed = [(column,) for column in only_masked(sides, view, None, name)]
         known = [[column for column in group if column in sides.names] for group in listed]
         groups = [group for group in known if group]
         if not groups:
             raise MissingColumn(f"{name}: the register holds none of the columns that were clustered")
-        strata = strata_told(told) if told is not None else ()
+        strata = parts[0].strata if parts else ()
         if self.groups is None:
             sides = agreeing(sides, view, (*strata, *(column for group in groups for column in group)))
         picked = by_stratum(sides, strata, lambda part: pick_by_clusters(part, groups, self.nearest))
         counted = picked.candidates[picked.candidates > 0]
-        details = {
+        details: dict[str, Detail] = {
             "attribute_groups": len(groups),
             "single_candidate": int(np.count_nonzero(picked.candidates == 1)),
             "own_record_among_candidates": int(np.count_nonzero(picked.found)),
@@ -69,3 +76,9 @@ class MicroaggregationIntersection(Attack):
         words = f"{len(groups)} group{'s' * (len(groups) != 1)} of attributes"
         how = f"choosing in the intersection of the nearest clusters of {words}"
         return result_of(name, sides, picked, how, details)
+
+
+def _groups(parts: Sequence[Part]) -> list[list[str]]:
+    """The columns that were clustered together, of those that nothing else has changed."""
+    groups = [part.own(group) for part in parts for group in part.facts["attribute_groups"]]
+    return [group for group in groups if group]

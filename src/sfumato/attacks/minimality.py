@@ -8,13 +8,16 @@ requirement. Wong, Fu, Wang, Pei, "Minimality attack in privacy preserving data 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 
+from sfumato.attacks.adversary import TableAttack, is_table
 from sfumato.attacks.classes import AttackedAttribute, Classes, Ids, classes_of, require, sensitive_attributes
+from sfumato.attacks.joint import classes_meeting
 from sfumato.attacks.known_algorithm import KnownAlgorithm as KnownAlgorithm
 from sfumato.attacks.known_algorithm import published_algorithm
 from sfumato.attacks.linkage import Register, look_up
@@ -22,9 +25,11 @@ from sfumato.attacks.possible_worlds import Requirement, Worlds, worlds_of_class
 from sfumato.attacks.success import percent, wilson
 from sfumato.attacks.worst import worst
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
+from sfumato.core.params import build
 from sfumato.core.ranges import Count, Made
 from sfumato.core.texts import text_of
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult, View
+from sfumato.data.masked import TableView
 
 
 def _one_value(value: Any) -> Any:
@@ -44,7 +49,7 @@ class Belief:
 
 
 @dataclass(frozen=True)
-class Minimality(Attack):
+class Minimality(TableAttack[KnownAlgorithm | Register | pa.Table]):
     """The adversary knows who is in the release, the requirement, and that the algorithm generalises minimally.
 
     `knowledge` is a `KnownAlgorithm`; or a register (an Arrow table or a `Register`), and the view's certificate says what the
@@ -62,10 +67,30 @@ class Minimality(Attack):
         str | int | float | None, Made(_one_value, "one value, not several"), "the value asked about; the worst where left out"
     ] = field(default=None, repr=False)
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
-        """Find the person about whom minimality tells most."""
-        import pyarrow as pa
+    needs: ClassVar[tuple[str, ...]] = ("register",)
+    helped_by: ClassVar[tuple[str, ...]] = tuple(each.name for each in fields(KnownAlgorithm) if each.name != "register")
+    supposed: ClassVar[tuple[str, ...]] = helped_by
+    unasked: ClassVar[bool] = False  # it takes a register of exactly the people behind the release
+    knows_the_method: ClassVar[bool] = True
 
+    def fits(self, view: View[object, object]) -> bool:
+        """The certificate names an algorithm that merges people for one reason alone, and nobody fits two classes."""
+        if not is_table(view):
+            return False
+        try:
+            protected = published_algorithm(view, None)[1]
+            classes = classes_of(view)
+            apart = classes_meeting(classes, classes)[0].size == classes.sizes.size
+        except Unsupported:
+            return False
+        return apart and self.attribute in (None, protected) and protected in classes.table.column_names
+
+    def knowledge_from(self, entries: Mapping[str, Any]) -> KnownAlgorithm | Register:
+        """The register and, where somebody says so, what the algorithm required."""
+        return build(KnownAlgorithm, entries) if len(entries) > 1 else Register(entries["register"])
+
+    def run(self, view: TableView, knowledge: KnownAlgorithm | Register | pa.Table | None = None) -> AttackResult:
+        """Find the person about whom minimality tells most."""
         attribute = self.attribute
         if isinstance(knowledge, (Register, pa.Table)):
             knowledge, protected = published_algorithm(view, knowledge)
@@ -77,11 +102,12 @@ class Minimality(Attack):
             attribute = protected
         return worst((self._attacked(view, knowledge, name) for name in sensitive_attributes(view, attribute)), view)
 
-    def beliefs(self, view: View, knowledge: KnownAlgorithm, attribute: str) -> list[Belief]:
+    def beliefs(self, view: TableView, knowledge: KnownAlgorithm, attribute: str) -> list[Belief]:
         """What the adversary believes about every group of people."""
-        return self._reasoned(view, knowledge, attribute)[0]
+        return self._reasoned(view, _required(knowledge), attribute)[0]
 
-    def _attacked(self, view: View, knowledge: KnownAlgorithm, name: str) -> AttackResult:
+    def _attacked(self, view: TableView, knowledge: KnownAlgorithm | None, name: str) -> AttackResult:
+        knowledge = _required(knowledge)
         beliefs, worlds = self._reasoned(view, knowledge, name)
         promised = Fraction(1, knowledge.l)
         wanted = text_of(self.value)
@@ -126,12 +152,7 @@ class Minimality(Attack):
             },
         )
 
-    def _reasoned(self, view: View, knowledge: KnownAlgorithm, name: str) -> tuple[list[Belief], list[Worlds]]:
-        if not isinstance(knowledge, KnownAlgorithm):
-            raise InputError(
-                "minimality needs a register of the people behind the release (a Register or an Arrow table, where the "
-                "certificate names the algorithm), or a KnownAlgorithm: a register, and what the algorithm requires"
-            )
+    def _reasoned(self, view: TableView, knowledge: KnownAlgorithm, name: str) -> tuple[list[Belief], list[Worlds]]:
         classes = classes_of(view)
         groups = _people_of_classes(classes, knowledge.register)
         histogram = classes.histogram(name)
@@ -155,6 +176,15 @@ class Minimality(Attack):
                 chances = zip(world.values, believed[group], strict=True)
                 beliefs.append(Belief(klass, people, {value: chance for value, chance in chances if value is not _OTHERS}))
         return beliefs, worlds
+
+
+def _required(knowledge: object) -> KnownAlgorithm:
+    if not isinstance(knowledge, KnownAlgorithm):
+        raise InputError(
+            "minimality needs a register of the people behind the release (a Register or an Arrow table, where the "
+            "certificate names the algorithm), or a KnownAlgorithm: a register, and what the algorithm requires"
+        )
+    return knowledge
 
 
 #: Stands for all values that are not protected.

@@ -12,16 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from sfumato.attacks.adversary import OutputAttack
+from sfumato.attacks.entries import mapping
 from sfumato.attacks.numeric_input import Real, matrix, vector
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.declared import Declared
-from sfumato.core.errors import InputError, Unsupported
+from sfumato.core.errors import InputError, ParameterError, Unsupported
+from sfumato.core.params import build
 from sfumato.core.ranges import Count, Made, Number, Positive
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult, View
 
 
 def _means(given: Any) -> Real:
@@ -61,6 +64,10 @@ class RegressionVersion(Declared):
             yield "gram must have a row and a column for each weight"
 
 
+#: One version of a model.
+Version: TypeAlias = MeanVersion | RegressionVersion
+
+
 @dataclass(frozen=True, eq=False)
 class EarlierVersion(Declared):
     """The `model` before the change; for regressions it holds the gram matrix (design statistics that were published
@@ -68,7 +75,7 @@ class EarlierVersion(Declared):
     the person, by position, that the adversary has already. `truth` (the record: attributes, for a regression then the
     outcome) is not the adversary's: it scores the attack."""
 
-    model: Annotated[MeanVersion | RegressionVersion, "the model before the change"]
+    model: Annotated[Version, "the model before the change"]
     joined: Annotated[bool, "one person was added; otherwise one left"] = True
     known: Annotated[Mapping[int, float], "attributes of the person that the adversary has already, by position"] = field(
         default_factory=lambda: MappingProxyType({}), repr=False
@@ -77,7 +84,7 @@ class EarlierVersion(Declared):
 
 
 @dataclass(frozen=True)
-class ModelDifferencing(Attack):
+class ModelDifferencing(OutputAttack[Version, EarlierVersion]):
     """The adversary holds two versions of a model between which one record changed, and solves for the record.
 
     The view's result is the later `MeanVersion` or `RegressionVersion`, `knowledge` an `EarlierVersion`. Success: the
@@ -92,10 +99,30 @@ class ModelDifferencing(Attack):
 
     tolerance: Annotated[Positive, "how far off, relative above 1, still counts as recovered"] = 1e-6
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    needs: ClassVar[tuple[str, ...]] = ("model",)
+    knows: ClassVar[type[Any]] = EarlierVersion
+
+    def fits(self, view: View[object, object]) -> bool:
+        """A version of a model."""
+        return isinstance(view.result, Version)
+
+    def published_from(self, published: Any) -> Version:
+        """The later version: means, or a regression."""
+        return _version(published)
+
+    def knowledge_from(self, entries: Mapping[str, Any]) -> EarlierVersion:
+        """The earlier version, and attributes of the person by their places in the record."""
+        places = mapping(entries.get("known", {}), "known")
+        if not all(place.isdecimal() for place in places):
+            raise ParameterError("EarlierVersion: known maps places of the record (0, 1, …) to values")
+        further = {name: value for name, value in entries.items() if name in ("joined", "truth")}
+        attributes = {int(place): value for place, value in places.items()}
+        return EarlierVersion(**{**further, "model": _version(entries.get("model")), "known": attributes})
+
+    def run(self, view: View[Version, object], knowledge: EarlierVersion | None = None) -> AttackResult:
         """Solve for the record that changed and compare it with the truth."""
         record = changed_record(view.result, knowledge)
-        if knowledge.truth is None:
+        if knowledge is None or knowledge.truth is None:
             raise InputError("model differencing is scored against the truth: give EarlierVersion(…, truth=…)")
         truth = vector(knowledge.truth, "the truth", record.size)
         asked = np.array([place not in knowledge.known for place in range(record.size)])
@@ -121,7 +148,12 @@ class ModelDifferencing(Attack):
         return int((close & asked).sum())
 
 
-def changed_record(later: Any, knowledge: EarlierVersion) -> Real:
+def _version(value: object) -> Version:
+    model = mapping(value, "a version of a model")
+    return build(MeanVersion, model) if "means" in model else build(RegressionVersion, model)
+
+
+def changed_record(later: Version, knowledge: EarlierVersion | None) -> Real:
     """The record that joined or left between the two versions: its attributes, for a regression then the outcome."""
     if not isinstance(knowledge, EarlierVersion):
         raise InputError("model differencing needs an EarlierVersion as knowledge")
@@ -182,7 +214,7 @@ def _factor(multiple: Real, before: RegressionVersion, known: Mapping[int, float
     return float(multiple[place]) / usable[place]
 
 
-def _typical(model: MeanVersion | RegressionVersion, size: int) -> Real:
+def _typical(model: Version, size: int) -> Real:
     """The earlier means as a guess; what they do not give stays unknown."""
     if isinstance(model, MeanVersion):
         means: Real = np.asarray(model.means, dtype=np.float64)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,19 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InputError
 
 Real = NDArray[np.float64]
+#: Numbers as somebody has them.
+Numbers: TypeAlias = Sequence[float] | NDArray[np.number[Any]]
+
+
+def are_numbers(given: object, *, rows: bool = False) -> bool:
+    """Whether these are finite numbers in a sequence, or in rows of equal length."""
+    if not isinstance(given, (Sequence, np.ndarray)) or isinstance(given, (str, bytes)):
+        return False
+    try:
+        matrix(given, "") if rows else vector(given, "")
+    except InputError:
+        return False
+    return True
 
 
 def vector(given: Any, what: str, size: int | None = None) -> Real:

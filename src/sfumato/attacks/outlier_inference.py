@@ -9,18 +9,19 @@ coefficients: Belsley, Kuh, Welsch, "Regression diagnostics", Wiley 1980.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.numeric_input import Real, matrix, vector
+from sfumato.attacks.adversary import OutputAttack
+from sfumato.attacks.numeric_input import Numbers, Real, are_numbers, matrix, vector
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
 from sfumato.core.params import require
 from sfumato.core.ranges import Whole
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult, View
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class Presence:
 
 
 @dataclass(frozen=True)
-class OutlierInference(Attack):
+class OutlierInference(OutputAttack[Numbers, TypicalPeople]):
     """The adversary knows a target's record, and people like the others behind a published mean or regression.
 
     The view's result holds the means, or with `output="regression"` the intercept and the coefficients of least squares;
@@ -63,13 +64,20 @@ class OutlierInference(Attack):
 
     output: Annotated[Literal["mean", "regression"], "what was published"] = "mean"
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    needs: ClassVar[tuple[str, ...]] = ("typical", "targets", "count")
+    knows: ClassVar[type[Any]] = TypicalPeople
+
+    def fits(self, view: View[object, object]) -> bool:
+        """Means, or the coefficients of a regression."""
+        return are_numbers(view.result)
+
+    def run(self, view: View[Numbers, object], knowledge: TypicalPeople | None = None) -> AttackResult:
         """Decide for every target whether the output shows it."""
         seen = self.presence(view.result, knowledge)
         targets = seen.z.size
         called = seen.z > seen.expected / 2
         by_law = _normal(seen.expected / 2)
-        if knowledge.present is None:
+        if knowledge is None or knowledge.present is None:
             right = float(by_law.sum())
         else:
             right = float((called == _flags(knowledge.present, targets)).sum())
@@ -95,7 +103,7 @@ class OutlierInference(Attack):
             },
         )
 
-    def presence(self, output: Any, knowledge: TypicalPeople) -> Presence:
+    def presence(self, output: Any, knowledge: TypicalPeople | None) -> Presence:
         """How visible each target is in a published output."""
         if not isinstance(knowledge, TypicalPeople):
             raise InputError("outlier inference needs TypicalPeople as knowledge")

@@ -11,18 +11,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain, combinations
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from sfumato.attacks.adversary import TableAttack, is_table
 from sfumato.attacks.candidates import target_classes
 from sfumato.attacks.classes import Classes, Ids, classes_of, encoded, released_table, require
+from sfumato.attacks.entries import only, target_in, text
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
+from sfumato.core.params import require as require_that
 from sfumato.core.ranges import ColumnName, Count, Whole
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult, Detail, View
 from sfumato.data.item_sets import split
+from sfumato.data.masked import TableView
 
 #: Choices of items that are counted at most: more would not fit or not end.
 MAX_CHOICES = 20_000_000
@@ -42,7 +46,7 @@ class KnownSet(Declared):
 
 
 @dataclass(frozen=True)
-class PartialKnowledge(Attack):
+class PartialKnowledge(TableAttack[KnownSet]):
     """The adversary knows up to `items` items of a target's set, and the class by the other quasi-identifiers.
 
     `column` names the set-valued column (by default the only one). Without knowledge everybody is attacked: `choice`
@@ -56,7 +60,24 @@ class PartialKnowledge(Attack):
     choice: Annotated[Literal["worst", "average"], "which items are known"] = "worst"
     k: Annotated[Count, "candidates below which people are counted"] = 2
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    helped_by: ClassVar[tuple[str, ...]] = ("items", "target")
+    unasked: ClassVar[bool] = False  # it supposes that items of everybody's set are known
+
+    def fits(self, view: View[object, object]) -> bool:
+        """The column with sets is shown, and no other could be meant."""
+        return is_table(view) and (self.column in _set_columns(view) if self.column else len(_set_columns(view)) == 1)
+
+    def knowledge_from(self, entries: Mapping[str, Any]) -> KnownSet | None:
+        """Some items of one person's set, and quasi-identifiers where they are known."""
+        only(entries, *self.helped_by)
+        target = target_in(entries)
+        items = entries.get("items", [])
+        listed = isinstance(items, list) and None not in items
+        require_that(listed, "knowledge: items must be a list of items as they are published")
+        wanted = frozenset(str(text(item, "items")) for item in items)
+        return KnownSet(wanted, target) if entries else None
+
+    def run(self, view: TableView, knowledge: KnownSet | None = None) -> AttackResult:
         """Attack everybody, or the one person of a `KnownSet`."""
         if knowledge is not None and not isinstance(knowledge, KnownSet):
             raise InputError("partial knowledge of sets needs nothing, or a KnownSet about one person")
@@ -84,7 +105,7 @@ class PartialKnowledge(Attack):
         }
         return self._result(view, name, expected[self.choice], int(people.sum()), details)
 
-    def _result(self, view: View, name: str, expected: float, targets: int, details: dict[str, Any]) -> AttackResult:
+    def _result(self, view: TableView, name: str, expected: float, targets: int, details: Mapping[str, Detail]) -> AttackResult:
         records = released_table(view).table.num_rows
         told = "These items" if "candidates" in details else f"Up to {self.items} known items of a set"
         return AttackResult(
@@ -117,9 +138,8 @@ class PartialKnowledge(Attack):
         ordered = sorted(items)
         return chain.from_iterable(combinations(ordered, size) for size in range(min(self.items, len(ordered)) + 1))
 
-    def _column_of(self, view: View) -> str:
-        table = released_table(view).table
-        named = [name for name, column in view.schema.columns.items() if column.items and name in table.column_names]
+    def _column_of(self, view: TableView) -> str:
+        table, named = released_table(view).table, _set_columns(view)
         if self.column is not None:
             require(table, [self.column], view.name)
             if self.column not in named:
@@ -127,10 +147,15 @@ class PartialKnowledge(Attack):
             return self.column
         if len(named) != 1:
             raise Unsupported(f"this release has {len(named)} set-valued columns; name one with column=")
-        return str(named[0])
+        return named[0]
 
 
-def candidates(view: View, known: KnownSet, column: str) -> Ids:
+def _set_columns(view: TableView) -> list[str]:
+    present = released_table(view).table.column_names
+    return [name for name, column in view.schema.columns.items() if column.items and name in present]
+
+
+def candidates(view: TableView, known: KnownSet, column: str) -> Ids:
     """The released records that may be the person's: of a class that fits, holding all known items."""
     classes, sets, of_row = _sets(view, column)
     holding = np.array([known.items <= items for items in sets], dtype=np.bool_)
@@ -139,7 +164,7 @@ def candidates(view: View, known: KnownSet, column: str) -> Ids:
     return np.flatnonzero(inside[classes.of_row] & holding[of_row]).astype(np.int64) if of_row.size else of_row
 
 
-def _sets(view: View, column: str) -> tuple[Classes, list[Items], Ids]:
+def _sets(view: TableView, column: str) -> tuple[Classes, list[Items], Ids]:
     """The classes by the other quasi-identifiers, the different sets that occur, and the set of each row."""
     table = released_table(view).table
     require(table, [column], view.name)

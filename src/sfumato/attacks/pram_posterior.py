@@ -8,19 +8,20 @@ Statistics 14(4), 1998.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.register_records import agreeing, result_of, sides_of, transparency_of
+from sfumato.attacks.register_records import Part, TransparencyAttack, agreeing, result_of, transparency_of
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.ranges import ByName, Instance
-from sfumato.core.view import Attack, AttackResult, View
-from sfumato.measures.risk.sides import by_stratum
-from sfumato.measures.risk.transparency import steps_told, strata_told
+from sfumato.core.view import AttackResult, Detail
+from sfumato.data.masked import TableView
+from sfumato.measures.risk.sides import Sides, by_stratum
+from sfumato.measures.risk.transparency import steps_told
 from sfumato.measures.risk.transparent_picks import pick_by_transitions
 
 Real = NDArray[np.float64]
@@ -29,7 +30,7 @@ _ROUNDS = 200
 
 
 @dataclass(frozen=True)
-class PramPosterior(Attack):
+class PramPosterior(TransparencyAttack):
     """The adversary inverts the transition matrices by Bayes' rule.
 
     `transitions`: by column, {"labels": …, "outputs": …, "matrix": …} (default: as published). `knowledge`: `Register(table,
@@ -50,18 +51,29 @@ class PramPosterior(Attack):
             if not _is_law(law):
                 yield f"the transitions of '{name[:60]}' need labels, outputs, and a matrix: a row per label, a column per output"
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    reads: ClassVar[tuple[str, ...]] = ("transitions",)
+
+    def exploits(self, part: Part) -> bool:
+        """There are columns with one law everywhere and no other change."""
+        return bool(_laws((part,))) and "by stratum" not in part.facts["transitions"]
+
+    def refusal(self, view: TableView) -> InputError | None:
+        """Matrices are published, the same in every stratum, or supposed."""
+        if self.transitions is not None:
+            return None
+        published = [step.get("transitions") or {} for step in steps_told(transparency_of(view))]
+        if any("by stratum" in laws for laws in published):
+            return Unsupported("the transition matrices differ by stratum; attack each stratum by itself")
+        missing = InputError("the release does not publish transition matrices; give them with PramPosterior(transitions=…)")
+        return self.shared(view) or missing
+
+    def attacked(self, sides: Sides, view: TableView, parts: Sequence[Part]) -> AttackResult:
         """Take the likeliest record of everybody."""
-        sides = sides_of(view, knowledge, "PramPosterior")
-        told = next((step for step in steps_told(transparency_of(view)) if "transitions" in step), {})
-        laws = self.transitions if self.transitions is not None else told.get("transitions")
-        if not laws:
-            raise InputError("the release does not publish transition matrices; give them with PramPosterior(transitions=…)")
-        if "by stratum" in laws:
-            raise Unsupported("the transition matrices differ by stratum; attack each stratum by itself")
+        laws = self.transitions if self.transitions is not None else _laws(parts)
+        strata = parts[0].strata if parts else ()
         if self.transitions is None:
-            sides = agreeing(sides, view, strata_told(told))
-        picked = by_stratum(sides, strata_told(told), lambda part: pick_by_transitions(part, laws))
+            sides = agreeing(sides, view, strata)
+        picked = by_stratum(sides, strata, lambda part: pick_by_transitions(part, laws))
         epsilon = {name: float(law.get("epsilon", _epsilon(law))) for name, law in laws.items()}
         values = {}
         for name, law in laws.items():
@@ -69,7 +81,7 @@ class PramPosterior(Attack):
                 values[name] = guessed_value(
                     np.array(law["matrix"], dtype=np.float64), _shown(sides.released, name, law["outputs"])
                 )
-        details: dict[str, Any] = {
+        details: dict[str, Detail] = {
             "epsilon": float(sum(epsilon.values())),
             "epsilon_by_column": epsilon,
             "true_value_guessed": {name: after for name, (_, after) in values.items()},
@@ -90,6 +102,15 @@ def _is_law(law: Mapping[str, Any]) -> bool:
         return matrix.shape == (len(law["labels"]), len(law["outputs"])) and bool(np.isfinite(matrix).all())
     except (KeyError, TypeError, ValueError, OverflowError):
         return False
+
+
+def _laws(parts: Sequence[Part]) -> dict[str, Mapping[str, Any]]:
+    """The matrices of columns, or of columns that changed together, that nothing but PRAM has changed."""
+    laws: dict[str, Mapping[str, Any]] = {}
+    for part in parts:
+        published = part.facts["transitions"]
+        laws |= {name: law for name, law in published.items() if not part.shares.intersection((name, *name.split(" × ")))}
+    return laws
 
 
 def guessed_value(matrix: Real, shown: Real) -> tuple[float, float]:

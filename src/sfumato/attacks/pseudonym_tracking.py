@@ -8,19 +8,21 @@ searcher no. 4417749", The New York Times, 2006.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from sfumato.attacks.adversary import TableAttack, is_table
 from sfumato.attacks.classes import encoded, grouped, released_table, require
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.errors import Unsupported
 from sfumato.core.ranges import ColumnName, Each, Text
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult, View
+from sfumato.data.masked import TableView
 
 
 @dataclass(frozen=True)
-class PseudonymTracking(Attack):
+class PseudonymTracking(TableAttack[None]):
     """The adversary knows one random record of a target, as far as the columns `observed` show it.
 
     `pseudonym` names the column of pseudonyms (by default the schema's unit, or a pseudonymised identifier);
@@ -35,10 +37,22 @@ class PseudonymTracking(Attack):
         "the columns that show the record; the quasi-identifiers where left out",
     ] = None
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    unasked: ClassVar[bool] = False  # it supposes that a record of everybody is known
+
+    def fits(self, view: View[object, object]) -> bool:
+        """Pseudonyms are shown, and the columns of the record that is known."""
+        if not is_table(view):
+            return False
+        column = self.pseudonym or _pseudonym_of(view)
+        present = released_table(view).table.column_names
+        return column is not None and all(name in present for name in (column, *(self.observed or ())))
+
+    def run(self, view: TableView, knowledge: None = None) -> AttackResult:
         """Attack the released table; needs no further knowledge."""
         table = released_table(view).table
         column = self.pseudonym or _pseudonym_of(view)
+        if column is None:
+            raise Unsupported("this release has no pseudonyms to follow; name their column with pseudonym=")
         observed = tuple(n for n in view.schema.quasi if n in table.column_names) if self.observed is None else self.observed
         require(table, (column, *observed), view.name)
         people = encoded(table, column)
@@ -73,11 +87,9 @@ class PseudonymTracking(Attack):
         )
 
 
-def _pseudonym_of(view: View) -> str:
+def _pseudonym_of(view: TableView) -> str | None:
     schema = view.schema
     present = released_table(view).table.column_names
-    named = [schema.unit] if schema.unit in present else []
-    named += [name for name, column in schema.columns.items() if column.pseudonym and name in present]
-    if not named:
-        raise Unsupported("this release has no pseudonyms to follow; name their column with pseudonym=")
-    return str(named[0])
+    if schema.unit in present:
+        return schema.unit
+    return next((name for name, column in schema.columns.items() if column.pseudonym and name in present), None)

@@ -7,23 +7,32 @@ Nin, Herranz, Torra, "Rethinking rank swapping to decrease disclosure risk", Dat
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from sfumato.attacks.register_records import RegisterColumns, agreeing, only_masked, result_of, sides_of, transparency_of
+from sfumato.attacks.register_records import (
+    Part,
+    RegisterColumns,
+    TransparencyAttack,
+    agreeing,
+    only_masked,
+    result_of,
+    transparency_of,
+)
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.ranges import Positive
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult, Detail
+from sfumato.data.masked import TableView
 from sfumato.measures.risk.sides import Sides, by_stratum
-from sfumato.measures.risk.transparency import steps_told, strata_told, windows_told
+from sfumato.measures.risk.transparency import steps_told, windows_told
 from sfumato.measures.risk.transparent_picks import pick_by_windows
 
 
 @dataclass(frozen=True)
-class RankWindow(Attack):
+class RankWindow(TransparencyAttack):
     """The adversary knows how far rank swapping moved values and intersects the windows of all attributes.
 
     The window is read from the release (`transparency`); without it, or to suppose another one, give `p` in percent of the
@@ -44,17 +53,32 @@ class RankWindow(Attack):
     p: Annotated[Positive | None, "how far values moved, at the most; as published where left out"] = None
     unit: Annotated[Literal["percent", "ranks"], "what `p` is counted in"] = "percent"
     columns: RegisterColumns = None
+    reads: ClassVar[tuple[str, ...]] = ("window", "mean_distance", "bucket_size")  # of rank swapping, of whatever kind
 
     def coherent(self) -> Iterable[str]:
         if self.p is not None and self.unit == "percent" and self.p > 100:
             yield f"p must be at most 100 percent, not {self.p}"
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    def exploits(self, part: Part) -> bool:
+        """Values cannot leave their window; where the method has none, one is supposed."""
+        return self.p is not None or bool(_windows((part,)))
+
+    def refusal(self, view: TableView) -> InputError | None:
+        """A window is published, or supposed."""
+        if self.p is not None:
+            return None
+        steps = steps_told(transparency_of(view))
+        if any("window" not in step and any(key in step for key in self.reads) for step in steps):
+            return Unsupported(
+                "this method of rank swapping has no window that a value cannot leave; suppose one with RankWindow(p=…)"
+            )
+        missing = InputError("the release does not publish a window of ranks; give it with RankWindow(p=…)")
+        return self.shared(view) or missing
+
+    def attacked(self, sides: Sides, view: TableView, parts: Sequence[Part]) -> AttackResult:
         """Intersect the windows of everybody."""
-        sides = sides_of(view, knowledge, "RankWindow")
-        told = _swapped(view)
-        reach, certain = self._windows(sides, view, told)
-        strata = strata_told(told) if told else ()
+        reach, certain = self._reach(sides, view, parts)
+        strata = parts[0].strata if parts else ()
         if self.columns is None:
             sides = agreeing(sides, view, (*strata, *reach))
         picked = by_stratum(sides, strata, lambda part: pick_by_windows(part, reach))
@@ -62,7 +86,7 @@ class RankWindow(Attack):
         outside = int(np.count_nonzero((sides.truth >= 0) & ~picked.found))
         how = f"choosing among the records within the rank windows of {len(reach)} attribute{'s' * (len(reach) != 1)}"
         counted = picked.candidates[picked.candidates > 0]
-        details = {
+        details: dict[str, Detail] = {
             "certain": alone if certain else 0,
             "single_candidate": int(np.count_nonzero(picked.candidates == 1)),
             "own_record_outside": outside,
@@ -72,14 +96,8 @@ class RankWindow(Attack):
         }
         return result_of("RankWindow", sides, picked, how, details)
 
-    def _windows(self, sides: Sides, view: View, told: Mapping[str, Any] | None) -> tuple[dict[str, int], bool]:
-        published = windows_told(told) if told is not None and "window" in told else {}
-        if self.p is None and not published:
-            if told is not None:
-                raise Unsupported(
-                    "this method of rank swapping has no window that a value cannot leave; suppose one with RankWindow(p=…)"
-                )
-            raise InputError("the release does not publish a window of ranks; give it with RankWindow(p=…)")
+    def _reach(self, sides: Sides, view: TableView, parts: Sequence[Part]) -> tuple[dict[str, int], bool]:
+        published = _windows(parts)
         if self.p is None:
             chosen = [name for name in published if name in sides.names and (self.columns is None or name in self.columns)]
             return {name: published[name] for name in sides.shared(chosen, "RankWindow")}, True
@@ -90,7 +108,10 @@ class RankWindow(Attack):
         return dict.fromkeys(columns, ranks), certain
 
 
-def _swapped(view: View) -> Mapping[str, Any] | None:
-    """What is told about rank swapping, of whatever kind."""
-    keys = ("window", "mean_distance", "bucket_size")
-    return next((told for told in steps_told(transparency_of(view)) if any(key in told for key in keys)), None)
+def _windows(parts: Sequence[Part]) -> dict[str, int]:
+    """The published windows of columns that nothing but rank swapping has changed."""
+    windows: dict[str, int] = {}
+    for part in parts:
+        published = windows_told(part.facts) if "window" in part.facts else {}
+        windows |= {name: published[name] for name in part.own(published)}
+    return windows

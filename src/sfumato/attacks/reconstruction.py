@@ -9,18 +9,20 @@ Dwork, McSherry, Talwar, "The price of privacy and the limits of LP decoding", S
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from sfumato.attacks.numeric_input import Real, vector
+from sfumato.attacks.adversary import OutputAttack
+from sfumato.attacks.numeric_input import Numbers, Real, are_numbers, vector
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
+from sfumato.core.params import build
 from sfumato.core.ranges import Number, Positive, Seconds
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult, View
 
 #: Memberships (people in questions) that a linear programme is tried with.
 MAX_MEMBERSHIPS = 20_000_000
@@ -43,7 +45,7 @@ class KnownQuestions(Declared):
 
 
 @dataclass(frozen=True)
-class Reconstruction(Attack):
+class Reconstruction(OutputAttack[Numbers, KnownQuestions]):
     """The adversary knows who is in each question and solves for everybody's value.
 
     The view's result holds one published number per question: a count, or a sum of bounded values. `knowledge` is
@@ -65,10 +67,25 @@ class Reconstruction(Attack):
         if self.step is None and not self.tolerance:
             yield "values without a step need a tolerance above 0"
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    needs: ClassVar[tuple[str, ...]] = ("members",)
+    knows: ClassVar[type[Any]] = KnownQuestions
+
+    def fits(self, view: View[object, object]) -> bool:
+        """One number per question."""
+        return are_numbers(view.result)
+
+    def knowledge_from(self, entries: Mapping[str, Any]) -> KnownQuestions:
+        """Who is in which question, as a matrix."""
+        try:
+            members = np.asarray(entries.get("members"), dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError("members must be a matrix of numbers: a row per question, a column per person") from None
+        return build(KnownQuestions, {**entries, "members": members})
+
+    def run(self, view: View[Numbers, object], knowledge: KnownQuestions | None = None) -> AttackResult:
         """Decode the answers and compare with the truth."""
         found = self.values(view.result, knowledge)
-        if knowledge.truth is None:
+        if knowledge is None or knowledge.truth is None:
             raise InputError("reconstruction is scored against the truth: give KnownQuestions(…, truth=…), or take .values()")
         truth = vector(knowledge.truth, "the truth", found.size)
         right = int((np.abs(found - truth) <= self._slack).sum())
@@ -87,7 +104,7 @@ class Reconstruction(Attack):
             details={"questions": questions, "recovered": right, "tolerance": self.tolerance},
         )
 
-    def values(self, answers: Any, knowledge: KnownQuestions) -> Real:
+    def values(self, answers: Numbers, knowledge: KnownQuestions | None) -> Real:
         """What the adversary believes: a value per person."""
         if not isinstance(knowledge, KnownQuestions):
             raise InputError("reconstruction needs KnownQuestions as knowledge: who is in which question")

@@ -7,12 +7,15 @@ the system of enterprise accounts annual survey", Esprit SDC project 1999.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from sfumato.attacks.register_records import RegisterColumns, masked_and_known, result_of, sides_of
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.attacks.linkage import Register
+from sfumato.attacks.register_records import RegisterAttack, RegisterColumns, masked_and_known, result_of, sides_of, written_alike
+from sfumato.core.errors import Unsupported
+from sfumato.core.view import AttackResult, Detail
+from sfumato.data.masked import TableView
 from sfumato.kernels.likely_records import nearest_own
 from sfumato.kernels.linkage import PointTree
 from sfumato.measures.risk.sides import Picked, Sides
@@ -20,7 +23,7 @@ from sfumato.measures.risk.spaces import Distance, LinkageDistance, space_of
 
 
 @dataclass(frozen=True)
-class RegisterLinkage(Attack):
+class RegisterLinkage(RegisterAttack):
     """The adversary takes the nearest released record for each person of a register.
 
     `distance` is "euclidean" (standardised), "mahalanobis", "gower", or "auto" (Gower as soon as there are categories); `columns`
@@ -41,14 +44,20 @@ class RegisterLinkage(Attack):
     distance: LinkageDistance = "auto"
     columns: RegisterColumns = None
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    def run(self, view: TableView, knowledge: Register | pa.Table | None = None) -> AttackResult:
         """Look for the nearest record of everybody."""
         sides = sides_of(view, knowledge, "RegisterLinkage")
         columns = masked_and_known(sides, view, self.columns, "RegisterLinkage")
-        picked = nearest_records(sides, columns, self.distance)
+        try:
+            picked = nearest_records(sides, columns, self.distance)
+        except Unsupported:  # numbers that became words, say: the other columns are left
+            columns = tuple(name for name in columns if self.columns is None and written_alike(sides, name))
+            if not columns:
+                raise
+            picked = nearest_records(sides, columns, self.distance)
         how = f"taking the nearest of {sides.released.num_rows:,} records by {_attributes(len(columns))}"
         nearest = int(np.count_nonzero(picked.found))
-        details = {
+        details: dict[str, Detail] = {
             "own_record_nearest": nearest,
             "own_record_alone_nearest": int(np.count_nonzero(picked.found & (picked.candidates == 1))),
             "shared_attributes": len(columns),

@@ -16,7 +16,7 @@ import numpy as np
 from sfumato.attacks.classes import Classes, Ids, encoded, grouped, released_table
 from sfumato.attacks.joint import Joint, membership
 from sfumato.core.errors import Unsupported
-from sfumato.core.view import View
+from sfumato.data.masked import TableView
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +53,7 @@ class Remaining:
     only: Ids = field(repr=False)
 
 
-def link_columns(views: Sequence[View], known: Collection[str]) -> tuple[str, ...]:
+def link_columns(views: Sequence[TableView], known: Collection[str]) -> tuple[str, ...]:
     """The columns that every one of these releases shows and nobody is taken to know: sensitive, plain, units, pseudonyms.
 
     Pseudonyms that no two releases have in common were made with different keys, or nobody is in two of them: they tie no

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from sfumato.attacks.adversary import OutputAttack
 from sfumato.attacks.classes import Ids
+from sfumato.attacks.entries import mapping
 from sfumato.attacks.numeric_input import Real
 from sfumato.attacks.sparse_ratings import KnownItems, Ratings
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.errors import InputError
+from sfumato.core.params import build
 from sfumato.core.ranges import Number, Positive
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult, Detail, View
 
 
 @dataclass(frozen=True)
-class Scoreboard(Attack):
+class Scoreboard(OutputAttack[Ratings, KnownItems]):
     """The adversary knows a few items of each target, with ratings and dates as far as known, perhaps a little wrong.
 
     The view's result is a `Ratings`, `knowledge` a `KnownItems`. With `form="rh"` a record scores, for each known item it
@@ -43,7 +46,18 @@ class Scoreboard(Attack):
     threshold: Annotated[float, Number(at_least=0, below=1), "the score above which a record matches, in the plain form"] = 0.5
     answer: Annotated[Literal["match", "distribution"], "one record, or a probability for each"] = "match"
 
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    needs: ClassVar[tuple[str, ...]] = ("target", "item")
+    knows: ClassVar[type[Any]] = KnownItems
+
+    def fits(self, view: View[object, object]) -> bool:
+        """Ratings."""
+        return isinstance(view.result, Ratings)
+
+    def published_from(self, published: Any) -> Ratings:
+        """Which record has which item."""
+        return build(Ratings, mapping(published, "published"))
+
+    def run(self, view: View[Ratings, object], knowledge: KnownItems | None = None) -> AttackResult:
         """Score every record for every target."""
         released = view.result
         if not isinstance(released, Ratings) or not isinstance(knowledge, KnownItems):
@@ -69,7 +83,7 @@ class Scoreboard(Attack):
         present = int((knowledge.truth >= 0).sum())
         blind = share(present, targets) / released.records
         known = share(knowledge.size, targets)
-        details: dict[str, Any] = {"form": self.form, "records": released.records, "known_items_per_target": known}
+        details: dict[str, Detail] = {"form": self.form, "records": released.records, "known_items_per_target": known}
         details["targets_in_the_release"] = present
         if self.answer == "distribution":
             details |= {"mean_entropy_bits": share(spread, targets), "entropy_before_bits": math.log2(released.records)}

@@ -10,23 +10,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from sfumato.attacks.classes import AttackedAttribute, Classes, Histogram, Ids, classes_of, sensitive_attributes, spread
+from sfumato.attacks.classes import (
+    AttackedAttribute,
+    ClassAttack,
+    Classes,
+    Histogram,
+    Ids,
+    classes_of,
+    released_table,
+    sensitive_attributes,
+    spread,
+)
+from sfumato.attacks.entries import mapped, only
 from sfumato.attacks.homogeneity import guessed_blindly
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.worst import worst
 from sfumato.core.errors import Unsupported
+from sfumato.core.params import require
 from sfumato.core.ranges import Count, Probability
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult
 from sfumato.data.hierarchy import Hierarchy
-from sfumato.data.values import as_numbers
+from sfumato.data.masked import TableView
+from sfumato.data.values import as_numbers, texts
 
 
 @dataclass(frozen=True)
-class Similarity(Attack):
+class Similarity(ClassAttack[Mapping[str | None, str]]):
     """The adversary learns to which group of similar values a target's value of `attribute` belongs.
 
     `level` is the level of the sensitive attribute's hierarchy whose nodes are the groups; the root is no
@@ -39,7 +52,23 @@ class Similarity(Attack):
     level: Annotated[Count, "the level of the hierarchy whose nodes are the groups"] = 1
     spread: Annotated[Probability, "the part of the range within which numbers are similar"] = 0.1
 
-    def run(self, view: View, knowledge: Mapping[str | None, str] | None = None) -> AttackResult:
+    helped_by: ClassVar[tuple[str, ...]] = ("groups",)
+
+    def fits_attributes(self, view: TableView, *names: str) -> bool:
+        """Which values are alike must be told by a hierarchy, or be seen from numbers."""
+        released = released_table(view)
+        return super().fits_attributes(view, *names) and all(
+            name in released.hierarchies or as_numbers(texts(released.table.column(name).unique())) is not None for name in names
+        )
+
+    def knowledge_from(self, entries: Mapping[str, Any]) -> Mapping[str | None, str] | None:
+        """Which values are alike."""
+        only(entries, *self.helped_by)
+        groups = mapped(entries, "groups", "values to the name of their group")
+        require(all(isinstance(name, str) for name in groups.values()), "knowledge: the names of groups must be texts")
+        return {value: str(name) for value, name in groups.items()} if entries else None
+
+    def run(self, view: TableView, knowledge: Mapping[str | None, str] | None = None) -> AttackResult:
         """Attack the released table."""
         classes = classes_of(view)
         return worst((self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute)), view)

@@ -9,20 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.classes import AttackedAttribute, Classes, Histogram, classes_of, sensitive_attributes
+from sfumato.attacks.classes import AttackedAttribute, ClassAttack, Classes, Histogram, classes_of, sensitive_attributes
+from sfumato.attacks.entries import mapped, only
 from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.worst import worst
+from sfumato.core.params import require
 from sfumato.core.ranges import Number
-from sfumato.core.view import Attack, AttackResult, View
+from sfumato.core.view import AttackResult
+from sfumato.data.masked import TableView
+
+#: Shares that somebody wrote down may add up to a little more than 1.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class Skewness(Attack):
+class Skewness(ClassAttack[Mapping[str | None, float]]):
     """The adversary compares the share of a value of `attribute` in the target's class with its share overall.
 
     Success is the belief in the value whose share rises most, in the class where it does; blind guessing is
@@ -33,7 +39,18 @@ class Skewness(Attack):
     attribute: AttackedAttribute = None
     notable: Annotated[float, Number(), "the gain from which a record is counted as affected"] = 0.2
 
-    def run(self, view: View, knowledge: Mapping[str | None, float] | None = None) -> AttackResult:
+    helped_by: ClassVar[tuple[str, ...]] = ("prior",)
+
+    def knowledge_from(self, entries: Mapping[str, Any]) -> Mapping[str | None, float] | None:
+        """How frequent values are, known from elsewhere."""
+        only(entries, *self.helped_by)
+        prior = mapped(entries, "prior", "values to their shares")
+        shares = all(isinstance(n, (int, float)) and not isinstance(n, bool) and 0 <= n <= 1 for n in prior.values())
+        require(shares, "knowledge: the shares in prior must be numbers from 0 to 1")
+        require(sum(prior.values()) <= 1 + _ROUNDING, "knowledge: the shares in prior sum to more than 1")
+        return {value: float(n) for value, n in prior.items()} if entries else None
+
+    def run(self, view: TableView, knowledge: Mapping[str | None, float] | None = None) -> AttackResult:
         """Attack the released table."""
         classes = classes_of(view)
         return worst((self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute)), view)

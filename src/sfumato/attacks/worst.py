@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sfumato.core.view import AttackResult, View
+from sfumato.core.view import AttackResult
+from sfumato.data.masked import TableView
 
 
-def worst(results: Iterable[AttackResult], view: View) -> AttackResult:
+def worst(results: Iterable[AttackResult], view: TableView) -> AttackResult:
     """The result furthest above blind guessing, with the success on every attribute among its details."""
     found = [_about_shown_values(result, view) for result in results]
     chosen = max(found, key=lambda result: (result.success - result.baseline, result.success))
@@ -18,7 +19,7 @@ def worst(results: Iterable[AttackResult], view: View) -> AttackResult:
     return replace(chosen, details={**chosen.details, "success_by_attribute": by_attribute})
 
 
-def _about_shown_values(result: AttackResult, view: View) -> AttackResult:
+def _about_shown_values(result: AttackResult, view: TableView) -> AttackResult:
     """What is certain about a value that a mask changed is certain about what the release shows."""
     changed = view.certificate.get("transparency", {}).get("masked_columns", ())
     if result.details.get("attribute") not in changed:

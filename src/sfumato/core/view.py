@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from sfumato.core.declared import Declared
+from sfumato.core.errors import ParameterError
 
 #: The unit of a release, as its certificate tells it, where no column names the units.
 ONE_RECORD = "one record"
 
+#: What was published, and what describes it.
+R = TypeVar("R", covariant=True)
+S = TypeVar("S", covariant=True)
+#: The views an attack looks at, and what it knows besides.
+V = TypeVar("V", bound="View[object, object]")
+K = TypeVar("K")
+#: The two sides that a measure compares.
+Original = TypeVar("Original", contravariant=True)
+Released = TypeVar("Released", contravariant=True)
+
+#: Counts, rates and words, as a certificate or a command tells them.
+Detail: TypeAlias = "None | bool | int | float | str | Sequence[Detail] | Mapping[str, Detail]"
+
 
 @dataclass(frozen=True)
-class View:
+class View(Generic[R, S]):
     """A published result with what its certificate says: everything an outsider has.
 
-    `result` is an Arrow table for a table release; `schema` gives the roles of its columns; `certificate` is the
-    public part.
+    `result` is an Arrow table for a table release; `schema` describes it, for a table by the roles of its columns;
+    `certificate` is the public part, as plain data.
     """
 
-    result: Any
-    schema: Any
-    certificate: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    result: R
+    schema: S
+    certificate: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))  # JSON of any depth
     name: str = "release"
 
 
@@ -43,15 +57,47 @@ class AttackResult:
     interval: tuple[float, float]
     targets: int
     finding: str
-    details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    details: Mapping[str, Detail] = field(default_factory=lambda: MappingProxyType({}))
 
 
-class Attack(Declared, ABC):
-    """An adversary: `run` looks at a view with some knowledge and reports success beside blind guessing."""
+class Attack(Declared, ABC, Generic[V, K]):
+    """An adversary: `run` looks at a view with some knowledge and reports success beside blind guessing.
+
+    What it must know besides the view is told by `needs`, as names: a command, a file or an owner who has these things hands
+    them over in a mapping, from which `knowledge_from` makes what `run` takes; `helped_by` names what else it can use.
+    Whether a view invites the attack is told by `fits`. Nothing else decides who is attacked by whom.
+    """
+
+    #: What it cannot do without: "register" is a table of people, "truth" the row of each of them, "earlier" other releases.
+    needs: ClassVar[tuple[str, ...]] = ()
+    #: What it can use beyond that, where somebody has it.
+    helped_by: ClassVar[tuple[str, ...]] = ()
+    #: Those of `helped_by` that may also stand among the parameters where the attack is named: `Minimality(l=2)`.
+    supposed: ClassVar[tuple[str, ...]] = ()
+    #: Whether it is run on whatever it fits when nobody has named an attack.
+    unasked: ClassVar[bool] = True
+    #: Whether it exploits what is published about the method.
+    knows_the_method: ClassVar[bool] = False
 
     @abstractmethod
-    def run(self, view: View, knowledge: Any = None) -> AttackResult:
+    def fits(self, view: View[object, object]) -> bool:
+        """Whether the view is of a kind that this attack makes sense of: then `run` does not raise `Unsupported` for what the
+        view shows, although it may for what somebody knows, or for a size that takes too long."""
+
+    def knowledge_from(self, entries: Mapping[str, Any]) -> K | None:
+        """What `run` takes, from what is known by name (values as a file, a command or an owner has them); all that is told
+        must be of use. By default nothing is."""
+        if entries:
+            raise ParameterError("knowledge must be empty here: what this adversary knows are the parameters of the attack")
+        return None
+
+    @abstractmethod
+    def run(self, view: V, knowledge: K | None = None) -> AttackResult:
         """Attack the view; `knowledge` is what this adversary has besides it (each attack says which)."""
+
+
+#: An attack out of several kinds; whether it takes a view is asked with `fits`, which no type says.
+AnyAttack: TypeAlias = Attack[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -66,15 +112,19 @@ class Score:
     uses_original: bool = True
 
 
-class Measure(Declared, ABC):
-    """How useful or how safe: `score(original, released)`; both are `ReleasedTable` or `Microdata` values.
+class Measure(Declared, ABC, Generic[Original, Released]):
+    """How useful or how safe: `score(original, released)`.
 
     A measure of `masked` tables takes a `Masked`, which knows the record behind each row, or a table whose rows stand in
-    the order of the original.
+    the order of the original; others take a `ReleasedTable`.
     """
 
     masked: ClassVar[bool] = False
 
     @abstractmethod
-    def score(self, original: Any, released: Any) -> Score:
+    def score(self, original: Original, released: Released) -> Score:
         """Measure the released table, against the original where the measure needs it."""
+
+
+#: A measure out of several kinds; which table it takes is told by `masked`.
+AnyMeasure: TypeAlias = Measure[Any, Any]

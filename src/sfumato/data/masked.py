@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, ParameterError
+from sfumato.core.view import View
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records, paired
 from sfumato.data.relation import ORDERED, Relation
@@ -41,7 +42,15 @@ class Masked:
         return int(self.table.num_rows)
 
 
-def as_masked(released: object, original: Microdata) -> Masked:
+#: The rows of a release, in whichever form somebody holds them.
+Table: TypeAlias = pa.Table | ReleasedTable | Masked
+#: A table that was published, as an outsider has it.
+TableView: TypeAlias = View[Table, Schema]
+#: What a measure compares with the original, record by record.
+Compared: TypeAlias = Table | Microdata
+
+
+def as_masked(released: Compared, original: Microdata) -> Masked:
     """A `Masked` as it is; rows of a release stand in an order of their own; any other table counts as one whose rows stand in
     the order of the original, where there are as many."""
     if isinstance(released, Masked):

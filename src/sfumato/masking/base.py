@@ -94,6 +94,8 @@ class Mask(Declared, ABC):
     refuses_constant_stratum: ClassVar[bool] = True
     #: Whether all published columns are made anew.
     synthetic: ClassVar[bool] = False
+    #: Whether it chooses records and leaves their values as they are.
+    selects: ClassVar[bool] = False
 
     @property
     def usual_measures(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -37,6 +37,7 @@ class Sampling(Mask):
     share: Annotated[Probability, "the share of the records that is published"]
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
     refuses_constant: ClassVar[bool] = False
+    selects: ClassVar[bool] = True
 
     def check(self, records: Records, people: Microdata) -> None:
         """The sample must be neither empty nor everybody."""

@@ -1,11 +1,10 @@
-"""Attacking a saved release: the attacks that fit what the attacker has, each beside blind guessing."""
+"""Attacking a release: the attacks that fit it and what the attacker has, each beside blind guessing."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,208 +12,144 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sfumato.attacks.meaning import TO
-from sfumato.core.errors import InputError, MissingColumn, Unsupported, VerificationFailed
-from sfumato.core.params import build
+from sfumato.attacks.adversary import OutputAttack
+from sfumato.attacks.classes import released_table
+from sfumato.attacks.entries import Target, target_in
+from sfumato.core import registry
+from sfumato.core.declared import declarations
+from sfumato.core.errors import InputError, MissingColumn, Unsupported, VerificationFailed, as_name
+from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
-from sfumato.core.view import AttackResult, View
+from sfumato.core.view import AnyAttack, Attack, AttackResult, View
+from sfumato.data.masked import TableView
 from sfumato.data.relation import ORDERED
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Column
 from sfumato.data.values import texts
 from sfumato.workflow import named
-from sfumato.workflow.scoring import plain_result
+from sfumato.workflow.scoring import Attacked, plain_result
 from sfumato.workflow.verify import open_release
 
-#: Attacks that look people of a register up in a masked release.
-WITH_A_REGISTER = ("MicroaggregationIntersection", "NoiseLikelihood", "PramPosterior", "RankWindow", "RegisterLinkage")
-#: Attacks on numbers, models and ratings: a table that was published is none of these.
-ON_OUTPUTS = (
-    "AggregateDifferencing",
-    "AnswerIntersection",
-    "Averaging",
-    "MembershipInAggregates",
-    "MembershipInModels",
-    "ModelDifferencing",
-    "OutlierInference",
-    "Reconstruction",
-    "Scoreboard",
-)
-#: What the published method of a mask invites.
-_TRANSPARENT = {
-    **dict.fromkeys(("RankSwapping", "BucketRankSwapping", "DistributionRankSwapping"), ("RankWindow",)),
-    **dict.fromkeys(("Mdav", "VMdav", "Cbfs", "OptimalUnivariate"), ("MicroaggregationIntersection",)),
-    **dict.fromkeys(("AdditiveNoise", "CorrelatedNoise", "MultiplicativeNoise"), ("NoiseLikelihood",)),
-    "Pram": ("PramPosterior",),
-}
-_WHO_IS_WHO = (
-    "who is who in a masked release can only be counted with the truth at hand. If the register is the very table "
+#: What the attacker may hand over by an option, and what is said where an attack needs it and it is not there.
+LACKING: Mapping[str, str] = {
+    "register": "{attack} needs a register of people: pass it with --with",
+    "truth": "who is who in a masked release can only be counted with the truth at hand. If the register is the very table "
     "that was masked, say --aligned (it needs the owner's folder beside public/); if both tables have a column that "
-    "tells people apart, name it with --key."
-)
+    "tells people apart, name it with --key.",
+    "earlier": "{attack} needs at least one other release about the same people: pass it with --earlier",
+}
 
 
 def attack_folder(
-    folder: str | Path,
+    release: str | Path | TableView,
     *,
     register: Any = None,
-    earlier: Sequence[str | Path] = (),
-    only: Sequence[str | Mapping[str, Any]] = (),
+    earlier: Sequence[str | Path | TableView] = (),
+    only: Sequence[Attacked] = (),
+    knowledge: Mapping[str, Any] = MappingProxyType({}),
     aligned: bool = False,
     key: str | None = None,
     progress: Progress = silent,
 ) -> list[dict[str, Any]]:
-    """Run the attacks on a release folder.
+    """Run the attacks on a release: its folder, or what an outsider sees of it (`release.view()`).
 
-    Without more, those that need the release alone; with a `register` of people also linkage, with
-    `earlier` releases also their intersection. `only` names the attacks to run, with their parameters where they have some
-    (`"Minimality(value='HIV')"`, or a mapping). A masked table is attacked by distance and
-    with all that its certificate tells about the mask; to count what was right, either the register is the very source of
-    the release (`aligned`, which needs the owner's folder) or both have the column `key`. Results are counts and rates,
-    never values.
+    Without more, those that need the release alone and fit it; with a `register` of people also those who look them up, with
+    `earlier` releases also their intersection, and with other `knowledge` by name those who need that. `only` names the attacks
+    to run, with their parameters where they have some (`"Minimality(value='HIV')"`, or a mapping). A masked table is attacked by
+    distance and with all that its certificate tells about the mask; to count what was right, either the register is the very
+    source of the release (`aligned`, which needs the owner's folder) or both have the column `key`. Results are counts and
+    rates, never values.
     """
     people = None if register is None else _table(register, aligned)
-    view = view_of(folder, people)
-    truth = None if people is None else _truth(Path(folder), view, people, aligned, key)
-    chosen = [named.inline(given) if isinstance(given, str) else dict(given) for given in only or _usual(view, people, truth)]
-    if not only and earlier:
-        chosen.append({"name": "Intersection"})
-    results = []
-    for position, given in enumerate(chosen):
-        progress("attacking", position, len(chosen))
+    view = view_of(release, person(target_in(knowledge)) if people is None and "target" in knowledge else people)
+    truth = None if people is None else _truth(release, view, people, aligned, key)
+    held = {"register": people, "truth": truth, "earlier": earlier or None, **knowledge}
+    held = {name: value for name, value in held.items() if value is not None}
+    adversaries = [_asked_for(entry) for entry in only] or [(attack, {}) for attack in _inviting(view, held)]
+    if any("earlier" in attack.needs for attack, _ in adversaries):
+        held |= {"earlier": tuple(view_of(other, people) for other in earlier)} if earlier else {}
+    taken = {name for attack, _ in adversaries for name in (*attack.needs, *attack.helped_by)}
+    idle = ", ".join(as_name(name) for name in knowledge if name not in taken)
+    require(not idle, f"no attack that is run here takes {idle}; name one that does")
+    briefs = [_knowledge(attack, held, supposed) for attack, supposed in adversaries]
+    results: list[tuple[AnyAttack, AttackResult]] = []
+    refusals: list[tuple[AnyAttack, InputError]] = []
+    for position, (attack, _) in enumerate(adversaries):
+        progress("attacking", position, len(adversaries))
         try:
-            result = _run(given, view, people, truth, earlier)
-        except Unsupported:
-            # that releases could not be compared must not read as if nothing had been found
-            if only or given.get("name") == "Intersection":
+            results.append((attack, attack.run(view, briefs[position])))
+        except (Unsupported, MissingColumn) as refusal:
+            if only:
                 raise
-            continue  # an attack that does not fit this release
-        results.append({**plain_result(result), "details": dict(result.details)})
-    return results
+            refusals.append((attack, refusal))
+    _raise_unless_used(refusals, [attack for attack, _ in results])
+    return [{**plain_result(result), "details": dict(result.details)} for _, result in results]
 
 
-def _run(
-    given: Mapping[str, Any],
-    view: View,
-    people: pa.Table | None,
-    truth: NDArray[np.int64] | None,
-    earlier: Sequence[str | Path],
-) -> AttackResult:
-    if given.get("name") in ON_OUTPUTS:
+def _asked_for(entry: Attacked) -> tuple[AnyAttack, dict[str, Any]]:
+    """The attack that somebody names, and what is supposed about the method where it is named (`Minimality(l=2)`)."""
+    if isinstance(entry, Attack):
+        return entry, {}
+    parameters = named.inline(entry) if isinstance(entry, str) else dict(entry)
+    name = str(parameters.get("name"))
+    kind = registry.find("attack", name) if registry.has("attack", name) else None
+    if kind is not None and issubclass(kind, OutputAttack):
         raise InputError(
-            f"{given['name']} attacks no table that was published: describe what was published (numbers, answers of a model, "
+            f"{name} attacks no table that was published: describe what was published (numbers, answers of a model, "
             "ratings) and what is known in a .json file, and pass that in place of the folder"
         )
-    supposed = _supposed(given)
-    attack = named.attack({key: value for key, value in given.items() if key not in supposed})
+    supposed = {each: value for each, value in parameters.items() if kind is not None and each in kind.supposed}
+    return named.attack({each: value for each, value in parameters.items() if each not in supposed}), supposed
+
+
+def _inviting(view: TableView, held: Mapping[str, Any]) -> list[AnyAttack]:
+    """The attacks that the release invites, of somebody who has these things; whoever knows least comes first."""
+    usual = [kind() for kind in registry.every("attack").values() if kind.unasked and not _requires_parameters(kind)]
+    fitting = [attack for attack in usual if attack.fits(view)]
+    chosen = [attack for attack in fitting if not attack.needs or not held.keys().isdisjoint(attack.needs)]
+    used = {name for attack in chosen for name in attack.needs}
+    # what somebody has and no attack that fits can use is not passed over in silence: those who need it say why not
+    chosen += [attack for attack in usual if attack.needs and held.keys() >= set(attack.needs) and used.isdisjoint(attack.needs)]
+    return sorted(chosen, key=_how_much_it_knows)
+
+
+def _requires_parameters(kind: type[AnyAttack]) -> bool:
+    return any(each.required for each in declarations(kind))
+
+
+def _how_much_it_knows(attack: AnyAttack) -> tuple[list[int], bool, str]:
+    options = list(LACKING)
+    places = [options.index(name) if name in options else len(options) for name in attack.needs]
+    return places, attack.knows_the_method, type(attack).__name__
+
+
+def _knowledge(attack: AnyAttack, held: Mapping[str, Any], supposed: Mapping[str, Any]) -> object:
+    """What the attack takes of what somebody has; refused where it needs more."""
     name = type(attack).__name__
-    if name in ("Linkage", "Minimality") or name in WITH_A_REGISTER:
-        if people is None:
-            raise InputError(f"{name} needs a register of people: pass it with --with")
-        if name in WITH_A_REGISTER and truth is None:
-            raise InputError(_WHO_IS_WHO)
-        from sfumato.attacks import KnownAlgorithm, Register
-
-        if supposed:
-            return attack.run(view, build(KnownAlgorithm, {"register": people, **supposed}))
-        return attack.run(view, Register(people, truth=truth))
-    if name == "Intersection":
-        if not earlier:
-            raise InputError("Intersection needs at least one other release about the same people: pass it with --earlier")
-        from sfumato.attacks import OtherReleases
-        from sfumato.attacks.intersection import refuse_changed_values
-
-        others = tuple(view_of(other, people) for other in earlier)
-        for each in (view, *others):
-            refuse_changed_values(each)
-        _refuse_unread((view, *others))
-        return attack.run(view, OtherReleases(others, people))
-    return attack.run(view)
+    for need in attack.needs:
+        if need not in held:
+            raise InputError(
+                LACKING.get(need, f"{{attack}} needs '{need}': pass it as knowledge={{{{'{need}': …}}}}").format(attack=name)
+            )
+    entries = {each: held[each] for each in (*attack.needs, *attack.helped_by) if each in held}
+    return attack.knowledge_from({**entries, **supposed})
 
 
-def _refuse_unread(views: Sequence[View]) -> None:
-    """Texts that cannot be read for certain, or that were written otherwise, would make releases seem to have less in common."""
-    shown = Counter(name for view in views for name in view.result.table.column_names)
-    known = {name for view in views for name in view.schema.quasi}
-    for name in sorted(name for name, releases in shown.items() if releases > 1):
-        holding = [view for view in views if name in view.result.table.column_names]
-        why = _written_otherwise(holding, name)
-        if why is None and name in known:
-            why = next((why for view in holding if (why := _unread(view, name)) is not None), None)
-        if why is not None:
-            raise Unsupported(f"{why}; assume that everything the releases tell adds up.")
+def _raise_unless_used(refusals: Iterable[tuple[AnyAttack, InputError]], successful: Sequence[AnyAttack]) -> None:
+    """An attack that does not fit is passed over, unless no other has used what it needs: that releases could not be compared
+    must not read as if nothing had been found. A column that is missing from a register is said, unless another attack on the
+    method went without it."""
+    for attack, refusal in refusals:
+        others = [each for each in successful if set(attack.needs) <= set(each.needs)]
+        if isinstance(refusal, MissingColumn):
+            others = [each for each in others if each.knows_the_method == attack.knows_the_method]
+        if attack.needs and not others:
+            raise refusal
 
 
-def _written_otherwise(views: Sequence[View], name: str) -> str | None:
-    """Why the values of a column may have been written differently; releases of earlier versions do not say how they were."""
-    told = [_told_writing(view, name) for view in views]
-    if len({each for each in told if each is not None}) > 1:
-        return f"the values of column '{name}' had another type, or other codes for missing ones, in one of the releases"
-    if None in told and len({_shown_writing(view, name) for view in views}) > 1:
-        return (
-            f"one of the releases does not say how the values of column '{name}' were written, and by type or missing values "
-            "the columns differ"
-        )
-    return None
-
-
-def _told_writing(view: View, name: str) -> tuple[object, ...] | None:
-    """How the values of a column were written, as the certificate says; None where it does not."""
-    told = view.certificate.get("transparency", {}).get("written_as")
-    each = told.get(name) if isinstance(told, Mapping) else None
-    if isinstance(each, Mapping) and isinstance(each.get("missing", []), list):
-        return str(each.get("type")), tuple(sorted(map(str, each.get("missing", [])))), view.schema.columns[name].items
-    return None
-
-
-def _shown_writing(view: View, name: str) -> tuple[object, ...]:
-    """How the values of a column were written, as far as its rows show it."""
-    column = view.schema.columns[name]
-    return column.type, column.items, view.result.table.column(name).null_count > 0
-
-
-def _unread(view: View, name: str) -> str | None:
-    """Why the texts of a column cannot be told apart by what is published and known."""
-    column, told = view.schema.columns[name], view.certificate.get("transparency", {}).get("hierarchies")
-    if column.items is not None:
-        return f"column '{name}' holds sets, whose texts cannot be told apart for certain"
-    if name in view.result.hierarchies:
-        return None
-    if column.hierarchy is not None and column.hierarchy.dates is not None:
-        return f"the dates of column '{name}' can only be compared with known dates at hand: pass a register with --with"
-    if isinstance(told, Mapping) and told.get(name) == "frequency":
-        return f"the groups of column '{name}' were learnt from a table that is not published"
-    if any(text is not None and TO in text for text in texts(view.result.table.column(name).unique())):
-        return f"a range of column '{name}' cannot be read"
-    return None
-
-
-def _supposed(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What is said about the algorithm behind the release (`Minimality(l=2)`), in place of what its certificate says."""
-    from sfumato.attacks import KnownAlgorithm
-
-    if given.get("name") != "Minimality":
-        return {}
-    of_the_algorithm = {each.name for each in dataclasses.fields(KnownAlgorithm)} - {"register"}
-    return {key: value for key, value in given.items() if key in of_the_algorithm}
-
-
-def _usual(view: View, people: pa.Table | None, truth: NDArray[np.int64] | None) -> list[str]:
-    """The attacks that fit what was published and what the attacker has."""
-    from sfumato.attacks import ON_THE_RELEASE_ALONE
-
-    method = view.certificate.get("method", {})
-    if not named.is_mask(method):
-        return [*_fitting(view, ON_THE_RELEASE_ALONE), *(["Linkage"] if people is not None else [])]
-    classes = _fitting(view, ON_THE_RELEASE_ALONE) if view.certificate.get("claims") else []
-    if people is None:
-        return classes
-    if truth is None:
-        raise InputError(_WHO_IS_WHO)
-    return [*classes, "RegisterLinkage", *_TRANSPARENT.get(str(method.get("name")), ())]
-
-
-def _truth(folder: Path, view: View, people: pa.Table, aligned: bool, key: str | None) -> NDArray[np.int64] | None:
+def _truth(
+    release: str | Path | TableView, view: TableView, people: pa.Table, aligned: bool, key: str | None
+) -> NDArray[np.int64] | None:
     """For each person of the register the row of the release that is theirs, -1 for none; None where nobody knows."""
     if aligned and key is not None:
         raise InputError("--aligned and --key are two ways to say the same; give one")
@@ -222,22 +157,17 @@ def _truth(folder: Path, view: View, people: pa.Table, aligned: bool, key: str |
         return _by_key(view, people, key)
     if not aligned:
         return None
-    from sfumato.workflow.contents.rows import SOURCE_ROWS
+    from sfumato.workflow.contents.rows import SOURCE_ROWS, truth_of
 
-    path = folder / "owner" / SOURCE_ROWS
+    if isinstance(release, View):
+        raise InputError("--aligned reads the owner's folder, so pass the folder of the release")
+    path = Path(release) / "owner" / SOURCE_ROWS
     rows = _source_rows(path)
-    if rows.size != view.result.table.num_rows or (rows.size and not 0 <= int(rows.min()) <= int(rows.max()) < people.num_rows):
+    if rows.size != released_table(view).table.num_rows or (
+        rows.size and not 0 <= int(rows.min()) <= int(rows.max()) < people.num_rows
+    ):
         raise InputError("the register is not the table that was masked: its rows are not those that the owner's folder names")
     return truth_of(rows, people.num_rows)
-
-
-def truth_of(rows: NDArray[np.int64], people: int) -> NDArray[np.int64]:
-    """For each record of the source the row of the release that stands for it, -1 for none."""
-    if np.unique(rows).size != rows.size:
-        raise InputError("several rows of the release stand for one record (resampled records), so no row alone is the right one")
-    truth = np.full(people, -1, dtype=np.int64)
-    truth[rows] = np.arange(rows.size)
-    return truth
 
 
 def _source_rows(path: Path) -> NDArray[np.int64]:
@@ -249,12 +179,12 @@ def _source_rows(path: Path) -> NDArray[np.int64]:
         raise InputError(
             f"'{path}' does not say which record became which row; --aligned is for the owner of a masked release"
         ) from None
-    found: NDArray[np.int64] = rows.to_numpy().astype(np.int64)
-    return found
+    numbers: NDArray[np.int64] = rows.to_numpy().astype(np.int64)
+    return numbers
 
 
-def _by_key(view: View, people: pa.Table, key: str) -> NDArray[np.int64]:
-    released = view.result.table
+def _by_key(view: TableView, people: pa.Table, key: str) -> NDArray[np.int64]:
+    released = released_table(view).table
     if key in view.certificate.get("transparency", {}).get("pseudonymised_columns", ()):
         raise InputError(f"the column '{key}' holds pseudonyms in the release, which no register knows; use --aligned")
     for table, what in ((released, "the release"), (people, "the register")):
@@ -269,28 +199,30 @@ def _by_key(view: View, people: pa.Table, key: str) -> NDArray[np.int64]:
     return found
 
 
-def _fitting(view: View, names: Sequence[str]) -> list[str]:
-    """Attacks on sensitive attributes make no sense without one."""
-    return list(names) if view.schema.sensitive else []
-
-
-def view_of(folder: str | Path, people: pa.Table | None) -> View:
-    """The release with what its texts stand for: its published hierarchies over the values the attacker
-    knows.
+def view_of(release: str | Path | TableView, people: pa.Table | None) -> TableView:
+    """The release in a folder with what its texts stand for: its published hierarchies over the values the attacker knows. A
+    view is taken as it is.
     """
     from sfumato.data import hierarchy_builders
 
+    if isinstance(release, View):
+        return release
     try:
-        with open_release(folder) as opened:
+        with open_release(release) as opened:
             trees = {}
             for name, column in opened.schema.columns.items():
                 values = _known_values(name, column, opened.table, people)
                 if values is not None:
                     trees[name] = hierarchy_builders.build(name, column, values, None, opened.schema.folder)
             released = ReleasedTable(opened.table, opened.schema, trees, opened.table.num_rows)
-            return View(released, opened.schema, opened.certificate.to_mapping(), Path(folder).name)
+            return View(released, opened.schema, opened.certificate.to_mapping(), Path(release).name)
     except VerificationFailed as error:
-        raise InputError(f"'{folder}' is not a release that can be attacked: {error}") from None
+        raise InputError(f"'{release}' is not a release that can be attacked: {error}") from None
+
+
+def person(target: Target) -> pa.Table | None:
+    """One person as a register of one; None where nothing is known."""
+    return pa.table({name: pa.array([value], pa.string()) for name, value in target.items()}) if target else None
 
 
 def _known_values(name: str, column: Column, table: pa.Table, people: pa.Table | None) -> list[str | None] | None:

@@ -16,7 +16,7 @@ from typing import Any
 from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
-from sfumato.core.view import Measure
+from sfumato.core.view import AnyMeasure
 from sfumato.data.masked import as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.workflow import named
@@ -285,7 +285,7 @@ def _numbers(values: Iterable[Any]) -> list[float]:
     return [float(value) if isinstance(value, (int, float)) else float("nan") for value in values]
 
 
-def _masked_measure(given: Any) -> Measure:
+def _masked_measure(given: Any) -> AnyMeasure:
     measure = named.measure(given)
     require(measure.masked, f"compare: '{getattr(measure, 'key', type(measure).__name__)}' does not measure masked tables")
     return measure

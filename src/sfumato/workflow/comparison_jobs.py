@@ -28,7 +28,7 @@ from sfumato.core.certificate import canonical, plain
 from sfumato.core.errors import GuaranteeNotMet, InputError, SfumatoError
 from sfumato.core.progress import Progress
 from sfumato.core.temporary import memory_file
-from sfumato.core.view import Measure, Score
+from sfumato.core.view import AnyMeasure, Score
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
@@ -55,10 +55,10 @@ class Job:
 class Measures:
     """What is measured of each masked table; the first two are the axes of the map."""
 
-    risk: Measure
-    loss: Measure
-    unaligned_risk: Measure
-    others: tuple[Measure, ...] = ()
+    risk: AnyMeasure
+    loss: AnyMeasure
+    unaligned_risk: AnyMeasure
+    others: tuple[AnyMeasure, ...] = ()
 
     def described(self) -> dict[str, Any] | None:
         """As plain data for another process; None where a measure holds something that is no plain data."""
@@ -109,7 +109,7 @@ def evaluate(people: Microdata, job: Job, measures: Measures) -> dict[str, Any]:
     }
 
 
-def _further(measure: Measure, people: Microdata, masked: Masked) -> Score | None:
+def _further(measure: AnyMeasure, people: Microdata, masked: Masked) -> Score | None:
     """A score that is no axis of the map; where it cannot be measured (synthetic rows have no record) the method stays."""
     try:
         return measure.score(people, masked)
@@ -314,7 +314,7 @@ def open_shared(rows: int, description: str) -> tuple[Microdata, Measures]:
     return read(table, Schema.model_validate(spec["schema"])), Measures.of(spec["measures"])
 
 
-def _described(measure: Measure) -> dict[str, Any]:
+def _described(measure: AnyMeasure) -> dict[str, Any]:
     from sfumato.core.params import parameters
 
     key = getattr(measure, "key", None)

@@ -27,6 +27,7 @@ from sfumato.workflow.readings import ColumnReading, Reading, Today, as_it_reads
 
 if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata
+    from sfumato.data.released import ReleasedTable
     from sfumato.ledger.chain import Entry
     from sfumato.ledger.ledger import Ledger
 
@@ -86,7 +87,7 @@ class Newest:
     """The release that is compared: what is published, its entry in the ledger, the digest of its file, how it is read, and
     the fingerprint of the table behind it."""
 
-    view: View = field(repr=False)
+    view: View[ReleasedTable, Schema] = field(repr=False)
     entry: Entry = field(repr=False)
     digest: str
     reading: Reading = field(repr=False)
@@ -98,7 +99,7 @@ class _Earlier:
     """A release in the ledger that can be read (`view`), or why not."""
 
     name: str
-    view: View | None = field(default=None, repr=False)
+    view: View[ReleasedTable, Schema] | None = field(default=None, repr=False)
     why_not: str = ""
     same_rows: bool = False
     gone: bool = False
@@ -287,7 +288,7 @@ def _repeated(new: Newest, others: Sequence[_Earlier]) -> tuple[dict[str, str], 
     return by_column, finding
 
 
-def _read_by_all(view: View, quasi: Sequence[str]) -> View:
+def _read_by_all(view: View[ReleasedTable, Schema], quasi: Sequence[str]) -> View[ReleasedTable, Schema]:
     """The new release, where columns that it shows as they are may be quasi-identifiers of another."""
     table = view.result.table
     plain = [name for name in quasi if name in table.column_names and name not in view.schema.quasi]

@@ -17,7 +17,7 @@ from sfumato.core.errors import ParameterError, RecipeError, SfumatoError, all_a
 from sfumato.core.guarantees.base import ClassGuarantee, Knowledge
 from sfumato.core.owner_files import parse_toml
 from sfumato.core.params import build
-from sfumato.core.view import Attack, Measure
+from sfumato.core.view import AnyAttack, AnyMeasure, Measure
 
 if TYPE_CHECKING:
     from sfumato.dp.algorithms.base import Algorithm
@@ -87,13 +87,13 @@ def is_mask(given: Mapping[str, Any] | None) -> bool:
     return given is not None and registry.has("mask", given.get("name"))
 
 
-def attack(given: str | Mapping[str, Any]) -> Attack:
+def attack(given: str | Mapping[str, Any]) -> AnyAttack:
     """The attack of that name, with its parameters where a mapping is given."""
-    made: Attack = registry.make("attack", given)
+    made: AnyAttack = registry.make("attack", given)
     return made
 
 
-def measure(given: str | Mapping[str, Any] | Measure) -> Measure:
+def measure(given: str | Mapping[str, Any] | AnyMeasure) -> AnyMeasure:
     """The measure of utility or risk that a key or `{name = "machine_learning", target = "salary"}` describes; a
     measure is taken as it is.
     """
@@ -101,7 +101,7 @@ def measure(given: str | Mapping[str, Any] | Measure) -> Measure:
         return given
     if not isinstance(given, (str, Mapping)):
         raise ParameterError(f"{type(given).__name__} is not a measure. Pass keys, tables with a name, or measures.")
-    made: Measure = registry.make("measure", given)
+    made: AnyMeasure = registry.make("measure", given)
     return made
 
 

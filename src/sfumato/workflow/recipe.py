@@ -20,7 +20,7 @@ from sfumato.core.progress import Progress, silent
 
 if TYPE_CHECKING:
     from sfumato.core.guarantees.base import ClassGuarantee
-    from sfumato.core.view import Attack
+    from sfumato.core.view import AnyAttack
     from sfumato.workflow.contents.rows import Rows
     from sfumato.workflow.release import Release
 
@@ -123,7 +123,7 @@ class Recipe(_Frozen):
 
         return None if self.method is None else named.method(self.method)
 
-    def attacks(self) -> tuple[Attack, ...]:
+    def attacks(self) -> tuple[AnyAttack, ...]:
         """The attacks as values."""
         from sfumato.workflow import named
 

@@ -98,7 +98,7 @@ class Release(Generic[C]):
 
         return polars.from_arrow(self.data)
 
-    def view(self, name: str = "release") -> View:
+    def view(self, name: str = "release") -> View[Any, Schema]:
         """What an outsider has: the content, the roles of its columns and the certificate."""
         return View(self.data, self.content.schema, self.certificate.to_mapping(), name)
 

@@ -10,12 +10,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import ParameterError, SfumatoError, Unsupported, all_at_once
 from sfumato.core.params import require
 from sfumato.core.progress import Progress
-from sfumato.core.view import Attack, AttackResult, Measure, Score, View
+from sfumato.core.view import AnyAttack, AnyMeasure, Attack, AttackResult, Measure, Score, View
 from sfumato.data.released import ShownValue
 from sfumato.workflow import named
 
@@ -29,17 +30,17 @@ if TYPE_CHECKING:
 
 
 #: A measure by its key, by its key and parameters, or as a value.
-Measured = str | Mapping[str, Any] | Measure
+Measured = str | Mapping[str, Any] | AnyMeasure
 #: An attack by its name, by its name and parameters, or as a value.
-Attacked = str | Mapping[str, Any] | Attack
+Attacked = str | Mapping[str, Any] | AnyAttack
 
 
 @dataclass(frozen=True)
 class Checks:
     """What is measured besides the guarantees: measures of use, then of risk, and attacks."""
 
-    measures: tuple[Measure, ...] = ()
-    attacks: tuple[Attack, ...] = ()
+    measures: tuple[AnyMeasure, ...] = ()
+    attacks: tuple[AnyAttack, ...] = ()
     risks: int = 0  # how many of the last measures measure risk
     #: Whether measures of use, and those of risk, are the usual ones that nobody asked for, and may be impossible.
     usual: tuple[bool, bool] = (False, False)
@@ -59,7 +60,7 @@ class Checks:
         columns of the release, `population` is the one that measures of risk compare with where they name no other.
         """
         faults: list[str] = []
-        measures: list[Measure] = []
+        measures: list[AnyMeasure] = []
         useful = 0
         usual_use, usual_risk = method.usual_measures
         asked = (("utility", usual_use if utility is None else utility), ("risk", usual_risk if risk is None else risk))
@@ -101,21 +102,21 @@ class Checked:
 def run_checks(
     checks: Checks,
     original: Microdata | None,
-    seen_by: Callable[[Measure], Any],
-    view: View,
+    seen_by: Callable[[AnyMeasure], Any],  # what the measure takes
+    view: View[Any, Schema],  # of whatever content
     progress: Progress,
     *,
     loss: float | None = None,
-    truth: Callable[[], Any] | None = None,
+    held: Mapping[str, object] = MappingProxyType({}),
 ) -> Checked:
     """Measure what is `seen_by` each measure, and attack the view.
 
-    `loss` is that of a recoding: exact, because it is stated per class, and always among the scores. `truth` gives an attack that
-    looks people up what it needs to count who was found. Usual measures that nobody asked for may be impossible: a mask that
+    `loss` is that of a recoding: exact, because it is stated per class, and always among the scores. `held` is what an attack may
+    be given besides the view, by the names of its needs. Usual measures that nobody asked for may be impossible: a mask that
     turns numbers into words leaves nothing to compare record by record.
     """
     scores: list[Score] = [] if loss is None else [_exact_loss(loss)]
-    measured: list[Measure | None] = [None] * len(scores)
+    measured: list[AnyMeasure | None] = [None] * len(scores)
     unmeasured: list[str] = []
     risks = 0
     for position, measure in enumerate(checks.measures):
@@ -133,7 +134,7 @@ def run_checks(
         measured.append(measure)
         risks += is_risk
     apart = told_apart(scores, measured)
-    results = _attacked(view, checks.attacks, progress, truth)
+    results = _attacked(view, checks.attacks, progress, held)
     return Checked(tuple(apart), tuple(score.measure for score in apart[len(apart) - risks :]), tuple(unmeasured), results)
 
 
@@ -143,16 +144,14 @@ def _exact_loss(loss: float) -> Score:
 
 
 def _attacked(
-    view: View, attacks: tuple[Attack, ...], progress: Progress, truth: Callable[[], Any] | None
+    view: View[Any, Schema], attacks: tuple[AnyAttack, ...], progress: Progress, held: Mapping[str, object]
 ) -> tuple[AttackResult, ...]:
-    """Attack what is about to be published. Whoever looks people up in it is given the whole original: the worst case."""
-    from sfumato.workflow.attacking import WITH_A_REGISTER
-
+    """Attack what is about to be published, with what of the things `held` an attack needs."""
     results = []
     for position, attack in enumerate(attacks):
         progress("attacking", position, len(attacks))
-        known = truth() if truth is not None and type(attack).__name__ in WITH_A_REGISTER else None
-        results.append(attack.run(view, known))
+        brought = {name: held[name] for name in attack.needs if name in held}
+        results.append(attack.run(view, attack.knowledge_from(brought) if brought else None))
     return tuple(results)
 
 
@@ -191,7 +190,7 @@ def _each(given: Any) -> list[Any]:
     return [entry for i, entry in enumerate(entries) if not (isinstance(entry, str) and entry in entries[:i])]
 
 
-def _adversary(given: Attacked) -> Attack:
+def _adversary(given: Attacked) -> AnyAttack:
     adversary = given if isinstance(given, Attack) else None
     if adversary is None and isinstance(given, (str, Mapping)):
         adversary = named.attack(given)
@@ -200,7 +199,7 @@ def _adversary(given: Attacked) -> Attack:
     return adversary
 
 
-def _with_population(measure: Measure, population: Microdata | None) -> Measure:
+def _with_population(measure: AnyMeasure, population: Microdata | None) -> AnyMeasure:
     """The measure with the population of this run, where it compares with one and names none."""
     if population is None or getattr(measure, "population", population) is not None:
         return measure
@@ -208,7 +207,7 @@ def _with_population(measure: Measure, population: Microdata | None) -> Measure:
     return dataclasses.replace(given, population=population)  # type: ignore[no-any-return]
 
 
-def told_apart(scores: Sequence[Score], measures: Sequence[Measure | None]) -> list[Score]:
+def told_apart(scores: Sequence[Score], measures: Sequence[AnyMeasure | None]) -> list[Score]:
     """Scores of one measure with different parameters are named by the parameters that are words or numbers."""
     repeated = {name for name, times in Counter(score.measure for score in scores).items() if times > 1}
     named_so_far: set[str] = set()
@@ -253,7 +252,7 @@ def _check_needs(measure: Any, published: Schema) -> None:
     )
 
 
-def _key(measure: Measure) -> str:
+def _key(measure: AnyMeasure) -> str:
     return str(getattr(measure, "key", type(measure).__name__))
 
 

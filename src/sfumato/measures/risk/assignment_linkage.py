@@ -11,14 +11,14 @@ Knowledge Engineering 100, 2015.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.randomness import StreamRandomness
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import aligned, as_masked
+from sfumato.data.masked import Compared, aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.kernels.assignment import assign
 from sfumato.kernels.draws import Draws
@@ -36,7 +36,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class AssignmentLinkage(Measure):
+class AssignmentLinkage(Measure[Microdata, Compared]):
     """Share of masked records that the assignment of least total distance gives back to their person.
 
     Equal masked records (a microaggregated class) are one choice, shared among them, and so are people with equal originals.
@@ -57,7 +57,7 @@ class AssignmentLinkage(Measure):
     key: ClassVar[str] = "assignment_linkage"
     masked: ClassVar[bool] = True
 
-    def score(self, original: Microdata, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """The share."""
         masked = as_masked(released, original)
         left, right = aligned(original, masked, self.columns)

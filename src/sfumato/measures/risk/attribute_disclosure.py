@@ -18,7 +18,7 @@ from sfumato.core.errors import InputError
 from sfumato.core.params import require
 from sfumato.core.ranges import ColumnName, ColumnNames, Count
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import as_masked, compared_columns, sides
+from sfumato.data.masked import Compared, as_masked, compared_columns, sides
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.linkage import PointTree
@@ -29,7 +29,7 @@ Int = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class AttributeDisclosure(Measure):
+class AttributeDisclosure(Measure[Microdata, Compared]):
     """Gain in predicting `target` from the release: 0 when it is no better than the prior, 1 when it is always right.
 
     `columns` are what the intruder knows (default: the compared columns without the target). The prediction rests on the
@@ -53,7 +53,7 @@ class AttributeDisclosure(Measure):
     key: ClassVar[str] = "attribute_disclosure"
     masked: ClassVar[bool] = True
 
-    def score(self, original: Microdata, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """The gain over the prior."""
         known, truth, shown, learnt, presence = self._predicted(original, released)
         if isinstance(truth, CategoryColumn):

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from sfumato.core.ranges import Each, Number
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import aligned, as_masked
+from sfumato.data.masked import Compared, aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.measures.parameters import BinsOrGrids, ComparedColumns
 from sfumato.measures.risk.distance_linkage import linkage_credit
@@ -28,7 +28,7 @@ Linkage = Literal["both", "largest", "only"]
 
 
 @dataclass(frozen=True)
-class DisclosureRisk(Measure):
+class DisclosureRisk(Measure[Microdata, Compared]):
     """DR in [0, 1]: w1 · interval disclosure + w2 · distance-based linkage + w3 · probabilistic linkage, with `weights` w.
 
     `linkage="both"` is the weighted mean; `"largest"` puts the weight of both linkages on the better of the two, because an
@@ -59,7 +59,7 @@ class DisclosureRisk(Measure):
         if abs(sum(self.weights) - 1.0) > 1e-9:
             yield "weights (of intervals, distance-based and probabilistic linkage) must sum to 1"
 
-    def score(self, original: Microdata, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """The combined risk."""
         masked = as_masked(released, original)
         left, right = aligned(original, masked, self.columns)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core.params import require
 from sfumato.core.ranges import DIFFERENT_COLUMNS, Either, OneOf
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import Masked, aligned, as_masked
+from sfumato.data.masked import Compared, Masked, aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.kernels.linkage import own_is_nearest
@@ -35,7 +35,7 @@ SUBSETS = "average over subsets"
 
 
 @dataclass(frozen=True)
-class DistanceLinkage(Measure):
+class DistanceLinkage(Measure[Microdata, Compared]):
     """Share of masked records that the nearest-neighbour rule gives back to their person, ties shared.
 
     Against an intruder who holds the original values of the `columns` compared: all of them (`knowledge=None`), those named in
@@ -61,7 +61,7 @@ class DistanceLinkage(Measure):
     key: ClassVar[str] = "distance_linkage"
     masked: ClassVar[bool] = True
 
-    def score(self, original: Microdata, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """The share; with subsets the parts tell it by how many columns are known."""
         masked = as_masked(released, original)
         left, right = aligned(original, masked, self.columns)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +44,7 @@ class Separating:
 
 
 @dataclass(frozen=True)
-class AttributeDistinction(Measure):
+class AttributeDistinction(Measure[object, ReleasedTable]):
     """Separation of all quasi-identifiers together; parts give each column and each combination of up to
     `columns` of them.
     """
@@ -52,7 +52,7 @@ class AttributeDistinction(Measure):
     columns: Annotated[Count, "quasi-identifiers in a combination, at the most"] = 2
     key: ClassVar[str] = "distinction"
 
-    def score(self, original: Any, released: ReleasedTable) -> Score:
+    def score(self, original: object, released: ReleasedTable) -> Score:
         """Share of pairs of released records that can still be told apart."""
         names = quasi_of(released)
         listed = separations(released.table, names, self.columns)

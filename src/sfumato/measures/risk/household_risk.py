@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from sfumato.core.errors import MissingColumn
 from sfumato.core.ranges import ColumnName, PositiveShare
 from sfumato.core.view import Measure, Score
+from sfumato.data.masked import Compared
+from sfumato.data.microdata import Microdata
 from sfumato.measures.guarantees.classes import CodedColumn
 from sfumato.measures.parameters import SamplingFraction
 from sfumato.measures.risk.individual_risk import record_risks
@@ -25,7 +27,7 @@ Real = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class HouseholdRisk(Measure):
+class HouseholdRisk(Measure[Microdata | None, Compared]):
     """Mean over records of the risk of their household; a household is the records that share a value of `household`.
 
     A record whose household is missing is a household of its own. The risks of the members come from the survey weights or
@@ -41,7 +43,7 @@ class HouseholdRisk(Measure):
     threshold: Annotated[PositiveShare, "the risk above which records are counted"] = 0.1
     key: ClassVar[str] = "household_risk"
 
-    def score(self, original: Any, released: Any) -> Score:
+    def score(self, original: Microdata | None, released: Compared) -> Score:
         """The mean household risk of the records."""
         table = as_released(released, original)
         if self.household not in table.table.column_names:

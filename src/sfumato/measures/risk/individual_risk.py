@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InputError
 from sfumato.core.ranges import PositiveShare
 from sfumato.core.view import Measure, Score
+from sfumato.data.masked import Compared
+from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.parameters import SamplingFraction
 from sfumato.measures.risk.population_uniqueness import individual_risk
@@ -28,7 +30,7 @@ Real = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class IndividualRisk(Measure):
+class IndividualRisk(Measure[Microdata | None, Compared]):
     """Expected share of records re-identified by somebody who looks all of them up in the population.
 
     Uses the survey weights of the release (a column with role "weight"), or `sampling_fraction` (records per person of the
@@ -45,7 +47,7 @@ class IndividualRisk(Measure):
     threshold: Annotated[PositiveShare, "the risk above which records are counted"] = 0.1
     key: ClassVar[str] = "individual_risk"
 
-    def score(self, original: Any, released: Any) -> Score:
+    def score(self, original: Microdata | None, released: Compared) -> Score:
         """The mean risk of the records."""
         risk = record_risks(as_released(released, original), self.sampling_fraction)
         parts = {
@@ -56,7 +58,7 @@ class IndividualRisk(Measure):
         meaning = "expected share of records re-identified in the population they were sampled from"
         return Score(self.key, float(risk.mean()), "lower", meaning, MappingProxyType(parts), uses_original=False)
 
-    def per_record(self, original: Any, released: Any) -> Real:
+    def per_record(self, original: Microdata | None, released: Compared) -> Real:
         """The risk of every released record."""
         return record_risks(as_released(released, original), self.sampling_fraction)
 

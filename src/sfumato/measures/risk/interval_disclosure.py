@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import aligned, as_masked
+from sfumato.data.masked import Compared, aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.measures.parameters import ComparedColumns
@@ -31,7 +31,7 @@ WIDTHS = tuple(range(1, 11))
 
 
 @dataclass(frozen=True)
-class IntervalDisclosure(Measure):
+class IntervalDisclosure(Measure[Microdata, Compared]):
     """Share of original values in the interval around their masked value, averaged over widths w = 1 … 10 % and columns.
 
     `version="rank"`: the interval spans the masked values whose rank differs by at most w % of the records (equal values
@@ -49,7 +49,7 @@ class IntervalDisclosure(Measure):
     key: ClassVar[str] = "interval_disclosure"
     masked: ClassVar[bool] = True
 
-    def score(self, original: Microdata, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """The mean share."""
         left, right = aligned(original, as_masked(released, original), self.columns)
         by_column = disclosed_intervals(left, right, self.version)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.ranges import Because, Number, Seconds, Whole
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import aligned, as_masked
+from sfumato.data.masked import Compared, aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.measures.parameters import ComparedColumns
@@ -37,7 +37,7 @@ _FARTHEST = 1e8
 
 
 @dataclass(frozen=True)
-class LearnedLinkage(Measure):
+class LearnedLinkage(Measure[Microdata, Compared]):
     """The share of records linked by the best distance of a family, at least that of the plain Euclidean distance.
 
     `aggregation` is the family: "weighted mean" (one weight per attribute), "owa" (weights of the largest, second largest, …
@@ -76,7 +76,7 @@ class LearnedLinkage(Measure):
     key: ClassVar[str] = "worst_case_linkage"
     masked: ClassVar[bool] = True
 
-    def score(self, original: Microdata, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """Learn the distance and count the links."""
         masked = as_masked(released, original)
         files = aligned_files(*aligned(original, masked, self.columns), self.direction, masked.rows)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InputError
 from sfumato.core.ranges import Probability
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import as_masked, sides
+from sfumato.data.masked import Compared, as_masked, sides
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
 from sfumato.kernels.linkage import PointTree
@@ -32,7 +32,7 @@ _TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class NearestRecord(Measure):
+class NearestRecord(Measure[Microdata, Compared]):
     """Share of released rows that point at a person: copies of an original, or nearer to one than originals usually are to
     each other.
 
@@ -53,7 +53,7 @@ class NearestRecord(Measure):
     key: ClassVar[str] = "nearest_record"
     masked: ClassVar[bool] = True
 
-    def score(self, original: Microdata, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """The share."""
         left, right = sides(original, as_masked(released, original), self.columns)
         if left.size < 2:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from sfumato.measures.risk.reidentification import classes_of, survey_weights
 
 
 @dataclass(frozen=True)
-class PopulationUniqueness(Measure):
+class PopulationUniqueness(Measure[object, ReleasedTable]):
     """Estimated share of released records that are unique in the population.
 
     Uses the survey weights of the release, or `sampling_fraction` (records of the release per person of
@@ -36,7 +36,7 @@ class PopulationUniqueness(Measure):
     sampling_fraction: SamplingFraction = None
     key: ClassVar[str] = "population_uniqueness"
 
-    def score(self, original: Any, released: ReleasedTable) -> Score:
+    def score(self, original: object, released: ReleasedTable) -> Score:
         """The estimate under the negative binomial model."""
         classes = classes_of(released)
         records = classes.records

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import aligned, as_masked
+from sfumato.data.masked import Compared, aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.agreement import TOLERANCE, agreement_counts, best_agreement
@@ -65,7 +65,7 @@ class FellegiSunter:
 
 
 @dataclass(frozen=True)
-class ProbabilisticLinkage(Measure):
+class ProbabilisticLinkage(Measure[Microdata, Compared]):
     """Share of masked records that the highest total weight gives back to their person, ties shared.
 
     Categories agree when equal, numbers when both lie in the same of `bins` intervals with equally many original values
@@ -88,7 +88,7 @@ class ProbabilisticLinkage(Measure):
     key: ClassVar[str] = "probabilistic_linkage"
     masked: ClassVar[bool] = True
 
-    def score(self, original: Microdata, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """The share."""
         masked = as_masked(released, original)
         left, right = aligned(original, masked, self.columns)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sfumato.core.errors import InputError
-from sfumato.data.masked import Masked
+from sfumato.data.masked import Compared, Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable
 
 
-def as_released(released: Any, original: Microdata | None = None) -> ReleasedTable:
+def as_released(released: Compared, original: Microdata | None = None) -> ReleasedTable:
     """A `ReleasedTable` as it is; a masked table or microdata with their own schema; an Arrow table with the original's."""
     if isinstance(released, ReleasedTable):
         return released

@@ -39,13 +39,13 @@ def classes_of(released: ReleasedTable) -> Classes:
 
 
 @dataclass(frozen=True)
-class ProsecutorRisk(Measure):
+class ProsecutorRisk(Measure[object, ReleasedTable]):
     """The largest 1/class size; its mean and the share of records above `threshold` are parts."""
 
     threshold: Annotated[PositiveShare, "the risk above which records are counted"] = 0.2
     key: ClassVar[str] = "prosecutor_risk"
 
-    def score(self, original: Any, released: ReleasedTable) -> Score:
+    def score(self, original: object, released: ReleasedTable) -> Score:
         """Risk of the worst record."""
         classes = classes_of(released)
         meaning = "chance of picking the right record of the worst-off person, who is known to be in the release"
@@ -53,7 +53,7 @@ class ProsecutorRisk(Measure):
 
 
 @dataclass(frozen=True)
-class JournalistRisk(Measure):
+class JournalistRisk(Measure[object, ReleasedTable]):
     """The largest 1/people behind a class: in the `population` table, or estimated by the survey weights
     of the release. Its mean and the share of records above `threshold` are parts.
     """
@@ -62,7 +62,7 @@ class JournalistRisk(Measure):
     threshold: Annotated[PositiveShare, "the risk above which records are counted"] = 0.2
     key: ClassVar[str] = "journalist_risk"
 
-    def score(self, original: Any, released: ReleasedTable) -> Score:
+    def score(self, original: object, released: ReleasedTable) -> Score:
         """Risk of the worst record."""
         classes = classes_of(released)
         people = people_behind(released, classes, self.population)
@@ -71,7 +71,7 @@ class JournalistRisk(Measure):
 
 
 @dataclass(frozen=True)
-class MarketerRisk(Measure):
+class MarketerRisk(Measure[object, ReleasedTable]):
     """Expected share of records matched rightly by linking all of them: with the release alone, or with
     a `population`. The mean over records of 1/(people behind the record's class).
     """
@@ -79,7 +79,7 @@ class MarketerRisk(Measure):
     population: Population = field(default=None, repr=False)
     key: ClassVar[str] = "marketer_risk"
 
-    def score(self, original: Any, released: ReleasedTable) -> Score:
+    def score(self, original: object, released: ReleasedTable) -> Score:
         """Mean over records of one over the people behind the record's class."""
         classes = classes_of(released)
         people: NDArray[Any] = classes.units
@@ -97,12 +97,12 @@ class MarketerRisk(Measure):
 
 
 @dataclass(frozen=True)
-class SampleUniques(Measure):
+class SampleUniques(Measure[object, ReleasedTable]):
     """Share of records that are alone in their class."""
 
     key: ClassVar[str] = "uniques"
 
-    def score(self, original: Any, released: ReleasedTable) -> Score:
+    def score(self, original: object, released: ReleasedTable) -> Score:
         """The share; the count is a part."""
         classes = classes_of(released)
         alone = int(classes.sizes[classes.units == 1].sum())

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from math import comb, prod
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,8 @@ from sfumato.core.errors import InputError
 from sfumato.core.params import require
 from sfumato.core.ranges import ColumnNames, Count, PositiveShare
 from sfumato.core.view import Measure, Score
+from sfumato.data.masked import Compared
+from sfumato.data.microdata import Microdata
 from sfumato.measures.guarantees.classes import CodedColumn, combined, require_columns
 from sfumato.measures.risk.population_uniqueness import intrusion_simulation
 from sfumato.measures.risk.published import as_released
@@ -51,7 +53,7 @@ class MinimalUniques:
 
 
 @dataclass(frozen=True)
-class SpecialUniques(Measure):
+class SpecialUniques(Measure[Microdata | None, Compared]):
     """Share of released records that at most `max_size` of the columns already single out.
 
     `columns` are looked at (default: the quasi-identifiers), every value as a category. The score of a record adds up, over its
@@ -70,7 +72,7 @@ class SpecialUniques(Measure):
     columns: Annotated[ColumnNames | None, "the columns looked at; the quasi-identifiers where left out"] = None
     key: ClassVar[str] = "special_uniques"
 
-    def score(self, original: Any, released: Any) -> Score:
+    def score(self, original: Microdata | None, released: Compared) -> Score:
         """The share."""
         table = as_released(released, original)
         names = self.columns if self.columns is not None else quasi_of(table)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, get_args
+from typing import Annotated, ClassVar, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import Unsupported
 from sfumato.core.ranges import Each, OneOf, Seconds
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import Masked, aligned, as_masked, original_rows
+from sfumato.data.masked import Compared, Masked, aligned, as_masked, original_rows
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.measures.parameters import ComparedColumns
@@ -39,7 +39,7 @@ LARGEST_ASSIGNMENT = 5_000
 
 
 @dataclass(frozen=True)
-class WorstCase(Measure):
+class WorstCase(Measure[Microdata, Compared]):
     """The largest rate of right links over several intruders with the complete original (`columns`).
 
     They link by the plain and the Mahalanobis distance, by agreement weights (`ProbabilisticLinkage`), one to one
@@ -62,7 +62,7 @@ class WorstCase(Measure):
     key: ClassVar[str] = "worst_case"
     masked: ClassVar[bool] = True
 
-    def score(self, original: Microdata, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """The maximum, with every rate."""
         masked = as_masked(released, original)
         left, right = aligned(original, masked, self.columns)
@@ -95,7 +95,7 @@ class WorstCase(Measure):
 
 
 def _plain(original: Microdata, masked: Masked, names: tuple[str, ...]) -> dict[str, float]:
-    ways: dict[str, Measure] = {
+    ways: dict[str, Measure[Microdata, Compared]] = {
         "distance": DistanceLinkage(columns=names),
         "Mahalanobis distance": DistanceLinkage("mahalanobis", columns=names),
         "probabilistic": ProbabilisticLinkage(columns=names),

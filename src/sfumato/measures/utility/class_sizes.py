@@ -8,7 +8,7 @@ Average class size: LeFevre, DeWitt, Ramakrishnan, "Mondrian multidimensional k-
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from sfumato.core.ranges import Count
 from sfumato.core.view import Measure, Score
@@ -18,14 +18,14 @@ from sfumato.measures.utility.shown import quasi_of, records_of
 
 
 @dataclass(frozen=True)
-class Discernibility(Measure):
+class Discernibility(Measure[object, ReleasedTable]):
     """Every record is charged the number of records it cannot be told from: its class, or all of them
     when suppressed. In all Σ (class size)² + suppressed · records.
     """
 
     key: ClassVar[str] = "discernibility"
 
-    def score(self, original: Any, released: ReleasedTable) -> Score:
+    def score(self, original: object, released: ReleasedTable) -> Score:
         """Sum of squared class sizes, plus suppressed records times all records."""
         records = records_of(released)
         squares = sum(int(size) ** 2 for size in _classes(released).sizes.tolist())
@@ -40,13 +40,13 @@ class Discernibility(Measure):
 
 
 @dataclass(frozen=True)
-class AverageClassSize(Measure):
+class AverageClassSize(Measure[object, ReleasedTable]):
     """Released records per class, divided by `k` when given, records/(classes · k): 1 is then the best possible."""
 
     k: Annotated[Count | None, "the class size that is the best possible"] = None
     key: ClassVar[str] = "average_class_size"
 
-    def score(self, original: Any, released: ReleasedTable) -> Score:
+    def score(self, original: object, released: ReleasedTable) -> Score:
         """Records per class, or that as a multiple of k."""
         classes = _classes(released)
         value = classes.records / len(classes) / (self.k or 1) if len(classes) else 0.0
@@ -55,12 +55,12 @@ class AverageClassSize(Measure):
 
 
 @dataclass(frozen=True)
-class ClassCount(Measure):
+class ClassCount(Measure[object, ReleasedTable]):
     """Number of classes."""
 
     key: ClassVar[str] = "class_count"
 
-    def score(self, original: Any, released: ReleasedTable) -> Score:
+    def score(self, original: object, released: ReleasedTable) -> Score:
         """How many different combinations of quasi-identifiers are shown."""
         return Score(
             self.key,
@@ -72,12 +72,12 @@ class ClassCount(Measure):
 
 
 @dataclass(frozen=True)
-class Suppressed(Measure):
+class Suppressed(Measure[object, ReleasedTable]):
     """Share of the original records that are missing from the release."""
 
     key: ClassVar[str] = "suppressed"
 
-    def score(self, original: Any, released: ReleasedTable) -> Score:
+    def score(self, original: object, released: ReleasedTable) -> Score:
         """The share; the count is a part."""
         records = records_of(released)
         share = released.suppressed / records if records else 0.0

@@ -20,6 +20,8 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.randomness import default
 from sfumato.core.ranges import ColumnName, Count, Each, OneOf, Whole
 from sfumato.core.view import Measure, Score
+from sfumato.data.masked import Compared
+from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.draws import Draws
 from sfumato.measures.parameters import ComparedColumns, DrawSeed
@@ -35,7 +37,7 @@ _MOST_CLASSES = 50
 
 
 @dataclass(frozen=True)
-class Classification(Measure):
+class Classification(Measure[Microdata, Compared]):
     """Accuracy that models of `target` lose, on average, when they are trained on masked instead of original records;
     negative where masking helps.
 
@@ -70,7 +72,7 @@ class Classification(Measure):
         if self.columns is not None and self.target in self.columns:
             yield "the target must not be one of the columns it is learnt from"
 
-    def score(self, original: Any, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """Mean accuracy lost; accuracy and area of every learner on both sides, and their deviation over splits, as parts."""
         draws = Draws(default(self.seed))
         task = self._task(original, released, draws)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.randomness import default
 from sfumato.core.ranges import Number, Whole
 from sfumato.core.view import Measure, Score
+from sfumato.data.masked import Compared
+from sfumato.data.microdata import Microdata
 from sfumato.kernels.draws import Draws
 from sfumato.measures.parameters import ComparedColumns, DrawSeed
 from sfumato.measures.utility.compared_records import compared
@@ -33,7 +35,7 @@ _TOUCHING = 1e-200  # squared distance of a record on a centre, so that quotient
 
 
 @dataclass(frozen=True)
-class ClusteringAgreement(Measure):
+class ClusteringAgreement(Measure[Microdata, Compared]):
     """How far the clusters of the masked records are from those of the original: 1 − adjusted Rand index, in [0, 1].
 
     `clusters` is their number, over the `columns`; another `seed`, other starts. `method` is "k_means", or "fuzzy" for fuzzy
@@ -55,7 +57,7 @@ class ClusteringAgreement(Measure):
     key: ClassVar[str] = "clustering"
     masked: ClassVar[bool] = True
 
-    def score(self, original: Any, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """The loss; adjusted Rand, Rand and Jaccard index and the variation of information (in bits) as parts."""
         left, right, masked = compared(original, released, self.columns)
         encoding = Encoding.of(left)

@@ -9,25 +9,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
-from sfumato.measures.utility.shown import OriginalColumn, ShownColumn, joint_counts, rows_of, shown_columns
+from sfumato.measures.utility.shown import OriginalColumn, Rows, ShownColumn, joint_counts, rows_of, shown_columns
 
 
 @dataclass(frozen=True)
-class Distortion(Measure):
+class Distortion(Measure[Rows, ReleasedTable]):
     """Sum over all records and quasi-identifiers of the levels climbed; a suppressed record climbs to
     the root everywhere.
     """
 
     key: ClassVar[str] = "distortion"
 
-    def score(self, original: Any, released: ReleasedTable) -> Score:
+    def score(self, original: Rows, released: ReleasedTable) -> Score:
         """The number of levels; parts per attribute."""
         rows = rows_of(original)
         columns = shown_columns(original, released)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from sfumato.core.errors import Unsupported
 from sfumato.core.ranges import Positive
 from sfumato.core.view import Measure, Score
+from sfumato.data.masked import Compared
+from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.measures.parameters import Bins, ComparedColumns
 from sfumato.measures.utility.compared_records import compared
@@ -31,7 +33,7 @@ Distance = Callable[[Real, Real], float]
 
 
 @dataclass(frozen=True)
-class Hellinger(Measure):
+class Hellinger(Measure[Microdata, Compared]):
     """Mean Hellinger distance of the columns' distributions, √(½ Σ (√p − √q)²), in [0, 1].
 
     The `columns` are compared; `bins` is the number of ranges a column of numbers is cut into; `pairs` compares the joint
@@ -50,7 +52,7 @@ class Hellinger(Measure):
     key: ClassVar[str] = "hellinger"
     masked: ClassVar[bool] = True
 
-    def score(self, original: Any, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """The mean distance; parts per column and, where asked for, of all pairs."""
         left, right, _ = compared(original, released, self.columns)
         value, parts = _mean_distance(left, right, self.bins, self.pairs, hellinger)
@@ -59,7 +61,7 @@ class Hellinger(Measure):
 
 
 @dataclass(frozen=True)
-class KullbackLeibler(Measure):
+class KullbackLeibler(Measure[Microdata, Compared]):
     """Mean divergence Σ p log₂(p/q) of the masked distribution q from the original p, in bits; not bounded.
 
     A value that the masked table no longer shows would cost infinitely much, so `smoothing` records are added, on both
@@ -78,7 +80,7 @@ class KullbackLeibler(Measure):
     key: ClassVar[str] = "kullback_leibler"
     masked: ClassVar[bool] = True
 
-    def score(self, original: Any, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """The mean divergence; parts per column and, where asked for, of all pairs."""
         left, right, _ = compared(original, released, self.columns)
 

@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.ranges import Either, Made, OneOf
 from sfumato.core.view import Measure, Score
+from sfumato.data.masked import Compared
+from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Records
 from sfumato.measures.parameters import Bins, ComparedColumns
 from sfumato.measures.utility.compared_records import compared
@@ -55,7 +57,7 @@ def _function(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class AnalysisLoss(Measure):
+class AnalysisLoss(Measure[Microdata, Compared]):
     """How far the result of your own analysis moves when it is run on the masked records.
 
     `analysis` takes `Records` (columns of numbers and categories as arrays) and returns numbers, as many on both sides;
@@ -76,7 +78,7 @@ class AnalysisLoss(Measure):
     key: ClassVar[str] = "analysis_loss"
     masked: ClassVar[bool] = True
 
-    def score(self, original: Any, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """The divergence of the second result from the first."""
         left, right, _ = compared(original, released, self.columns)
         before, after = (np.atleast_1d(np.asarray(self.analysis(side), dtype=np.float64)) for side in (left, right))
@@ -94,7 +96,7 @@ class AnalysisLoss(Measure):
 
 
 @dataclass(frozen=True)
-class InformationLoss(Measure):
+class InformationLoss(Measure[Microdata, Compared]):
     """One number for mixed data, in [0, 1]: 0 where nothing changed, 1 where nothing is left.
 
     Of the `columns` those of numbers count with their probabilistic information loss (`pil`). Columns of categories count with
@@ -115,7 +117,7 @@ class InformationLoss(Measure):
     key: ClassVar[str] = "information_loss"
     masked: ClassVar[bool] = True
 
-    def score(self, original: Any, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """The weighted mean; its components as parts."""
         left, right, _ = compared(original, released, self.columns)
         parts: dict[str, float] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from sfumato.core.ranges import ByName, Number
 from sfumato.core.view import Measure, Score
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable
-from sfumato.measures.utility.shown import records_of, shown_columns
+from sfumato.measures.utility.shown import Rows, records_of, shown_columns
 
 
 def cell_loss(tree: Hierarchy, text: str | None) -> float:
@@ -51,7 +51,7 @@ _Weights = Annotated[
 
 
 @dataclass(frozen=True)
-class Loss(Measure):
+class Loss(Measure[Rows | None, ReleasedTable]):
     """Mean loss per record, Σ weight · loss of the cell, between 0 (nothing lost) and 1 (everything suppressed).
 
     `weights` gives each quasi-identifier's weight (the schema's `importance` by default); they are
@@ -61,7 +61,7 @@ class Loss(Measure):
     weights: _Weights = None
     key: ClassVar[str] = "loss"
 
-    def score(self, original: Any, released: ReleasedTable) -> Score:
+    def score(self, original: Rows | None, released: ReleasedTable) -> Score:
         """Mean over all records of the original, the suppressed ones with 1; parts per attribute."""
         columns = shown_columns(original, released)
         weights = self._weights(released, [column.name for column in columns])
@@ -97,13 +97,13 @@ class Loss(Measure):
 
 
 @dataclass(frozen=True)
-class Granularity(Measure):
+class Granularity(Measure[Rows | None, ReleasedTable]):
     """1 - loss: the share of precision that is left; `weights` as for `Loss`."""
 
     weights: _Weights = None
     key: ClassVar[str] = "granularity"
 
-    def score(self, original: Any, released: ReleasedTable) -> Score:
+    def score(self, original: Rows | None, released: ReleasedTable) -> Score:
         """The complement of the loss; parts per attribute."""
         lost = Loss(self.weights).score(original, released)
         return Score(

@@ -25,13 +25,13 @@ from sfumato.data.released import ReleasedTable
 from sfumato.data.values import as_numbers
 from sfumato.measures.guarantees.classes import CodedColumn, require_columns
 from sfumato.measures.parameters import DrawSeed
-from sfumato.measures.utility.shown import OriginalColumn, ShownColumn, require_leaves, rows_of, shown_columns
+from sfumato.measures.utility.shown import OriginalColumn, Rows, ShownColumn, require_leaves, rows_of, shown_columns
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class MachineLearningLoss(Measure):
+class MachineLearningLoss(Measure[Rows, ReleasedTable]):
     """Accuracy that a model of `target` loses when it is trained on the release instead of the original.
 
     `learner` is "logistic" or "forest"; features are the quasi-identifiers. A share `held_out` of the original records is kept
@@ -45,7 +45,7 @@ class MachineLearningLoss(Measure):
     seed: DrawSeed = "machine learning"
     key: ClassVar[str] = "machine_learning"
 
-    def score(self, original: Any, released: ReleasedTable) -> Score:
+    def score(self, original: Rows, released: ReleasedTable) -> Score:
         """Accuracy lost; accuracies, areas under the curve and the accuracy of always guessing the
         majority as parts.
         """

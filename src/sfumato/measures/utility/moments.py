@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
 from sfumato.core.view import Measure, Score
+from sfumato.data.masked import Compared
+from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.utility.compared_records import compared
@@ -27,7 +29,7 @@ Real = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class MomentsLoss(Measure):
+class MomentsLoss(Measure[Microdata, Compared]):
     """Mean absolute difference of standardised moments, averaged over means, variances, covariances and correlations; not
     bounded, 0 where nothing moved.
 
@@ -47,7 +49,7 @@ class MomentsLoss(Measure):
     key: ClassVar[str] = "moments"
     masked: ClassVar[bool] = True
 
-    def score(self, original: Any, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """The mean over the families; parts have mean absolute and mean squared differences."""
         left, right, masked = compared(original, released, self.columns)
         if not left.numbers:

@@ -10,25 +10,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
-from sfumato.measures.utility.shown import OriginalColumn, joint_counts, rows_of, shown_columns
+from sfumato.measures.utility.shown import OriginalColumn, Rows, joint_counts, rows_of, shown_columns
 
 
 @dataclass(frozen=True)
-class NonUniformEntropy(Measure):
+class NonUniformEntropy(Measure[Rows, ReleasedTable]):
     """Bits lost by all cells together as a share of what suppressing everything would lose; parts are
     bits per attribute. A cell that shows a set of values loses log₂(records with one of them/records with the value).
     """
 
     key: ClassVar[str] = "entropy"
 
-    def score(self, original: Any, released: ReleasedTable) -> Score:
+    def score(self, original: Rows, released: ReleasedTable) -> Score:
         """The normalised loss in bits."""
         rows = rows_of(original)
         columns = shown_columns(original, released)

@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.core.errors import Unsupported
 from sfumato.core.view import Measure, Score
+from sfumato.data.masked import Compared
+from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.utility.compared_records import compared
@@ -40,7 +42,7 @@ _REACH = 9.0
 
 
 @dataclass(frozen=True)
-class ProbabilisticInformationLoss(Measure):
+class ProbabilisticInformationLoss(Measure[Microdata, Compared]):
     """Mean over five families of statistics of the chance that sampling alone would have moved the statistic less.
 
     0 says that every statistic is as it was, 1 that all lie far outside what another sample of the same size would give. Only
@@ -59,7 +61,7 @@ class ProbabilisticInformationLoss(Measure):
     key: ClassVar[str] = "pil"
     masked: ClassVar[bool] = True
 
-    def score(self, original: Any, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """The loss in [0, 1]; parts for the families and for each column."""
         left, right, _ = compared(original, released, self.columns)
         if not left.numbers:

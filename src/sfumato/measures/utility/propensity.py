@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.randomness import default
 from sfumato.core.ranges import Whole
 from sfumato.core.view import Measure, Score
+from sfumato.data.masked import Compared
+from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.kernels.draws import Draws
 from sfumato.measures.parameters import ComparedColumns, DrawSeed
@@ -35,7 +37,7 @@ _ROUNDING = 1e-18
 
 
 @dataclass(frozen=True)
-class PropensityScore(Measure):
+class PropensityScore(Measure[Microdata, Compared]):
     """pMSE as a share of its largest value, in [0, 1]: 0 where a model cannot tell masked from original records, 1 where it
     always can. pMSE is the mean of (p − c)², p what the model takes for the probability of being masked and c the share of masked
     rows; its largest value is c(1 − c).
@@ -61,7 +63,7 @@ class PropensityScore(Measure):
     key: ClassVar[str] = "propensity"
     masked: ClassVar[bool] = True
 
-    def score(self, original: Any, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """pMSE / (c (1 − c)) with c the share of masked rows."""
         left, right, _ = compared(original, released, self.columns)
         fit = self._logistic if self.model == "logistic" else self._tree

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,7 @@ from sfumato.measures.guarantees.classes import Classes, CodedColumn
 from sfumato.measures.parameters import DrawSeed
 from sfumato.measures.utility.shown import (
     OriginalColumn,
+    Rows,
     ShownColumn,
     quasi_of,
     require_leaves,
@@ -84,7 +85,7 @@ class Workload(Declared):
 
 
 @dataclass(frozen=True)
-class QueryError(Measure):
+class QueryError(Measure[Rows, ReleasedTable]):
     """Median relative error, |answer − count|/max(count, `sanity`), of the count queries of `workload` on the release.
 
     `domain` says over which values a shown text is spread (one choice, or one per attribute); `sanity`
@@ -101,7 +102,7 @@ class QueryError(Measure):
     sanity: Annotated[Positive, "the least denominator of a relative error"] = 1.0
     key: ClassVar[str] = "query_error"
 
-    def score(self, original: Any, released: ReleasedTable) -> Score:
+    def score(self, original: Rows, released: ReleasedTable) -> Score:
         """Generate the workload on the original and answer it on both tables."""
         rows = rows_of(original)
         errors = self.errors(self.workload.generate(rows, quasi_of(released)), rows, released)

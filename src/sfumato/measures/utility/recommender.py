@@ -21,7 +21,7 @@ from sfumato.core.errors import InputError, MissingColumn, Unsupported, all_at_o
 from sfumato.core.randomness import default
 from sfumato.core.ranges import ColumnName, Count, Positive, Probability
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import Masked
+from sfumato.data.masked import Compared, Masked
 from sfumato.data.microdata import Microdata
 from sfumato.kernels.draws import Draws
 from sfumato.measures.parameters import DrawSeed
@@ -33,7 +33,7 @@ _CHUNK = 1 << 15  # ratings whose products are held at a time
 
 
 @dataclass(frozen=True)
-class RecommenderLoss(Measure):
+class RecommenderLoss(Measure[Microdata, Compared]):
     """Root mean squared error of predicted ratings, trained on masked ratings, minus that of training on original ones.
 
     Both tables are long: one row per rating with `user`, `item` and `rating`. A share `held_out` of the original ratings is
@@ -63,7 +63,7 @@ class RecommenderLoss(Measure):
         if len({self.user, self.item, self.rating}) < 3:
             yield "user, item and rating must be three columns"
 
-    def score(self, original: Any, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """RMSE masked − RMSE original, in units of the rating."""
         ratings = _table(original)
         train, test = self.split(ratings)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from sfumato.core.errors import Unsupported
 from sfumato.core.ranges import ColumnName, ColumnNames, Probability
 from sfumato.core.view import Measure, Score
+from sfumato.data.masked import Compared
+from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
 from sfumato.measures.utility.compared_records import compared
 from sfumato.measures.utility.units import in_own_units
@@ -28,7 +30,7 @@ _DEPENDENT = 1e-10
 
 
 @dataclass(frozen=True)
-class RegressionLoss(Measure):
+class RegressionLoss(Measure[Microdata, Compared]):
     """1 − mean overlap of the confidence intervals of the coefficients of a linear model of `target`, in [0, 1].
 
     `predictors` are the other columns by default; a category becomes indicators against its first label. `level` is the
@@ -52,7 +54,7 @@ class RegressionLoss(Measure):
         if self.predictors is not None and self.target in self.predictors:
             yield "the target must not be one of its predictors"
 
-    def score(self, original: Any, released: Any) -> Score:
+    def score(self, original: Microdata, released: Compared) -> Score:
         """The loss; for each coefficient its overlap and how many standard errors it moved."""
         left, right, _ = compared(original, released, self.predictors, also=(self.target,))
         if not isinstance(left.columns[-1], NumberColumn) or len(left.columns) < 2:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import ROOT, Hierarchy
+from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.values import as_numbers
 from sfumato.measures.guarantees.classes import CodedColumn, require_columns
@@ -65,7 +66,11 @@ class OriginalColumn:
         return np.array([value in meaning.leaves for value in self.coded.values], dtype=np.bool_)
 
 
-def rows_of(table: Any) -> pa.Table:
+#: Rows, by whatever carries them.
+Rows: TypeAlias = pa.Table | ReleasedTable | Microdata
+
+
+def rows_of(table: Rows) -> pa.Table:
     """The rows of whatever carries some: microdata, a released table or an Arrow table."""
     if isinstance(table, pa.Table):
         return table
@@ -101,7 +106,7 @@ def records_of(released: ReleasedTable) -> int:
     return max(released.records, int(released.table.num_rows))
 
 
-def shown_columns(original: Any, released: ReleasedTable) -> tuple[ShownColumn, ...]:
+def shown_columns(original: Rows | None, released: ReleasedTable) -> tuple[ShownColumn, ...]:
     """Every quasi-identifier of the release with the meaning of each text it shows."""
     require_release(released)
     names = quasi_of(released)

@@ -115,7 +115,7 @@ class Content(ABC):
     def save(self, folder: Path, format: Format, release: Release[Any]) -> Saved:
         """Write the files into the public folder, read them back and measure them."""
 
-    def view(self, facts: Mapping[str, Any], name: str = "release") -> View:
+    def view(self, facts: Mapping[str, Any], name: str = "release") -> View[Any, Schema]:
         """What an attacker looks at; `facts` are those of the certificate."""
         return View(self.data, self.schema, facts, name)
 

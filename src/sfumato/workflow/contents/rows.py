@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.core.certificate import Certificate, Claim, measured_numbers, plain
+from sfumato.core.errors import InputError
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.params import parameters
 from sfumato.core.view import View
@@ -35,12 +39,10 @@ from sfumato.workflow.written_files import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from sfumato.core.progress import Progress
-    from sfumato.core.view import Measure
+    from sfumato.core.view import AnyAttack, AnyMeasure
     from sfumato.data.masked import Masked
     from sfumato.ledger.chain import Entry
     from sfumato.ledger.ledger import Ledger
@@ -127,7 +129,7 @@ class Rows(Content):
         """Measured by the plain verifier of classes."""
         return claims_of(self.table, self.owners, _of_classes(guarantees), self.references, units=self.units)
 
-    def view(self, facts: Mapping[str, Any], name: str = "release") -> View:
+    def view(self, facts: Mapping[str, Any], name: str = "release") -> View[ReleasedTable, Schema]:
         """The rows with what their texts stand for."""
         return View(self.released, self.public, facts, name)
 
@@ -137,22 +139,22 @@ class Rows(Content):
 
         released, masked = self.released, self.masked
 
-        def seen_by(measure: Measure) -> ReleasedTable | Masked:
+        def seen_by(measure: AnyMeasure) -> ReleasedTable | Masked:
             return masked if measure.masked and masked is not None else released
 
         original = self.references.original
-        return run_checks(checks, original, seen_by, self.view(facts), progress, loss=self.loss, truth=self._truth)
+        held = self._held(checks.attacks)
+        return run_checks(checks, original, seen_by, self.view(facts), progress, loss=self.loss, held=held)
 
-    def _truth(self) -> Any:
-        """What somebody knows who looks people up in a masked release: the whole original, the worst case."""
-        from sfumato.attacks import Register
-        from sfumato.workflow.attacking import truth_of
-
-        original = self.references.original
+    def _held(self, attacks: Iterable[AnyAttack]) -> dict[str, object]:
+        """What those have who look people up in a masked release: the whole original, the worst case."""
+        original, needs = self.references.original, {name for attack in attacks for name in attack.needs}
         if self.masked is None or original is None:
-            return None
-        rows = self.rows_behind
-        return Register(original.table(), truth=None if rows is None else truth_of(rows, len(original)))
+            return {}
+        held: dict[str, object] = {"register": original.table()} if "register" in needs else {}
+        if "truth" in needs and self.rows_behind is not None:
+            held["truth"] = truth_of(self.rows_behind, len(original))
+        return held
 
     def entry(self, facts: Mapping[str, Any], files: Files) -> dict[str, Any]:
         """Promises, measured numbers, and the digests of the published file and of its rows."""
@@ -301,6 +303,15 @@ class Rows(Content):
         from sfumato.workflow.class_figures import class_page
 
         return class_page(certificate, data)
+
+
+def truth_of(rows: NDArray[np.int64], people: int) -> NDArray[np.int64]:
+    """For each record of the source the row of the release that stands for it, -1 for none."""
+    if np.unique(rows).size != rows.size:
+        raise InputError("several rows of the release stand for one record (resampled records), so no row alone is the right one")
+    truth = np.full(people, -1, dtype=np.int64)
+    truth[rows] = np.arange(rows.size)
+    return truth
 
 
 def without_hierarchies_in(schema: Any) -> Any:

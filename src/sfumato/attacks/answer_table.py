@@ -1,4 +1,4 @@
-"""Attacking a model through a table of its answers, as a file about an attack names it.
+"""A model through a table of its answers, as a file about an attack names it.
 
 `{"attack": {"name": "MembershipInModels"}, "published": {"answers": "answers.csv"}, "knowledge": {"training_loss": 0.3}}`.
 The table has a row for each person asked: the true label, whether the model was trained on the person, and a confidence
@@ -10,18 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato import attacks
 from sfumato.attacks import answered_model
+from sfumato.attacks.adversary import Beside
+from sfumato.attacks.answered_model import Answers
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, all_at_once
 from sfumato.core.params import build, require
 from sfumato.core.texts import text_of
-from sfumato.workflow.attacking_tables import named_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,30 +50,8 @@ class AnswerTable:
             raise ParameterError("confidences names columns: a list of them, or an object from classes to columns")
 
 
-def asked_model(published: Any, known: Mapping[str, Any], folder: Path) -> tuple[Any, Any]:
-    """The stand-in for the model and what the adversary knows; files are looked for beside the file that names them."""
-    if not isinstance(published, Mapping):
-        raise InputError('published must be an object that names a table of answers, such as {"answers": "answers.csv"}')
-    place = build(AnswerTable, published)
-    unknown = sorted(str(name)[:60] for name in known if name not in ("training_loss", "shadow_answers"))
-    all_at_once(ParameterError, "knowledge", [f"'{name}' is neither training_loss nor shadow_answers" for name in unknown])
-    loss, shadow = known.get("training_loss"), known.get("shadow_answers")
-    require(
-        loss is None or (isinstance(loss, (int, float)) and not isinstance(loss, bool)),
-        "training_loss must be a number: the model's mean loss on its training data",
-    )
-    if loss is None and shadow is None:
-        raise InputError(
-            "knowledge must say what the adversary compares with: training_loss (for the method 'loss'), or shadow_answers, a "
-            "table of the answers of models trained alike on other people"
-        )
-    answers = answers_of(place, folder)
-    told = None if shadow is None else answers_of(_shadow_place(place, shadow), folder)
-    return answers.model, attacks.ModelKnowledge(answers.members, answers.others, training_loss=loss, shadow_answers=told)
-
-
-def _shadow_place(place: AnswerTable, shadow: Any) -> AnswerTable:
-    """The columns are called as in the table of the attacked model, unless said otherwise."""
+def shadow_place(place: AnswerTable, shadow: Any) -> AnswerTable:
+    """Where the answers of shadow models are: in columns called as in the table of the attacked model, unless said otherwise."""
     given = {"answers": shadow} if isinstance(shadow, str) else shadow
     if not isinstance(given, Mapping):
         raise InputError('shadow_answers must name a table: a text, or an object such as {"answers": "shadow.csv"}')
@@ -82,9 +59,9 @@ def _shadow_place(place: AnswerTable, shadow: Any) -> AnswerTable:
     return build(AnswerTable, {**usual, **given})
 
 
-def answers_of(place: AnswerTable, folder: Path) -> attacks.Answers:
+def answers_of(place: AnswerTable, beside: Beside) -> Answers:
     """Read a table of answers."""
-    table = _table(folder / place.answers)
+    table = beside.table(place.answers, "table of answers", answered_model.MOST_CONFIDENCES, "A model is not loaded.")
     columns = place.confidences
     if columns is None:
         columns = {name: name for name in table.column_names if name not in (place.label, place.member)}
@@ -93,7 +70,7 @@ def answers_of(place: AnswerTable, folder: Path) -> attacks.Answers:
     missing = [f"there is no column '{name[:60]}'" for name in dict.fromkeys(needed) if name not in table.column_names]
     all_at_once(MissingColumn, f"the table of answers '{place.answers[:200]}'", missing)
     confidences = [_numbers(table, name) for name in columns.values()]
-    return attacks.Answers(
+    return Answers(
         classes,
         np.column_stack(confidences) if confidences else np.zeros((table.num_rows, 0)),
         _labels(table, place.label),
@@ -106,10 +83,6 @@ def written(text: str) -> str:
     if text.lower() in ("true", "false"):
         return text.lower()
     return str(text_of(float(text))) if _NUMBER.fullmatch(text) else text
-
-
-def _table(path: Path) -> pa.Table:
-    return named_table(path, "table of answers", answered_model.MOST_CONFIDENCES, "A model is not loaded.")
 
 
 def _numbers(table: pa.Table, name: str) -> NDArray[np.float64]:

@@ -1,0 +1,90 @@
+"""The two kinds of adversaries: those who look at a published table, and those who look at numbers, models and ratings.
+
+Both can be described by a file, as a game: what was published, what is known, and the tables and releases that lie beside it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeGuard, TypeVar
+
+from sfumato.attacks.entries import Target, target_in
+from sfumato.core import registry
+from sfumato.core.params import build
+from sfumato.core.view import Attack, AttackResult, View
+from sfumato.data.masked import Masked, TableView
+from sfumato.data.released import ReleasedTable
+from sfumato.data.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+V = TypeVar("V", bound=View[object, object])
+K = TypeVar("K")
+R = TypeVar("R")
+
+
+class Beside(Protocol):
+    """What lies beside a file that describes an attack."""
+
+    def table(self, place: str, what: str, most_cells: int, otherwise: str = "") -> pa.Table:
+        """The table of that name, of `what` and of no more cells; `otherwise` is a remark for those who name something else."""
+
+    def release(self, published: object, target: Target) -> TableView:
+        """The release that `{"release": "out"}` names, its texts read over the values of the target."""
+
+
+class Player(Attack[V, K], Generic[V, K]):
+    """An adversary whose game a file can describe."""
+
+    @abstractmethod
+    def game(self, published: object, entries: Mapping[str, Any], beside: Beside) -> tuple[V, K | None]:
+        """The view and the knowledge that a file describes."""
+
+    def play(self, published: object, entries: Mapping[str, Any], beside: Beside) -> AttackResult:
+        """Attack what a file says was published, with what it says is known."""
+        view, knowledge = self.game(published, entries, beside)
+        return self.run(view, knowledge)
+
+
+class TableAttack(Player[TableView, K], Generic[K]):
+    """An adversary who looks at a published table."""
+
+    def game(self, published: object, entries: Mapping[str, Any], beside: Beside) -> tuple[TableView, K | None]:
+        """The view and the knowledge that a file describes."""
+        knowledge = self.knowledge_from(entries)
+        return beside.release(published, target_in(entries)), knowledge
+
+
+class OutputAttack(Player[View[R, object], K], Generic[R, K]):
+    """An adversary who looks at numbers, a model or ratings that were published, and no table."""
+
+    #: What it knows, as a class that a mapping describes.
+    knows: ClassVar[type[Any]]
+
+    def published_from(self, published: Any) -> R:
+        """What was published, from the JSON of a file: of any shape, until it is read. By default as it stands there."""
+        return published  # type: ignore[no-any-return]
+
+    def knowledge_from(self, entries: Mapping[str, Any]) -> K | None:
+        """What it knows, with every fault at once."""
+        return build(self.knows, entries)  # type: ignore[no-any-return]
+
+    def game(self, published: object, entries: Mapping[str, Any], beside: Beside) -> tuple[View[R, object], K | None]:
+        """The view and the knowledge that a file describes."""
+        return View(self.published_from(published), Schema(), name="outputs"), self.knowledge_from(entries)
+
+
+def is_table(view: View[object, object]) -> TypeGuard[View[pa.Table | ReleasedTable, Schema]]:
+    """Whether the view shows a table whose rows are read as they stand."""
+    import pyarrow as pa
+
+    return isinstance(view.result, (pa.Table, ReleasedTable)) and isinstance(view.schema, Schema)
+
+
+def is_masked(view: View[object, object]) -> bool:
+    """Whether a mask has changed the table, as far as it is told."""
+    method, facts = view.certificate.get("method"), view.certificate.get("transparency", {})
+    by_name = isinstance(method, Mapping) and registry.has("mask", method.get("name"))
+    return by_name or isinstance(view.result, Masked) or "masked_columns" in facts or "steps" in facts
