@@ -15,9 +15,8 @@ from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.registry import every
 from sfumato.dp import Session
 from sfumato.ledger import Ledger, LossAmount
-from sfumato.workflow.contents.private_result import RESULT_DIGEST
 from sfumato.workflow.publish import publish
-from sfumato.workflow.told_of_results import check_told
+from sfumato.workflow.told_of_results import RESULT_DIGEST, check_told
 from sfumato.workflow.verification import Finding
 from tests.faults.forging import change, rewrite
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 #: What a session calls itself where a question was answered.
 _ANSWERS = "Session.sql"
 _OF_AN_ANSWER = frozenset({"query", "bounds"})
+#: How the entry of a private result names the digest of what charges keep too; entries of earlier versions have none.
+RESULT_DIGEST = "result_sha256"
 _CHECK = "how it was made"
 _NO_PARAMETERS = "the method that the certificate names cannot have the parameters that it states"
 
@@ -69,7 +71,6 @@ def _published(book: Ledger, dataset: str, charge: str, result: Any) -> list[Ent
     entries of earlier versions do not say of which result they are.
     """
     from sfumato.dp.sql.identity import result_digest
-    from sfumato.workflow.contents.private_result import RESULT_DIGEST
 
     here = result_digest(result)
     charged = [each for each in book.releases(dataset) if each.payload.get("charged") == charge]

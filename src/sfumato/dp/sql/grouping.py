@@ -13,8 +13,8 @@ from sfumato.dp.sql.aggregates import PLACEHOLDER, THERE_ARE, Asked, is_aggregat
 from sfumato.dp.sql.catalogue import MOST_GROUPS, values_of_texts
 from sfumato.dp.sql.language import check, is_unknown, lower
 from sfumato.dp.sql.parse import function_name, group_nodes, sql_text, without_alias
-from sfumato.dp.sql.rows import Lowering, Rows
 from sfumato.dp.sql.term import bounded, possible_values
+from sfumato.dp.sql.visible_rows import Lowering, Rows
 from sfumato.engines import expressions as e
 from sfumato.engines.expressions import Kind, Value
 

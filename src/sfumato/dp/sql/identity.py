@@ -29,7 +29,7 @@ from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.normal_form import NormalRows, form, normal_rows
 from sfumato.dp.sql.parse import sql_text
 from sfumato.dp.sql.question import Question, ordered_values
-from sfumato.dp.sql.rows import scanned_as
+from sfumato.dp.sql.visible_rows import scanned_as
 from sfumato.engines import expressions as e
 from sfumato.engines.class_queries import ROWS
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from sqlglot import exp
 
@@ -17,11 +17,9 @@ from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.multiplicity import check_public_join, largest_per_key, public_copies, unlimited_sides
 from sfumato.dp.sql.parse import refuse_clauses
 from sfumato.dp.sql.term import Term
+from sfumato.dp.sql.visible_rows import Lowering, Rows, Visible
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
-
-if TYPE_CHECKING:
-    from sfumato.dp.sql.rows import Lowering, Rows, Visible
 
 
 def joined(left: Rows, right: Rows, join: exp.Join, lowering: Lowering) -> Rows:

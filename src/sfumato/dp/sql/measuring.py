@@ -21,7 +21,7 @@ from sfumato.dp.sql.grouping import Key
 from sfumato.dp.sql.measurement import BRANCHING, Measurement
 from sfumato.dp.sql.noise import UNITS, Noise, Price
 from sfumato.dp.sql.question import Question, coded, key_table, ordered_values, source_plan
-from sfumato.dp.sql.rows import scanned_as
+from sfumato.dp.sql.visible_rows import scanned_as
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.expressions import Value

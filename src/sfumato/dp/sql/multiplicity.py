@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.catalogue import MOST_PUBLIC_ROWS, KnownTable
+from sfumato.dp.sql.visible_rows import Rows, scanned_as
 from sfumato.engines import plan as p
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from sfumato.dp.sql.rows import Rows
 
 #: How many private sides of a query's joins may have any number of rows per unit.
 MOST_UNLIMITED_SIDES = 2
@@ -73,7 +72,6 @@ _COUNT = "rows of a key"
 
 
 def _computed(plan: p.Plan, tables: Mapping[str, KnownTable]) -> pa.Table:
-    from sfumato.dp.sql.rows import scanned_as
     from sfumato.engines.duckdb import run_in_process
 
     read = {scan.table for scan in p.scans(plan)}

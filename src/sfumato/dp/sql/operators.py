@@ -143,7 +143,7 @@ def alike(left: Cell, right: Cell) -> tuple[Cell, Cell]:
     return number(left), number(right)
 
 
-def of_one(compute: Callable[[Any], Cell]) -> Callable[[exp.Expression, Cells], Cell]:
+def of_one(compute: Callable[[Any], Cell]) -> Callable[[exp.Expression, Cells], Cell]:  # of a number
     """A function of one argument, missing where it is."""
 
     def cell(node: exp.Expression, cells: Cells) -> Cell:
@@ -153,7 +153,7 @@ def of_one(compute: Callable[[Any], Cell]) -> Callable[[exp.Expression, Cells], 
     return cell
 
 
-def of_two(compute: Callable[[Any, Any], Cell]) -> Callable[[exp.Expression, Cells], Cell]:
+def of_two(compute: Callable[[Any, Any], Cell]) -> Callable[[exp.Expression, Cells], Cell]:  # of numbers
     """A function of two arguments, missing where one is."""
 
     def cell(node: exp.Expression, cells: Cells) -> Cell:

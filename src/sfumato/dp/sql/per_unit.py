@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -18,12 +17,10 @@ from sfumato.dp.sql.aggregates import PLACEHOLDER, Asked, is_aggregate, taken_ou
 from sfumato.dp.sql.language import lower
 from sfumato.dp.sql.parse import group_nodes, without_alias
 from sfumato.dp.sql.term import EXACT, Term, as_number, bounded
+from sfumato.dp.sql.visible_rows import Lowering, Rows, Visible
 from sfumato.engines import expressions as e
 from sfumato.engines import functions as f
 from sfumato.engines import plan as p
-
-if TYPE_CHECKING:
-    from sfumato.dp.sql.rows import Lowering, Rows, Visible
 
 #: Sums within a unit of a column without bounds are taken in steps of 2^-20 and up to 2^31 per row.
 _FINE, _LARGE = 2**20, 2.0**31
@@ -31,8 +28,6 @@ _FINE, _LARGE = 2**20, 2.0**31
 
 def per_unit_rows(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
     """The rows of a sub-query with GROUP BY, DISTINCT or aggregates."""
-    from sfumato.dp.sql.rows import Rows, Visible
-
     if rows.unit is None:
         raise Unsupported(
             "a sub-query that aggregates needs a unit column, and every record is a unit of its own here; "
@@ -89,8 +84,6 @@ def per_unit_rows(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
 
 
 def _keys(select: exp.Select, rows: Rows) -> tuple[list[Visible], list[exp.Expression]]:
-    from sfumato.dp.sql.rows import Visible
-
     items = list(select.expressions)
     if any(isinstance(item, exp.Star) for item in items):
         raise Unsupported("SELECT * cannot be grouped; name the columns")

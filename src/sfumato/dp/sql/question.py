@@ -19,7 +19,8 @@ from sfumato.dp.sql.grouping import Grouping, Key, Ordering, Shown
 from sfumato.dp.sql.measurement import Measurement, StatisticPlan
 from sfumato.dp.sql.parse import sql_text
 from sfumato.dp.sql.parts import in_parts
-from sfumato.dp.sql.rows import Lowering, Rows, source_rows
+from sfumato.dp.sql.rows import source_rows
+from sfumato.dp.sql.visible_rows import Lowering, Rows
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.expressions import Value

@@ -31,6 +31,7 @@ from sfumato.workflow.folder_rows import (
     read_rows,
     refuse_several_data_files,
 )
+from sfumato.workflow.told_of_results import RESULT_DIGEST, check_told
 from sfumato.workflow.untrusted import is_plain_name
 from sfumato.workflow.verification import Finding
 from sfumato.workflow.written_files import describe_bytes, describe_file, plain_data, pretty, read_back, write_and_describe
@@ -49,8 +50,6 @@ RESULT = "result.json"  # a result that is no table
 BESIDE_AN_ANSWER = ("errors.parquet", "errors.csv")
 #: How a release entry says that its guarantee rests on the process, so that nobody looks for classes in its rows.
 PROCESS = "process"
-#: How it names the digest of the result that charges keep too; entries of earlier versions have none.
-RESULT_DIGEST = "result_sha256"
 #: What an outcome says about itself; everything else in its details was computed with noise, or not from the data.
 _ABOUT = frozenset({"argument", "randomness", "private", "dataset", "ledger_entry", "owner", "not_covered"})
 NOT_CHARGED = "not charged to a ledger: what else is spent on the same data is not counted"
@@ -263,7 +262,6 @@ class PrivateResult(Content):
         cls, certificate: Certificate, data: Any, folder: Path, ledger: Ledger | str | Path | None
     ) -> Finding | None:
         """How it was made, and the margins beside it, as far as the ledger tells."""
-        from sfumato.workflow.told_of_results import check_told
 
         beside = [name for name in BESIDE_AN_ANSWER if name in certificate.files]
         errors = read_beside(beside[0], certificate, folder) if beside else None
