@@ -2,6 +2,7 @@
 
 # verbs
 from sfumato.core.registry import find as find
+from sfumato.workflow.attacking import attack as attack
 from sfumato.workflow.check import check as check
 from sfumato.workflow.compare import compare as compare
 from sfumato.workflow.inspect import inspect as inspect

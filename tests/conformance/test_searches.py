@@ -187,7 +187,7 @@ def test_no_record_value_appears_in_a_refusal_or_a_repr(name: str) -> None:
             else:  # everything may be suppressed where that is allowed
                 assert outcome.result.suppressed == outcome.result.records
         outcome = search.run(table.microdata(), [KAnonymity(2)])
-        assert CANARY not in f"{outcome!r} {outcome.result!r} {outcome.details['table']!r} {search!r}"
+        assert CANARY not in f"{outcome!r} {outcome.result!r} {outcome.table!r} {search!r}"
 
 
 @pytest.mark.parametrize("name", sorted(SEARCHES))

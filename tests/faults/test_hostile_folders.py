@@ -244,7 +244,7 @@ def test_too_many_files_are_refused(public: Path) -> None:
 
 def test_attacks_on_a_hostile_folder_are_an_input_error(public: Path) -> None:
     from sfumato.core.errors import InputError
-    from sfumato.workflow.attacking import attack_folder
+    from tests.workflow.attacked import attack_folder
 
     (public / "certificate.json").write_text("{}")
     with pytest.raises(InputError):

@@ -12,8 +12,8 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import InputError, MissingColumn, Unsupported
 from sfumato.masking.base import Mask
-from sfumato.workflow.attacking import attack_folder
 from tests.conformance.masks import people
+from tests.workflow.attacked import attack_folder
 
 PEOPLE = people(300)
 SOURCE = PEOPLE.table()

@@ -12,7 +12,7 @@ import sfumato as sf
 from sfumato.attacks import KnownAlgorithm, Minimality
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.data.schema import Column, HierarchySpec, Schema
-from sfumato.workflow.attacking import attack_folder
+from tests.workflow.attacked import attack_folder
 
 SCHEMA = Schema(
     dataset="clinic",

@@ -16,7 +16,7 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.view import View
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Column, HierarchySpec, Schema
-from sfumato.workflow.attacking import attack_folder
+from tests.workflow.attacked import attack_folder
 
 AGES = [20] * 4 + [99] * 4
 GRADES = ("low", "mid", "high", "top")

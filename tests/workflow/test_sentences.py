@@ -132,7 +132,7 @@ def test_what_is_kept_beside_the_ledger_holds_no_suppressed_value(tmp_path: Path
 
 def test_releases_that_cannot_be_compared_are_not_passed_over_in_silence(tmp_path: Path) -> None:
     from sfumato.core.errors import Unsupported
-    from sfumato.workflow.attacking import attack_folder
+    from tests.workflow.attacked import attack_folder
 
     release().save(tmp_path / "search")
     sf.protect(people(), [], sf.AdditiveNoise(0.5, columns=("age",))).save(tmp_path / "mask")
@@ -150,7 +150,7 @@ def test_several_records_of_one_person_are_pointed_at() -> None:
 def test_records_of_a_unit_that_was_dropped_are_not_called_people(tmp_path: Path) -> None:
     """19 people have 57 of 60 records in the second release; one person's three are singled out by subtraction."""
     from sfumato.data.schema import HierarchySpec
-    from sfumato.workflow.attacking import attack_folder
+    from tests.workflow.attacked import attack_folder
 
     rows = pa.table(
         {

@@ -24,13 +24,13 @@ release = sf.publish(ballot, ledger="ledger.db", dataset="poll")
 folder = release.save("out")
 honest = sf.verify(folder, ledger="ledger.db")
 again = sf.publish(DropRare(4).run({"a": 5, "b": 4}), ledger="ledger.db", dataset="poll")
-found = []
+found = sf.attack(folder)
 stored = folder / "public" / "ballot.json"
 stored.write_text(stored.read_text().replace("3", "9"))
 print(json.dumps({
     "kind": release.certificate.kind_of_content, "files": sorted(release.certificate.files), "verdict": honest.verdict,
     "findings": [each.text for each in honest.findings if each.claim], "forged": sf.verify(folder).verdict,
-    "in memory": release.verify().verdict, "attack": [[each["attack"], each["success"]] for each in found],
+    "in memory": release.verify().verdict, "attack": [[each.attack, each.success] for each in found],
     "earlier": again.certificate.composition["earlier_releases"], "registered": sf.find("content", "Ballot").__name__,
 }))
 """

@@ -80,7 +80,8 @@ def attack(
     quiet: Quiet = False,
 ) -> None:
     """Attack a release, or what a JSON file describes, and report success beside blind guessing."""
-    from sfumato.workflow.attacking import attack_folder
+    from sfumato.workflow.attacking import attack as run_attacks
+    from sfumato.workflow.attacking import stated
     from sfumato.workflow.attacking_outputs import attack_outputs
 
     if folder.endswith(".json"):
@@ -90,9 +91,10 @@ def attack(
         answer({"file": folder, "attacks": results}, _told(results), json)
         return
     with shown_progress(json, quiet) as progress:
-        results = attack_folder(
+        found = run_attacks(
             folder, register=register, earlier=earlier or (), only=only or (), aligned=aligned, key=key, progress=progress
         )
+    results = [stated(result) for result in found]
     answer({"folder": folder, "attacks": results}, _told(results), json)
 
 

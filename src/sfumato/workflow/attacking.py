@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +21,15 @@ from sfumato.core.errors import InputError, MissingColumn, Unsupported, Verifica
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import AnyAttack, Attack, AttackResult, View
+from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.masked import TableView
 from sfumato.data.relation import ORDERED
 from sfumato.data.released import ReleasedTable
-from sfumato.data.schema import Column
+from sfumato.data.schema import Column, Schema
 from sfumato.data.values import texts
 from sfumato.workflow import named
+from sfumato.workflow.contents.base import Content
+from sfumato.workflow.release import Release
 from sfumato.workflow.scoring import Attacked, plain_result
 from sfumato.workflow.verify import open_release
 
@@ -40,18 +43,22 @@ LACKING: Mapping[str, str] = {
 }
 
 
-def attack_folder(
-    release: str | Path | TableView,
+#: A release to attack: its folder, or what an outsider sees of it.
+Attackable: TypeAlias = str | Path | TableView | Release[Content]
+
+
+def attack(
+    release: Attackable,
     *,
-    register: Any = None,
-    earlier: Sequence[str | Path | TableView] = (),
-    only: Sequence[Attacked] = (),
+    register: Any = None,  # whatever `read` takes
+    earlier: Sequence[Attackable] = (),
+    only: Attacked | Sequence[Attacked] = (),
     knowledge: Mapping[str, Any] = MappingProxyType({}),
     aligned: bool = False,
     key: str | None = None,
     progress: Progress = silent,
-) -> list[dict[str, Any]]:
-    """Run the attacks on a release: its folder, or what an outsider sees of it (`release.view()`).
+) -> list[AttackResult]:
+    """Run the attacks on a release, each beside blind guessing: `release` is its folder, itself, or what an outsider sees of it.
 
     Without more, those that need the release alone and fit it; with a `register` of people also those who look them up, with
     `earlier` releases also their intersection, and with other `knowledge` by name those who need that. `only` names the attacks
@@ -60,12 +67,13 @@ def attack_folder(
     source of the release (`aligned`, which needs the owner's folder) or both have the column `key`. Results are counts and
     rates, never values.
     """
+    asked = [only] if isinstance(only, (str, Mapping, Attack)) else list(only)
     people = None if register is None else _table(register, aligned)
     view = view_of(release, person(target_in(knowledge)) if people is None and "target" in knowledge else people)
     truth = None if people is None else _truth(release, view, people, aligned, key)
     held = {"register": people, "truth": truth, "earlier": earlier or None, **knowledge}
     held = {name: value for name, value in held.items() if value is not None}
-    adversaries = [_asked_for(entry) for entry in only] or [(attack, {}) for attack in _inviting(view, held)]
+    adversaries = [_asked_for(entry) for entry in asked] or [(attack, {}) for attack in _inviting(view, held)]
     if any("earlier" in attack.needs for attack, _ in adversaries):
         held |= {"earlier": tuple(view_of(other, people) for other in earlier)} if earlier else {}
     taken = {name for attack, _ in adversaries for name in (*attack.needs, *attack.helped_by)}
@@ -79,11 +87,16 @@ def attack_folder(
         try:
             results.append((attack, attack.run(view, briefs[position])))
         except (Unsupported, MissingColumn) as refusal:
-            if only:
+            if asked:
                 raise
             refusals.append((attack, refusal))
     _raise_unless_used(refusals, [attack for attack, _ in results])
-    return [{**plain_result(result), "details": dict(result.details)} for _, result in results]
+    return [result for _, result in results]
+
+
+def stated(result: AttackResult) -> dict[str, Any]:  # plain data
+    """An attack's result as commands print it."""
+    return {**plain_result(result), "details": dict(result.details)}
 
 
 def _asked_for(entry: Attacked) -> tuple[AnyAttack, dict[str, Any]]:
@@ -147,9 +160,7 @@ def _raise_unless_used(refusals: Iterable[tuple[AnyAttack, InputError]], success
             raise refusal
 
 
-def _truth(
-    release: str | Path | TableView, view: TableView, people: pa.Table, aligned: bool, key: str | None
-) -> NDArray[np.int64] | None:
+def _truth(release: Attackable, view: TableView, people: pa.Table, aligned: bool, key: str | None) -> NDArray[np.int64] | None:
     """For each person of the register the row of the release that is theirs, -1 for none; None where nobody knows."""
     if aligned and key is not None:
         raise InputError("--aligned and --key are two ways to say the same; give one")
@@ -161,8 +172,12 @@ def _truth(
 
     if isinstance(release, View):
         raise InputError("--aligned reads the owner's folder, so pass the folder of the release")
-    path = Path(release) / "owner" / SOURCE_ROWS
-    rows = _source_rows(path)
+    if isinstance(release, Release):
+        rows = getattr(release.content, "source_rows", None)
+        if rows is None:
+            raise InputError("nobody can say which record became which row of this release; name a column with key=")
+    else:
+        rows = _source_rows(Path(release) / "owner" / SOURCE_ROWS)
     if rows.size != released_table(view).table.num_rows or (
         rows.size and not 0 <= int(rows.min()) <= int(rows.max()) < people.num_rows
     ):
@@ -199,25 +214,34 @@ def _by_key(view: TableView, people: pa.Table, key: str) -> NDArray[np.int64]:
     return found
 
 
-def view_of(release: str | Path | TableView, people: pa.Table | None) -> TableView:
-    """The release in a folder with what its texts stand for: its published hierarchies over the values the attacker knows. A
-    view is taken as it is.
+def view_of(release: Attackable, people: pa.Table | None) -> TableView:
+    """What somebody sees of a release in a folder who knows these people: of rows also what their texts stand for, by the
+    published hierarchies over the values the attacker knows. A view is taken as it is.
     """
-    from sfumato.data import hierarchy_builders
-
     if isinstance(release, View):
         return release
+    if isinstance(release, Release):
+        return release.view()
     try:
         with open_release(release) as opened:
-            trees = {}
-            for name, column in opened.schema.columns.items():
-                values = _known_values(name, column, opened.table, people)
-                if values is not None:
-                    trees[name] = hierarchy_builders.build(name, column, values, None, opened.schema.folder)
-            released = ReleasedTable(opened.table, opened.schema, trees, opened.table.num_rows)
-            return View(released, opened.schema, opened.certificate.to_mapping(), Path(release).name)
+            result = opened.data
+            if isinstance(result, pa.Table):
+                result = ReleasedTable(result, opened.schema, _trees(result, opened.schema, people), result.num_rows)
+            return View(result, opened.schema, opened.certificate.to_mapping(), Path(release).name)
     except VerificationFailed as error:
         raise InputError(f"'{release}' is not a release that can be attacked: {error}") from None
+
+
+def _trees(table: pa.Table, schema: Schema, people: pa.Table | None) -> dict[str, Hierarchy]:
+    """The published hierarchies, over the values the attacker knows."""
+    from sfumato.data import hierarchy_builders
+
+    trees = {}
+    for name, column in schema.columns.items():
+        values = _known_values(name, column, table, people)
+        if values is not None:
+            trees[name] = hierarchy_builders.build(name, column, values, None, schema.folder)
+    return trees
 
 
 def person(target: Target) -> pa.Table | None:

@@ -20,9 +20,8 @@ from sfumato.core.errors import InputError, SfumatoError, SourceError
 from sfumato.core.plain_files import read_plain
 from sfumato.core.view import AnyAttack
 from sfumato.workflow import named
-from sfumato.workflow.attacking import LACKING
+from sfumato.workflow.attacking import LACKING, stated
 from sfumato.workflow.attacking_tables import BesideFile
-from sfumato.workflow.scoring import plain_result
 
 #: A file of answers larger than this is not read.
 MOST_BYTES = 1 << 28
@@ -51,7 +50,7 @@ def attack_outputs(path: str | Path) -> dict[str, Any]:
         raise InputError(
             f"'{path}' does not describe a game of {name}: shapes or kinds of its values do not fit ({type(error).__name__})"
         ) from None
-    return {**plain_result(result), "details": dict(result.details)}
+    return stated(result)
 
 
 def _described_by_files(kind: type[AnyAttack]) -> bool:

@@ -135,6 +135,12 @@ class Release(Generic[C]):
             save_release(self, folder, "parquet", overwrite=False, sign=None)
             return verify(folder, ledger=ledger, allow_demonstration=allow_demonstration, **self.content.references_for_claims)
 
+    def attack(self, **options: Any) -> list[AttackResult]:  # those of `sf.attack`
+        """Run the attacks that fit this release and what the attacker has; `options` are those of `sf.attack`."""
+        from sfumato.workflow.attacking import attack
+
+        return attack(self, **options)
+
     def write(self, destination: str | Path, *, table_name: str | None = None, overwrite: bool = False) -> None:
         """Write the rows alone into a DuckDB file or, given a URL, a PostgreSQL database.
 

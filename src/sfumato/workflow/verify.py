@@ -26,15 +26,13 @@ from sfumato.workflow.cards import CARD
 from sfumato.workflow.certificate_form import read_certificate, read_schema
 from sfumato.workflow.contents.base import content_kind
 from sfumato.workflow.contents.private_result import BESIDE_AN_ANSWER, RESULT
-from sfumato.workflow.folder_rows import DATA_FILES, read_rows
+from sfumato.workflow.folder_rows import DATA_FILES
 from sfumato.workflow.told_comparison import refuse_other_comparison
 from sfumato.workflow.untrusted import UntrustedFolder, quoted
 from sfumato.workflow.verification import Finding, Verification
 from sfumato.workflow.written_files import pretty
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from sfumato.ledger.ledger import Ledger
 
 __all__ = ["Finding", "OpenRelease", "Verification", "open_release", "verify"]
@@ -114,7 +112,7 @@ class OpenRelease:
     open.
     """
 
-    table: pa.Table = field(repr=False)
+    data: Any = field(repr=False)  # rows, or content of another kind
     schema: Schema = field(repr=False)
     certificate: Certificate = field(repr=False)
 
@@ -129,8 +127,8 @@ def open_release(folder: str | Path) -> Iterator[OpenRelease]:
         certificate = read_certificate(untrusted.parse_json(public.read(CERTIFICATE), "the certificate"))
         schema = read_schema(certificate)
         _check_files(public, certificate, Path(private))
-        table = read_rows(certificate, schema, Path(private))
-        yield OpenRelease(table, schema.replace(folder=private), certificate)
+        data = content_kind(certificate).opened(certificate, schema, Path(private))
+        yield OpenRelease(data, schema.replace(folder=private), certificate)
 
 
 @contextmanager
