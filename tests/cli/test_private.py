@@ -248,7 +248,7 @@ def test_the_list_of_algorithms_tells_their_parameters(capsys: pytest.CaptureFix
     assert list(as_json(["publish", "--list", "KMeans"], capsys)["algorithms"]) == ["KMeans"]
     assert run(["publish", "--list"]) == 0
     listed = capsys.readouterr().out
-    assert "    k: how many clusters there are (a whole number of at least 1)" in listed
+    assert "    k: how many clusters there are (a whole number from 1 to 10,000)" in listed
     assert "Annotated" not in listed and "Rho" not in listed
 
 

@@ -29,7 +29,8 @@ DECLARED = {f"{kind.__module__}.{kind.__name__}": kind for kind in _classes() if
 
 
 def test_whatever_can_be_found_declares_its_parameters() -> None:
-    kinds = [kind for each in registry.kinds() for kind in registry.every(each).values()]
+    """Content is made of data and not of parameters."""
+    kinds = [kind for each in registry.kinds() if each != "content" for kind in registry.every(each).values()]
     assert len(kinds) > 120
     assert [kind.__name__ for kind in kinds if not issubclass(kind, Declared) and dataclasses.fields(kind)] == []
 

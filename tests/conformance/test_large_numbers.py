@@ -19,7 +19,6 @@ from sfumato.core.errors import ParameterError, SfumatoError
 from sfumato.core.ranges import Because, ByName, Each, Either, Limit, Number, Range, Whole
 from sfumato.core.view import View
 from sfumato.data.schema import Schema
-from sfumato.workflow.attacking import WITH_A_REGISTER
 from tests.conformance.masks import EXAMPLES as MASKS
 from tests.conformance.masks import columns_for, people
 
@@ -119,8 +118,8 @@ def _measure(measure: Any) -> None:
 def _attack(attack: Any) -> None:
     """Alone or with a register; those that want something else say so."""
     for release in released():
-        view = View(release.owner.released, release.schema, release.certificate.to_mapping())
-        known = Register(table().table()) if type(attack).__name__ in WITH_A_REGISTER else None
+        view = View(release.content.released, release.schema, release.certificate.to_mapping())
+        known = Register(table().table()) if "register" in attack.needs else None
         with contextlib.suppress(SfumatoError):
             attack.run(view, known)
 

@@ -27,9 +27,11 @@ class Worlds(Declared):
     """The query's `values` in the possible worlds, and its `sensitivity` for one person more or less around those worlds."""
 
     values: Annotated[
-        tuple[Fraction, ...], Each(ranges.Number(), at_least=2, what="at least two numbers"), "the query's value in each world"
+        tuple[Fraction, ...],
+        Each(ranges.Number(exact=True), at_least=2, what="at least two numbers"),
+        "the query's value in each world",
     ]
-    sensitivity: Annotated[Fraction, ranges.Number(above=0), "the query's largest change by one person"]
+    sensitivity: Annotated[Fraction, ranges.Number(above=0, exact=True), "the query's largest change by one person"]
 
     @property
     def spread(self) -> Fraction:
