@@ -161,7 +161,7 @@ OTHER_COLUMNS = "does not have the columns"
         ("said to be larger", lambda c: c["files"]["data.parquet"].update(bytes=10**30)),
         (FORM, lambda c: c["files"]["data.parquet"].update(sha256="zz")),
         (FORM, lambda c: c.update(schema=[])),
-        (OTHER_COLUMNS, lambda c: (c["schema"].update(columns={}), c["transparency"].pop("written_as"))),
+        (OTHER_COLUMNS, lambda c: (c["schema"].update(columns={}), c["transparency"].update(written_as={}))),
         ("schema cannot be read", lambda c: c["schema"]["columns"]["visits"].update(role="king")),
         ("says things about a column", lambda c: c["schema"]["columns"]["age"].update(bounds=[0, 1e18])),
         (

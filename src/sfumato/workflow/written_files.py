@@ -63,7 +63,11 @@ def public_schema(schema: Schema) -> dict[str, Any]:
 
 def pretty(value: Any) -> bytes:  # plain data of any shape
     """JSON for a person to read; infinite numbers are words."""
-    return (json.dumps(plain(value), indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    try:
+        text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps(plain(value), indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return (text + "\n").encode()
 
 
 def write_and_describe(table: pa.Table, path: Path) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import ParameterError
 from sfumato.dp.sql.answer import AnswerTable
-from sfumato.dp.sql.reach import LEVELS, Reach
+from sfumato.dp.sql.reach import LEVELS, Interval, Reach
 from sfumato.workflow.querying import answer_lines
 from tests.dp.sql.coverage import coverage, table
 from tests.dp.sql.test_margins import REQUESTS, SHAPES, ages
@@ -189,10 +189,11 @@ def test_an_end_may_be_missing_by_itself() -> None:
         (None, None, "-"),
     ],
 )
-def test_a_number_is_shown_with_its_margin_or_with_both_ends(value: object, interval: object, shown: str) -> None:
-    kind = pa.struct([("low", pa.float64()), ("high", pa.float64())])
-    lines = answer_lines(pa.table({"a": [value]}), pa.table({"a": pa.array([interval], kind)}), {"a"})
-    assert lines == ["a", shown]
+def test_a_number_is_shown_with_its_margin_or_with_both_ends(
+    value: object, interval: dict[str, float | None] | None, shown: str
+) -> None:
+    around = None if interval is None else Interval(interval["low"], interval["high"], 0.95)
+    assert answer_lines(pa.table({"a": [value]}), {"a": [around]}, {"a"}) == ["a", shown]
 
 
 @pytest.mark.parametrize(
@@ -212,7 +213,7 @@ def test_numbers_beyond_all_bounds_are_answered(expression: str) -> None:
     session = table(list(range(50)))
     answer = session.sql(f"SELECT {expression} AS a FROM records", epsilon=1)
     assert answer.table.num_rows == 1
-    shown = answer_lines(answer.table, answer.intervals(0.95), {"a"})
+    shown = answer_lines(answer.table, answer.answer.intervals(0.95), {"a"})
     assert len(shown) == 2 and answer.margins(0.95).num_rows == 1
     assert session.explain(f"SELECT {expression} AS a FROM records", epsilon=1).columns
 
