@@ -29,7 +29,7 @@ from sfumato.data.writers import clean, write_file
 from sfumato.dp import PrivateHistogram, Session
 from sfumato.ledger import Ledger, LossAmount
 from sfumato.workflow.canonical import canonical
-from sfumato.workflow.folder_parts import DATA_FILES
+from sfumato.workflow.folder_rows import DATA_FILES
 from sfumato.workflow.publish import publish
 from sfumato.workflow.transparency import KNOWS_THE_METHOD
 from sfumato.workflow.written_files import pretty

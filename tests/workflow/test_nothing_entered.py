@@ -41,17 +41,20 @@ class _FailingMeasure(Measure):
 class _FailingAttack(Attack):
     run = _fail
 
+    def fits(self, view: Any) -> bool:
+        return True
+
 
 #: What runs after a search or a mask, up to the entry itself.
 STEPS = (
-    "workflow.publish.claims_of",
-    "workflow.publish._certificate",
-    "workflow.publish._ledger_payload",
-    "workflow.publish.canonical",
+    "workflow.contents.rows.claims_of",
+    "workflow.contents.rows.Rows.entry",
+    "workflow.contents.base.canonical",
+    "workflow.publish._facts",
+    "workflow.publish.versions",
     "workflow.readings.Reading.of",
     "workflow.readings.Reading.to_json",
     "workflow.earlier.keep",
-    "core.certificate.Certificate.to_mapping",
     "ledger.ledger.Ledger.enter_release",
 )
 

@@ -94,6 +94,7 @@ def _published(draft: Draft[C], ledger: Ledger | str | Path | None, checks: Chec
     checked = content.checked(checks, facts, progress)
     paid = next((promise.ledger_entry for promise in draft.promises if promise.ledger_entry), None)
     entered, together = paid or NOT_ENTERED, Together()
+    made_with = versions()  # what can fail fails before anything is entered
     with opened(ledger) as book:
         if book is not None:
             progress("entering in the ledger", 0, 1)
@@ -107,7 +108,7 @@ def _published(draft: Draft[C], ledger: Ledger | str | Path | None, checks: Chec
         method=dict(draft.method),
         schema=facts["schema"],
         files=files,
-        versions=versions(),
+        versions=made_with,
         fingerprint=draft.fingerprint,
         randomness=draft.randomness,
         private=draft.private,
