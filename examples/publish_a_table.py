@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sfumato as sf
 from sfumato.data.sample import write_sample
-from sfumato.workflow.attacking import attack_folder
 
 
 def main() -> None:
@@ -22,8 +21,8 @@ def main() -> None:
     print(release)
     release.save("out", overwrite=True)
     print(sf.verify("out", original="people.csv").explain())
-    for result in attack_folder("out", register="people.csv"):
-        print(f"{result['attack']}: {result['finding']}")
+    for result in sf.attack("out", register="people.csv"):
+        print(f"{result.attack}: {result.finding}")
 
 
 if __name__ == "__main__":

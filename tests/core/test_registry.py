@@ -78,14 +78,13 @@ PROBE_ATTACK = """
 import json
 import sfumato as sf
 from sfumato.core.errors import InputError
-from tests.workflow.attacked import attack_folder
 from sfumato.workflow.attacking_outputs import attack_outputs
 people = sf.read(sf.data.sample_table(50), schema=sf.data.sample_schema())
 release = sf.protect(people, sf.KAnonymity(2), sf.Mondrian(), seed=1)
 release.save("out")
 told = {"rumours": release.data.column("diagnosis").to_pylist()}
 def names(**more):
-    return [entry["attack"] for entry in attack_folder("out", **more)]
+    return [each.attack for each in sf.attack("out", **more)]
 try:
     names(only=["Gossip"])
 except InputError as error:

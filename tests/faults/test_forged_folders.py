@@ -593,6 +593,16 @@ def both(*forges: Forge) -> Forge:
     return forge
 
 
+def of_method(**parameters: Any) -> Callable[[dict[str, Any]], None]:
+    """Other parameters, and no details on the page, which would follow from the true ones."""
+
+    def edit(certificate: dict[str, Any]) -> None:
+        certificate["method"].update(parameters)
+        certificate["card"].update(details={})
+
+    return edit
+
+
 def stated(edit: Callable[[dict[str, Any]], Any]) -> Forge:
     return lambda public: change(public, lambda certificate: (edit(certificate), None)[1])
 
@@ -697,8 +707,8 @@ PARTS: dict[str, tuple[str, Forge, str]] = {
     "created-in-words": ("csv", stated(lambda c: c.update(created="approved on 1 May 2031")), "created"),
     "created-at-no-time": ("csv", stated(lambda c: c.update(created="9999-99-99T99:99:99+00:00")), "no calendar or clock"),
     "the-same-claim-twice": ("csv", stated(lambda c: c["claims"].append(dict(c["claims"][0]))), "the same claim twice"),
-    "method-of-another-loss": ("histogram", stated(lambda c: c["method"].update(epsilon="1/1000")), "costs another loss"),
-    "loss-in-words": ("histogram", stated(lambda c: c["method"].update(epsilon=PRAISE)), "cannot have the parameters"),
+    "method-of-another-loss": ("histogram", stated(of_method(epsilon="1/1000")), "costs another loss"),
+    "loss-in-words": ("histogram", stated(of_method(epsilon=PRAISE)), "cannot have the parameters"),
     "contribution-in-words": ("histogram", stated(lambda c: c["method"].update(contribution=PRAISE)), "counted of each unit"),
     "contribution-to-an-answer-in-words": ("answer", stated(lambda c: c["method"].update(contribution=PRAISE)), "of each unit"),
     "fingerprint-in-words": ("csv", stated(lambda c: c.update(fingerprint="checked by auditors")), "fingerprint"),
@@ -765,7 +775,7 @@ PARTS: dict[str, tuple[str, Forge, str]] = {
     "foreign-file": ("csv", added("originals.csv", "name;disease\nAda;HIV\n"), "files that no release of this kind has"),
     "second-data-file": ("csv", added("data.parquet", "PAR1", rows=1), "exactly one data file"),
     "hierarchy-of-nobody": ("csv", added("hierarchy-1.csv", "a;*\n"), "files that no release of this kind has"),
-    "result-beside-rows": ("csv", added("result.json", "{}\n"), "exactly one data file"),
+    "result-beside-rows": ("csv", added("result.json", "{}\n"), "files that no release of this kind has"),
     "schema-beside-an-artefact": ("histogram", added("schema.toml", 'dataset = "x"\n'), "files that no release of this kind has"),
     "errors-beside-rows": ("csv", added("errors.csv", "age\n1\n", rows=1), "files that no release of this kind has"),
     "errors-in-another-form": (
@@ -799,7 +809,7 @@ PARTS: dict[str, tuple[str, Forge, str]] = {
     "labels-of-values": ("csv", stated(lambda c: columns(c)["disease"].update(labels={"1": "HIV"})), "no release says"),
     "seeded-and-called-private": ("seeded", stated(lambda c: c.update(private=True)), "although its randomness was seeded"),
     "private-and-called-seeded": ("csv", stated(lambda c: c.update(private=False)), "although its randomness was seeded"),
-    "card-of-an-unknown-format": ("csv", stated(lambda c: c["card"].update(format="sfumato-card-99")), "does not know"),
+    "card-of-an-unknown-format": ("csv", stated(lambda c: c["card"].update(format="sfumato-card-99")), "does not make"),
     "second-format-called-the-first": (
         "csv",
         stated(lambda c: (c.pop("card"), c.update(format="sfumato-certificate-1"), None)[2]),
@@ -807,7 +817,12 @@ PARTS: dict[str, tuple[str, Forge, str]] = {
     ),
     "a-version-of-something-else": ("csv", stated(lambda c: c["versions"].update(secret="Ada HIV")), "other versions"),
     "praised-randomness": ("csv", stated(lambda c: c.update(randomness="SEEDED with 1, audited")), "source of randomness"),
-    "endless-composition": ("csv", stated(lambda c: c.update(composition={"x": "y" * 2_000_000})), "states more about how"),
+    "endless-composition": (
+        "csv",
+        stated(lambda c: c.update(composition={"x": "y" * 2_000_000})),
+        "what no comparison with them says",
+    ),
+    "endless-attacks": ("csv", stated(lambda c: c.update(attacks=[{"x": "y" * 2_000_000}])), "states more about how"),
     "seeded-without-a-word": ("seeded", stated(lambda c: c.update(notices=[])), "no notice of its certificate says so"),
     "certificate-in-another-form": ("csv", unsorted_json, "not written as releases write it"),
     "signature-with-an-appendix": (
@@ -869,8 +884,8 @@ def test_margins_and_question_of_an_answer_that_was_entered_are_compared(tmp_pat
 @pytest.mark.parametrize(
     ("edit", "reason"),
     [
-        (lambda c: c["method"].update(name="Mst"), "another method"),
-        (lambda c: c["method"].update(columns=["age"]), "another method"),
+        (lambda c: of_method(name="Mst")(c), "another method"),
+        (lambda c: of_method(columns=["age"])(c), "another method"),
         (lambda c: c.update(ledger="0" * 64), "not in the chain"),
     ],
 )
