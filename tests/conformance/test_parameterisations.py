@@ -118,7 +118,7 @@ def test_a_release_is_accepted_and_its_notices_are_true(setting: str, tmp_path: 
     release.save(tmp_path / "out", "csv")
     verdict = sf.verify(tmp_path / "out")
     assert not [finding.text for finding in verdict.findings if finding.passed is False]
-    original, rows = people().table(), release.owner.rows
+    original, rows = people().table(), release.content.source_rows
     for notice in release.certificate.notices:
         if "published as" in notice:
             named = re.findall(r"'([^']+)'", notice)
