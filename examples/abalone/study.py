@@ -188,7 +188,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args()
     rows, found = run(read(given.data), classifiers=not given.quick)
-    found.map(given.map)
+    found.save_map(given.map)
     if given.json:
         print(json.dumps([row.__dict__ for row in rows], indent=2))
     else:

@@ -187,7 +187,7 @@ def test_limits_steer_the_recommendation(people: sf.Microdata, found: Any) -> No
 
 
 def test_the_map_is_one_page_that_fetches_nothing(found: Any, tmp_path: Path) -> None:
-    page = found.map(tmp_path / "map.html").read_text()
+    page = found.save_map(tmp_path / "map.html").read_text()
     assert (
         "default-src &#x27;none&#x27;" in page
         and "<script" not in page
@@ -195,12 +195,12 @@ def test_the_map_is_one_page_that_fetches_nothing(found: Any, tmp_path: Path) ->
     )
     for point in found.points:
         assert page.count(point.label) >= 2  # in the figure's tooltip and in the table
-    svg = found.map(tmp_path / "map.svg").read_text()
+    svg = found.save_map(tmp_path / "map.svg").read_text()
     titles = [node.text or "" for node in ElementTree.fromstring(svg).iter() if node.tag.endswith("title")]
     for point in found.points:
         assert any(text.startswith(f"{point.label}: risk") for text in titles)
     with pytest.raises(ParameterError, match=r"\.html or \.svg"):
-        found.map(tmp_path / "map.pdf")
+        found.save_map(tmp_path / "map.pdf")
 
 
 def test_runs_are_averaged(people: sf.Microdata) -> None:

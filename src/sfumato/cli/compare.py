@@ -75,7 +75,7 @@ def compare(
             cache=False if no_cache else cache or True,
             progress=progress,
         )
-    written = [str(found.map(path)) for path in output or ["map.html"]] if found.measured else []
+    written = [str(found.save_map(path)) for path in output or ["map.html"]] if found.measured else []
     told = {**found.to_mapping(), "written": written, "notes": notes}
     choices = counted(len(found.points), "choice")
     lines = [f"{counted(found.records, 'record')} of '{found.dataset}', {choices}", "", *found.table(), ""]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Microdata:
     """Rows on an engine plus their schema.
 
@@ -33,6 +33,10 @@ class Microdata:
     inferred: frozenset[str] = frozenset()
     #: Hierarchies already built over these rows, by column: files are read and trees assembled once.
     hierarchies: dict[str, Hierarchy] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        rows = f"{len(self):,} rows" if self.relation.engine == "memory" else f"rows on {self.relation.engine}"
+        return f"Microdata('{self.schema.dataset}', {rows}, {len(self.column_names)} columns, from {self.description})"
 
     def __len__(self) -> int:
         return self.relation.count()

@@ -126,7 +126,7 @@ class Comparison:
 
         return page(self)
 
-    def map(self, path: str | Path) -> Path:
+    def save_map(self, path: str | Path) -> Path:
         """Write the map: an HTML page, or with the ending `.svg` the figure alone. An earlier one is replaced.
 
         It was computed from the original, so that its owner alone can read it.
