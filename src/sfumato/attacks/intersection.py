@@ -1,4 +1,4 @@
-"""Intersection: two releases about the same people, each safe alone, are laid over each other.
+"""Intersection: two releases about the same people, each safe alone, are combined.
 
 Whoever knows a person's quasi-identifiers finds a class in each release; the person's record must be in all
 of them. What the classes have in common is what remains: sensitive values that all of them show, records that
@@ -59,7 +59,7 @@ class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"
     shown. Masked and synthetic releases are refused (`Unsupported`): their values are not those of people.
     Where the texts of the releases have nothing in common that is said, and proves nothing about people.
 
-    More than two releases are laid over each other two at a time and all together, each time by the columns that those
+    More than two releases are combined two at a time and all together, each time by the columns that those
     concerned show, and the worst of it is told.
 
     Success: the share of people for whom one value of `attribute` (by default of some sensitive one) is left, wherever it is
@@ -117,7 +117,7 @@ def sensitive_candidates(views: Sequence[TableView], target: Mapping[str, str | 
 
 @dataclass(frozen=True, eq=False)
 class _Overlay:
-    """Some of the releases laid over each other: per combination of classes the records that are left, and what they show."""
+    """Some of the releases, combined: per combination of classes the records that are left, and what they show."""
 
     joint: Joint = field(repr=False)
     link: tuple[str, ...]
@@ -160,7 +160,7 @@ class _Overlay:
 def _overlays(
     views: Sequence[TableView], releases: Sequence[Classes], known: Collection[str], names: Sequence[str], others: OtherReleases
 ) -> list[_Overlay]:
-    """All releases laid over each other, then each two of them."""
+    """All releases combined, then each two of them."""
     every = tuple(range(len(views)))
     looked_up = None if others.original is None else LookedUp.of(releases, others.original)
     found = []
@@ -285,7 +285,7 @@ def _changed(view: TableView) -> bool:
 
 
 def refuse_changed_values(view: TableView) -> None:
-    """Only classes can be laid over each other."""
+    """Only classes can be combined."""
     if _changed(view):
         raise Unsupported(
             f"the values of {view.name} were changed, so that its classes cannot be laid over those of other releases: "

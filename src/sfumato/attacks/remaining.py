@@ -1,6 +1,6 @@
 """What several releases leave together: records that can be the same one, and the values they still show.
 
-Two records can be the same one when they agree in every column that the releases that are laid over each other publish as it
+Two records can be the same one when they agree in every column that the combined releases publish as it
 is. In a combination of classes with a_v and b_v records of value v, at most min(a_v, b_v) of each value can be common to both.
 An attribute that not all of them show is looked up where it is shown, among the records that can still be the target's.
 """
@@ -37,7 +37,7 @@ class Linked:
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
-    """A column that is shown as it is in the releases at these `places`: all that are laid over each other, or one."""
+    """A column that is shown as it is in the releases at these `places`: all that are combined, or one."""
 
     name: str
     places: tuple[int, ...]

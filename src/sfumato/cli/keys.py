@@ -30,7 +30,7 @@ def new(
     told = {"private": file, "public": str(place), "public_key": str(public), "identity": public.identity}
     lines = [
         f"private   {file} (keep it to yourself; sign with: sfumato protect … --sign {file})",
-        f"public    {place} (give it to whoever verifies: sfumato verify FOLDER --public-key {place})",
+        f"public    {place} (give it to those who verify: sfumato verify FOLDER --public-key {place})",
         f"key       {public}",
         f"identity  {public.identity}",
     ]

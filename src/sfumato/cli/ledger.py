@@ -23,7 +23,9 @@ Rho = Annotated[str | None, typer.Option("--rho", help="ρ of zero-concentrated 
 Unit = Annotated[
     str | None, typer.Option("--unit", help="Whom the dataset's budgets protect: the unit column, or record for each row.")
 ]
-Relation = Annotated[str | None, typer.Option("--neighbours", help="With --unit: add_remove (one unit more or less) or replace.")]
+Relation = Annotated[
+    str | None, typer.Option("--neighbours", help="With --unit: add_remove (one unit is added or removed) or replace.")
+]
 DEFAULT = "sfumato-ledger.db"
 
 
@@ -220,11 +222,11 @@ def unit(
         str, typer.Option("--unit", help="Whom its budgets protect from now on: the unit column, or record for each row.")
     ],
     neighbours: Annotated[
-        str, typer.Option("--neighbours", help="add_remove (one unit more or less) or replace.")
+        str, typer.Option("--neighbours", help="add_remove (one unit is added or removed) or replace.")
     ] = "add_remove",
     rows_per_unit: Annotated[
         int | None,
-        typer.Option("--rows-per-unit", min=1, help="The most rows one unit has: what was spent counts as the loss of so many."),
+        typer.Option("--rows-per-unit", min=1, help="The most rows that one unit has; earlier spends count for that many."),
     ] = None,
     ledger: Place = DEFAULT,
     json: Json = False,

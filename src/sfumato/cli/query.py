@@ -24,10 +24,10 @@ Unit = Annotated[
     str | None,
     typer.Option("--unit", help="The column that names the unit, or record for each row, if the schema says neither."),
 ]
-Version = Annotated[str, typer.Option("--data-version", help="Which version of the data this is: a new one when they changed.")]
+Version = Annotated[str, typer.Option("--data-version", help="The version of the data; name a new one when they changed.")]
 Digest = Annotated[
     bool,
-    typer.Option("--digest/--no-digest", help="Let the ledger notice, for the owner, that the data changed; reads them once."),
+    typer.Option("--digest/--no-digest", help="Note in the ledger, for the owner, whether the data changed; reads them once."),
 ]
 Encoding = Annotated[
     str | None,
@@ -55,20 +55,20 @@ def query(
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say what it costs and how exact it is; ask nothing.")] = False,
-    within: Annotated[str | None, typer.Option("--within", help="Say what it takes to be so exact; ask nothing.")] = None,
-    rank_within: Annotated[
-        str | None, typer.Option("--rank-within", help="The same for quantiles, in rows that they may be off their rank.")
+    explain: Annotated[bool, typer.Option("--explain", help="Print the cost and the expected error; ask nothing.")] = False,
+    within: Annotated[
+        str | None, typer.Option("--within", help="Print what it costs to be within this error; ask nothing.")
     ] = None,
-    confidence: Annotated[float, typer.Option("--confidence", help="How sure the margins are.")] = 0.95,
+    rank_within: Annotated[
+        str | None, typer.Option("--rank-within", help="The same for quantiles: how many rows they may be off their rank.")
+    ] = None,
+    confidence: Annotated[float, typer.Option("--confidence", help="The confidence of the margins.")] = 0.95,
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="With --within: rows you expect in a group.")] = None,
     max_rows: Annotated[
         int | None,
-        typer.Option("--max-rows", "--max-rows-per-group", min=1, help="At most so many rows of a unit count in a group."),
+        typer.Option("--max-rows", "--max-rows-per-group", min=1, help="The most rows of a unit that count in a group."),
     ] = None,
-    max_groups: Annotated[
-        int | None, typer.Option("--max-groups", min=1, help="A unit counts in at most so many groups.")
-    ] = None,
+    max_groups: Annotated[int | None, typer.Option("--max-groups", min=1, help="The most groups in which a unit counts.")] = None,
     bounding: Annotated[str, typer.Option("--bounding", help="Which rows count: sample or truncate.")] = "sample",
     order: Annotated[list[str] | None, typer.Option("--order", help="With truncate: the first rows by this column.")] = None,
     unit: Unit = None,

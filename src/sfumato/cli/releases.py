@@ -62,11 +62,11 @@ def attack(
     register: Annotated[str | None, typer.Option("--with", help="A register of people with raw values.")] = None,
     earlier: Annotated[list[str] | None, typer.Option("--earlier", help="An earlier release of the same data.")] = None,
     aligned: Annotated[
-        bool, typer.Option("--aligned", help="The register is the very table that was masked (for its owner).")
+        bool, typer.Option("--aligned", help="The register is the table that was masked (for its owner).")
     ] = False,
     key: Annotated[
         str | None,
-        typer.Option("--key", help="A column of release and register that tells people apart, to count what is right."),
+        typer.Option("--key", help="A column of release and register that identifies people, to count correct links."),
     ] = None,
     only: Annotated[
         list[str] | None,
@@ -86,7 +86,7 @@ def attack(
 
     if folder.endswith(".json"):
         if register or earlier or only or aligned or key:
-            raise ParameterError("a file that describes an attack says all of it; leave the options out")
+            raise ParameterError("a file that describes an attack must hold everything about it; leave the options out")
         results = [attack_outputs(folder)]
         answer({"file": folder, "attacks": results}, _told(results), json)
         return

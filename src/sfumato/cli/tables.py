@@ -105,7 +105,11 @@ def protect(
     format: Annotated[str | None, typer.Option("--format", help="parquet or csv.")] = None,
     population: Population = None,
     population_public: Annotated[
-        bool, typer.Option("--population-public", help="Everybody can have the population: publish what is learnt from it.")
+        bool,
+        typer.Option(
+            "--population-public",
+            help="Declare that everybody can have the population, so that what is learnt from it may be published.",
+        ),
     ] = False,
     table: Annotated[str | None, typer.Option("--table", help="The table of the database.")] = None,
     attack: Annotated[list[str] | None, typer.Option("--attack", help="An attack to run on it; may be repeated.")] = None,
@@ -115,7 +119,7 @@ def protect(
     ] = None,
     risk: Annotated[list[str] | None, typer.Option("--risk", help="A measure of risk; may be repeated.")] = None,
     ledger: Annotated[str | None, typer.Option("--ledger", help="The ledger's file or URL.")] = None,
-    no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Enter the release in no ledger.")] = False,
+    no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Do not enter the release in a ledger.")] = False,
     seed: Annotated[str | None, typer.Option("--seed", help="Make a repeatable demonstration.")] = None,
     sign: Annotated[str | None, typer.Option("--sign", help="Sign with the key in this file.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release.")] = False,
@@ -167,7 +171,7 @@ def protect(
 
 
 def check(
-    source: Annotated[str, typer.Argument(help="The table to measure, whoever made it.")],
+    source: Annotated[str, typer.Argument(help="The table to measure, whichever tool made it.")],
     schema: Schema = None,
     k: K = None,
     l: L = None,  # noqa: E741
@@ -177,7 +181,7 @@ def check(
     population: Population = None,
     show_failing: Annotated[
         int | None,
-        typer.Option("--show-failing", min=1, help="Show this many failing classes per guarantee: for the owner's eyes only."),
+        typer.Option("--show-failing", min=1, help="Show this many failing classes per guarantee (for the owner only)."),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -77,11 +77,11 @@ class Rounding(Mask):
             whole = pa.types.is_date(column.arrow) or (column.whole and self.whole)
             if whole and base != math.floor(base):
                 faults.append(
-                    f"column '{column.name}' holds whole numbers, and multiples of its base are none; use a whole base, or "
-                    "whole=False to publish real numbers"
+                    f"column '{column.name}' holds whole numbers, but a fractional base gives fractional values; use a whole "
+                    "base, or whole=False to publish real numbers"
                 )
             elif whole and base > LARGEST_WHOLE:
-                faults.append(f"the base of column '{column.name}' lies beyond 2^53, up to which whole numbers are told apart")
+                faults.append(f"the base of column '{column.name}' lies beyond 2^53, where whole numbers are no longer exact")
             # within a stratum all values may be multiples by chance; a whole column of them is rounded to itself
             elif (column.whole and base == 1) or (not self.strata and _multiples(column, base)):
                 faults.append(f"every value of column '{column.name}' is a multiple of its base already; use a larger base")

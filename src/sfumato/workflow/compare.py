@@ -54,7 +54,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a comparison found: every point, those that cannot be bettered (`front`), and the one to take (`recommended`)."""
+    """Every point of a comparison, the `front` (no other is both safer and more useful), and the `recommended` one."""
 
     dataset: str
     records: int
@@ -168,7 +168,7 @@ def compare(
     cache: str | Path | bool = True,
     progress: Progress = silent,
 ) -> Comparison:
-    """Protect the data by every method, measure risk and loss of each, and find those that cannot be bettered.
+    """Protect the data by every method, measure risk and loss of each, and find those that no other beats in both.
 
     `methods` are masks, searches with their guarantees (`sf.Recoded(sf.KAnonymity(5), sf.Mondrian())`), mappings or texts
     such as `"Mdav(k=[3, 5, 10])"` and `"KAnonymity(k=[3, 10]) by Mondrian"`; without any, a few strengths of the usual ones.

@@ -212,8 +212,8 @@ def _in_processes(
                 serving -= 1
                 if not serving:
                     raise SfumatoError(
-                        "a process that compared methods ended too early, perhaps for want of memory. "
-                        "What was measured is remembered: run it again, with fewer workers."
+                        "a process that compared methods ended too early, perhaps because memory ran out. "
+                        "The scores measured so far are kept: run it again with fewer workers."
                     )
                 continue
             left -= 1

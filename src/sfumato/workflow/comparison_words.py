@@ -20,8 +20,8 @@ def reasons(found: Comparison) -> tuple[str, ...]:
     if not measured:
         return ("No method could be applied to these data; the table says why for each.",)
     told = [
-        f"Of {len(measured)} choices of method and parameters {len(front)} cannot be bettered: no other has both a lower "
-        "risk and a lower loss."
+        f"Of {len(measured)} choices of method and parameters {len(front)} are on the front: no other is both safer and more "
+        "useful."
     ]
     apart = [point for point in measured if point.risk_measure != found.compared_by]
     if apart:
@@ -51,8 +51,9 @@ def reasons(found: Comparison) -> tuple[str, ...]:
         told.append(f"If that loss is too high, the next more useful choice is {useful.label}: {_both(useful)}.")
     if chosen.method.get("name") == "Recoded":
         told.append(
-            "It keeps the guarantee in its name, on these data and against whoever knows the quasi-identifiers. Its cells were "
-            "measured as an analyst reads them: numbers as the middle of what a cell covers, categories as one of those covered."
+            "It keeps the guarantee in its name, on these data and against anyone who knows the quasi-identifiers. Its cells "
+            "were measured as an analyst reads them: numbers as the middle of what a cell covers, categories as one of those "
+            "covered."
         )
     if chosen.left:
         told.append(f"It leaves {_left(chosen)}; mask that too (Combined) for a lower risk.")
@@ -62,7 +63,7 @@ def reasons(found: Comparison) -> tuple[str, ...]:
         told.append(
             f"Over {chosen.runs} runs risk varied by ±{percent(chosen.spread[0])} and loss by ±{percent(chosen.spread[1])}."
         )
-    told.append("A measured risk is no guarantee: it holds for the attacks that were measured, on these data.")
+    told.append("A measured risk is not a guarantee: it holds for the attacks that were measured, on these data.")
     return tuple(told)
 
 

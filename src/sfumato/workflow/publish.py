@@ -1,4 +1,4 @@
-"""Publishing: written, read back, verified, measured, attacked, entered in the ledger, laid over earlier releases, certified.
+"""Publishing: written, read back, verified, measured, attacked, entered in the ledger, compared with earlier releases, certified.
 
 The only place where a release is made, whatever its content. What reached the guarantees does not certify them: the content is
 written in its canonical form, read back and measured by the plain verifier, and a violation leaves nothing behind.

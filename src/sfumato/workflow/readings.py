@@ -1,4 +1,4 @@
-"""How the texts of a release are to be read, kept beside the ledger so that later releases can be laid over it.
+"""How the texts of a release are to be read, kept beside the ledger so that later releases can be combined with it.
 
 A text means what its hierarchy said when it was published: the description of then, and not that of today, is built again
 over the values of today. Nothing of a record is kept, only descriptions: types, missing codes, orders, hierarchies that were
@@ -106,7 +106,7 @@ class Reading:
 
 
 def written_as(people: Microdata, names: Iterable[str]) -> dict[str, Any]:
-    """How the values behind published columns were written: what has to agree before two releases are laid over each other."""
+    """How the values behind published columns were written: what has to agree before two releases are combined."""
     types = {each.name: each.type for each in people.relation.schema()}
     told: dict[str, Any] = {}
     for name in names:

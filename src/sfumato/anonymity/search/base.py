@@ -140,7 +140,7 @@ def pose(
 
 
 def _refuse_missing_units(data: Microdata) -> None:
-    """A record without a unit belongs to nobody knows whom, so different people could not be counted."""
+    """A record without a value in the unit column has no known unit, so different people could not be counted."""
     if data.schema.unit is None:
         return
     data.schema.require_columns(data.column_names, data.description)

@@ -80,8 +80,8 @@ class Bins:
 class PrivateHistogram(RowBounded):
     """Noisy counts of all combinations of declared categories and bins.
 
-    Whoever sees the counts, and knows everything but the noise, learns almost nothing from one unit's coming or going
-    (`neighbours` "add_remove") or from the replacement of its rows ("replace"); `epsilon` or `rho` says how little. A unit
+    An adversary who sees the counts, and knows everything but the noise, learns almost nothing about whether one unit is in
+    the data (`neighbours` "add_remove") or which rows it has ("replace"); `epsilon` or `rho` says how little. A unit
     is one value of the schema's unit column and keeps at most `rows` rows; without a unit column it is a record.
 
     `columns` are counted together. A column of numbers needs `bins`: how many of equal width between its declared

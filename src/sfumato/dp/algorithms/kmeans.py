@@ -68,9 +68,9 @@ def kmeans_scales(epsilon: Number, iterations: int, widths: Sequence[Number], ro
 class KMeans(RowBounded):
     """`k` centres and noisy sizes by Lloyd's iteration with noise; `GridKMeans` is nearly always closer.
 
-    Whoever sees the centres, and knows everything but the noise, learns almost nothing from one unit's coming or going. A
-    unit (a value of the schema's unit column, else a record) keeps at most `rows` rows, by `bounding` and `order`. No point
-    is released.
+    An adversary who sees the centres, and knows everything but the noise, learns almost nothing about whether one unit is in
+    the data. A unit (a value of the schema's unit column, else a record) keeps at most `rows` rows, by `bounding` and
+    `order`. No point is released.
 
     `columns` hold numbers with declared bounds; distances count each column in units of its declared width. `epsilon` is
     the loss, `iterations` is T, fixed beforehand: every iteration spends ε/T, half on sizes and half on sums. `start` gives

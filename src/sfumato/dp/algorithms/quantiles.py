@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 class PrivateQuantiles(RowBounded):
     """`quantiles` of one `column` of numbers; however many are asked for, they cost the same.
 
-    Whoever sees them, and knows everything but the noise, learns almost nothing from one unit's coming or going. A unit (a
-    value of the schema's unit column, else a record) keeps at most `rows` rows, by `bounding` and `order`. `epsilon` or
-    `rho` is the loss of them all.
+    An adversary who sees them, and knows everything but the noise, learns almost nothing about whether one unit is in the
+    data. A unit (a value of the schema's unit column, else a record) keeps at most `rows` rows, by `bounding` and `order`.
+    `epsilon` or `rho` is the loss of them all.
 
     `leaves` is the resolution: values are told apart down to the declared width divided by it; a column of whole
     numbers with no more values than that gets one leaf per value. The cost of a finer resolution is one more level of

@@ -39,8 +39,8 @@ from sfumato.dp.ranges import AsText
 class TopK(RowBounded):
     """The `k` candidates of a `column` that most units have, in order.
 
-    Whoever sees the list, and knows everything but the random choices, learns almost nothing from one unit's coming or
-    going. The score of a candidate is the number of units that have it: it changes by at most 1 however many different
+    An adversary who sees the list, and knows everything but the random choices, learns almost nothing about whether one unit
+    is in the data. The score of a candidate is the number of units that have it: it changes by at most 1 however many different
     candidates a unit has. With `repeats` it is the number of mentions, of which one unit keeps `rows` (by `bounding`,
     "sample"), and its sensitivity is `rows`.
 

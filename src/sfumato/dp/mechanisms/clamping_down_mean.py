@@ -32,7 +32,7 @@ from sfumato.kernels.sampling import bernoulli_exp, discrete_laplace_one
 class ClampingDownMean(Clamped[float]):
     """A mean between `lower` and `upper` of clamped records whose number is public.
 
-    ε-private when one record is replaced. With one record more or less the same formula leaks up to ln((n+1)/n) + εn/(n+1)
+    ε-private when one record is replaced. When one is added or removed, the same formula leaks up to ln((n+1)/n) + εn/(n+1)
     and is refused: `NoisyAverage` is made for that relation. So are records that are not clamped (`clamp_records=False`).
     """
 

@@ -1,6 +1,6 @@
 """Histogram: noisy counts in buckets that are declared, not taken from the data.
 
-A record lies in one bucket, so one record more or less changes one count by one, and one replaced record two counts.
+A record lies in one bucket, so adding or removing one record changes one count by one, and replacing one changes two counts.
 Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity in private data analysis", TCC 2006.
 """
 

@@ -44,7 +44,7 @@ class Moments:
 def change(columns: int, neighbours: Neighbours) -> int:
     """The L1 sensitivity of count, sums and products.
 
-    One record more or less: 1 + d + d(d+1)/2. One replaced, the count being public: 2 for each sum, 1 for each square,
+    One record added or removed: 1 + d + d(d+1)/2. One replaced, the count being public: 2 for each sum, 1 for each square,
     2 for each other product.
     """
     if neighbours == "add_remove":

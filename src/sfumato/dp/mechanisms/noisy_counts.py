@@ -25,7 +25,7 @@ class NoisyCounts(Stated[V, NDArray[np.int64]]):
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        """1 for one record more or less, 2 for one replaced, times the contributions."""
+        """1 if one record is added or removed, 2 if one is replaced, times the contributions."""
         from sfumato.dp.sensitivity.counts import bar_chart
 
         return bar_chart(self.contributions, self.neighbours, unit=self.unit)

@@ -19,7 +19,7 @@ def several_counts(queries: int, neighbours: Neighbours = "add_remove", *, unit:
 
 
 def histogram(neighbours: Neighbours = "add_remove", *, unit: str = "record") -> Sensitivity:
-    """Counts in disjoint buckets: 1 for one record more or less, 2 for one replaced."""
+    """Counts in disjoint buckets: 1 if one record is added or removed, 2 if one is replaced."""
     return bar_chart(1, neighbours, unit=unit)
 
 

@@ -41,7 +41,7 @@ def marginals(codes: Codes, wanted: Iterable[Columns], sizes: Sequence[int]) -> 
 def misfit(counts: NDArray[np.int64], model: NDArray[np.float64]) -> int:
     """The sum of absolute differences, in sixteenths.
 
-    The model is rounded to the grid first, so that one record more or less moves the sum by exactly `STEP` at most.
+    The model is rounded to the grid first, so that adding or removing one record moves the sum by exactly `STEP` at most.
     """
     grid = np.rint(np.clip(model * STEP, -_FARTHEST, _FARTHEST)).astype(np.int64)
     return int(np.abs(counts * STEP - grid).sum())

@@ -62,7 +62,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Together:
-    """What is known when a release is laid over earlier ones: by whoever holds all of them, and by the owner of the data."""
+    """What is known when a release is combined with earlier ones: by anyone who holds all of them, and by the owner."""
 
     outside: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     owner: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
