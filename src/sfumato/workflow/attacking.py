@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,6 @@ from sfumato.data.schema import Column, Schema
 from sfumato.data.values import texts
 from sfumato.workflow import named
 from sfumato.workflow.contents.base import Content
-from sfumato.workflow.release import Release
 from sfumato.workflow.scoring import Attacked, plain_result
 from sfumato.workflow.verify import open_release
 
@@ -43,8 +42,19 @@ LACKING: Mapping[str, str] = {
 }
 
 
-#: A release to attack: its folder, or what an outsider sees of it.
-Attackable: TypeAlias = str | Path | TableView | Release[Content]
+class Viewed(Protocol):
+    """A release that is at hand."""
+
+    @property
+    def content(self) -> Content:
+        """What was published, with what its owner knows of it."""
+
+    def view(self) -> TableView:
+        """What an outsider sees of it."""
+
+
+#: A release to attack: its folder, itself, or what an outsider sees of it.
+Attackable: TypeAlias = str | Path | TableView | Viewed
 
 
 def attack(
@@ -172,7 +182,7 @@ def _truth(release: Attackable, view: TableView, people: pa.Table, aligned: bool
 
     if isinstance(release, View):
         raise InputError("--aligned reads the owner's folder, so pass the folder of the release")
-    if isinstance(release, Release):
+    if not isinstance(release, (str, Path)):
         rows = getattr(release.content, "source_rows", None)
         if rows is None:
             raise InputError("nobody can say which record became which row of this release; name a column with key=")
@@ -220,7 +230,7 @@ def view_of(release: Attackable, people: pa.Table | None) -> TableView:
     """
     if isinstance(release, View):
         return release
-    if isinstance(release, Release):
+    if not isinstance(release, (str, Path)):
         return release.view()
     try:
         with open_release(release) as opened:
