@@ -26,7 +26,7 @@ def test_every_mark_is_told_and_the_recommended_one_twice() -> None:
     told = titles(svg)
     assert [sum(mark.told in text for text in told) for mark in MARKS] == [1, 2, 1]
     assert any(text.startswith("the original") for text in told)
-    assert "3 choices of method and parameters, 2 of which cannot be bettered." in svg
+    assert "3 choices of method and parameters; for 2 of them no other is both safer and more useful." in svg
 
 
 def test_the_same_content_gives_the_same_bytes() -> None:

@@ -128,6 +128,8 @@ def test_a_view_is_attacked_as_its_folder_is(tmp_path: Path) -> None:
     assert attack_folder(release.view(), register=rows, key="number") == attack_folder(folder, register=rows, key="number")
     with pytest.raises(InputError, match="pass the folder"):
         attack_folder(release.view(), register=rows, aligned=True)
+    assert attack_folder(release, register=rows, aligned=True) == attack_folder(folder, register=rows, aligned=True)
+    assert [each.attack for each in release.attack(register=rows, key="number")]
 
 
 def test_the_owner_attacks_a_combined_mask_by_name_while_it_is_made() -> None:

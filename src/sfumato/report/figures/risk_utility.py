@@ -186,7 +186,7 @@ def _axes(axes: Axes, content: RiskUtility, families: int) -> None:
 
 
 def _described(content: RiskUtility, front: Sequence[Mark]) -> str:
-    text = f"{len(content.marks):,} choices of method and parameters, {len(front):,} of which cannot be bettered."
+    text = f"{len(content.marks):,} choices of method and parameters; for {len(front):,} of them no other is both safer and more useful."
     if content.chosen is not None:
         text += f" Recommended: {content.marks[content.chosen].told}."
     return text

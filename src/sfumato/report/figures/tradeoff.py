@@ -70,7 +70,7 @@ def tradeoff(nodes: Nodes) -> str:
             drawn,
             "tradeoff",
             "Risk against loss",
-            f"{risk.size:,} transformations, {front.size:,} of which cannot be bettered.{chosen}{merged}",
+            f"{risk.size:,} transformations; for {front.size:,} of them no other is both safer and more useful.{chosen}{merged}",
         )
 
 
