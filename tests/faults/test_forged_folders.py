@@ -28,7 +28,9 @@ from sfumato.data.schema import Column
 from sfumato.data.writers import clean, write_file
 from sfumato.dp import PrivateHistogram, Session
 from sfumato.ledger import Ledger, LossAmount
+from sfumato.wire.fingerprint import FORMAT as FINGERPRINT
 from sfumato.workflow.canonical import canonical
+from sfumato.workflow.earlier import NOTHING_EARLIER
 from sfumato.workflow.folder_rows import DATA_FILES
 from sfumato.workflow.publish import publish
 from sfumato.workflow.transparency import KNOWS_THE_METHOD
@@ -821,6 +823,21 @@ PARTS: dict[str, tuple[str, Forge, str]] = {
         "csv",
         stated(lambda c: c.update(composition={"x": "y" * 2_000_000})),
         "what no comparison with them says",
+    ),
+    "a-result-called-rows": ("histogram", stated(lambda c: c.update(content="Rows")), "names its kind of content otherwise"),
+    "rows-called-rows": ("csv", stated(lambda c: c.update(content="Rows")), "names its kind of content otherwise"),
+    "rows-called-a-result": ("csv", stated(lambda c: c.update(content="PrivateResult")), "names its kind of content otherwise"),
+    "content-of-no-kind": ("csv", stated(lambda c: c.update(content="Sermon")), "does not know"),
+    "content-that-is-null": ("csv", stated(lambda c: c.update(content=None)), "form of a certificate"),
+    "a-result-with-a-fingerprint": (
+        "histogram",
+        stated(lambda c: c.update(fingerprint=f"{FINGERPRINT}:" + "0" * 64)),
+        "what only a table of records has",
+    ),
+    "a-result-that-was-compared": (
+        "histogram",
+        stated(lambda c: c.update(composition={"earlier_releases": 0, "finding": NOTHING_EARLIER})),
+        "what only a table of records has",
     ),
     "endless-attacks": ("csv", stated(lambda c: c.update(attacks=[{"x": "y" * 2_000_000}])), "states more about how"),
     "seeded-without-a-word": ("seeded", stated(lambda c: c.update(notices=[])), "no notice of its certificate says so"),

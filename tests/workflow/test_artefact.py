@@ -262,6 +262,17 @@ def test_one_charge_pays_for_one_result(tmp_path: Path, book: str) -> None:
     assert passed is False and "another result" in text
 
 
+def test_what_is_no_outcome_or_was_paid_for_elsewhere_is_not_published(book: str) -> None:
+    session = Session(people(50), ledger=book, analyst="ann")
+    for wrong in (None, ROWS, "histogram"):
+        with pytest.raises(ParameterError, match="what a private method returned"):
+            publish(wrong)  # type: ignore[call-overload]
+    outcome = session.release(Pretended())
+    with pytest.raises(ParameterError, match="another data set"):
+        publish(outcome, ledger=session.ledger, dataset="clinic-2025")
+    assert publish(outcome, ledger=session.ledger).entered
+
+
 def test_an_entry_that_is_no_charge_does_not_count(tmp_path: Path, book: str) -> None:
     with Ledger.open(book) as ledger:
         note = ledger.note("clinic", {}, token="n")

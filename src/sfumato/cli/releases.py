@@ -101,6 +101,8 @@ def attack(
 def _told(results: list[dict[str, Any]]) -> list[str]:
     from sfumato.report.wording import counted
 
+    if not results:
+        return ["no attack fits this release and what was given; with --with, --earlier or --attack others can be tried"]
     lines = []
     for result in results:
         low, high = result["interval"]

@@ -116,7 +116,7 @@ class CertificateForm(FirstForm):
     """The whole certificate; `content` names a kind that cannot be known by its claims."""
 
     card: CardForm
-    content: _Kind | None = None
+    content: _Kind = ""
 
 
 _FORMS: dict[str, type[FirstForm]] = {FIRST_FORMAT: FirstForm, FORMAT: CertificateForm}

@@ -68,6 +68,10 @@ def publish(
     """
     if isinstance(work, Draft):
         return _published(work, ledger, checks or Checks(), progress)
+    if not isinstance(work, Outcome):
+        raise ParameterError(
+            "publish takes what a private method returned: session.release(…), or session.sql(…).outcome for an answer"
+        )
     with opened(ledger) as book:
         return _published(_drafted(work, dataset, book, ledger_entry), book, checks or Checks(), progress)
 

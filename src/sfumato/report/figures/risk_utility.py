@@ -186,7 +186,8 @@ def _axes(axes: Axes, content: RiskUtility, families: int) -> None:
 
 
 def _described(content: RiskUtility, front: Sequence[Mark]) -> str:
-    text = f"{len(content.marks):,} choices of method and parameters; for {len(front):,} of them no other is both safer and more useful."
+    text = f"{len(content.marks):,} choices of method and parameters; for {len(front):,} of them no other is both safer and more "
+    text += "useful."
     if content.chosen is not None:
         text += f" Recommended: {content.marks[content.chosen].told}."
     return text

@@ -45,8 +45,8 @@ class Nodes:
 
 
 def tradeoff(nodes: Nodes) -> str:
-    """Risk from left (none) to right, loss from bottom (none) to top; the frontier is what cannot be
-    bettered."""
+    """Risk from left (none) to right, loss from bottom (none) to top; on the frontier are those than which
+    no other is both safer and more useful."""
     risk, loss, gone = (np.asarray(x, dtype=np.float64) for x in (nodes.risk, nodes.loss, nodes.suppressed))
     require(risk.size == loss.size == gone.size, "tradeoff: risk, loss and suppressed must have the same length")
     front = frontier(risk, loss)

@@ -216,13 +216,16 @@ class Content(ABC):
 def entered(ledger: Ledger, dataset: str, payload: Mapping[str, Any]) -> Entry:
     """The entry of a release. The same release entered twice (a repeated run) is one: its token is the digest of what is
     entered."""
-    token = f"release-{hashlib.sha256(canonical(payload)).hexdigest()}"
+    token = f"release-{hashlib.sha256(canonical({'dataset': dataset, 'entry': payload})).hexdigest()}"
     return ledger.enter_release(dataset, payload, token=token)
 
 
 def content_kind(certificate: Certificate) -> type[Content]:
     """The kind of content that a certificate is about."""
     try:
-        return registry.find("content", certificate.kind_of_content)
+        kind: type[Content] = registry.find("content", certificate.kind_of_content)
     except RecipeError:
         raise VerificationFailed("the certificate is about a kind of content that this version does not know") from None
+    if bool(certificate.content) is not kind.named_in_certificates:
+        raise VerificationFailed("the certificate names its kind of content otherwise than releases of that kind do")
+    return kind

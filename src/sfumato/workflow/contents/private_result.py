@@ -87,6 +87,7 @@ class PrivateResult(Content):
             *dict.fromkeys(str(each) for each in (*(details.get("not_covered") or ()), *later)),
         )
         argument, entry = str(details.get("argument") or ""), None if paid is None else str(paid)
+        _refuse_other_charge(ledger, entry, name)
         return Draft(
             content=cls(outcome.result, name, beside, entry),
             promises=tuple(Promise(each, argument, entry) for each in outcome.claimed),
@@ -192,6 +193,13 @@ class PrivateResult(Content):
         return details
 
     @classmethod
+    def refuse_other_facts(cls, certificate: Certificate, schema: Schema) -> None:
+        """A private result is not compared, not attacked and has no fingerprint: all of that takes the original."""
+        super().refuse_other_facts(certificate, schema)
+        if certificate.composition or certificate.attacks or certificate.fingerprint is not None:
+            raise VerificationFailed("the certificate of a private result states what only a table of records has")
+
+    @classmethod
     def refuse_other_details(cls, certificate: Certificate) -> None:
         """Details of a known method are computed again; others have names of their own."""
         from sfumato.workflow.told_details import refuse_other_details
@@ -272,6 +280,13 @@ class PrivateResult(Content):
         """How the result was made, as far as everybody may know."""
         rows = {"published rows": int(data.num_rows)} if is_table(data) else {}
         return Page({**rows, **certificate.card["details"], **rows})
+
+
+def _refuse_other_charge(ledger: Ledger | None, entry: str | None, dataset: str) -> None:
+    """What is entered names a charge of the same data set, where the ledger has it: nobody can take an entry back."""
+    charge = None if ledger is None or entry is None else ledger.charge(entry)
+    if charge is not None and charge.dataset != dataset:
+        raise ParameterError("the charge that paid for this result is about another data set; leave dataset= out")
 
 
 def is_table(result: object) -> bool:
