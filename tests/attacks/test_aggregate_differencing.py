@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 
 import sfumato as sf
 from sfumato import attacks
-from sfumato.attacks.aggregate_differencing import Aggregate, AggregateDifferencing, Membership, difference, values_left
+from sfumato.attacks.outputs.aggregate_differencing import Aggregate, AggregateDifferencing, Membership, difference, values_left
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.view import View
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.attacks import AnswerIntersection, Extreme
-from sfumato.attacks.answer_intersection import candidates, surely_inside
+from sfumato.attacks.outputs.answer_intersection import candidates, surely_inside
 from sfumato.core.errors import InputError, MissingColumn, ParameterError
 from sfumato.core.view import View
 

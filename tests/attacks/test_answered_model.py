@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from sfumato import attacks
-from sfumato.attacks.answered_model import AnsweredModel, Answers
-from sfumato.attacks.membership_models import Labelled, MembershipInModels, ModelKnowledge, _shadow, losses
+from sfumato.attacks.outputs.answered_model import AnsweredModel, Answers
+from sfumato.attacks.outputs.membership_models import Labelled, MembershipInModels, ModelKnowledge, _shadow, losses
 from sfumato.core.errors import InputError
 from sfumato.core.randomness import default
 from sfumato.core.view import View
@@ -139,7 +139,7 @@ def test_rounded_confidences_are_taken_as_they_are() -> None:
 
 
 def test_too_many_answers_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.attacks.answered_model.MOST_CONFIDENCES", 3)
+    monkeypatch.setattr("sfumato.attacks.outputs.answered_model.MOST_CONFIDENCES", 3)
     with pytest.raises(InputError, match="fewer people"):
         Answers(**GOOD)
 

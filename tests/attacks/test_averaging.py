@@ -9,7 +9,7 @@ import pytest
 
 import sfumato as sf
 from sfumato import attacks
-from sfumato.attacks.averaging import Averaging, NoiseKnown, deviation
+from sfumato.attacks.outputs.averaging import Averaging, NoiseKnown, deviation
 from sfumato.core.errors import InputError, ParameterError
 from sfumato.core.randomness import default
 from sfumato.core.view import View

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato import attacks
-from sfumato.attacks.background import posterior
-from sfumato.attacks.classes import ClassAttack
 from sfumato.attacks.success import wilson
+from sfumato.attacks.tables.background import posterior
+from sfumato.attacks.tables.classes import ClassAttack
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
 from sfumato.core.registry import every
 from sfumato.core.view import Attack, AttackResult, View

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from sfumato import attacks, dp
-from sfumato.attacks.answer_intersection import Extreme, candidates, surely_inside
-from sfumato.attacks.classes import classes_of
-from sfumato.attacks.intersection import sensitive_candidates
+from sfumato.attacks.outputs.answer_intersection import Extreme, candidates, surely_inside
+from sfumato.attacks.several.intersection import sensitive_candidates
+from sfumato.attacks.tables.classes import classes_of
 from sfumato.core.view import View
 from tests.attacks.published import SCHEMA, bare, four_anonymous, six_anonymous
 

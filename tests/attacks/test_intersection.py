@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato import attacks
-from sfumato.attacks.intersection import sensitive_candidates
+from sfumato.attacks.several.intersection import sensitive_candidates
 from sfumato.core.errors import InputError, MissingColumn, Unsupported
 from sfumato.core.view import View
 from sfumato.data import hierarchy_builders

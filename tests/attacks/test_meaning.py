@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato import attacks
-from sfumato.attacks.coverage import covering, overlapping
-from sfumato.attacks.meaning import Meaning, read
+from sfumato.attacks.several.coverage import covering, overlapping
+from sfumato.attacks.tables.meaning import Meaning, read
 from sfumato.data.hierarchy import Hierarchy
 from tests.attacks.published import bare
 

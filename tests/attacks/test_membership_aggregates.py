@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sfumato import attacks
-from sfumato.attacks.detection import Detection
-from sfumato.attacks.membership_aggregates import MembershipInAggregates, ReferencePeople, p_values
+from sfumato.attacks.outputs.detection import Detection
+from sfumato.attacks.outputs.membership_aggregates import MembershipInAggregates, ReferencePeople, p_values
 from sfumato.core.errors import InputError, ParameterError
 from sfumato.core.view import View
 

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sfumato import attacks
-from sfumato.attacks.membership_models import Labelled, MembershipInModels, ModelKnowledge, losses
+from sfumato.attacks.outputs.membership_models import Labelled, MembershipInModels, ModelKnowledge, losses
 from sfumato.core.errors import InputError, ParameterError
 from sfumato.core.view import View
 

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import attacks
-from sfumato.attacks import possible_worlds
-from sfumato.attacks.minimality import KnownAlgorithm, Minimality
+from sfumato.attacks.tables import possible_worlds
+from sfumato.attacks.tables.minimality import KnownAlgorithm, Minimality
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
 from sfumato.core.view import View
 from tests.attacks.published import bare

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
 from sfumato import attacks
-from sfumato.attacks.model_differencing import EarlierVersion, MeanVersion, ModelDifferencing, RegressionVersion, changed_record
+from sfumato.attacks.outputs.model_differencing import (
+    EarlierVersion,
+    MeanVersion,
+    ModelDifferencing,
+    RegressionVersion,
+    changed_record,
+)
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.view import View
 

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from sfumato import attacks
-from sfumato.attacks.outlier_inference import OutlierInference, TypicalPeople, _mean_shifts, _regression_shifts, value_behind_jump
+from sfumato.attacks.outputs.outlier_inference import (
+    OutlierInference,
+    TypicalPeople,
+    _mean_shifts,
+    _regression_shifts,
+    value_behind_jump,
+)
 from sfumato.core.errors import InputError, ParameterError
 from sfumato.core.view import View
 from sfumato.dp.mechanisms.regression_leak import MILLIONAIRE, generated_incomes, least_squares

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import attacks
-from sfumato.attacks.partial_knowledge import KnownSet, PartialKnowledge, candidates
+from sfumato.attacks.tables.partial_knowledge import KnownSet, PartialKnowledge, candidates
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
 from sfumato.core.view import View
 from sfumato.data.schema import Column, Schema

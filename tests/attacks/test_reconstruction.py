@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 import sfumato as sf
 from sfumato import attacks
-from sfumato.attacks.reconstruction import KnownQuestions, Reconstruction, best_single_guess
+from sfumato.attacks.outputs.reconstruction import KnownQuestions, Reconstruction, best_single_guess
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.randomness import default
 from sfumato.core.view import View

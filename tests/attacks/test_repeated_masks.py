@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.attacks.repeated_masks import Repeated, over_other_tables, repeated_masks
+from sfumato.attacks.several.repeated_masks import Repeated, over_other_tables, repeated_masks
 from sfumato.core.certificate import plain
 from sfumato.data.masked import Masked
 from sfumato.data.schema import Column, Schema

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import attacks
-from sfumato.attacks.scoreboard import Scoreboard, distribution, lead_of_best
-from sfumato.attacks.sparse_ratings import KnownItems, Ratings
+from sfumato.attacks.outputs.scoreboard import Scoreboard, distribution, lead_of_best
+from sfumato.attacks.outputs.sparse_ratings import KnownItems, Ratings
 from sfumato.core.errors import InputError, ParameterError
 from sfumato.core.view import View
 

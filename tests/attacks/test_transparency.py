@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato import attacks
-from sfumato.attacks.pram_posterior import guessed_value
+from sfumato.attacks.masked.pram_posterior import guessed_value
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
 from sfumato.core.view import AttackResult, View
 from sfumato.data.masked import Masked

@@ -51,7 +51,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sfumato.attacks.adversary import TableAttack, is_table
-from sfumato.attacks.classes import released_table
+from sfumato.attacks.tables.classes import released_table
 from sfumato.core.view import AttackResult, View
 from sfumato.data.masked import TableView
 

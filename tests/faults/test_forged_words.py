@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.attacks.meaning import read
+from sfumato.attacks.tables.meaning import read
 from sfumato.data.column_types import _parse
 from sfumato.data.schema import Column, Schema
 from sfumato.masking import told

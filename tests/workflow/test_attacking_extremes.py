@@ -97,12 +97,12 @@ def test_a_game_that_makes_no_sense_is_one_clear_error_without_a_value(
 def test_large_tables_and_many_answers_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pq.write_table(PEOPLE, tmp_path / "people.parquet")
     path = game(tmp_path, knowledge={"people": "people.parquet"})
-    monkeypatch.setattr("sfumato.attacks.answer_intersection.MOST_CELLS", 17)
+    monkeypatch.setattr("sfumato.attacks.outputs.answer_intersection.MOST_CELLS", 17)
     with pytest.raises(SfumatoError, match="more than 17 cells"):
         attack_outputs(path)
     monkeypatch.setattr("sfumato.workflow.attacking_tables.MOST_BYTES", 10)
     with pytest.raises(SfumatoError, match="larger than 10 bytes"):
         attack_outputs(path)
-    monkeypatch.setattr("sfumato.attacks.answer_intersection.MOST_ANSWERS", 1)
+    monkeypatch.setattr("sfumato.attacks.outputs.answer_intersection.MOST_ANSWERS", 1)
     with pytest.raises(SfumatoError, match="1 to 1 extremes"):
         attack_outputs(path)

@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from sfumato.attacks import Answers, Labelled, MembershipInModels, ModelKnowledge
-from sfumato.attacks.answer_table import written
-from sfumato.attacks.membership_models import losses
+from sfumato.attacks.outputs.answer_table import written
+from sfumato.attacks.outputs.membership_models import losses
 from sfumato.cli.main import run
 from sfumato.core.errors import SfumatoError
 from sfumato.core.view import View
@@ -188,7 +188,7 @@ def test_the_shadow_method_needs_answers_of_shadows(tmp_path: Path) -> None:
 def test_large_tables_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pq.write_table(pa.table(ROWS), tmp_path / "answers.parquet")
     path = game(tmp_path, {"answers": "answers.parquet"}, {"training_loss": 0.3})
-    monkeypatch.setattr("sfumato.attacks.answered_model.MOST_CONFIDENCES", 11)
+    monkeypatch.setattr("sfumato.attacks.outputs.answered_model.MOST_CONFIDENCES", 11)
     with pytest.raises(SfumatoError, match="more than 11 cells"):
         attack_outputs(path)
     monkeypatch.setattr("sfumato.workflow.attacking_tables.MOST_BYTES", 10)

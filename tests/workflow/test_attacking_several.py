@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.attacks.comparable import refuse_unread
+from sfumato.attacks.several.comparable import refuse_unread
 from sfumato.core.errors import Unsupported
 from sfumato.core.view import View
 from sfumato.data.released import ReleasedTable

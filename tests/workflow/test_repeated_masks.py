@@ -64,8 +64,8 @@ class Broken:
 
 
 PLACES = (
-    "sfumato.attacks.intersection.Intersection.run",
-    "sfumato.attacks.repeated_masks.repeated_masks",
+    "sfumato.attacks.several.intersection.Intersection.run",
+    "sfumato.attacks.several.repeated_masks.repeated_masks",
     "sfumato.workflow.earlier.as_it_reads",
     "sfumato.ledger.ledger.Ledger.releases",
     "sfumato.workflow.earlier._in_words",

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.attacks.adversary import OutputAttack
-from sfumato.attacks.classes import released_table
 from sfumato.attacks.entries import Target, target_in
+from sfumato.attacks.tables.classes import released_table
 from sfumato.core import registry
 from sfumato.core.declared import declarations
 from sfumato.core.errors import InputError, MissingColumn, Unsupported, VerificationFailed, as_name

@@ -216,7 +216,7 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
 
 def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | None, counted: bool) -> dict[str, Any]:
     from sfumato.attacks import Intersection, OtherReleases
-    from sfumato.attacks.classes import hides_units
+    from sfumato.attacks.tables.classes import hides_units
 
     views = [each.view for each in earlier if each.view is not None]
     names = sorted({name for each in (new.view, *views) for name in each.schema.quasi})
@@ -266,7 +266,7 @@ def _written_otherwise(readings: Sequence[Reading]) -> str | None:
 
 def _repeated(new: Newest, others: Sequence[_Earlier]) -> tuple[dict[str, str], str]:
     """What the masks of several releases give away together, by column and in words."""
-    from sfumato.attacks.repeated_masks import in_words, over_other_tables, repeated_masks
+    from sfumato.attacks.several.repeated_masks import in_words, over_other_tables, repeated_masks
 
     masked = [(each.mask, each.table or each.name) for each in others if each.mask]
     if new.reading.masked:

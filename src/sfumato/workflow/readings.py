@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sfumato.attacks.meaning import TO
+from sfumato.attacks.tables.meaning import TO
 from sfumato.core.certificate import plain
 from sfumato.core.errors import HierarchyError, SfumatoError, Unsupported
 from sfumato.data import hierarchy_builders

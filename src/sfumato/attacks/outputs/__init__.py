@@ -1,0 +1,1 @@
+"""Attacks on what was computed from records: counts, sums, noisy answers, models, recommendations."""

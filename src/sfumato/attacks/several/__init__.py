@@ -1,0 +1,1 @@
+"""Attacks on several releases about the same people: what they leave together."""

@@ -1,0 +1,132 @@
+"""Differencing: what is left of a class of one release when the classes of another that lie in it are taken away.
+
+A release that suppresses fewer records than another about the same people shows, by subtraction, those whom the
+other left out: both keep k, the difference may be one person. Denning, "Cryptography and data security", 1982,
+chapter 6 (inference controls).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from sfumato.attacks.several.coverage import containing
+from sfumato.attacks.several.joint import Joint, classes_meeting
+from sfumato.attacks.tables.candidates import matching
+from sfumato.attacks.tables.classes import Classes, Ids
+from sfumato.attacks.tables.meaning import meanings
+from sfumato.core.errors import Unsupported
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Groups of people, smaller than any class of the release that they are in, that subtraction singles out.
+
+    `searched` is False where the classes of no release lie within those of another, so that outsiders have
+    nothing to subtract; `of_today` is True where nevertheless the people of the original were looked up.
+    """
+
+    groups: int = 0
+    people: int = 0
+    smallest: int = 0
+    searched: bool = False
+    of_today: bool = False
+
+    @classmethod
+    def of(cls, sizes: Ids, limits: Ids, *, searched: bool, of_today: bool = False) -> Differences:
+        """From the sizes of what is left, and the smallest class of the release that it is left in."""
+        small = sizes[(sizes > 0) & (sizes < limits)]
+        return cls(int(small.size), int(small.sum()), int(small.min()) if small.size else 0, searched, of_today)
+
+    def sentence(self, *, records: bool = False) -> str:
+        """What was found, for the end of a finding; `records` where they cannot be called people."""
+        if not self.groups and not self.searched:
+            return (
+                "Differences between the releases were not searched: no class of one is known to consist of classes of another."
+                if not self.of_today
+                else "Differences between the releases were only searched among the people of the table of today, and no group "
+                "smaller than any class of the release that it is in was found."
+            )
+        if not self.groups:
+            return "Subtracting one release from another, no group smaller than any class of the release that it is in was found."
+        groups = f"{self.groups:,} groups" if self.groups > 1 else "a group"
+        one, many = ("record", "records") if records else ("person", "people")
+        people = f"{self.people:,} {one if self.people == 1 else many}"
+        least = f", the smallest of {self.smallest:,}" if self.groups > 1 else ""
+        which = "they are" if self.groups > 1 else "it is"
+        return (
+            f"If the releases were made from the same records, subtracting one from another singles out {groups} smaller than "
+            f"any class of the release that {which} in, {people} in all{least}: missing from one release, present in another."
+        )
+
+
+def differences(releases: Sequence[Classes], joint: Joint, unread: frozenset[str] = frozenset()) -> Differences:
+    """The small differences that classes lying within each other show, of the two releases that show the smallest; where the
+    original is at hand also those of real people, if they are worse.
+
+    A person of the original counts as suppressed where no class fits; after local recoding another class may
+    still fit, and then the person is not among those counted here. Who left the table is seen by the classes alone.
+    """
+    smallest = np.array([int(classes.sizes.min()) if classes.sizes.size else 0 for classes in releases], dtype=np.int64)
+    found = [
+        _between(((releases[one], releases[other], smallest[other]), (releases[other], releases[one], smallest[one])), unread)
+        for one, other in combinations(range(len(releases)), 2)
+    ]
+    searched = any(each.searched for each in found)
+    if joint.exact:
+        limits = (joint.shown_in * smallest[:, None]).max(axis=0, initial=0)
+        found.append(Differences.of(joint.suppressed_somewhere.astype(np.int64), limits, searched=searched, of_today=True))
+    worst = min(found, key=lambda each: (not each.groups, each.smallest, -each.people))
+    return replace(worst, searched=searched, of_today=joint.exact)
+
+
+def _between(pairs: Sequence[tuple[Classes, Classes, int]], unread: frozenset[str]) -> Differences:
+    """What is left of the classes of each of two releases without those of the other: nobody is in both."""
+    sizes, limits, searched = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], False
+    for inner, outer, limit in pairs:
+        left = None if unread & set(outer.quasi) else remainders(inner, outer)
+        if left is not None:
+            searched = True
+            sizes.append(left)
+            limits.append(np.full(left.size, limit))
+    return Differences.of(np.concatenate(sizes), np.concatenate(limits), searched=searched)
+
+
+def remainders(inner: Classes, outer: Classes) -> Ids | None:
+    """For each class of `outer` that consists of whole classes of `inner` and a remainder, the size of the
+    remainder; None where there is no such class.
+
+    A class of `inner` is subtracted where all its people must be in one class of `outer`: it lies within that
+    one and meets no other. Classes of `outer` that others meet in part are left out.
+    """
+    if not set(outer.quasi) <= set(inner.quasi):
+        return None
+    try:
+        meets, met = classes_meeting(inner, outer)
+    except Unsupported:  # too many combinations to look at
+        return None
+    within, whole = _lying_within(inner, outer)
+    sole = np.bincount(meets, minlength=inner.sizes.size)[within] == 1
+    within, whole = within[sole], whole[sole]
+    parts = np.bincount(whole, minlength=outer.sizes.size)
+    composed = (parts > 0) & (parts == np.bincount(met, minlength=outer.sizes.size))
+    if not composed.any():
+        return None
+    taken = np.bincount(whole, weights=inner.sizes[within], minlength=outer.sizes.size).astype(np.int64)
+    left: Ids = (outer.sizes - taken)[composed]
+    return left
+
+
+def _lying_within(inner: Classes, outer: Classes) -> tuple[Ids, Ids]:
+    """Pairs of a class of `inner` and a class of `outer` that contains it in every column."""
+    places = [inner.quasi.index(name) for name in outer.quasi]
+    coverings = [containing(meanings(inner, place), meanings(outer, column)) for column, place in enumerate(places)]
+    batches = list(matching([inner.shown[place] for place in places], coverings, outer.shown))
+    nothing = np.zeros(0, dtype=np.int64)
+    return (
+        np.concatenate([batch[0] for batch in batches] or [nothing]),
+        np.concatenate([batch[1] for batch in batches] or [nothing]),
+    )

@@ -1,0 +1,1 @@
+"""Attacks on one published table: what its classes give away."""
