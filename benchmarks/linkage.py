@@ -35,7 +35,7 @@ def _files(rows: int, noise: float, width: int = _WIDTH) -> tuple[Any, Any]:
 
 
 def _distance() -> Iterator[Case]:
-    from sfumato.kernels.linkage import own_is_nearest
+    from sfumato.kernels.linkage.points import own_is_nearest
 
     for noise in (0.1, 0.3, 1.0):
         files = _files(100_000, noise)
@@ -71,7 +71,7 @@ def _differs(credits: Any, files: tuple[Any, Any]) -> str | None:
 
 
 def _against_brute_force() -> Case:
-    from sfumato.kernels.linkage import own_is_nearest
+    from sfumato.kernels.linkage.points import own_is_nearest
 
     files = _files(10_000, 0.3)
     return Case(
@@ -104,7 +104,7 @@ def brute_force(original: Any, masked: Any) -> Any:
 
 def long_cases() -> Iterator[Case]:
     """A million records: a matrix of all pairs would be eight terabytes."""
-    from sfumato.kernels.linkage import own_is_nearest
+    from sfumato.kernels.linkage.points import own_is_nearest
 
     yield Case(
         f"distance linkage, 1,000,000 records, {_WIDTH} columns, noise 0.1 sd",
@@ -121,8 +121,8 @@ def long_cases() -> Iterator[Case]:
 def _mixed() -> Case:
     import numpy as np
 
-    from sfumato.kernels.linkage import Metric, own_is_nearest
-    from sfumato.kernels.linkage_tree import ABSOLUTE, CATEGORY
+    from sfumato.kernels.linkage.points import Metric, own_is_nearest
+    from sfumato.kernels.linkage.tree import ABSOLUTE, CATEGORY
 
     draw = np.random.default_rng(1)
     rows = 100_000
@@ -170,7 +170,7 @@ def _probabilistic() -> Case:
 def _assignment() -> Case:
     import numpy as np
 
-    from sfumato.kernels.linkage import Metric
+    from sfumato.kernels.linkage.points import Metric
     from sfumato.measures.risk.assignment_linkage import assigned
     from sfumato.measures.risk.spaces import Space
 

@@ -29,8 +29,8 @@ def records(count: int, attributes: int) -> np.ndarray[Any, Any]:
 
 def clusters(points: np.ndarray[Any, Any], k: int) -> np.ndarray[Any, Any]:
     """Ours."""
-    from sfumato.kernels.microaggregation import mdav
-    from sfumato.kernels.microaggregation_live import Space
+    from sfumato.kernels.microaggregation.live import Space
+    from sfumato.kernels.microaggregation.partitions import mdav
 
     return mdav(Space.of_numbers(points), k)
 

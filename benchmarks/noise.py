@@ -19,7 +19,7 @@ _GAUSSIAN_MS = MANY / 500
 def cases() -> Iterator[Case]:
     """Draws with the operating system's randomness, as a session makes them."""
     from sfumato.core.randomness import SystemRandomness
-    from sfumato.kernels import sampling
+    from sfumato.kernels.sampling import noise as sampling
 
     source = SystemRandomness()
     for scale in (Fraction(10), Fraction(1000), Fraction(10, 3), Fraction(12345, 7)):

@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.anonymity.predicates.promises import promises_of
 from sfumato.anonymity.search.base import Search
 from sfumato.data.class_table import ClassTable, encode
-from sfumato.kernels.rollup import add_up
+from sfumato.kernels.classes.rollup import add_up
 
 SITES = [f"site {number}" for number in range(6)]
 SCHEMA = sf.Schema(

@@ -16,7 +16,7 @@ from sfumato.attacks.outputs.membership_models import Labelled, MembershipInMode
 from sfumato.core.errors import InputError
 from sfumato.core.randomness import default
 from sfumato.core.view import View
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 
 Method = Literal["loss", "shadow"]
 SHADOWS = 3

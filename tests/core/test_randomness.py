@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from sfumato.core.randomness import StreamRandomness
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 

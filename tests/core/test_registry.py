@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.data.records import Records
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 
 

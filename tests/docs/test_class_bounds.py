@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.kernels import class_checks
+from sfumato.kernels.classes import checks as class_checks
 from sfumato.kernels.compiled import Kernel
 
 Counts = tuple[int, ...]

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from sfumato.kernels.rank_windows import ranked, windows
+from sfumato.kernels.linkage.rank_windows import ranked, windows
 
 VALUES = st.integers(-3, 3).map(float)
 

@@ -182,7 +182,7 @@ def units(draw: DrawFn) -> tuple[Any, ...]:
 @st.composite
 def contributions(draw: DrawFn) -> tuple[Any, ...]:
     """What `rows_by_unit` returns, two bounds, a value and two conditions per row."""
-    from sfumato.kernels.bounding import rows_by_unit
+    from sfumato.kernels.classes.bounding import rows_by_unit
 
     order, leaf, starts, seeds = rows_by_unit.twin(*draw(units()))
     first = draw(st.integers(0, seeds.size))

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from sfumato.kernels.linkage_tree import grow_tree
+from sfumato.kernels.linkage.tree import grow_tree
 
 _COARSE = st.sampled_from([0.0, 1.0, 2.0, 3.0, 0.5, float("nan")])
 _FINE = st.floats(-3, 3, width=32)

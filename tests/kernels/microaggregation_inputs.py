@@ -48,7 +48,7 @@ def enclosed(laid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def laid_out(draw: DrawFn) -> tuple[Any, ...]:
     """Points in blocks with tight bounds, after some were taken away: points, live rows, rows by slot, slots by row, blocks and
     bounds."""
-    from sfumato.kernels.microaggregation_order import spatial_order
+    from sfumato.kernels.microaggregation.order import spatial_order
 
     given = draw(points(least=1))
     count, attributes = given.shape

@@ -43,7 +43,7 @@ def buckets(draw: DrawFn) -> tuple[Any, ...]:
 @st.composite
 def rows(draw: DrawFn) -> tuple[Any, ...]:
     """Codes with missing ones, a draw each, and cumulative rows with impossible categories."""
-    from sfumato.kernels.transitions import cumulative
+    from sfumato.kernels.changes.transitions import cumulative
 
     height, width = draw(st.integers(1, 5)), draw(st.integers(1, 6))
     weights = np.array(draw(st.lists(st.integers(0, 4), min_size=height * width, max_size=height * width)), dtype=np.float64)

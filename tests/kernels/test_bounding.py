@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.kernels.bounding import bounded_sums, rows_by_unit
+from sfumato.kernels.classes.bounding import bounded_sums, rows_by_unit
 
 ROWS, UNITS = 40_000, 3_000  # more rows than one part holds
 KEY = np.uint64(77)

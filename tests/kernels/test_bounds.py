@@ -16,7 +16,7 @@ from sfumato.anonymity.predicates.base import NO_BOUND, Check
 from sfumato.anonymity.predicates.distributions import Closeness, Shares, alpha_limits, beta_limits, delta_limits
 from sfumato.anonymity.predicates.diversity import Diversity
 from sfumato.anonymity.predicates.sizes import AtLeast, Presence
-from sfumato.kernels import class_checks
+from sfumato.kernels.classes import checks as class_checks
 from tests.kernels.inputs import SHARES, distribution
 
 START = 3  # records, units, people of the population, then the histogram

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.kernels import likely_records
-from sfumato.kernels.learned_distance import Links, Terms, links, terms_of
-from sfumato.kernels.likely_records import intersections, log_mass, nearest_own
-from sfumato.kernels.linkage import Metric, PointTree
-from sfumato.kernels.rank_windows import candidates, ranked, windows
+from sfumato.kernels.linkage import likely_records
+from sfumato.kernels.linkage.learned_distance import Links, Terms, links, terms_of
+from sfumato.kernels.linkage.likely_records import intersections, log_mass, nearest_own
+from sfumato.kernels.linkage.points import Metric, PointTree
+from sfumato.kernels.linkage.rank_windows import candidates, ranked, windows
 from tests.kernels.attack_inputs import searched
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from sfumato.kernels.linkage import TOLERANCE, Metric, PointTree, nearest, own_is_nearest
-from sfumato.kernels.linkage_tree import ABSOLUTE, CATEGORY, SQUARED
+from sfumato.kernels.linkage.points import TOLERANCE, Metric, PointTree, nearest, own_is_nearest
+from sfumato.kernels.linkage.tree import ABSOLUTE, CATEGORY, SQUARED
 from tests.kernels.linkage_inputs import files
 
 nan = float("nan")

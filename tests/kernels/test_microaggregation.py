@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.core.errors import Cancelled
-from sfumato.kernels import microaggregation_live as live
-from sfumato.kernels.microaggregation import cbfs, mdav, v_mdav
-from sfumato.kernels.microaggregation_live import Space, UnassignedMixed, UnassignedNumbers
-from sfumato.kernels.microaggregation_mixed import category_distances, central_category
-from sfumato.kernels.microaggregation_univariate import optimal_groups
+from sfumato.kernels.microaggregation import live
+from sfumato.kernels.microaggregation.live import Space, UnassignedMixed, UnassignedNumbers
+from sfumato.kernels.microaggregation.mixed import category_distances, central_category
+from sfumato.kernels.microaggregation.partitions import cbfs, mdav, v_mdav
+from sfumato.kernels.microaggregation.univariate import optimal_groups
 from tests.masking import microaggregation_oracles as oracle
 
 #: Blocks so small that a few records need several groups of them and are laid out anew on the way.

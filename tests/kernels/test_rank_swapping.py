@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.kernels.rank_swapping import bucket_partners, distance_partners, stable_order, window_partners
+from sfumato.kernels.changes.rank_swapping import bucket_partners, distance_partners, stable_order, window_partners
 from tests.kernels import swapping_inputs
 
 Pairing = tuple[int, ...]

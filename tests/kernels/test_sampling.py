@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import ParameterError
 from sfumato.core.randomness import StreamRandomness, SystemRandomness
-from sfumato.kernels import sampling, sampling_inversion, sampling_rejection
+from sfumato.kernels.sampling import inversion as sampling_inversion
+from sfumato.kernels.sampling import noise as sampling
+from sfumato.kernels.sampling import rejection as sampling_rejection
 from tests.kernels.exact_laws import Path
 
 F = Fraction
@@ -52,7 +54,7 @@ def test_draws_by_seed_stay_the_same_from_version_to_version() -> None:
 def test_a_process_without_the_compiler_draws_the_same() -> None:
     """Noise is whole numbers and NumPy alone: nothing is compiled, so nothing can differ."""
     code = (
-        "import sys; from fractions import Fraction as F; from sfumato.kernels import sampling as s;"
+        "import sys; from fractions import Fraction as F; from sfumato.kernels.sampling import noise as s;"
         "from sfumato.core.randomness import StreamRandomness as R;"
         "print(*s.discrete_gaussian(F(90), 200, R(1)), 'numba' in sys.modules)"
     )

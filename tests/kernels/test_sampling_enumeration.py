@@ -17,8 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.randomness import below
-from sfumato.kernels import sampling, sampling_inversion, sampling_rejection, sampling_scalar
-from sfumato.kernels.sampling_thresholds import digit_thresholds, exp_bracket, exp_threshold, geometric_thresholds
+from sfumato.kernels.sampling import inversion as sampling_inversion
+from sfumato.kernels.sampling import noise as sampling
+from sfumato.kernels.sampling import rejection as sampling_rejection
+from sfumato.kernels.sampling import scalar as sampling_scalar
+from sfumato.kernels.sampling.thresholds import digit_thresholds, exp_bracket, exp_threshold, geometric_thresholds
 from tests.kernels import exact_laws as laws
 from tests.kernels.exact_laws import ERROR, Choices, Path, masses_over_bytes, masses_over_choices
 

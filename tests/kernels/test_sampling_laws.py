@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 
 from sfumato.core.randomness import StreamRandomness
-from sfumato.kernels import sampling
+from sfumato.kernels.sampling import noise as sampling
 from tests.kernels import exact_laws as laws
 from tests.kernels.exact_laws import chi_square_p_value
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.kernels.transitions import cumulative, drawn_by_row, kept_or_other
+from sfumato.kernels.changes.transitions import cumulative, drawn_by_row, kept_or_other
 
 CELLS = 60
 

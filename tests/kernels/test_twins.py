@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import os
 import shutil
 import subprocess
@@ -21,9 +20,7 @@ from sfumato.kernels import compiled
 from tests.conftest import unavailable
 from tests.kernels.inputs import INPUTS, comparable
 
-for module in compiled._MODULES:
-    importlib.import_module(f"sfumato.kernels.{module}")
-KERNELS = {kernel.__name__: kernel for kernel in compiled._KERNELS}
+KERNELS = {kernel.__name__: kernel for kernel in compiled.every_kernel()}
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.randomness import default
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.condensation import drawn_from_groups
 
 

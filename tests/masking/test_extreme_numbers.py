@@ -10,7 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import SfumatoError, Unsupported
-from sfumato.kernels.microaggregation_univariate import _optimal_groups_numpy, optimal_groups
+from sfumato.kernels.microaggregation.univariate import _optimal_groups_numpy, optimal_groups
 from sfumato.masking.base import Mask
 from sfumato.masking.magnitude import deviation_of, magnitude, mean_of
 

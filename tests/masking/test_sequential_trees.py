@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.randomness import StreamRandomness
 from sfumato.data.records import CategoryColumn, NumberColumn
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.leaf_donors import Leaves, Trees, _by_target
 from tests.conformance.masks import CATEGORIES, NUMBERS, people
 

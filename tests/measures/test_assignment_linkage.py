@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from sfumato.core.errors import InputError, ParameterError
 from sfumato.data.masked import Masked
-from sfumato.kernels.linkage import Metric
+from sfumato.kernels.linkage.points import Metric
 from sfumato.measures.risk.assignment_linkage import AssignmentLinkage, _least, assigned
 from sfumato.measures.risk.distance_linkage import DistanceLinkage
 from sfumato.measures.risk.spaces import Space

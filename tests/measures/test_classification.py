@@ -17,7 +17,7 @@ import sfumato as sf
 from sfumato.core.errors import MissingColumn, ParameterError, Unsupported
 from sfumato.core.randomness import default
 from sfumato.data.records import Records
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.measures.utility.classification import Classification, area_under_curve, stratified_folds
 from sfumato.measures.utility.features import Encoding
 from sfumato.measures.utility.learners import LEARNERS, learn

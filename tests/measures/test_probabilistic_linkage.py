@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError
 from sfumato.data.masked import Masked
-from sfumato.kernels.agreement import agreement_counts, best_agreement
+from sfumato.kernels.linkage.agreement import agreement_counts, best_agreement
 from sfumato.measures.risk.probabilistic_linkage import ProbabilisticLinkage, expectation_maximisation
 from tests.measures.masks import NAMES, grouped, noisy, numbers, people, resampled, table
 

@@ -32,7 +32,7 @@ from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import kind_of
 from sfumato.data.schema import Column
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 
 Int = NDArray[np.int64]
 

@@ -25,7 +25,7 @@ from sfumato.data.recoding import Recoding, RecodingTable, Shown
 from sfumato.data.relation import COUNT, SHARES, UNITS, WEIGHT, WHOLE
 from sfumato.data.schema import Column, Schema
 from sfumato.data.values import texts
-from sfumato.kernels.grouping import group_columns
+from sfumato.kernels.classes.grouping import group_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -25,7 +25,7 @@ from sfumato.data.roles import Suggestion, suggest
 from sfumato.data.schema import Role, Type
 from sfumato.data.suggested_unit import SuggestedUnit, suggest_unit
 from sfumato.data.values import texts
-from sfumato.kernels.grouping import group_columns
+from sfumato.kernels.classes.grouping import group_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

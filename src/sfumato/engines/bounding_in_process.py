@@ -33,8 +33,8 @@ from sfumato.engines.plan import (
     columns,
     sources,
 )
-from sfumato.kernels.bounding import Sums, bounded_sums, rows_by_unit
-from sfumato.kernels.grouping import group_columns
+from sfumato.kernels.classes.bounding import Sums, bounded_sums, rows_by_unit
+from sfumato.kernels.classes.grouping import group_columns
 
 #: The answer to a plan as the engine streams it: columns by position, in any form that means the same.
 Stream = Callable[[Plan], Iterable[pa.RecordBatch]]

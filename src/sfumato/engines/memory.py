@@ -21,7 +21,7 @@ from sfumato.engines import class_queries
 from sfumato.engines.canonical import canonical, canonical_column, canonical_type, kind_of_type
 from sfumato.engines.coded_column import Coded, encode
 from sfumato.engines.told_apart import exact_column, lossy_unit
-from sfumato.kernels.grouping import group_columns
+from sfumato.kernels.classes.grouping import group_columns
 
 if TYPE_CHECKING:
     from sfumato.data.relation import Relation

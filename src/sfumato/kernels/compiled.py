@@ -20,24 +20,7 @@ from sfumato.core.progress import Progress, silent
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_MODULES = (
-    "assignment",
-    "bounding",
-    "class_checks",
-    "grouping",
-    "learned_distance",
-    "linkage_closest",
-    "linkage_tree",
-    "microaggregation_blocks",
-    "microaggregation_mixed",
-    "microaggregation_order",
-    "microaggregation_univariate",
-    "nearest",
-    "rank_swapping",
-    "rank_windows",
-    "rollup",
-    "transitions",
-)
+_HERE = Path(__file__).parent
 _KERNELS: list[Kernel[..., Any]] = []
 _ready: bool | None = None
 
@@ -87,12 +70,11 @@ def available() -> bool:
 def warm(progress: Progress = silent) -> int:
     """Compile every kernel into the cache; returns how many there are."""
     global _ready
-    for name in _MODULES:
-        importlib.import_module(f"sfumato.kernels.{name}")
-    for done, entry in enumerate(_KERNELS):
-        progress("compiling kernels", done, len(_KERNELS))
+    kernels = every_kernel()
+    for done, entry in enumerate(kernels):
+        progress("compiling kernels", done, len(kernels))
         entry._chosen = entry.compile()
-    progress("compiling kernels", len(_KERNELS), len(_KERNELS))
+    progress("compiling kernels", len(kernels), len(kernels))
     for folder in _folders():
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -101,7 +83,19 @@ def warm(progress: Progress = silent) -> int:
         except OSError:
             continue
     _ready = True
-    return len(_KERNELS)
+    return len(kernels)
+
+
+def every_kernel() -> list[Kernel[..., Any]]:
+    """All kernels there are, of every module of this room."""
+    for source in _sources():
+        importlib.import_module(".".join(("sfumato.kernels", *source.relative_to(_HERE).with_suffix("").parts)))
+    return list(_KERNELS)
+
+
+def _sources() -> list[Path]:
+    """Every module of this room, in the order of their names: a kernel is found where it stands."""
+    return sorted(path for path in _HERE.rglob("*.py") if path.name != "__init__.py")
 
 
 def _identity() -> str:
@@ -109,10 +103,9 @@ def _identity() -> str:
     from importlib.metadata import version
 
     digest = hashlib.sha256()
-    for name in _MODULES:
-        source = Path(__file__).with_name(f"{name}.py")
+    for source in _sources():
         # Numba drops its cache when the file is touched, so the stamp must go stale with it
-        digest.update(f"{name} {source.stat().st_mtime_ns} {source.stat().st_size};".encode())
+        digest.update(f"{source.relative_to(_HERE).as_posix()} {source.stat().st_mtime_ns} {source.stat().st_size};".encode())
     for part in (platform.python_version(), platform.machine(), version("numba"), version("llvmlite"), _processor()):
         digest.update(part.encode())
     return digest.hexdigest()
@@ -128,7 +121,7 @@ def _processor() -> str:
 
 def _folders() -> list[Path]:
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return [Path(__file__).parent / "__pycache__", cache / "sfumato"]
+    return [_HERE / "__pycache__", cache / "sfumato"]
 
 
 def _read(folder: Path) -> str:

@@ -29,7 +29,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import read_once
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.columns import check_columns, check_strata, chosen_columns, microdata, strata_of
 from sfumato.masking.told import Visible, fits
 

@@ -23,9 +23,9 @@ from sfumato.core.ranges import Each, Number, Positive, Text, Whole
 from sfumato.data.column_types import CodedText
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
-from sfumato.kernels.microaggregation import cbfs
-from sfumato.kernels.microaggregation_diverse import Diversity, Kind, diverse_cbfs
-from sfumato.kernels.microaggregation_live import Space
+from sfumato.kernels.microaggregation.diverse import Diversity, Kind, diverse_cbfs
+from sfumato.kernels.microaggregation.live import Space
+from sfumato.kernels.microaggregation.partitions import cbfs
 from sfumato.masking.base import Context
 from sfumato.masking.microaggregation import Int, Microaggregation
 

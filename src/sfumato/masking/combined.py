@@ -16,7 +16,7 @@ from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
 from sfumato.data.schema import Schema
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import in_memory
 from sfumato.masking.told import Test, Visible, is_told_by

@@ -16,8 +16,8 @@ from sfumato.core.params import require
 from sfumato.core.ranges import Count
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
-from sfumato.kernels.draws import Draws
-from sfumato.kernels.microaggregation import mdav
+from sfumato.kernels.microaggregation.partitions import mdav
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.magnitude import magnitudes
 from sfumato.masking.microaggregation import check_records, described_clusters

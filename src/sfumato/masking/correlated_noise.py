@@ -17,7 +17,7 @@ import numpy as np
 from sfumato.core.errors import Unsupported
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.additive_noise import NoiseRatio, scaled_by
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.magnitude import magnitudes

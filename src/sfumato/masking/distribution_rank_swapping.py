@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.kernels.draws import Draws
-from sfumato.kernels.rank_swapping import distance_partners
+from sfumato.kernels.changes.rank_swapping import distance_partners
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.rank_exchange import RankExchange
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept
 from sfumato.masking.fully_synthetic import FullySynthetic, check_values
 from sfumato.masking.told import Test

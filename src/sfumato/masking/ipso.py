@@ -19,7 +19,7 @@ from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.ranges import ColumnNames, Count
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.magnitude import magnitudes
 from sfumato.masking.predictors import check_predictors, orthonormal, regressors

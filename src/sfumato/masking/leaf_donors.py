@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.ranges import Because, Whole
 from sfumato.data.records import CategoryColumn, NumberColumn
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.magnitude import magnitude
 
 Real = NDArray[np.float64]

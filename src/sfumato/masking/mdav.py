@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sfumato.kernels.microaggregation import mdav
-from sfumato.kernels.microaggregation_live import Space
+from sfumato.kernels.microaggregation.live import Space
+from sfumato.kernels.microaggregation.partitions import mdav
 from sfumato.masking.base import Context
 from sfumato.masking.microaggregation import Int, Microaggregation
 

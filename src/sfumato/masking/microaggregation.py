@@ -20,8 +20,8 @@ from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.core.ranges import Each, Text, Whole
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
-from sfumato.kernels.draws import Draws
-from sfumato.kernels.microaggregation_live import Space
+from sfumato.kernels.microaggregation.live import Space
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.mixed_records import CategoryCentroid, ClusteredRecords
 

@@ -21,7 +21,7 @@ from sfumato.data.hierarchy_builders import build
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.data.schema import Column
-from sfumato.kernels.microaggregation_live import Space, central_codes
+from sfumato.kernels.microaggregation.live import Space, central_codes
 from sfumato.masking.magnitude import magnitude
 
 Int = NDArray[np.int64]

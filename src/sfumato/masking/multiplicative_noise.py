@@ -19,7 +19,7 @@ from sfumato.core.errors import Unsupported, all_at_once
 from sfumato.core.ranges import Number, Share
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.noise_moments import Real, refuse_rounded_back, rounded_back
 

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
-from sfumato.kernels.draws import Draws
-from sfumato.kernels.microaggregation_live import Space
-from sfumato.kernels.microaggregation_univariate import optimal_groups
+from sfumato.kernels.microaggregation.live import Space
+from sfumato.kernels.microaggregation.univariate import optimal_groups
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.magnitude import magnitude, mean_of
 from sfumato.masking.microaggregation import ClusterSize, check_records, described_clusters

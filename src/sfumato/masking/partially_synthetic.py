@@ -19,7 +19,7 @@ from sfumato.core.ranges import ColumnNames, Count
 from sfumato.data.column_types import CodedText
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.fully_synthetic import check_values
 from sfumato.masking.leaf_donors import LeafSize, Trees

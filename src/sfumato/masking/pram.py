@@ -21,7 +21,7 @@ from sfumato.core.ranges import Number, Range, Share
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
 from sfumato.data.schema import Column, Schema
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking import transition_matrix as matrices
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.told import Test, Visible, alike

@@ -21,8 +21,8 @@ from sfumato.core.errors import ParameterError, all_at_once
 from sfumato.core.ranges import Number
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, NumberColumn, Records
-from sfumato.kernels.draws import Draws
-from sfumato.kernels.rank_swapping import stable_order
+from sfumato.kernels.changes.rank_swapping import stable_order
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.told import Test, Visible
 from sfumato.masking.unchanged import refuse_unchanged

@@ -18,7 +18,7 @@ from sfumato.core.errors import MissingColumn, ParameterError, Unsupported, all_
 from sfumato.core.ranges import ColumnName, ColumnNames, PositiveShare
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import DifferentColumns
 from sfumato.masking.unchanged import refuse_unchanged

@@ -19,7 +19,7 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.ranges import Count
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.magnitude import magnitude
 

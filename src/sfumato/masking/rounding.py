@@ -21,7 +21,7 @@ from sfumato.core.errors import ParameterError, Unsupported, all_at_once
 from sfumato.core.ranges import ByName, Either, Number
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import LARGEST_WHOLE, NumberColumn, Records
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 
 Real = NDArray[np.float64]

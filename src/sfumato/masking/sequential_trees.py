@@ -15,7 +15,7 @@ from sfumato.core.errors import ParameterError
 from sfumato.core.ranges import Count
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept
 from sfumato.masking.columns import DifferentColumns
 from sfumato.masking.fully_synthetic import FullySynthetic, check_values

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sfumato.core.errors import MissingColumn, ParameterError, Unsupported, all_at_once
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
-from sfumato.kernels.draws import Draws
-from sfumato.kernels.rank_swapping import stable_order
+from sfumato.kernels.changes.rank_swapping import stable_order
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import DifferentColumns
 from sfumato.masking.unchanged import refuse_unchanged

@@ -24,7 +24,7 @@ from sfumato.data.item_sets import ItemSets
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records, column_of
 from sfumato.data.schema import Column, Schema
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import chosen_columns
 from sfumato.masking.told import Test

@@ -21,7 +21,7 @@ from sfumato.core.ranges import ByName, Either, Number, Value
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.data.values import text_of
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.magnitude import mean_of
 from sfumato.masking.told import Test

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from sfumato.core.certificate import plain
 from sfumato.data.records import CategoryColumn
 from sfumato.data.schema import Column
-from sfumato.kernels.channel import Channel
-from sfumato.kernels.draws import Draws
-from sfumato.kernels.transitions import cumulative, drawn_by_row, kept_or_other
+from sfumato.kernels.changes.channel import Channel
+from sfumato.kernels.changes.transitions import cumulative, drawn_by_row, kept_or_other
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.told import alike
 from sfumato.masking.transition_matrix import Rows, from_rows, uniform
 from sfumato.masking.unchanged import MOST_UNCHANGED

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from sfumato.core.ranges import Number
-from sfumato.kernels.microaggregation import v_mdav
-from sfumato.kernels.microaggregation_live import Space
+from sfumato.kernels.microaggregation.live import Space
+from sfumato.kernels.microaggregation.partitions import v_mdav
 from sfumato.masking.base import Context
 from sfumato.masking.microaggregation import Int, Microaggregation
 

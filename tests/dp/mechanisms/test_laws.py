@@ -20,7 +20,7 @@ from sfumato.dp.accounting.gaussian import discrete_gaussian_delta
 from sfumato.dp.mechanisms.exact_choice import choose
 from sfumato.dp.mechanisms.grid import Grid, power_of_two_below
 from sfumato.dp.mechanisms.laws import Law, laplace_delta, laplace_law, uniform_law
-from sfumato.kernels.channel import Channel
+from sfumato.kernels.changes.channel import Channel
 
 #: False-alarm rate of each chi-square test; there are fewer than thirty.
 ALARM = 1e-8

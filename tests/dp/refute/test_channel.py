@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import ParameterError
-from sfumato.kernels.channel import Channel, exponential, within
+from sfumato.kernels.changes.channel import Channel, exponential, within
 
 STEPS = [(0, 1), (1, 2)]
 RENORMALISED = Channel([[F(4, 7), F(2, 7), F(1, 7)], [F(1, 4), F(1, 2), F(1, 4)], [F(1, 7), F(2, 7), F(4, 7)]])

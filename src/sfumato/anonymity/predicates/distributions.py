@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfumato.anonymity.predicates.base import NO_BOUND, Int
 from sfumato.core.guarantees.base import TOLERANCE
 from sfumato.data.class_table import SensitiveAttribute
-from sfumato.kernels import class_checks
+from sfumato.kernels.classes import checks as class_checks
 
 #: From here on e^δ allows every share that is not 0, and e^-δ none less; beyond it numbers would be infinite.
 _LARGEST_EXPONENT = 700.0
@@ -27,7 +27,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Closeness:
-    """t-closeness: `distance` decides how values are grouped; see `kernels.class_checks.closeness`."""
+    """t-closeness: `distance` decides how values are grouped; see `kernels.classes.checks.closeness`."""
 
     distance: str
     start: int

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymity.predicates.base import NO_BOUND, Int
-from sfumato.kernels import class_checks
+from sfumato.kernels.classes import checks as class_checks
 
 
 @dataclass(frozen=True, eq=False)

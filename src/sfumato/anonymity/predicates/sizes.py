@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.anonymity.predicates.base import Int
 from sfumato.core.guarantees.base import TOLERANCE
-from sfumato.kernels.class_checks import too_few
+from sfumato.kernels.classes.checks import too_few
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from sfumato.data.class_table import ClassTable
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.recoding import SUPPRESSED, Recoding, Shown
 from sfumato.data.values import as_numbers
-from sfumato.kernels.grouping import group_columns
-from sfumato.kernels.rollup import add_up
+from sfumato.kernels.classes.grouping import group_columns
+from sfumato.kernels.classes.rollup import add_up
 
 Int = NDArray[np.int64]
 

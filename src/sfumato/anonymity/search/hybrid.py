@@ -26,8 +26,8 @@ from sfumato.core.progress import Progress
 from sfumato.core.ranges import Count
 from sfumato.data.class_table import ClassTable
 from sfumato.data.recoding import SUPPRESSED, Recoding, Shown
-from sfumato.kernels.grouping import group_columns
-from sfumato.kernels.rollup import add_up
+from sfumato.kernels.classes.grouping import group_columns
+from sfumato.kernels.classes.rollup import add_up
 
 Int = NDArray[np.int64]
 

@@ -19,7 +19,7 @@ from sfumato.core.progress import Progress
 from sfumato.core.ranges import Limit
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.recoding import SUPPRESSED, Recoding
-from sfumato.kernels.nearest import cheapest, farthest
+from sfumato.kernels.classes.nearest import cheapest, farthest
 
 Int = NDArray[np.int64]
 MAX_ANCESTORS = 50_000_000

@@ -23,7 +23,7 @@ from sfumato.anonymity.search.wide_tables import node_tables
 from sfumato.core.progress import Progress
 from sfumato.core.ranges import Limit, Seconds
 from sfumato.data.recoding import SUPPRESSED, Recoding
-from sfumato.kernels.grouping import group_keys
+from sfumato.kernels.classes.grouping import group_keys
 
 #: How long a lattice that does not fit in memory is searched unless told otherwise.
 DEFAULT_SECONDS = 60.0

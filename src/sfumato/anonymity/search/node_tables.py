@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from sfumato.anonymity.predicates.promises import Promises
 from sfumato.data.class_table import ClassTable
-from sfumato.kernels.class_checks import too_few
-from sfumato.kernels.rollup import failing_classes, roll_up, small_classes
+from sfumato.kernels.classes.checks import too_few
+from sfumato.kernels.classes.rollup import failing_classes, roll_up, small_classes
 
 Int = NDArray[np.int64]
 Real = NDArray[np.float64]

@@ -17,8 +17,8 @@ from sfumato.anonymity.predicates.promises import Promises
 from sfumato.anonymity.search.base import Problem
 from sfumato.anonymity.search.classes import tight_levels
 from sfumato.core.progress import Progress
-from sfumato.kernels.grouping import group_keys
-from sfumato.kernels.rollup import add_up
+from sfumato.kernels.classes.grouping import group_keys
+from sfumato.kernels.classes.rollup import add_up
 
 Int = NDArray[np.int64]
 Heuristic = Literal["loss", "fewest_children"]

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sfumato.anonymity.predicates.promises import Promises
 from sfumato.anonymity.search.node_tables import Int, NodeTables, Verdict, fits
 from sfumato.data.class_table import ClassTable
-from sfumato.kernels.grouping import group_keys
-from sfumato.kernels.rollup import add_up
+from sfumato.kernels.classes.grouping import group_keys
+from sfumato.kernels.classes.rollup import add_up
 
 
 class WideTables(NodeTables):

@@ -143,6 +143,6 @@ def _shown(released: Any, name: str, outputs: list[Any]) -> Real:
 
 
 def _epsilon(law: Mapping[str, Any]) -> float:
-    from sfumato.kernels.channel import Channel
+    from sfumato.kernels.changes.channel import Channel
 
     return Channel(law["matrix"]).epsilon()

@@ -23,8 +23,8 @@ from sfumato.attacks.tables.linkage import Register
 from sfumato.core.errors import Unsupported
 from sfumato.core.view import AttackResult, Detail
 from sfumato.data.masked import TableView
-from sfumato.kernels.likely_records import nearest_own
-from sfumato.kernels.linkage import PointTree
+from sfumato.kernels.linkage.likely_records import nearest_own
+from sfumato.kernels.linkage.points import PointTree
 from sfumato.measures.risk.sides import Picked, Sides
 from sfumato.measures.risk.spaces import Distance, LinkageDistance, space_of
 

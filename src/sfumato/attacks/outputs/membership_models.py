@@ -29,7 +29,7 @@ from sfumato.core.randomness import default
 from sfumato.core.ranges import Count, Number, Seed
 from sfumato.core.view import AttackResult, View
 from sfumato.data.schema import Schema
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 
 #: No confidence counts as less than this, so that a loss is finite.
 _LEAST = 1e-12

@@ -99,7 +99,7 @@ def bounded_points(data: Microdata, axes: Sequence[Axis], algorithm: Clusters, s
 
 def spread_centres(k: int, columns: int, source: Randomness) -> Codes:
     """Random centres, each the one of a few trials that is farthest from those before it; no data involved."""
-    from sfumato.kernels.sampling import uniform_below
+    from sfumato.kernels.sampling.noise import uniform_below
 
     centres = uniform_below(STEPS + 1, columns, source).reshape(1, columns)
     while len(centres) < k:

@@ -217,7 +217,7 @@ def _boundary_moments(leaf_count: int, branching: int) -> tuple[Reals, Reals]:
 
 
 def _noise(count: int, amount: Fraction, law: Law, source: Randomness) -> Counts:
-    from sfumato.kernels.sampling import discrete_gaussian, discrete_laplace
+    from sfumato.kernels.sampling.noise import discrete_gaussian, discrete_laplace
 
     require(law in ("laplace", "gaussian"), "law is laplace or gaussian")
     return (discrete_laplace if law == "laplace" else discrete_gaussian)(amount, count, source)

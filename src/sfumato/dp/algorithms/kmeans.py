@@ -109,7 +109,7 @@ class KMeans(RowBounded):
 
     def run(self, data: Microdata, *, randomness: Randomness | None = None, progress: Progress = silent) -> Outcome[pa.Table]:
         """An Arrow table with a row per centre: the clustered columns and the noisy `size`."""
-        from sfumato.kernels.sampling import discrete_laplace
+        from sfumato.kernels.sampling.noise import discrete_laplace
 
         source = randomness or default()
         axes = declared_axes(data, self)

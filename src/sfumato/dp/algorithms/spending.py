@@ -75,7 +75,7 @@ class Spending:
 
     def noise(self, count: int, l1: Fraction | int, l2_squared: Fraction | int, source: Randomness) -> NDArray[np.int64]:
         """Independent integer noise for `count` integers of this sensitivity together."""
-        from sfumato.kernels.sampling import discrete_gaussian, discrete_laplace
+        from sfumato.kernels.sampling.noise import discrete_gaussian, discrete_laplace
 
         draw = discrete_laplace if self.law == "laplace" else discrete_gaussian
         return draw(self.noise_parameter(l1, l2_squared), count, source)

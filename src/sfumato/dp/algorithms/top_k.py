@@ -148,7 +148,7 @@ class TopK(RowBounded):
 
     def choose(self, scores: NDArray[np.int64], source: Randomness) -> list[int]:
         """The positions of the winners for these scores."""
-        from sfumato.kernels.sampling import geometric, permute_and_flip, select_by_exponent
+        from sfumato.kernels.sampling.noise import geometric, permute_and_flip, select_by_exponent
 
         if self.method == "oneshot":
             noisy = scores + geometric(1 / self.rate(), scores.size, source)

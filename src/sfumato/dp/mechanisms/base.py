@@ -47,7 +47,7 @@ class Mechanism(Declared, ABC, Generic[V, A]):
     """A randomised answer to a value computed from the data.
 
     The constructor stores parameters, each within its declared range; `answer` draws. Anything that is released is drawn
-    with integer noise from `kernels.sampling`.
+    with integer noise from `kernels.sampling.noise`.
     """
 
     @property

@@ -26,7 +26,7 @@ from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.grid import Real, plain_scale, real_of
 from sfumato.dp.mechanisms.laws import Law, bounded_laplace_law
 from sfumato.dp.ranges import Bound, Epsilon, apart
-from sfumato.kernels.sampling import bernoulli_exp, discrete_laplace_one
+from sfumato.kernels.sampling.noise import bernoulli_exp, discrete_laplace_one
 
 #: The interval is divided into about this many steps per sensitivity.
 _FINENESS = 2**16

@@ -25,7 +25,7 @@ from sfumato.dp.mechanisms.errors import LaplaceError
 from sfumato.dp.mechanisms.grid import plain_scale
 from sfumato.dp.mechanisms.laws import Law, clamped_laplace_law
 from sfumato.dp.mechanisms.records import PLACES, Records, places
-from sfumato.kernels.sampling import bernoulli_exp, discrete_laplace_one
+from sfumato.kernels.sampling.noise import bernoulli_exp, discrete_laplace_one
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from itertools import accumulate
 
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness, below
-from sfumato.kernels.sampling_thresholds import exp_bracket
+from sfumato.kernels.sampling.thresholds import exp_bracket
 
 _BITS = 64
 

@@ -13,7 +13,7 @@ from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.randomness import Randomness
 from sfumato.dp.mechanisms.calibrated import source_of
 from sfumato.dp.mechanisms.selection import Candidate, Scores, Selection, probabilities
-from sfumato.kernels.sampling import select_by_exponent
+from sfumato.kernels.sampling.noise import select_by_exponent
 
 
 @dataclass(frozen=True)

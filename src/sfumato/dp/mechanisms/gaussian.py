@@ -27,7 +27,7 @@ from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.mechanisms.calibrated import Calibrated, Change, change_of, source_of
 from sfumato.dp.mechanisms.grid import Grid, Real, Reals, power_of_two_below
 from sfumato.dp.ranges import PART, POSITIVE, Step
-from sfumato.kernels.sampling import discrete_gaussian, discrete_gaussian_one
+from sfumato.kernels.sampling.noise import discrete_gaussian, discrete_gaussian_one
 
 _FINENESS = 20
 

@@ -23,7 +23,7 @@ from sfumato.dp.mechanisms.calibrated import Calibrated, Change, change_of, sour
 from sfumato.dp.mechanisms.errors import LaplaceError
 from sfumato.dp.mechanisms.grid import WIDEST, many, plain_scale
 from sfumato.dp.ranges import Epsilon
-from sfumato.kernels.sampling import discrete_laplace, discrete_laplace_one
+from sfumato.kernels.sampling.noise import discrete_laplace, discrete_laplace_one
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from sfumato.dp.mechanisms.calibrated import source_of
 from sfumato.dp.mechanisms.noisy_counts import NoisyCounts
 from sfumato.dp.mechanisms.records import numbers
 from sfumato.dp.ranges import INTERVAL, Epsilon
-from sfumato.kernels.sampling import discrete_laplace
+from sfumato.kernels.sampling.noise import discrete_laplace
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from sfumato.dp.mechanisms.calibrated import source_of
 from sfumato.dp.mechanisms.noisy_counts import NoisyCounts
 from sfumato.dp.mechanisms.records import Records, numbers
 from sfumato.dp.ranges import EXACT, Epsilon, Rising
-from sfumato.kernels.sampling import discrete_laplace
+from sfumato.kernels.sampling.noise import discrete_laplace
 
 #: The edges of buckets.
 EDGES = Rising(EXACT, at_least=2, what="numbers that rise, at least two")

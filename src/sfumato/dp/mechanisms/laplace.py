@@ -28,7 +28,7 @@ from sfumato.dp.mechanisms.errors import LaplaceError
 from sfumato.dp.mechanisms.grid import Grid, Real, Reals, plain_scale
 from sfumato.dp.mechanisms.laws import Law, laplace_law
 from sfumato.dp.ranges import Step
-from sfumato.kernels.sampling import discrete_laplace, discrete_laplace_one
+from sfumato.kernels.sampling.noise import discrete_laplace, discrete_laplace_one
 
 
 @dataclass(frozen=True)

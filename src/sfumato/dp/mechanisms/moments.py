@@ -19,7 +19,7 @@ from sfumato.core.guarantees.loss import Neighbours
 from sfumato.core.randomness import Randomness
 from sfumato.dp.mechanisms.grid import plain_scale
 from sfumato.dp.mechanisms.records import places
-from sfumato.kernels.sampling import discrete_laplace
+from sfumato.kernels.sampling.noise import discrete_laplace
 
 #: A record is one of 2·UNIT + 1 places from -UNIT to UNIT; products stay below 2^30 and sums within 64 bits.
 UNIT = 2**15

@@ -22,7 +22,7 @@ from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.grid import plain_scale
 from sfumato.dp.mechanisms.records import PLACES, Records, places
 from sfumato.dp.ranges import PART, PublicSize
-from sfumato.kernels.sampling import discrete_laplace_one
+from sfumato.kernels.sampling.noise import discrete_laplace_one
 
 
 @dataclass(frozen=True)

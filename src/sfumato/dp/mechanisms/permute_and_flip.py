@@ -14,7 +14,7 @@ from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.randomness import Randomness
 from sfumato.dp.mechanisms.calibrated import source_of
 from sfumato.dp.mechanisms.selection import Selection
-from sfumato.kernels.sampling import permute_and_flip
+from sfumato.kernels.sampling.noise import permute_and_flip
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from sfumato.core.ranges import Each, Instance
 from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.mechanisms.calibrated import Stated, source_of
 from sfumato.dp.ranges import Epsilon
-from sfumato.kernels.sampling import bernoulli_exp
+from sfumato.kernels.sampling.noise import bernoulli_exp
 
 Category: TypeAlias = str | int | float | bool
 

@@ -13,7 +13,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.dp.mechanisms.bounded_laplace import BoundedLaplace
 from sfumato.dp.mechanisms.calibrated import source_of
 from sfumato.dp.mechanisms.grid import Real
-from sfumato.kernels.sampling import discrete_laplace_one
+from sfumato.kernels.sampling.noise import discrete_laplace_one
 
 
 @dataclass(frozen=True)

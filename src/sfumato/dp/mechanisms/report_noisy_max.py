@@ -19,7 +19,7 @@ from sfumato.dp.mechanisms.calibrated import source_of
 from sfumato.dp.mechanisms.errors import ChoiceError
 from sfumato.dp.mechanisms.grid import plain_scale
 from sfumato.dp.mechanisms.selection import Selection
-from sfumato.kernels.sampling import discrete_laplace
+from sfumato.kernels.sampling.noise import discrete_laplace
 
 
 @dataclass(frozen=True)

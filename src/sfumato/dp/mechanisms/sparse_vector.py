@@ -23,7 +23,7 @@ from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.mechanisms.calibrated import Calibrated, Change, change_of, source_of
 from sfumato.dp.mechanisms.grid import Grid, Real, plain_scale
 from sfumato.dp.ranges import Bound, Epsilon
-from sfumato.kernels.sampling import discrete_laplace_one
+from sfumato.kernels.sampling.noise import discrete_laplace_one
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from sfumato.dp.mechanisms.calibrated import Stated, source_of
 from sfumato.dp.mechanisms.errors import BoundedError
 from sfumato.dp.mechanisms.grid import real_of
 from sfumato.dp.ranges import PART, Epsilon
-from sfumato.kernels.sampling import bernoulli, discrete_laplace_one
+from sfumato.kernels.sampling.noise import bernoulli, discrete_laplace_one
 
 Entry: TypeAlias = int | float | str
 

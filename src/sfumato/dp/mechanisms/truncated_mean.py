@@ -25,7 +25,7 @@ from sfumato.dp.mechanisms.laws import Law, clamped_laplace_law
 from sfumato.dp.mechanisms.records import PLACES, Records, places
 from sfumato.dp.ranges import INTERVAL
 from sfumato.dp.sensitivity.base import Sensitivity
-from sfumato.kernels.sampling import discrete_laplace_one
+from sfumato.kernels.sampling.noise import discrete_laplace_one
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.core.exact import Number, exact
 from sfumato.core.params import require
 from sfumato.dp.refute.densities import Density
-from sfumato.kernels.channel import Channel, Pairs
+from sfumato.kernels.changes.channel import Channel, Pairs
 
 _TOLERANCE = 1e-9
 _GRID = 513

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.randomness import StreamRandomness, below, words
-from sfumato.kernels.sampling import discrete_laplace_one
+from sfumato.kernels.sampling.noise import discrete_laplace_one
 
 Row = tuple[str, bool]
 

@@ -26,7 +26,7 @@ from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.expressions import Value
 from sfumato.engines.plan_checks import validate
-from sfumato.kernels.sampling import discrete_gaussian, discrete_laplace
+from sfumato.kernels.sampling.noise import discrete_gaussian, discrete_laplace
 
 if TYPE_CHECKING:
     import pyarrow as pa

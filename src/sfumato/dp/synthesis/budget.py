@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.loss import Neighbours
 from sfumato.core.randomness import Randomness
-from sfumato.kernels.sampling import discrete_gaussian, select_by_exponent
+from sfumato.kernels.sampling.noise import discrete_gaussian, select_by_exponent
 
 _BITS = 16  # digits of a variance: short fractions are fast to draw with
 _FINE = 1 << 30  # the grid of the parameter of a choice

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
 from sfumato.core.randomness import StreamRandomness
-from sfumato.kernels.draws import Draws
-from sfumato.kernels.learned_distance import ABSOLUTE, RELATIVE, Links, Terms, differences, links, terms_of
-from sfumato.kernels.likely_records import nearest_own, own_rows
-from sfumato.kernels.linkage import Metric, PointTree
-from sfumato.kernels.linkage_tree import CATEGORY, SQUARED
+from sfumato.kernels.linkage.learned_distance import ABSOLUTE, RELATIVE, Links, Terms, differences, links, terms_of
+from sfumato.kernels.linkage.likely_records import nearest_own, own_rows
+from sfumato.kernels.linkage.points import Metric, PointTree
+from sfumato.kernels.linkage.tree import CATEGORY, SQUARED
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.measures.risk.aligned_files import AlignedFiles
 
 Real = NDArray[np.float64]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.randomness import StreamRandomness
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]

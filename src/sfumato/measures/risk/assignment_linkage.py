@@ -20,9 +20,9 @@ from sfumato.core.randomness import StreamRandomness
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared, aligned, as_masked
 from sfumato.data.microdata import Microdata
-from sfumato.kernels.assignment import assign
-from sfumato.kernels.draws import Draws
-from sfumato.kernels.linkage import PointTree
+from sfumato.kernels.linkage.assignment import assign
+from sfumato.kernels.linkage.points import PointTree
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.risk.linked import linked_score, owners_of, with_assumption, with_classes
 from sfumato.measures.risk.spaces import LinkageDistance, Space, space_of

@@ -21,7 +21,7 @@ from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared, as_masked, compared_columns, sides
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
-from sfumato.kernels.linkage import PointTree
+from sfumato.kernels.linkage.points import PointTree
 from sfumato.measures.risk.spaces import LinkageDistance, space_of
 
 Real = NDArray[np.float64]

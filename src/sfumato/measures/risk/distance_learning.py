@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.kernels.learned_distance import Links
+from sfumato.kernels.linkage.learned_distance import Links
 from sfumato.measures.risk.aggregations import Aggregation
 from sfumato.measures.risk.aligned_files import AlignedFiles
 from sfumato.measures.risk.linkage_programme import PairPool, solve_known, widest

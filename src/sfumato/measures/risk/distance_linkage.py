@@ -22,7 +22,7 @@ from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared, Masked, aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
-from sfumato.kernels.linkage import own_is_nearest
+from sfumato.kernels.linkage.points import own_is_nearest
 from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.risk.linked import linked_score, owners_of, with_assumption, with_classes
 from sfumato.measures.risk.spaces import Distance, LinkageDistance, space_of

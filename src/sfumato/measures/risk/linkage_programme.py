@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.kernels.learned_distance import Links
+from sfumato.kernels.linkage.learned_distance import Links
 from sfumato.measures.risk.aggregations import Aggregation
 from sfumato.measures.risk.aligned_files import AlignedFiles
 

@@ -20,7 +20,7 @@ from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared, as_masked, sides
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
-from sfumato.kernels.linkage import PointTree
+from sfumato.kernels.linkage.points import PointTree
 from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.risk.interval import wilson
 from sfumato.measures.risk.spaces import LinkageDistance, space_of

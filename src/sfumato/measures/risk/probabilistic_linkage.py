@@ -20,8 +20,8 @@ from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared, aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
-from sfumato.kernels.agreement import TOLERANCE, agreement_counts, best_agreement
-from sfumato.kernels.linkage import Metric, own_is_nearest
+from sfumato.kernels.linkage.agreement import TOLERANCE, agreement_counts, best_agreement
+from sfumato.kernels.linkage.points import Metric, own_is_nearest
 from sfumato.measures.parameters import BinsOrGrids, ComparedColumns
 from sfumato.measures.risk.linked import linked_score, owners_of, with_assumption, with_classes
 

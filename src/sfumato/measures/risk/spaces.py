@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
-from sfumato.kernels.linkage import Metric
-from sfumato.kernels.linkage_tree import ABSOLUTE, CATEGORY, SQUARED
+from sfumato.kernels.linkage.points import Metric
+from sfumato.kernels.linkage.tree import ABSOLUTE, CATEGORY, SQUARED
 
 Real = NDArray[np.float64]
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, Unsupported
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
-from sfumato.kernels import rank_windows
-from sfumato.kernels.likely_records import intersections, likeliest, log_mass, nearest_own, own_rows
-from sfumato.kernels.linkage import Metric, PointTree
-from sfumato.kernels.linkage_tree import CATEGORY, SQUARED
+from sfumato.kernels.linkage import rank_windows
+from sfumato.kernels.linkage.likely_records import intersections, likeliest, log_mass, nearest_own, own_rows
+from sfumato.kernels.linkage.points import Metric, PointTree
+from sfumato.kernels.linkage.tree import CATEGORY, SQUARED
 from sfumato.measures.risk.sides import Picked, Sides
 
 Real = NDArray[np.float64]

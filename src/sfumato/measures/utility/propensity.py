@@ -23,7 +23,7 @@ from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.measures.parameters import ComparedColumns, DrawSeed
 from sfumato.measures.utility.compared_records import compared
 from sfumato.measures.utility.features import Encoding

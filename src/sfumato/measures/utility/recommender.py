@@ -23,7 +23,7 @@ from sfumato.core.ranges import ColumnName, Count, Positive, Probability
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared, Masked
 from sfumato.data.microdata import Microdata
-from sfumato.kernels.draws import Draws
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.measures.parameters import DrawSeed
 
 Real = NDArray[np.float64]

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
-from sfumato.kernels.sampling_choice import permute_and_flip, select_by_exponent, uniform_below
-from sfumato.kernels.sampling_inversion import discrete_laplace_block, geometric_block
-from sfumato.kernels.sampling_rejection import discrete_gaussian_block
-from sfumato.kernels.sampling_scalar import (
+from sfumato.kernels.sampling.choice import permute_and_flip, select_by_exponent, uniform_below
+from sfumato.kernels.sampling.inversion import discrete_laplace_block, geometric_block
+from sfumato.kernels.sampling.rejection import discrete_gaussian_block
+from sfumato.kernels.sampling.scalar import (
     bernoulli,
     bernoulli_exp,
     discrete_gaussian_one,

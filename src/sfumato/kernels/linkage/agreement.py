@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.kernels.grouping import group_columns, group_keys
+from sfumato.kernels.classes.grouping import group_columns, group_keys
 
 Int = NDArray[np.int64]
 Real = NDArray[np.float64]

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from sfumato.core.params import require
 from sfumato.core.randomness import Randomness, below, permutation
 from sfumato.core.randomness import words as long_words
-from sfumato.kernels.sampling_inversion import BITS, words
-from sfumato.kernels.sampling_rejection import FAR, PLACES, decide, enclose
-from sfumato.kernels.sampling_scalar import bernoulli_exp, rational
+from sfumato.kernels.sampling.inversion import BITS, words
+from sfumato.kernels.sampling.rejection import FAR, PLACES, decide, enclose
+from sfumato.kernels.sampling.scalar import bernoulli_exp, rational
 
 Int = NDArray[np.int64]
 

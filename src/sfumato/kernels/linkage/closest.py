@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.kernels.compiled import kernel
-from sfumato.kernels.linkage_tree import TREE_SIGNATURE, Nodes, blocks, distances_of_block
+from sfumato.kernels.linkage.tree import TREE_SIGNATURE, Nodes, blocks, distances_of_block
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]

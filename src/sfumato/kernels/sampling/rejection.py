@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.randomness import Randomness
-from sfumato.kernels.sampling_inversion import BITS, discrete_laplace_block, settle, words
-from sfumato.kernels.sampling_thresholds import exp_threshold
+from sfumato.kernels.sampling.inversion import BITS, discrete_laplace_block, settle, words
+from sfumato.kernels.sampling.thresholds import exp_threshold
 
 Int = NDArray[np.int64]
 

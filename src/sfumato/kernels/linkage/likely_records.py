@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.kernels.linkage import TOLERANCE, Metric, PointTree
-from sfumato.kernels.linkage_tree import ABSOLUTE, SQUARED
+from sfumato.kernels.linkage.points import TOLERANCE, Metric, PointTree
+from sfumato.kernels.linkage.tree import ABSOLUTE, SQUARED
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.progress import Progress, silent
-from sfumato.kernels.microaggregation_live import Space, Unassigned
+from sfumato.kernels.microaggregation.live import Space, Unassigned
 
 Int = NDArray[np.int64]
 Real = NDArray[np.float64]

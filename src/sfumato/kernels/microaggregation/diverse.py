@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.progress import Progress, silent
-from sfumato.kernels.microaggregation import Clusters, first_nearest, part
-from sfumato.kernels.microaggregation_live import Centres, Space, Unassigned
+from sfumato.kernels.microaggregation.live import Centres, Space, Unassigned
+from sfumato.kernels.microaggregation.partitions import Clusters, first_nearest, part
 
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]

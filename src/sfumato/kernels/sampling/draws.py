@@ -2,7 +2,7 @@
 
 The bytes come from an AES-CTR stream keyed by the source, so that nobody can run the generator backwards from what was
 published, and a seed gives the same draws under every version of NumPy. These are floating-point draws: nothing that
-claims differential privacy may use them (`kernels.sampling` is for that).
+claims differential privacy may use them (`kernels.sampling.noise` is for that).
 """
 
 from __future__ import annotations

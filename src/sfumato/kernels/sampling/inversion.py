@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.randomness import Randomness
-from sfumato.kernels.sampling_scalar import geometric_one
-from sfumato.kernels.sampling_thresholds import digit_thresholds, geometric_thresholds, negative_thresholds
+from sfumato.kernels.sampling.scalar import geometric_one
+from sfumato.kernels.sampling.thresholds import digit_thresholds, geometric_thresholds, negative_thresholds
 
 Int = NDArray[np.int64]
 

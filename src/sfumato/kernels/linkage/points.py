@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.kernels.linkage_closest import closest
-from sfumato.kernels.linkage_tree import ABSOLUTE, CATEGORY, SQUARED, Nodes, grow_tree, rank_within
+from sfumato.kernels.linkage.closest import closest
+from sfumato.kernels.linkage.tree import ABSOLUTE, CATEGORY, SQUARED, Nodes, grow_tree, rank_within
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]

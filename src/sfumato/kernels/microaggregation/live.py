@@ -14,9 +14,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.kernels.microaggregation_blocks import farthest_in_blocks, nearest_in_blocks, remove_from_blocks
-from sfumato.kernels.microaggregation_mixed import category_distances, central_category, mixed_distances
-from sfumato.kernels.microaggregation_order import farthest_in_shell, spatial_order
+from sfumato.kernels.microaggregation.blocks import farthest_in_blocks, nearest_in_blocks, remove_from_blocks
+from sfumato.kernels.microaggregation.mixed import category_distances, central_category, mixed_distances
+from sfumato.kernels.microaggregation.order import farthest_in_shell, spatial_order
 
 Int = NDArray[np.int64]
 Int32 = NDArray[np.int32]

@@ -1,0 +1,1 @@
+"""Groups of equal rows: grouping, rolling up, checking, bounding what one unit contributes."""

@@ -1,0 +1,1 @@
+"""Which record of one file belongs to which of another."""

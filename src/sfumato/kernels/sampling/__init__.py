@@ -1,0 +1,1 @@
+"""Random draws, exact where a guarantee rests on them."""
