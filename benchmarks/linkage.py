@@ -153,7 +153,7 @@ def _records(matrix: Any) -> Any:
 
 
 def _probabilistic() -> Case:
-    from sfumato.measures.risk.probabilistic_linkage import probabilistic_credit
+    from sfumato.measures.risk.linkage.probabilistic_linkage import probabilistic_credit
 
     original, masked = (_records(side) for side in _files(100_000, 0.1))
     return Case(
@@ -171,8 +171,8 @@ def _assignment() -> Case:
     import numpy as np
 
     from sfumato.kernels.linkage.points import Metric
-    from sfumato.measures.risk.assignment_linkage import assigned
-    from sfumato.measures.risk.spaces import Space
+    from sfumato.measures.risk.linkage.assignment_linkage import assigned
+    from sfumato.measures.risk.linkage.spaces import Space
 
     original, masked = _files(3_000, 0.5)
 

@@ -13,9 +13,9 @@ from sfumato.anonymity.search.base import Search
 from sfumato.core.errors import Infeasible, ParameterError, Unsupported
 from sfumato.data.masked import Masked
 from sfumato.data.schema import Column, HierarchySpec, Schema
-from sfumato.measures.risk.disclosure_risk import DisclosureRisk
-from sfumato.measures.risk.distance_linkage import DistanceLinkage
-from sfumato.measures.risk.probabilistic_linkage import ProbabilisticLinkage
+from sfumato.measures.risk.disclosure.disclosure_risk import DisclosureRisk
+from sfumato.measures.risk.linkage.distance_linkage import DistanceLinkage
+from sfumato.measures.risk.linkage.probabilistic_linkage import ProbabilisticLinkage
 
 SEARCHES: list[Search] = [
     sf.Mondrian(),

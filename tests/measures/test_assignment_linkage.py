@@ -12,9 +12,9 @@ from scipy.spatial.distance import cdist
 from sfumato.core.errors import InputError, ParameterError
 from sfumato.data.masked import Masked
 from sfumato.kernels.linkage.points import Metric
-from sfumato.measures.risk.assignment_linkage import AssignmentLinkage, _least, assigned
-from sfumato.measures.risk.distance_linkage import DistanceLinkage
-from sfumato.measures.risk.spaces import Space
+from sfumato.measures.risk.linkage.assignment_linkage import AssignmentLinkage, _least, assigned
+from sfumato.measures.risk.linkage.distance_linkage import DistanceLinkage
+from sfumato.measures.risk.linkage.spaces import Space
 from tests.measures.masks import NAMES, grouped, noisy, numbers, people, table
 
 X = numbers(300)

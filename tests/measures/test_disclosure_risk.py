@@ -9,10 +9,10 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.data.masked import Masked
-from sfumato.measures.risk.disclosure_risk import DisclosureRisk, combined_risk, overall_score
-from sfumato.measures.risk.distance_linkage import DistanceLinkage
-from sfumato.measures.risk.interval_disclosure import IntervalDisclosure
-from sfumato.measures.risk.probabilistic_linkage import ProbabilisticLinkage
+from sfumato.measures.risk.disclosure.disclosure_risk import DisclosureRisk, combined_risk, overall_score
+from sfumato.measures.risk.disclosure.interval_disclosure import IntervalDisclosure
+from sfumato.measures.risk.linkage.distance_linkage import DistanceLinkage
+from sfumato.measures.risk.linkage.probabilistic_linkage import ProbabilisticLinkage
 from tests.measures.masks import noisy, numbers, people, table
 
 X = numbers(200)

@@ -11,11 +11,11 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.data.masked import Masked
-from sfumato.measures.risk.assignment_linkage import AssignmentLinkage
-from sfumato.measures.risk.disclosure_risk import DisclosureRisk
-from sfumato.measures.risk.distance_linkage import SUBSETS, DistanceLinkage
-from sfumato.measures.risk.interval_disclosure import IntervalDisclosure
-from sfumato.measures.risk.probabilistic_linkage import ProbabilisticLinkage
+from sfumato.measures.risk.disclosure.disclosure_risk import DisclosureRisk
+from sfumato.measures.risk.disclosure.interval_disclosure import IntervalDisclosure
+from sfumato.measures.risk.linkage.assignment_linkage import AssignmentLinkage
+from sfumato.measures.risk.linkage.distance_linkage import SUBSETS, DistanceLinkage
+from sfumato.measures.risk.linkage.probabilistic_linkage import ProbabilisticLinkage
 from tests.measures.masks import NAMES, grouped, noisy, numbers, people, resampled, table
 
 X = numbers(300)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sfumato.core.errors import Unsupported
-from sfumato.measures.risk.integral_privacy import IntegralPrivacy, rounded_mean, tree_structure
+from sfumato.measures.risk.disclosure.integral_privacy import IntegralPrivacy, rounded_mean, tree_structure
 
 FOUR = [1.0, 2.0, 3.0, 4.0]
 

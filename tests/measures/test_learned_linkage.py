@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.data.masked import Masked
-from sfumato.measures.risk import LearnedLinkage, aggregations, learned_linkage
-from sfumato.measures.risk.aggregations import Bilinear, Named, aggregation, antichains
-from sfumato.measures.risk.aligned_files import AlignedFiles
-from sfumato.measures.risk.distance_learning import Effort, Search
-from sfumato.measures.risk.linkage_programme import PairPool, reachable, solve_exactly
+from sfumato.measures.risk import LearnedLinkage
+from sfumato.measures.risk.linkage import aggregations, learned_linkage
+from sfumato.measures.risk.linkage.aggregations import Bilinear, Named, aggregation, antichains
+from sfumato.measures.risk.linkage.aligned_files import AlignedFiles
+from sfumato.measures.risk.linkage.distance_learning import Effort, Search
+from sfumato.measures.risk.linkage.programme import PairPool, reachable, solve_exactly
 
 FAMILIES = get_args(Named)
 MARGIN = 1e-6

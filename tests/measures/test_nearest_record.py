@@ -8,9 +8,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError
-from sfumato.measures.risk.attribute_disclosure import AttributeDisclosure
-from sfumato.measures.risk.distance_linkage import DistanceLinkage
-from sfumato.measures.risk.nearest_record import NearestRecord, pointing
+from sfumato.measures.risk.disclosure.attribute_disclosure import AttributeDisclosure
+from sfumato.measures.risk.linkage.distance_linkage import DistanceLinkage
+from sfumato.measures.risk.linkage.nearest_record import NearestRecord, pointing
 from tests.measures.masks import noisy, numbers, people, resampled, table
 
 X = numbers(400)

@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError
 from sfumato.data.masked import Masked
 from sfumato.kernels.linkage.agreement import agreement_counts, best_agreement
-from sfumato.measures.risk.probabilistic_linkage import ProbabilisticLinkage, expectation_maximisation
+from sfumato.measures.risk.linkage.probabilistic_linkage import ProbabilisticLinkage, expectation_maximisation
 from tests.measures.masks import NAMES, grouped, noisy, numbers, people, resampled, table
 
 X = numbers(300)
@@ -76,7 +76,7 @@ def test_expectation_maximisation_finds_the_planted_chances() -> None:
 
 
 def test_every_step_of_the_estimation_raises_the_likelihood(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.measures.risk import probabilistic_linkage as room
+    from sfumato.measures.risk.linkage import probabilistic_linkage as room
 
     left = [np.random.default_rng(1).integers(0, 5, 60).astype(np.int32) for _ in range(3)]
     right = [np.where(np.random.default_rng(2).random(60) < 0.3, 0, codes).astype(np.int32) for codes in left]
@@ -167,7 +167,7 @@ def test_a_person_published_several_times_is_found_by_any_row(bins: int | None) 
 
 def test_many_columns_are_linked_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seeking the best partner in a tree gives what going through sets of columns gives, missing values and duplicates too."""
-    from sfumato.measures.risk import probabilistic_linkage as room
+    from sfumato.measures.risk.linkage import probabilistic_linkage as room
 
     y = noisy(X, 0.3)
     y[::7, 1] = np.nan
@@ -180,7 +180,7 @@ def test_many_columns_are_linked_as_few_are(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_sets_of_many_columns_are_never_gone_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.measures.risk import probabilistic_linkage as room
+    from sfumato.measures.risk.linkage import probabilistic_linkage as room
 
     asked: list[int] = []
     monkeypatch.setattr(room, "best_agreement", lambda left, *_: asked.append(len(left)))

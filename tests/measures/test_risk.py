@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError
 from sfumato.data.released import ReleasedTable
-from sfumato.measures.risk.anonymity_set import AnonymitySet
-from sfumato.measures.risk.distinction import AttributeDistinction, separation, separations
-from sfumato.measures.risk.population_uniqueness import (
+from sfumato.measures.risk.uniques.anonymity_set import AnonymitySet
+from sfumato.measures.risk.uniques.distinction import AttributeDistinction, separation, separations
+from sfumato.measures.risk.uniques.population_uniqueness import (
     PopulationUniqueness,
     individual_risk,
     intrusion_simulation,
 )
-from sfumato.measures.risk.reidentification import JournalistRisk, MarketerRisk, ProsecutorRisk, SampleUniques
+from sfumato.measures.risk.uniques.reidentification import JournalistRisk, MarketerRisk, ProsecutorRisk, SampleUniques
 
 SCHEMA = sf.Schema.of(quasi=["age"])
 

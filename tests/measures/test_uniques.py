@@ -16,11 +16,11 @@ import sfumato as sf
 from sfumato.core.errors import InputError, MissingColumn, ParameterError
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.risk.disclosure_logic import disclosures
-from sfumato.measures.risk.household_risk import HouseholdRisk
-from sfumato.measures.risk.individual_risk import IndividualRisk
-from sfumato.measures.risk.population_uniqueness import individual_risk
-from sfumato.measures.risk.suda import SpecialUniques, intrusion_risks, minimal_uniques
-from sfumato.measures.risk.uniqueness import class_sizes, unique_share
+from sfumato.measures.risk.uniques.household_risk import HouseholdRisk
+from sfumato.measures.risk.uniques.individual_risk import IndividualRisk
+from sfumato.measures.risk.uniques.population_uniqueness import individual_risk
+from sfumato.measures.risk.uniques.suda import SpecialUniques, intrusion_risks, minimal_uniques
+from sfumato.measures.risk.uniques.uniqueness import class_sizes, unique_share
 
 ROWS = st.lists(st.tuples(*[st.integers(0, 2)] * 4), min_size=1, max_size=25)
 NAMES = ("a", "b", "c", "d")

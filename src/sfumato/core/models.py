@@ -113,7 +113,7 @@ MODELS: tuple[PrivacyModel, ...] = (
         ("respondent",),
         ("membership",),
         composes=False,
-        room="sfumato.measures.risk.integral_privacy",
+        room="sfumato.measures.risk.disclosure.integral_privacy",
     ),
     PrivacyModel(
         "anonymous communication",

@@ -18,8 +18,8 @@ from sfumato.core.errors import InputError, MissingColumn
 from sfumato.core.ranges import Count, Each, Text
 from sfumato.core.view import AttackResult, Detail
 from sfumato.data.masked import TableView
-from sfumato.measures.risk.sides import Sides, by_stratum
-from sfumato.measures.risk.transparent_picks import pick_by_clusters
+from sfumato.measures.risk.linkage.sides import Sides, by_stratum
+from sfumato.measures.risk.linkage.transparent_picks import pick_by_clusters
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from sfumato.core.errors import InputError
 from sfumato.core.ranges import Positive
 from sfumato.core.view import AttackResult, Detail
 from sfumato.data.masked import TableView
-from sfumato.measures.risk.sides import Sides, by_stratum
-from sfumato.measures.risk.transparent_picks import pick_by_noise
+from sfumato.measures.risk.linkage.sides import Sides, by_stratum
+from sfumato.measures.risk.linkage.transparent_picks import pick_by_noise
 
 
 @dataclass(frozen=True)

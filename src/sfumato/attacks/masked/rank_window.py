@@ -26,9 +26,9 @@ from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.ranges import Positive
 from sfumato.core.view import AttackResult, Detail
 from sfumato.data.masked import TableView
-from sfumato.measures.risk.sides import Sides, by_stratum
-from sfumato.measures.risk.transparency import steps_told, windows_told
-from sfumato.measures.risk.transparent_picks import pick_by_windows
+from sfumato.measures.risk.linkage.sides import Sides, by_stratum
+from sfumato.measures.risk.linkage.transparency import steps_told, windows_told
+from sfumato.measures.risk.linkage.transparent_picks import pick_by_windows
 
 
 @dataclass(frozen=True)

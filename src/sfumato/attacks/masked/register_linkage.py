@@ -25,8 +25,8 @@ from sfumato.core.view import AttackResult, Detail
 from sfumato.data.masked import TableView
 from sfumato.kernels.linkage.likely_records import nearest_own
 from sfumato.kernels.linkage.points import PointTree
-from sfumato.measures.risk.sides import Picked, Sides
-from sfumato.measures.risk.spaces import Distance, LinkageDistance, space_of
+from sfumato.measures.risk.linkage.sides import Picked, Sides
+from sfumato.measures.risk.linkage.spaces import Distance, LinkageDistance, space_of
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from sfumato.core.view import AttackResult, Detail, View
 from sfumato.data.masked import Masked, TableView
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Schema
-from sfumato.measures.risk.sides import Picked, Sides
-from sfumato.measures.risk.transparency import steps_told, strata_told
+from sfumato.measures.risk.linkage.sides import Picked, Sides
+from sfumato.measures.risk.linkage.transparency import steps_told, strata_told
 
 _TABLES = (Masked, ReleasedTable, pa.Table)
 

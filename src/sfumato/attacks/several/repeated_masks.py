@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
-from sfumato.measures.risk.transparency import strata_told, windows_told
+from sfumato.measures.risk.linkage.transparency import strata_told, windows_told
 
 
 @dataclass(frozen=True)

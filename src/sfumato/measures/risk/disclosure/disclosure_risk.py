@@ -18,11 +18,11 @@ from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared, aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.measures.parameters import BinsOrGrids, ComparedColumns
-from sfumato.measures.risk.distance_linkage import linkage_credit
-from sfumato.measures.risk.interval_disclosure import IntervalVersion, disclosed_intervals
-from sfumato.measures.risk.linked import owners_of, with_assumption, with_classes
-from sfumato.measures.risk.probabilistic_linkage import probabilistic_credit
-from sfumato.measures.risk.spaces import LinkageDistance
+from sfumato.measures.risk.disclosure.interval_disclosure import IntervalVersion, disclosed_intervals
+from sfumato.measures.risk.linkage.distance_linkage import linkage_credit
+from sfumato.measures.risk.linkage.linked import owners_of, with_assumption, with_classes
+from sfumato.measures.risk.linkage.probabilistic_linkage import probabilistic_credit
+from sfumato.measures.risk.linkage.spaces import LinkageDistance
 
 Linkage = Literal["both", "largest", "only"]
 

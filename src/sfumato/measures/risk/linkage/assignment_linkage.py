@@ -24,8 +24,8 @@ from sfumato.kernels.linkage.assignment import assign
 from sfumato.kernels.linkage.points import PointTree
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.measures.parameters import ComparedColumns
-from sfumato.measures.risk.linked import linked_score, owners_of, with_assumption, with_classes
-from sfumato.measures.risk.spaces import LinkageDistance, Space, space_of
+from sfumato.measures.risk.linkage.linked import linked_score, owners_of, with_assumption, with_classes
+from sfumato.measures.risk.linkage.spaces import LinkageDistance, Space, space_of
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]

@@ -21,7 +21,7 @@ from sfumato.core.errors import InputError
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.parameters import SamplingFraction
-from sfumato.measures.risk.reidentification import classes_of, survey_weights
+from sfumato.measures.risk.uniques.reidentification import classes_of, survey_weights
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from sfumato.data.masked import Compared, as_masked, compared_columns, sides
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.linkage.points import PointTree
-from sfumato.measures.risk.spaces import LinkageDistance, space_of
+from sfumato.measures.risk.linkage.spaces import LinkageDistance, space_of
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]

@@ -20,8 +20,8 @@ from sfumato.data.masked import Compared
 from sfumato.data.microdata import Microdata
 from sfumato.measures.guarantees.classes import CodedColumn
 from sfumato.measures.parameters import SamplingFraction
-from sfumato.measures.risk.individual_risk import record_risks
-from sfumato.measures.risk.published import as_released
+from sfumato.measures.risk.uniques.individual_risk import record_risks
+from sfumato.measures.risk.uniques.published import as_released
 
 Real = NDArray[np.float64]
 

@@ -22,9 +22,9 @@ from sfumato.data.masked import Compared
 from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.parameters import SamplingFraction
-from sfumato.measures.risk.population_uniqueness import individual_risk
-from sfumato.measures.risk.published import as_released
-from sfumato.measures.risk.reidentification import classes_of, survey_weights
+from sfumato.measures.risk.uniques.population_uniqueness import individual_risk
+from sfumato.measures.risk.uniques.published import as_released
+from sfumato.measures.risk.uniques.reidentification import classes_of, survey_weights
 
 Real = NDArray[np.float64]
 

@@ -22,11 +22,11 @@ from sfumato.data.masked import Compared, aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.measures.parameters import ComparedColumns
-from sfumato.measures.risk.aggregations import Named, aggregation
-from sfumato.measures.risk.aligned_files import AlignedFiles
-from sfumato.measures.risk.distance_learning import LEARNT_ON, Effort, Search
-from sfumato.measures.risk.linkage_programme import reachable, solve_exactly
-from sfumato.measures.risk.linked import with_assumption
+from sfumato.measures.risk.linkage.aggregations import Named, aggregation
+from sfumato.measures.risk.linkage.aligned_files import AlignedFiles
+from sfumato.measures.risk.linkage.distance_learning import LEARNT_ON, Effort, Search
+from sfumato.measures.risk.linkage.linked import with_assumption
+from sfumato.measures.risk.linkage.programme import reachable, solve_exactly
 
 Direction = Literal["masked to original", "original to masked"]
 Int = NDArray[np.int64]

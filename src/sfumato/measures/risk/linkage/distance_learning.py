@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.kernels.linkage.learned_distance import Links
-from sfumato.measures.risk.aggregations import Aggregation
-from sfumato.measures.risk.aligned_files import AlignedFiles
-from sfumato.measures.risk.linkage_programme import PairPool, solve_known, widest
+from sfumato.measures.risk.linkage.aggregations import Aggregation
+from sfumato.measures.risk.linkage.aligned_files import AlignedFiles
+from sfumato.measures.risk.linkage.programme import PairPool, solve_known, widest
 
 Real = NDArray[np.float64]
 

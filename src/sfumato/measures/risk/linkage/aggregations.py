@@ -24,7 +24,7 @@ from sfumato.kernels.linkage.likely_records import nearest_own, own_rows
 from sfumato.kernels.linkage.points import Metric, PointTree
 from sfumato.kernels.linkage.tree import CATEGORY, SQUARED
 from sfumato.kernels.sampling.draws import Draws
-from sfumato.measures.risk.aligned_files import AlignedFiles
+from sfumato.measures.risk.linkage.aligned_files import AlignedFiles
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.kernels.linkage.learned_distance import Links
-from sfumato.measures.risk.aggregations import Aggregation
-from sfumato.measures.risk.aligned_files import AlignedFiles
+from sfumato.measures.risk.linkage.aggregations import Aggregation
+from sfumato.measures.risk.linkage.aligned_files import AlignedFiles
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]

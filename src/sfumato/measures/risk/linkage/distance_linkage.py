@@ -24,8 +24,8 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.kernels.linkage.points import own_is_nearest
 from sfumato.measures.parameters import ComparedColumns
-from sfumato.measures.risk.linked import linked_score, owners_of, with_assumption, with_classes
-from sfumato.measures.risk.spaces import Distance, LinkageDistance, space_of
+from sfumato.measures.risk.linkage.linked import linked_score, owners_of, with_assumption, with_classes
+from sfumato.measures.risk.linkage.spaces import Distance, LinkageDistance, space_of
 
 Int = NDArray[np.int64]
 

@@ -21,7 +21,7 @@ from sfumato.data.masked import Compared, aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.measures.parameters import ComparedColumns
-from sfumato.measures.risk.linked import with_assumption
+from sfumato.measures.risk.linkage.linked import with_assumption
 
 Real = NDArray[np.float64]
 Version = Literal["rank", "deviation"]

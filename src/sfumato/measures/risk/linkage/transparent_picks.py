@@ -20,7 +20,7 @@ from sfumato.kernels.linkage import rank_windows
 from sfumato.kernels.linkage.likely_records import intersections, likeliest, log_mass, nearest_own, own_rows
 from sfumato.kernels.linkage.points import Metric, PointTree
 from sfumato.kernels.linkage.tree import CATEGORY, SQUARED
-from sfumato.measures.risk.sides import Picked, Sides
+from sfumato.measures.risk.linkage.sides import Picked, Sides
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]

@@ -23,7 +23,7 @@ from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.linkage.agreement import TOLERANCE, agreement_counts, best_agreement
 from sfumato.kernels.linkage.points import Metric, own_is_nearest
 from sfumato.measures.parameters import BinsOrGrids, ComparedColumns
-from sfumato.measures.risk.linked import linked_score, owners_of, with_assumption, with_classes
+from sfumato.measures.risk.linkage.linked import linked_score, owners_of, with_assumption, with_classes
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]

@@ -23,14 +23,14 @@ from sfumato.data.masked import Compared, Masked, aligned, as_masked, original_r
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.measures.parameters import ComparedColumns
-from sfumato.measures.risk.aggregations import Named
-from sfumato.measures.risk.assignment_linkage import AssignmentLinkage
-from sfumato.measures.risk.distance_linkage import DistanceLinkage
-from sfumato.measures.risk.learned_linkage import LearnedLinkage, aligned_files
-from sfumato.measures.risk.linked import with_assumption
-from sfumato.measures.risk.probabilistic_linkage import ProbabilisticLinkage
-from sfumato.measures.risk.sides import Sides
-from sfumato.measures.risk.transparency import picked_by_method, steps_told
+from sfumato.measures.risk.linkage.aggregations import Named
+from sfumato.measures.risk.linkage.assignment_linkage import AssignmentLinkage
+from sfumato.measures.risk.linkage.distance_linkage import DistanceLinkage
+from sfumato.measures.risk.linkage.learned_linkage import LearnedLinkage, aligned_files
+from sfumato.measures.risk.linkage.linked import with_assumption
+from sfumato.measures.risk.linkage.probabilistic_linkage import ProbabilisticLinkage
+from sfumato.measures.risk.linkage.sides import Sides
+from sfumato.measures.risk.linkage.transparency import picked_by_method, steps_told
 
 Int = NDArray[np.int64]
 

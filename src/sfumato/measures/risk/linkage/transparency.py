@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato.core.errors import MissingColumn, Unsupported
-from sfumato.measures.risk.sides import Picked, Sides, by_stratum
-from sfumato.measures.risk.transparent_picks import pick_by_clusters, pick_by_noise, pick_by_transitions, pick_by_windows
+from sfumato.measures.risk.linkage.sides import Picked, Sides, by_stratum
+from sfumato.measures.risk.linkage.transparent_picks import pick_by_clusters, pick_by_noise, pick_by_transitions, pick_by_windows
 
 
 def windows_told(told: Mapping[str, Any]) -> dict[str, int]:

@@ -1,0 +1,1 @@
+"""Risk by what is learnt: values, intervals, models."""

@@ -1,0 +1,1 @@
+"""Risk by linkage: how many people an intruder finds again in the released records."""

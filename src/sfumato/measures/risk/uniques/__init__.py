@@ -1,0 +1,1 @@
+"""Risk by rareness: who is alone, or nearly, in the sample and in the population."""
