@@ -2,16 +2,16 @@
 
 # verbs
 from sfumato.core.registry import find as find
-from sfumato.workflow.attacking import attack as attack
+from sfumato.workflow.attacking.releases import attack as attack
 from sfumato.workflow.check import check as check
-from sfumato.workflow.compare import compare as compare
+from sfumato.workflow.comparing.compare import compare as compare
 from sfumato.workflow.inspect import inspect as inspect
 from sfumato.workflow.protect import mask as mask
 from sfumato.workflow.protect import protect as protect
-from sfumato.workflow.publish import publish as publish
+from sfumato.workflow.publishing.publish import publish as publish
 from sfumato.engines.sources import read as read
 from sfumato.dp.refute.tester import refute as refute
-from sfumato.workflow.verify import verify as verify
+from sfumato.workflow.verifying.verify import verify as verify
 
 # data
 from sfumato.data.schema import Column as Column

@@ -377,7 +377,7 @@ def test_a_release_is_certified_saved_and_verified(tmp_path: Path, taxonomy: boo
 
 
 def test_a_changed_set_is_found_by_verification(tmp_path: Path) -> None:
-    from sfumato.workflow.claims import References, measure_all
+    from sfumato.workflow.publishing.claims import References, measure_all
 
     asked = sf.KAnonymity(3, sf.Knowledge(items=2))
     made = sf.protect(sf.read(table(), described()), [asked], sf.Hybrid())

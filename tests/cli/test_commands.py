@@ -201,7 +201,7 @@ def test_a_fault_of_the_program_does_not_show_what_it_was_about(
     def broken(*given: object, **options: object) -> None:
         raise RuntimeError("person 00001 has asthma")
 
-    monkeypatch.setattr("sfumato.workflow.verify.verify", broken)
+    monkeypatch.setattr("sfumato.workflow.verifying.verify.verify", broken)
     (place / "r").mkdir()
     assert run(["verify", "r"]) == 70
     shown = capsys.readouterr()

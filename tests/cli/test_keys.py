@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.wire.signatures import SigningKey
-from sfumato.workflow.signing import new_key
+from sfumato.workflow.publishing.signing import new_key
 from tests.workflow.people import files, release
 
 

@@ -17,7 +17,7 @@ import pytest
 import sfumato as sf
 from sfumato.data.schema import Column, Schema
 from sfumato.masking.base import Mask
-from sfumato.workflow import owner_figures
+from sfumato.workflow.publishing import owner_figures
 from tests.conformance import masks
 from tests.conformance.masks import NUMBERS, TOWNS
 

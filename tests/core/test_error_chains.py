@@ -156,7 +156,7 @@ def test_a_certificate_that_is_wrong_leaves_no_value_in_the_chain(content: bytes
     public.mkdir()
     (public / "certificate.json").write_bytes(content)
     assert CANARY not in sf.verify(tmp_path).explain()
-    from sfumato.workflow.verify import open_release
+    from sfumato.workflow.verifying.verify import open_release
 
     with pytest.raises(SfumatoError) as raised, open_release(tmp_path):
         pass
@@ -170,7 +170,7 @@ def test_protecting_what_cannot_be_protected_leaves_no_value_in_the_chain() -> N
 
 
 def test_neighbours_that_are_no_json_leave_no_value_in_the_chain() -> None:
-    from sfumato.workflow.refute import refute_target
+    from sfumato.workflow.refuting.refute import refute_target
 
     assert_tells_nothing(failing(lambda: refute_target("module:function", epsilon=1, neighbours=f"[[{CANARY}]")))
 

@@ -78,7 +78,7 @@ PROBE_ATTACK = """
 import json
 import sfumato as sf
 from sfumato.core.errors import InputError
-from sfumato.workflow.attacking_outputs import attack_outputs
+from sfumato.workflow.attacking.outputs import attack_outputs
 people = sf.read(sf.data.sample_table(50), schema=sf.data.sample_schema())
 release = sf.protect(people, sf.KAnonymity(2), sf.Mondrian(), seed=1)
 release.save("out")

@@ -82,7 +82,7 @@ class Making:
         self.key = work / "signing.key"
         self.ledger = corpus / "ledger" / "ledger.sqlite"
         self.ledger.parent.mkdir(parents=True)
-        from sfumato.workflow.signing import new_key
+        from sfumato.workflow.publishing.signing import new_key
 
         _, beside = new_key(self.key)
         shutil.copy(beside, corpus / "signing.pub")
@@ -126,7 +126,7 @@ def make_artefacts(making: Making) -> None:
     """Private artefacts and answers, all charged to one ledger; the ledger keeps releases of a table besides."""
     from sfumato.dp import PrivateHistogram, Session
     from sfumato.ledger import Ledger, LossAmount
-    from sfumato.workflow.publish import publish
+    from sfumato.workflow.publishing.publish import publish
 
     private = Schema(
         dataset="private",

@@ -12,7 +12,7 @@ import pytest
 import sfumato as sf
 from sfumato.ledger import Ledger
 from sfumato.workflow.recipe import Recipe
-from sfumato.workflow.verification import Verification
+from sfumato.workflow.verifying.verification import Verification
 
 KEPT = "keeps what could be checked"  # of a release of the first format, whose page is not compared
 HERE = Path(__file__).parent

@@ -19,10 +19,10 @@ from sfumato.attacks.tables.meaning import read
 from sfumato.data.column_types import _parse
 from sfumato.data.schema import Column, Schema
 from sfumato.masking import told
-from sfumato.workflow.cards import public_card
-from sfumato.workflow.certificate_form import read_certificate, read_schema
-from sfumato.workflow.limited_reading import read_foreign
-from sfumato.workflow.publish import publish
+from sfumato.workflow.publishing.cards import public_card
+from sfumato.workflow.publishing.publish import publish
+from sfumato.workflow.verifying.certificate_form import read_certificate, read_schema
+from sfumato.workflow.verifying.limited_reading import read_foreign
 from tests.faults.forging import change, refused, rewrite
 
 Edit = Callable[[dict[str, Any]], Any]

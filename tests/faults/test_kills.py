@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.core import temporary
-from sfumato.workflow.appearing import appearing_folder
+from sfumato.workflow.publishing.appearing import appearing_folder
 from tests.faults.long_commands import CANARY, COMMANDS, SIGNALS, Place
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="looks for processes in /proc")
@@ -77,7 +77,7 @@ _HOLDER = """
 import os, sys
 from pathlib import Path
 from sfumato.core import temporary
-from sfumato.workflow.appearing import appearing_folder
+from sfumato.workflow.publishing.appearing import appearing_folder
 with temporary.temporary_folder("test") as folder, appearing_folder(Path(sys.argv[1])) as hidden:
     Path(folder, "row").write_text("Zylberquist")
     (hidden / "file").write_text("half")
@@ -205,7 +205,7 @@ _INTERRUPTED = """
 import os, signal, sys
 from pathlib import Path
 from sfumato.cli import signals
-from sfumato.workflow.appearing import appearing_folder
+from sfumato.workflow.publishing.appearing import appearing_folder
 
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
 signals.install()

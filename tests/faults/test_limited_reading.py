@@ -20,8 +20,11 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import InputError, LedgerError, ParameterError, SfumatoError, SourceError, VerificationFailed
 from sfumato.data import expanding
-from sfumato.workflow import attacking, attacking_outputs, limited_reading, signing, untrusted
-from sfumato.workflow.limited_reading import unpack
+from sfumato.workflow.attacking import outputs as attacking_outputs
+from sfumato.workflow.attacking import releases as attacking
+from sfumato.workflow.publishing import signing
+from sfumato.workflow.verifying import limited_reading, untrusted
+from sfumato.workflow.verifying.limited_reading import unpack
 from tests.workflow.people import people
 
 

@@ -14,7 +14,7 @@ import pytest
 import sfumato as sf
 from sfumato.data import hierarchy_builders
 from sfumato.data.schema import Column, HierarchySpec, Schema
-from sfumato.workflow.publish import publish
+from sfumato.workflow.publishing.publish import publish
 from tests.workflow.people import files, people, release, table
 
 

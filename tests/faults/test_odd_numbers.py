@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.core.errors import HierarchyError, InputError, ParameterError, SchemaError
 from sfumato.workflow import named
-from sfumato.workflow.attacking_outputs import attack_outputs
+from sfumato.workflow.attacking.outputs import attack_outputs
 from tests.workflow.people import people
 
 

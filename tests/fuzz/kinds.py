@@ -156,7 +156,7 @@ def _parquet(folder: Path) -> Kind:
 
     def attempt(path: Path, number: int) -> object:
         if number % 5 == 0:
-            from sfumato.workflow.limited_reading import read_foreign
+            from sfumato.workflow.verifying.limited_reading import read_foreign
 
             return read_foreign(path, sf.Schema(), ROWS)
         return sf.inspect(path) if number % 5 == 1 else sf.read(path, engine="duckdb" if number % 5 == 2 else None).table()

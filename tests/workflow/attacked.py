@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import sfumato as sf
-from sfumato.workflow.attacking import stated
+from sfumato.workflow.attacking.releases import stated
 
 
 def attack_folder(release: Any, **options: Any) -> list[dict[str, Any]]:

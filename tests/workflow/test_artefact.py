@@ -24,8 +24,8 @@ from sfumato.dp.algorithms.base import Algorithm
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.session import Session
 from sfumato.ledger import Charge, Ledger, LossAmount
-from sfumato.workflow.publish import publish
-from sfumato.workflow.signing import new_key
+from sfumato.workflow.publishing.publish import publish
+from sfumato.workflow.publishing.signing import new_key
 from tests.faults.forging import change
 from tests.workflow.people import people
 

@@ -15,7 +15,7 @@ from sfumato.cli.main import run
 from sfumato.core.errors import SfumatoError
 from sfumato.core.view import View
 from sfumato.data.writers import write_file
-from sfumato.workflow.attacking_outputs import attack_outputs
+from sfumato.workflow.attacking.outputs import attack_outputs
 
 PEOPLE = pa.table(
     {
@@ -100,7 +100,7 @@ def test_large_tables_and_many_answers_are_not_read(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("sfumato.attacks.outputs.answer_intersection.MOST_CELLS", 17)
     with pytest.raises(SfumatoError, match="more than 17 cells"):
         attack_outputs(path)
-    monkeypatch.setattr("sfumato.workflow.attacking_tables.MOST_BYTES", 10)
+    monkeypatch.setattr("sfumato.workflow.attacking.tables.MOST_BYTES", 10)
     with pytest.raises(SfumatoError, match="larger than 10 bytes"):
         attack_outputs(path)
     monkeypatch.setattr("sfumato.attacks.outputs.answer_intersection.MOST_ANSWERS", 1)

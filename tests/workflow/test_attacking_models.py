@@ -20,7 +20,7 @@ from sfumato.cli.main import run
 from sfumato.core.errors import SfumatoError
 from sfumato.core.view import View
 from sfumato.data.writers import write_file
-from sfumato.workflow.attacking_outputs import attack_outputs
+from sfumato.workflow.attacking.outputs import attack_outputs
 
 KINDS: dict[str, Any] = {"words": np.array(["no", "yes"]), "numbers": np.array([0, 1]), "truth": np.array([False, True])}
 
@@ -191,6 +191,6 @@ def test_large_tables_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("sfumato.attacks.outputs.answered_model.MOST_CONFIDENCES", 11)
     with pytest.raises(SfumatoError, match="more than 11 cells"):
         attack_outputs(path)
-    monkeypatch.setattr("sfumato.workflow.attacking_tables.MOST_BYTES", 10)
+    monkeypatch.setattr("sfumato.workflow.attacking.tables.MOST_BYTES", 10)
     with pytest.raises(SfumatoError, match="larger than 10 bytes"):
         attack_outputs(path)

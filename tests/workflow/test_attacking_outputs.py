@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.core.errors import InputError, SfumatoError
-from sfumato.workflow.attacking_outputs import attack_outputs
+from sfumato.workflow.attacking.outputs import attack_outputs
 
 DRAW = np.random.default_rng(3)
 BITS = DRAW.integers(0, 2, 32)

@@ -22,7 +22,7 @@ from sfumato.data.hierarchy_builders import build
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.data.values import texts
-from sfumato.workflow.attacking_outputs import attack_outputs
+from sfumato.workflow.attacking.outputs import attack_outputs
 from tests.workflow.attacked import attack_folder
 
 AGES = [21, 22, 23, 24, 51, 52, 53, 54]

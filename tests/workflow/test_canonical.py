@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.workflow.canonical import canonical
+from sfumato.workflow.publishing.canonical import canonical
 
 texts = st.none() | st.sampled_from(["", "a", "b", "é", "zz"])
 numbers = st.none() | st.floats(allow_nan=True, allow_infinity=False, width=32) | st.just(-0.0)

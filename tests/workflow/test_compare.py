@@ -17,8 +17,8 @@ import sfumato as sf
 from sfumato.core.errors import Cancelled, InputError, ParameterError, SfumatoError
 from sfumato.data.schema import Column, Schema
 from sfumato.masking.base import Change, Kept, Mask
-from sfumato.workflow import comparison_jobs
-from sfumato.workflow.comparison_grid import expanded, label_of, method_of
+from sfumato.workflow.comparing import jobs as comparison_jobs
+from sfumato.workflow.comparing.grid import expanded, label_of, method_of
 from tests.workflow.test_mask import SCHEMA, table
 
 METHODS = ["Mdav(k=[3, 10])", "RankSwapping, p=[2, 20]", sf.AdditiveNoise(0.1), {"name": "MultiplicativeNoise", "alpha": 10}]
@@ -117,7 +117,7 @@ def test_the_cache_holds_scores_and_no_record(people: sf.Microdata, tmp_path: Pa
 
 
 def test_texts_and_hierarchy_files_are_part_of_what_is_remembered(tmp_path: Path) -> None:
-    from sfumato.workflow.comparison_jobs import Memory
+    from sfumato.workflow.comparing.jobs import Memory
 
     memory = Memory(tmp_path / "kept")
     (tmp_path / "town.csv").write_text("a,x\nb,x\n")

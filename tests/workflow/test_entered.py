@@ -18,13 +18,13 @@ import sfumato as sf
 from sfumato.data.schema import Column
 from sfumato.dp import PrivateHistogram, Session
 from sfumato.ledger import Ledger, LossAmount
-from sfumato.workflow.cards import public_card
-from sfumato.workflow.certificate_form import read_certificate, read_schema
 from sfumato.workflow.contents.rows import ROWS_DIGEST
-from sfumato.workflow.limited_reading import read_foreign
-from sfumato.workflow.publish import publish
-from sfumato.workflow.rows_digest import rows_digest
-from sfumato.workflow.written_files import describe_file, pretty
+from sfumato.workflow.publishing.cards import public_card
+from sfumato.workflow.publishing.publish import publish
+from sfumato.workflow.publishing.rows_digest import rows_digest
+from sfumato.workflow.publishing.written_files import describe_file, pretty
+from sfumato.workflow.verifying.certificate_form import read_certificate, read_schema
+from sfumato.workflow.verifying.limited_reading import read_foreign
 from tests.conformance.masks import example
 from tests.conformance.masks import people as of_masks
 

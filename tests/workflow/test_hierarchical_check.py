@@ -12,7 +12,7 @@ import pytest
 import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.data.schema import Column, HierarchySpec
-from sfumato.workflow.columns import without_hierarchies
+from sfumato.workflow.publishing.columns import without_hierarchies
 from tests.workflow.people import schema, table
 
 PROMISE = sf.TCloseness(0.12, "disease", distance="hierarchical")

@@ -15,7 +15,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import InputError, RecipeError, SfumatoError, VerificationFailed
 from sfumato.data.schema import Column, Schema
-from sfumato.workflow.written_files import pretty
+from sfumato.workflow.publishing.written_files import pretty
 from tests.workflow.attacked import attack_folder
 
 SCHEMA = Schema(

@@ -50,11 +50,11 @@ STEPS = (
     "workflow.contents.rows.claims_of",
     "workflow.contents.rows.Rows.entry",
     "workflow.contents.base.canonical",
-    "workflow.publish._facts",
-    "workflow.publish.versions",
-    "workflow.readings.Reading.of",
-    "workflow.readings.Reading.to_json",
-    "workflow.earlier.keep",
+    "workflow.publishing.publish._facts",
+    "workflow.publishing.publish.versions",
+    "workflow.earlier.readings.Reading.of",
+    "workflow.earlier.readings.Reading.to_json",
+    "workflow.earlier.comparing.keep",
     "ledger.ledger.Ledger.enter_release",
 )
 
@@ -100,7 +100,7 @@ def test_a_key_that_cannot_sign_is_found_before_anything_is_entered(tmp_path: Pa
 
 
 def test_a_disk_that_fails_after_the_entry_loses_no_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.workflow import earlier
+    from sfumato.workflow.earlier import comparing as earlier
 
     keep = earlier.keep
 

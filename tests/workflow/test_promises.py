@@ -15,10 +15,10 @@ from sfumato.core.certificate import FIRST_FORMAT, FORMAT, FORMATS
 from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.base import ANY_ADVERSARY, ClassGuarantee, Knowledge
 from sfumato.data.schema import Column
-from sfumato.workflow.cards import public_card
-from sfumato.workflow.certificate_form import read_certificate, read_schema
-from sfumato.workflow.limited_reading import read_foreign
-from sfumato.workflow.verification import Verification
+from sfumato.workflow.publishing.cards import public_card
+from sfumato.workflow.verifying.certificate_form import read_certificate, read_schema
+from sfumato.workflow.verifying.limited_reading import read_foreign
+from sfumato.workflow.verifying.verification import Verification
 from tests.faults.forging import change, rewrite
 
 AGE = Column(role="quasi", type="integer")

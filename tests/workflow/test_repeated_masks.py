@@ -66,9 +66,9 @@ class Broken:
 PLACES = (
     "sfumato.attacks.several.intersection.Intersection.run",
     "sfumato.attacks.several.repeated_masks.repeated_masks",
-    "sfumato.workflow.earlier.as_it_reads",
+    "sfumato.workflow.earlier.comparing.as_it_reads",
     "sfumato.ledger.ledger.Ledger.releases",
-    "sfumato.workflow.earlier._in_words",
+    "sfumato.workflow.earlier.comparing._in_words",
 )
 
 

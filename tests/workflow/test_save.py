@@ -15,8 +15,8 @@ from sfumato.core.errors import InputError, VerificationFailed
 from sfumato.data.hierarchy_builders import build, from_tree
 from sfumato.data.schema import Column, HierarchySpec
 from sfumato.wire.signatures import SigningKey
-from sfumato.workflow.verify import open_release
-from sfumato.workflow.written_files import pretty
+from sfumato.workflow.publishing.written_files import pretty
+from sfumato.workflow.verifying.verify import open_release
 from tests.workflow.people import people, release, schema, table
 
 SEARCH = sf.Lattice(suppression=0.05)

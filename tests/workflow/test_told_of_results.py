@@ -15,9 +15,9 @@ from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.registry import every
 from sfumato.dp import Session
 from sfumato.ledger import Ledger, LossAmount
-from sfumato.workflow.publish import publish
-from sfumato.workflow.told_of_results import RESULT_DIGEST, check_told
-from sfumato.workflow.verification import Finding
+from sfumato.workflow.publishing.publish import publish
+from sfumato.workflow.verifying.told_of_results import RESULT_DIGEST, check_told
+from sfumato.workflow.verifying.verification import Finding
 from tests.faults.forging import change, rewrite
 
 ROWS = pa.table(

@@ -51,8 +51,8 @@ def compare(
 ) -> None:
     """Compare masks and searches on a table: risk and loss of each, the map, and which to take."""
     from sfumato.report.wording import counted
-    from sfumato.workflow.compare import check_map
-    from sfumato.workflow.compare import compare as run
+    from sfumato.workflow.comparing.compare import check_map
+    from sfumato.workflow.comparing.compare import compare as run
     from sfumato.workflow.named import inline
 
     if cache is not None and no_cache:

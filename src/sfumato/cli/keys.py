@@ -24,7 +24,7 @@ def new(
     json: Json = False,
 ) -> None:
     """Make a signing key: a private file that only you can read, and a public one to give away."""
-    from sfumato.workflow.signing import new_key
+    from sfumato.workflow.publishing.signing import new_key
 
     public, place = new_key(file)
     told = {"private": file, "public": str(place), "public_key": str(public), "identity": public.identity}
@@ -47,7 +47,7 @@ def propose(told: dict[str, Any], lines: list[str], sign: str | None) -> None:
 
 def show(file: Annotated[str, typer.Argument(help="A private or a public key file.")], json: Json = False) -> None:
     """Print the public key and its identity, 64 digits to compare with what its owner shows."""
-    from sfumato.workflow.signing import known_key
+    from sfumato.workflow.publishing.signing import known_key
 
     public = known_key(file)
     told = {"public_key": str(public), "identity": public.identity}

@@ -143,7 +143,7 @@ def open_session(tables: Any, *, seed: str | None = None, **options: Any) -> Ses
 
 def publish_outcome(session: Session, outcome: Any, output: str, format: str, sign: str | None, overwrite: bool) -> Any:
     """Certify, enter and save what a session returned; returns the artefact."""
-    from sfumato.workflow.publish import publish
+    from sfumato.workflow.publishing.publish import publish
 
     made = publish(outcome, session.ledger)
     made.save(output, format, overwrite=overwrite, sign=sign)  # type: ignore[arg-type]
@@ -201,8 +201,8 @@ def _told(explanation: Any, json: bool) -> None:
 
 def check_output(output: str, format: str, sign: str | None, overwrite: bool) -> None:
     """Refuse a place or a key that cannot be used before anything is spent."""
-    from sfumato.workflow.appearing import check_place
-    from sfumato.workflow.saving import signing_key
+    from sfumato.workflow.publishing.appearing import check_place
+    from sfumato.workflow.publishing.saving import signing_key
 
     if format not in ("parquet", "csv"):
         raise ParameterError("a table is saved as 'parquet' or 'csv'")

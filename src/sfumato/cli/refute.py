@@ -32,7 +32,7 @@ def refute(
     quiet: Quiet = False,
 ) -> None:
     """Try to disprove that a function is differentially private; exit code 1 when it is disproved."""
-    from sfumato.workflow.refute import refute_target
+    from sfumato.workflow.refuting.refute import refute_target
 
     with shown_progress(json, quiet) as progress:
         found = refute_target(

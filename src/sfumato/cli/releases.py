@@ -36,7 +36,7 @@ def verify(
     json: Json = False,
 ) -> None:
     """Check a release from its files: digests, signature, and every claim that can be measured or looked up again."""
-    from sfumato.workflow.verify import verify as run
+    from sfumato.workflow.verifying.verify import verify as run
 
     found = run(
         folder,
@@ -80,9 +80,9 @@ def attack(
     quiet: Quiet = False,
 ) -> None:
     """Attack a release, or what a JSON file describes, and report success beside blind guessing."""
-    from sfumato.workflow.attacking import attack as run_attacks
-    from sfumato.workflow.attacking import stated
-    from sfumato.workflow.attacking_outputs import attack_outputs
+    from sfumato.workflow.attacking.outputs import attack_outputs
+    from sfumato.workflow.attacking.releases import attack as run_attacks
+    from sfumato.workflow.attacking.releases import stated
 
     if folder.endswith(".json"):
         if register or earlier or only or aligned or key:

@@ -1,6 +1,6 @@
 """What a room returns: a result, the guarantees it claims, and the details of how it was reached.
 
-Rooms never make releases: `workflow.publish` turns an outcome into one, after it has been measured by somebody
+Rooms never make releases: `workflow.publishing.publish` turns an outcome into one, after it has been measured by somebody
 else.
 """
 

@@ -19,16 +19,16 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state, one_state_or_none, read_once
 from sfumato.workflow.answers import answers_of
-from sfumato.workflow.changed_rows import Changed, Request
-from sfumato.workflow.claims import References, each_once
-from sfumato.workflow.columns import ColumnPlan, check_size, plan_columns, released_schema
 from sfumato.workflow.contents.rows import Rows
-from sfumato.workflow.draft import DEMONSTRATION, Draft, Promise
-from sfumato.workflow.owner_key import fingerprint, owner_key_of
-from sfumato.workflow.publish import publish
+from sfumato.workflow.publishing.changed_rows import Changed, Request
+from sfumato.workflow.publishing.claims import References, each_once
+from sfumato.workflow.publishing.columns import ColumnPlan, check_size, plan_columns, released_schema
+from sfumato.workflow.publishing.draft import DEMONSTRATION, Draft, Promise
+from sfumato.workflow.publishing.owner_key import fingerprint, owner_key_of
+from sfumato.workflow.publishing.publish import publish
+from sfumato.workflow.publishing.scoring import Attacked, Checks, Measured
 from sfumato.workflow.release import Release
-from sfumato.workflow.scoring import Attacked, Checks, Measured
-from sfumato.workflow.transparency import HIDDEN_POPULATION, PUBLIC_POPULATION
+from sfumato.workflow.verifying.transparency import HIDDEN_POPULATION, PUBLIC_POPULATION
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,8 +78,8 @@ def protect(
     owner's key, or its file, for fingerprint and pseudonyms.
     """
     from sfumato.masking.base import Mask
-    from sfumato.workflow.masked_rows import masked_rows
-    from sfumato.workflow.recoded_rows import recoded_rows
+    from sfumato.workflow.publishing.masked_rows import masked_rows
+    from sfumato.workflow.publishing.recoded_rows import recoded_rows
 
     chosen = _default_method() if method is None else method
     asked = each_once(guarantees)

@@ -133,9 +133,9 @@ class Recipe(_Frozen):
         """Make the release and, where the recipe names an output, save it there."""
         from sfumato.engines.sources import read
         from sfumato.engines.write import check_destination
-        from sfumato.workflow.appearing import check_place
         from sfumato.workflow.protect import protect
-        from sfumato.workflow.saving import signing_key
+        from sfumato.workflow.publishing.appearing import check_place
+        from sfumato.workflow.publishing.saving import signing_key
 
         output = None if self.output is None else Path(self.place(self.output))
         # places are checked before the long work, and again when it is saved

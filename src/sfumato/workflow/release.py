@@ -18,7 +18,7 @@ from sfumato.workflow.contents.base import Content, Format
 if TYPE_CHECKING:
     from sfumato.ledger.ledger import Ledger
     from sfumato.report.content import Answer
-    from sfumato.workflow.verification import Verification
+    from sfumato.workflow.verifying.verification import Verification
 
 Audience = Literal["public", "owner"]
 C = TypeVar("C", bound=Content, covariant=True)
@@ -104,7 +104,7 @@ class Release(Generic[C]):
 
     def card(self, audience: Audience = "public") -> str:
         """The release on one HTML page, for everybody or for its owner."""
-        from sfumato.workflow.cards import card_of
+        from sfumato.workflow.publishing.cards import card_of
 
         return card_of(self, audience)
 
@@ -116,8 +116,8 @@ class Release(Generic[C]):
         A table is read back and verified again in the format it is written in; plain data are written as JSON. `sign` names the
         file of a signing key; then `public/signature.json` holds the owner's signature over the certificate.
         """
-        from sfumato.workflow.saving import save_release
-        from sfumato.workflow.signing import propose_signing
+        from sfumato.workflow.publishing.saving import save_release
+        from sfumato.workflow.publishing.signing import propose_signing
 
         key = None if sign is None else Path(sign)
         self._saved.append(save_release(self, Path(folder), format, overwrite=overwrite, sign=key))
@@ -127,8 +127,8 @@ class Release(Generic[C]):
     def verify(self, *, ledger: Ledger | str | Path | None = None, allow_demonstration: bool = False) -> Verification:
         """What a stranger's `verify` finds in the folder of this release, given the tables that its claims compare with."""
         from sfumato.core.temporary import temporary_folder
-        from sfumato.workflow.saving import save_release
-        from sfumato.workflow.verify import verify
+        from sfumato.workflow.publishing.saving import save_release
+        from sfumato.workflow.verifying.verify import verify
 
         with temporary_folder("release") as place:
             folder = Path(place) / "release"
@@ -137,7 +137,7 @@ class Release(Generic[C]):
 
     def attack(self, **options: Any) -> list[AttackResult]:  # those of `sf.attack`
         """Run the attacks that fit this release and what the attacker has; `options` are those of `sf.attack`."""
-        from sfumato.workflow.attacking import attack
+        from sfumato.workflow.attacking.releases import attack
 
         return attack(self, **options)
 
@@ -147,6 +147,6 @@ class Release(Generic[C]):
         The certificate stays where `save` put it. The rows are read back before anybody else can see them; they
         stay only if they are exactly those that it is about, otherwise the database is left as it was.
         """
-        from sfumato.workflow.saving import write_rows
+        from sfumato.workflow.publishing.saving import write_rows
 
         write_rows(self, destination, table_name, overwrite=overwrite)

@@ -14,7 +14,7 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.core.errors import InputError, ParameterError
-from sfumato.workflow.refute import refute_target
+from sfumato.workflow.refuting.refute import refute_target
 
 EXAMPLES = "sfumato.dp.refute.examples"
 HOSTILE = """
@@ -153,7 +153,7 @@ def test_whatever_a_function_does_is_one_clear_error(function: str, message: str
 
 
 def test_an_endless_function_is_stopped(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.workflow.refute._GRACE", 3.0)
+    monkeypatch.setattr("sfumato.workflow.refuting.refute._GRACE", 3.0)
     with pytest.raises(InputError, match="did not come back|used up its time"):
         refute_target("hostile:endless", seconds=0.1)
 

@@ -9,7 +9,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import BudgetRefused
 from sfumato.ledger import LossAmount
-from sfumato.workflow.publish import publish
+from sfumato.workflow.publishing.publish import publish
 from tests.dp.sql.test_budget_unit import COUNT, HISTOGRAM, clinic
 
 SAID = "not covered: ε = 0.1 was charged earlier on this data set about one record more or less"

@@ -9,7 +9,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import SchemaError, SfumatoError, Unsupported
-from sfumato.workflow.publish import publish
+from sfumato.workflow.publishing.publish import publish
 
 SCHEMA: dict[str, Any] = {
     "dataset": "visits",

@@ -384,7 +384,7 @@ def changes(asked: sf.Session, select: exp.Select, draw: random.Random) -> list[
 
 
 def test_a_certificate_of_a_renamed_answer_rests_on_the_same_charge(tmp_path: Path) -> None:
-    from sfumato.workflow.publish import publish
+    from sfumato.workflow.publishing.publish import publish
 
     place = tmp_path / "ledger.db"
     asked = session(ledger=place, budget=sf.PureDP(10), max_groups=4, seed=None)
@@ -403,7 +403,7 @@ def test_a_certificate_of_a_renamed_answer_rests_on_the_same_charge(tmp_path: Pa
 def test_a_charge_whose_result_nobody_knows_confirms_no_result(tmp_path: Path) -> None:
     from sfumato.core.randomness import default
     from sfumato.dp.outcomes import private_outcome
-    from sfumato.workflow.publish import publish
+    from sfumato.workflow.publishing.publish import publish
 
     place = tmp_path / "ledger.db"
     with Ledger.open(place) as ledger:
@@ -454,7 +454,7 @@ def test_answers_that_earlier_versions_stored_keep_their_certificates(tmp_path: 
     from sfumato.dp.outcomes import private_outcome
     from sfumato.dp.sql.answer import AnswerTable, CellErrors
     from sfumato.dp.sql.reach import stored_law
-    from sfumato.workflow.publish import publish
+    from sfumato.workflow.publishing.publish import publish
 
     place = tmp_path / "ledger.db"
     old = AnswerTable(("n",), ("integer",), (stored_law("laplace 1 1"),), ((207,),), CellErrors(((1.4,),)))

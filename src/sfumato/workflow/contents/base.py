@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from sfumato.core.progress import Progress
     from sfumato.ledger.chain import Entry
     from sfumato.ledger.ledger import Ledger
-    from sfumato.workflow.claims import References
-    from sfumato.workflow.draft import Draft
+    from sfumato.workflow.publishing.claims import References
+    from sfumato.workflow.publishing.draft import Draft
+    from sfumato.workflow.publishing.scoring import Checked, Checks
     from sfumato.workflow.release import Release
-    from sfumato.workflow.scoring import Checked, Checks
-    from sfumato.workflow.verification import Finding
+    from sfumato.workflow.verifying.verification import Finding
 
 Format = Literal["parquet", "csv"]
 FORMATS: tuple[Format, ...] = ("parquet", "csv")
@@ -121,7 +121,7 @@ class Content(ABC):
 
     def checked(self, checks: Checks, facts: Mapping[str, Any], progress: Progress) -> Checked:
         """Measure and attack what is about to be published."""
-        from sfumato.workflow.scoring import run_checks
+        from sfumato.workflow.publishing.scoring import run_checks
 
         return run_checks(checks, None, lambda measure: self.data, self.view(facts), progress)
 
@@ -136,7 +136,7 @@ class Content(ABC):
     def enter(self, ledger: Ledger, facts: Mapping[str, Any], files: Files) -> tuple[Entry, Together]:
         """Enter it in a ledger; the entry, and what it tells together with earlier releases of the same data set. Nobody has
         compared what has no comparison."""
-        from sfumato.workflow.earlier import not_compared
+        from sfumato.workflow.earlier.comparing import not_compared
 
         entry = entered(ledger, self.schema.dataset, self.entry(facts, files))
         return entry, Together(not_compared(ledger, entry))

@@ -21,8 +21,16 @@ from sfumato.core.guarantees.base import Guarantee
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.data.schema import Column, Schema
 from sfumato.workflow.contents.base import Content, Files, Format, Page, Saved, Together, entered
-from sfumato.workflow.draft import DEMONSTRATION, Draft, Promise
-from sfumato.workflow.folder_rows import (
+from sfumato.workflow.publishing.draft import DEMONSTRATION, Draft, Promise
+from sfumato.workflow.publishing.written_files import (
+    describe_bytes,
+    describe_file,
+    plain_data,
+    pretty,
+    read_back,
+    write_and_describe,
+)
+from sfumato.workflow.verifying.folder_rows import (
     DATA_FILES,
     PARQUET,
     check_bytes,
@@ -31,10 +39,9 @@ from sfumato.workflow.folder_rows import (
     read_rows,
     refuse_several_data_files,
 )
-from sfumato.workflow.told_of_results import RESULT_DIGEST, check_told
-from sfumato.workflow.untrusted import is_plain_name
-from sfumato.workflow.verification import Finding
-from sfumato.workflow.written_files import describe_bytes, describe_file, plain_data, pretty, read_back, write_and_describe
+from sfumato.workflow.verifying.told_of_results import RESULT_DIGEST, check_told
+from sfumato.workflow.verifying.untrusted import is_plain_name
+from sfumato.workflow.verifying.verification import Finding
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +49,7 @@ if TYPE_CHECKING:
     from sfumato.core.outcome import Outcome
     from sfumato.ledger.chain import Entry
     from sfumato.ledger.ledger import Ledger
-    from sfumato.workflow.claims import References
+    from sfumato.workflow.publishing.claims import References
     from sfumato.workflow.release import Release
 
 RESULT = "result.json"  # a result that is no table
@@ -162,9 +169,9 @@ class PrivateResult(Content):
 
     def _save_result(self, folder: Path, format: Format) -> tuple[dict[str, Any], list[str]]:
         from sfumato.data.writers import clean, spreadsheet_notices
-        from sfumato.workflow.appearing import write_bytes
-        from sfumato.workflow.canonical import canonical
-        from sfumato.workflow.published_bytes import refuse_other_bytes
+        from sfumato.workflow.publishing.appearing import write_bytes
+        from sfumato.workflow.publishing.canonical import canonical
+        from sfumato.workflow.verifying.published_bytes import refuse_other_bytes
 
         if not is_table(self.result):
             content = as_json(self.result)
@@ -183,7 +190,7 @@ class PrivateResult(Content):
 
     def page_details(self, release: Release[Any]) -> Mapping[str, Any]:
         """What follows from the parameters of the method."""
-        from sfumato.workflow.told_details import details_of
+        from sfumato.workflow.verifying.told_details import details_of
 
         return details_of(release.published.method, plain_data(release.details))
 
@@ -202,7 +209,7 @@ class PrivateResult(Content):
     @classmethod
     def refuse_other_details(cls, certificate: Certificate) -> None:
         """Details of a known method are computed again; others have names of their own."""
-        from sfumato.workflow.told_details import refuse_other_details
+        from sfumato.workflow.verifying.told_details import refuse_other_details
 
         refuse_other_details(certificate)
 
@@ -230,8 +237,8 @@ class PrivateResult(Content):
     @classmethod
     def read(cls, certificate: Certificate, schema: Schema, folder: Path) -> tuple[Any, list[Finding]]:
         """The rows as a table, or plain data; what was read, written again, must give the same bytes."""
-        from sfumato.workflow import folder_parts as parts
-        from sfumato.workflow import untrusted
+        from sfumato.workflow.verifying import folder_parts as parts
+        from sfumato.workflow.verifying import untrusted
 
         if RESULT not in certificate.files:
             table = read_rows(certificate, schema, folder)

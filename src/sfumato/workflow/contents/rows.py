@@ -22,13 +22,11 @@ from sfumato.core.view import View
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
-from sfumato.workflow.claims import References, UnitCounts, claims_of
-from sfumato.workflow.columns import with_sensitive_hierarchies
 from sfumato.workflow.contents.base import Content, Files, Format, Page, Saved, Together, entered
-from sfumato.workflow.folder_rows import DATA_FILES, PARQUET, check_bytes, check_shape, read_rows, refuse_several_data_files
-from sfumato.workflow.rows_digest import rows_digest
-from sfumato.workflow.verification import Finding
-from sfumato.workflow.written_files import (
+from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
+from sfumato.workflow.publishing.columns import with_sensitive_hierarchies
+from sfumato.workflow.publishing.rows_digest import rows_digest
+from sfumato.workflow.publishing.written_files import (
     as_written,
     describe_bytes,
     describe_file,
@@ -37,6 +35,15 @@ from sfumato.workflow.written_files import (
     read_back,
     write_and_describe,
 )
+from sfumato.workflow.verifying.folder_rows import (
+    DATA_FILES,
+    PARQUET,
+    check_bytes,
+    check_shape,
+    read_rows,
+    refuse_several_data_files,
+)
+from sfumato.workflow.verifying.verification import Finding
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,8 +53,8 @@ if TYPE_CHECKING:
     from sfumato.data.masked import Masked
     from sfumato.ledger.chain import Entry
     from sfumato.ledger.ledger import Ledger
+    from sfumato.workflow.publishing.scoring import Checked, Checks
     from sfumato.workflow.release import Release
-    from sfumato.workflow.scoring import Checked, Checks
 
 SCHEMA = "schema.toml"
 #: How an entry of the ledger names the digest of the rows; entries of earlier versions have none.
@@ -135,7 +142,7 @@ class Rows(Content):
 
     def checked(self, checks: Checks, facts: Mapping[str, Any], progress: Progress) -> Checked:
         """Measured against the original, record by record where a mask changed values."""
-        from sfumato.workflow.scoring import run_checks
+        from sfumato.workflow.publishing.scoring import run_checks
 
         released, masked = self.released, self.masked
 
@@ -172,8 +179,8 @@ class Rows(Content):
 
     def enter(self, ledger: Ledger, facts: Mapping[str, Any], files: Files) -> tuple[Entry, Together]:
         """The entry; what somebody learns who holds this release and earlier ones, and what the owner counts in the original."""
-        from sfumato.workflow.earlier import Newest, compare_with_earlier, keep_reading, keep_rows, store_of
-        from sfumato.workflow.readings import Reading
+        from sfumato.workflow.earlier.comparing import Newest, compare_with_earlier, keep_reading, keep_rows, store_of
+        from sfumato.workflow.earlier.readings import Reading
 
         reading = Reading.of(self, facts["transparency"], store_of(ledger))
         kept, digest = reading.to_json(), str(files[PARQUET]["sha256"])  # what can fail fails before anything is entered
@@ -194,9 +201,9 @@ class Rows(Content):
     def save(self, folder: Path, format: Format, release: Release[Any]) -> Saved:
         """The rows, their schema, and the hierarchies that were declared."""
         from sfumato.data.writers import spreadsheet_notices
-        from sfumato.workflow.appearing import write_bytes
-        from sfumato.workflow.public_hierarchies import schema_with_hierarchies
-        from sfumato.workflow.published_bytes import refuse_other_bytes
+        from sfumato.workflow.publishing.appearing import write_bytes
+        from sfumato.workflow.publishing.public_hierarchies import schema_with_hierarchies
+        from sfumato.workflow.verifying.published_bytes import refuse_other_bytes
 
         place = folder / f"data.{format}"
         files: dict[str, Any] = {place.name: write_and_describe(self.table, place)}
@@ -224,14 +231,14 @@ class Rows(Content):
 
     def owner_figures(self, release: Release[Any]) -> dict[str, str]:
         """Loss per attribute, the recodings that were looked at, distributions before and after."""
-        from sfumato.workflow.owner_figures import owner_figures
+        from sfumato.workflow.publishing.owner_figures import owner_figures
 
         return owner_figures(self, release.details)
 
     @classmethod
     def files(cls, certificate: Certificate, schema: Schema) -> tuple[AbstractSet[str], AbstractSet[str]]:
         """A data file, the schema, and the hierarchies that it names."""
-        from sfumato.workflow.folder_parts import refuse_other_trees
+        from sfumato.workflow.verifying.folder_parts import refuse_other_trees
 
         trees = {column.hierarchy.file for column in schema.columns.values() if column.hierarchy and column.hierarchy.file}
         refuse_other_trees(trees)
@@ -241,7 +248,7 @@ class Rows(Content):
     @classmethod
     def refuse_other_facts(cls, certificate: Certificate, schema: Schema) -> None:
         """Held against the words that searches and masks have."""
-        from sfumato.workflow.transparency import refuse_other_facts
+        from sfumato.workflow.verifying.transparency import refuse_other_facts
 
         refuse_other_facts(certificate, schema)
         cls.refuse_other_details(certificate)
@@ -249,8 +256,8 @@ class Rows(Content):
     @classmethod
     def read(cls, certificate: Certificate, schema: Schema, folder: Path) -> tuple[pa.Table, list[Finding]]:
         """The rows; no name among their columns, nothing but rows in their file, and the schema beside them."""
-        from sfumato.workflow import folder_parts as parts
-        from sfumato.workflow.transparency import refuse_levels_not_shown
+        from sfumato.workflow.verifying import folder_parts as parts
+        from sfumato.workflow.verifying.transparency import refuse_levels_not_shown
 
         table = read_rows(certificate, schema, folder)
         shape = check_shape(table)
@@ -272,7 +279,7 @@ class Rows(Content):
         cls, claim: Claim, certificate: Certificate, schema: Schema, data: pa.Table, references: References
     ) -> list[Finding]:
         """Stated again from its guarantee, and measured again."""
-        from sfumato.workflow.verify_claims import check_class_claim
+        from sfumato.workflow.verifying.claims import check_class_claim
 
         return check_class_claim(claim, certificate, schema, data, references)
 
@@ -298,14 +305,14 @@ class Rows(Content):
         cls, certificate: Certificate, data: Any, folder: Path, ledger: Ledger | str | Path | None
     ) -> Finding | None:
         """Whether the method that made rows is known at all."""
-        from sfumato.workflow.told_of_results import check_told_of_rows
+        from sfumato.workflow.verifying.told_of_results import check_told_of_rows
 
         return check_told_of_rows(certificate)
 
     @classmethod
     def page(cls, certificate: Certificate, data: pa.Table) -> Page:
         """Classes, and the risk of somebody who is known to be among the rows."""
-        from sfumato.workflow.class_figures import class_page
+        from sfumato.workflow.publishing.class_figures import class_page
 
         return class_page(certificate, data)
 

@@ -1,0 +1,284 @@
+"""Attacking a release: the attacks that fit it and what the attacker has, each beside blind guessing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from sfumato.attacks.adversary import OutputAttack
+from sfumato.attacks.entries import Target, target_in
+from sfumato.attacks.tables.classes import released_table
+from sfumato.core import registry
+from sfumato.core.declared import declarations
+from sfumato.core.errors import InputError, MissingColumn, Unsupported, VerificationFailed, as_name
+from sfumato.core.params import require
+from sfumato.core.progress import Progress, silent
+from sfumato.core.view import AnyAttack, Attack, AttackResult, View
+from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.masked import TableView
+from sfumato.data.relation import ORDERED
+from sfumato.data.released import ReleasedTable
+from sfumato.data.schema import Column, Schema
+from sfumato.data.values import texts
+from sfumato.workflow import named
+from sfumato.workflow.contents.base import Content
+from sfumato.workflow.publishing.scoring import Attacked, plain_result
+from sfumato.workflow.verifying.verify import open_release
+
+#: What the attacker may hand over by an option, and what is said where an attack needs it and it is not there.
+LACKING: Mapping[str, str] = {
+    "register": "{attack} needs a register of people: pass it with --with",
+    "truth": "who is who in a masked release can only be counted with the truth at hand. If the register is the very table "
+    "that was masked, say --aligned (it needs the owner's folder beside public/); if both tables have a column that "
+    "tells people apart, name it with --key.",
+    "earlier": "{attack} needs at least one other release about the same people: pass it with --earlier",
+}
+
+
+class Viewed(Protocol):
+    """A release that is at hand."""
+
+    @property
+    def content(self) -> Content:
+        """What was published, with what its owner knows of it."""
+
+    def view(self) -> TableView:
+        """What an outsider sees of it."""
+
+
+#: A release to attack: its folder, itself, or what an outsider sees of it.
+Attackable: TypeAlias = str | Path | TableView | Viewed
+
+
+def attack(
+    release: Attackable,
+    *,
+    register: Any = None,  # whatever `read` takes
+    earlier: Sequence[Attackable] = (),
+    only: Attacked | Sequence[Attacked] = (),
+    knowledge: Mapping[str, Any] = MappingProxyType({}),
+    aligned: bool = False,
+    key: str | None = None,
+    progress: Progress = silent,
+) -> list[AttackResult]:
+    """Run the attacks on a release, each beside blind guessing: `release` is its folder, itself, or what an outsider sees of it.
+
+    Without more, those that need the release alone and fit it; with a `register` of people also those who look them up, with
+    `earlier` releases also their intersection, and with other `knowledge` by name those who need that. `only` names the attacks
+    to run, with their parameters where they have some (`"Minimality(value='HIV')"`, or a mapping). A masked table is attacked by
+    distance and with all that its certificate tells about the mask; to count what was right, either the register is the very
+    source of the release (`aligned`, which needs the owner's folder) or both have the column `key`. Results are counts and
+    rates, never values.
+    """
+    asked = [only] if isinstance(only, (str, Mapping, Attack)) else list(only)
+    people = None if register is None else _table(register, aligned)
+    view = view_of(release, person(target_in(knowledge)) if people is None and "target" in knowledge else people)
+    truth = None if people is None else _truth(release, view, people, aligned, key)
+    held = {"register": people, "truth": truth, "earlier": earlier or None, **knowledge}
+    held = {name: value for name, value in held.items() if value is not None}
+    adversaries = [_asked_for(entry) for entry in asked] or [(attack, {}) for attack in _inviting(view, held)]
+    if any("earlier" in attack.needs for attack, _ in adversaries):
+        held |= {"earlier": tuple(view_of(other, people) for other in earlier)} if earlier else {}
+    taken = {name for attack, _ in adversaries for name in (*attack.needs, *attack.helped_by)}
+    idle = ", ".join(as_name(name) for name in knowledge if name not in taken)
+    require(not idle, f"no attack that is run here takes {idle}; name one that does")
+    briefs = [_knowledge(attack, held, supposed) for attack, supposed in adversaries]
+    results: list[tuple[AnyAttack, AttackResult]] = []
+    refusals: list[tuple[AnyAttack, InputError]] = []
+    for position, (attack, _) in enumerate(adversaries):
+        progress("attacking", position, len(adversaries))
+        try:
+            results.append((attack, attack.run(view, briefs[position])))
+        except (Unsupported, MissingColumn) as refusal:
+            if asked:
+                raise
+            refusals.append((attack, refusal))
+    _raise_unless_used(refusals, [attack for attack, _ in results])
+    return [result for _, result in results]
+
+
+def stated(result: AttackResult) -> dict[str, Any]:  # plain data
+    """An attack's result as commands print it."""
+    return {**plain_result(result), "details": dict(result.details)}
+
+
+def _asked_for(entry: Attacked) -> tuple[AnyAttack, dict[str, Any]]:
+    """The attack that somebody names, and what is supposed about the method where it is named (`Minimality(l=2)`)."""
+    if isinstance(entry, Attack):
+        return entry, {}
+    parameters = named.inline(entry) if isinstance(entry, str) else dict(entry)
+    name = str(parameters.get("name"))
+    kind = registry.find("attack", name) if registry.has("attack", name) else None
+    if kind is not None and issubclass(kind, OutputAttack):
+        raise InputError(
+            f"{name} attacks no table that was published: describe what was published (numbers, answers of a model, "
+            "ratings) and what is known in a .json file, and pass that in place of the folder"
+        )
+    supposed = {each: value for each, value in parameters.items() if kind is not None and each in kind.supposed}
+    return named.attack({each: value for each, value in parameters.items() if each not in supposed}), supposed
+
+
+def _inviting(view: TableView, held: Mapping[str, Any]) -> list[AnyAttack]:
+    """The attacks that the release invites, of somebody who has these things; whoever knows least comes first."""
+    usual = [kind() for kind in registry.every("attack").values() if kind.unasked and not _requires_parameters(kind)]
+    fitting = [attack for attack in usual if attack.fits(view)]
+    chosen = [attack for attack in fitting if not attack.needs or not held.keys().isdisjoint(attack.needs)]
+    used = {name for attack in chosen for name in attack.needs}
+    # what somebody has and no attack that fits can use is not passed over in silence: those who need it say why not
+    chosen += [attack for attack in usual if attack.needs and held.keys() >= set(attack.needs) and used.isdisjoint(attack.needs)]
+    return sorted(chosen, key=_how_much_it_knows)
+
+
+def _requires_parameters(kind: type[AnyAttack]) -> bool:
+    return any(each.required for each in declarations(kind))
+
+
+def _how_much_it_knows(attack: AnyAttack) -> tuple[list[int], bool, str]:
+    options = list(LACKING)
+    places = [options.index(name) if name in options else len(options) for name in attack.needs]
+    return places, attack.knows_the_method, type(attack).__name__
+
+
+def _knowledge(attack: AnyAttack, held: Mapping[str, Any], supposed: Mapping[str, Any]) -> object:
+    """What the attack takes of what somebody has; refused where it needs more."""
+    name = type(attack).__name__
+    for need in attack.needs:
+        if need not in held:
+            raise InputError(
+                LACKING.get(need, f"{{attack}} needs '{need}': pass it as knowledge={{{{'{need}': …}}}}").format(attack=name)
+            )
+    entries = {each: held[each] for each in (*attack.needs, *attack.helped_by) if each in held}
+    return attack.knowledge_from({**entries, **supposed})
+
+
+def _raise_unless_used(refusals: Iterable[tuple[AnyAttack, InputError]], successful: Sequence[AnyAttack]) -> None:
+    """An attack that does not fit is passed over, unless no other has used what it needs: that releases could not be compared
+    must not read as if nothing had been found. A column that is missing from a register is said, unless another attack on the
+    method went without it."""
+    for attack, refusal in refusals:
+        others = [each for each in successful if set(attack.needs) <= set(each.needs)]
+        if isinstance(refusal, MissingColumn):
+            others = [each for each in others if each.knows_the_method == attack.knows_the_method]
+        if attack.needs and not others:
+            raise refusal
+
+
+def _truth(release: Attackable, view: TableView, people: pa.Table, aligned: bool, key: str | None) -> NDArray[np.int64] | None:
+    """For each person of the register the row of the release that is theirs, -1 for none; None where nobody knows."""
+    if aligned and key is not None:
+        raise InputError("--aligned and --key are two ways to say the same; give one")
+    if key is not None:
+        return _by_key(view, people, key)
+    if not aligned:
+        return None
+    from sfumato.workflow.contents.rows import SOURCE_ROWS, truth_of
+
+    if isinstance(release, View):
+        raise InputError("--aligned reads the owner's folder, so pass the folder of the release")
+    if not isinstance(release, (str, Path)):
+        rows = getattr(release.content, "source_rows", None)
+        if rows is None:
+            raise InputError("nobody can say which record became which row of this release; name a column with key=")
+    else:
+        rows = _source_rows(Path(release) / "owner" / SOURCE_ROWS)
+    if rows.size != released_table(view).table.num_rows or (
+        rows.size and not 0 <= int(rows.min()) <= int(rows.max()) < people.num_rows
+    ):
+        raise InputError("the register is not the table that was masked: its rows are not those that the owner's folder names")
+    return truth_of(rows, people.num_rows)
+
+
+def _source_rows(path: Path) -> NDArray[np.int64]:
+    try:
+        rows = pq.read_table(path, columns=["source_row"]).column(0)
+        if not pa.types.is_int64(rows.type) or rows.null_count:
+            raise pa.ArrowInvalid("not the numbers of rows")
+    except (OSError, pa.ArrowException, KeyError, ValueError):
+        raise InputError(
+            f"'{path}' does not say which record became which row; --aligned is for the owner of a masked release"
+        ) from None
+    numbers: NDArray[np.int64] = rows.to_numpy().astype(np.int64)
+    return numbers
+
+
+def _by_key(view: TableView, people: pa.Table, key: str) -> NDArray[np.int64]:
+    released = released_table(view).table
+    if key in view.certificate.get("transparency", {}).get("pseudonymised_columns", ()):
+        raise InputError(f"the column '{key}' holds pseudonyms in the release, which no register knows; use --aligned")
+    for table, what in ((released, "the release"), (people, "the register")):
+        if key not in table.column_names:
+            raise MissingColumn(f"{what} has no column '{key}' to tell people apart by")
+    where = {text: row for row, text in enumerate(texts(released.column(key))) if text is not None}
+    if len(where) != released.num_rows:
+        raise InputError(f"the column '{key}' does not tell the records of the release apart")
+    found = np.array([where.get(text, -1) if text is not None else -1 for text in texts(people.column(key))], dtype=np.int64)
+    if not np.any(found >= 0):
+        raise InputError(f"nobody of the register is in the release by the column '{key}', so nothing could be counted")
+    return found
+
+
+def view_of(release: Attackable, people: pa.Table | None) -> TableView:
+    """What somebody sees of a release in a folder who knows these people: of rows also what their texts stand for, by the
+    published hierarchies over the values the attacker knows. A view is taken as it is.
+    """
+    if isinstance(release, View):
+        return release
+    if not isinstance(release, (str, Path)):
+        return release.view()
+    try:
+        with open_release(release) as opened:
+            result = opened.data
+            if isinstance(result, pa.Table):
+                result = ReleasedTable(result, opened.schema, _trees(result, opened.schema, people), result.num_rows)
+            return View(result, opened.schema, opened.certificate.to_mapping(), Path(release).name)
+    except VerificationFailed as error:
+        raise InputError(f"'{release}' is not a release that can be attacked: {error}") from None
+
+
+def _trees(table: pa.Table, schema: Schema, people: pa.Table | None) -> dict[str, Hierarchy]:
+    """The published hierarchies, over the values the attacker knows."""
+    from sfumato.data import hierarchy_builders
+
+    trees = {}
+    for name, column in schema.columns.items():
+        values = _known_values(name, column, table, people)
+        if values is not None:
+            trees[name] = hierarchy_builders.build(name, column, values, None, schema.folder)
+    return trees
+
+
+def person(target: Target) -> pa.Table | None:
+    """One person as a register of one; None where nothing is known."""
+    return pa.table({name: pa.array([value], pa.string()) for name, value in target.items()}) if target else None
+
+
+def _known_values(name: str, column: Column, table: pa.Table, people: pa.Table | None) -> list[str | None] | None:
+    """The values a hierarchy is built over: those of the register, or the leaves of a file alone; None where
+    it takes more.
+    """
+    if column.hierarchy is None or column.hierarchy.frequency is not None:  # learnt from a population that is not here
+        return None
+    if column.role == "sensitive":
+        return texts(table.column(name).unique())
+    if people is not None and name in people.column_names:
+        return texts(people.column(name).unique())
+    return [] if column.hierarchy.file is not None else None
+
+
+def _table(source: Any, aligned: bool) -> pa.Table:
+    from sfumato.engines.sources import read
+
+    opened = read(source)
+    if aligned and opened.relation.engine not in ORDERED:
+        raise InputError(
+            f"--aligned counts on the order of the records, and records on {opened.relation.engine} have none of their own; "
+            "name a column that tells people apart with --key"
+        )
+    return opened.table()

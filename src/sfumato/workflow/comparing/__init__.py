@@ -1,0 +1,1 @@
+"""Methods and parameters side by side on one table."""

@@ -1,0 +1,310 @@
+"""`compare`: methods × parameters on your own data, each with its risk and its loss; the map, its front, a recommendation.
+
+Duncan, Keller-McNulty, Stokes, "Disclosure risk vs. data utility: the R-U confidentiality map", NISS 2001.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.errors import InputError, ParameterError, forgetting
+from sfumato.core.params import require
+from sfumato.core.progress import Progress, silent
+from sfumato.core.view import AnyMeasure
+from sfumato.data.masked import as_masked
+from sfumato.data.microdata import Microdata
+from sfumato.workflow import named
+from sfumato.workflow.comparing.grid import expanded, label_of, usual_methods
+from sfumato.workflow.comparing.jobs import Job, Measures, Memory, run_all
+
+#: Grows when a method or a measure changes its results, so that nothing stale is remembered.
+_EDITION = 2
+ORIGINAL = "Original"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One method at one choice of parameters: mean risk and loss over its runs (shares; lower is better), or why it was
+    refused (then they are not a number). `left` are quasi-identifiers that the method cannot change and that stay as they are."""
+
+    label: str
+    method: Mapping[str, Any]
+    risk: float = math.nan
+    loss: float = math.nan
+    scores: Mapping[str, float] = field(default_factory=dict)
+    parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
+    spread: tuple[float, float] = (0.0, 0.0)
+    runs: int = 0
+    left: tuple[str, ...] = ()
+    risk_measure: str = ""
+    refused: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def balance(self) -> float:
+        """The mean of risk and loss, the overall score of Domingo-Ferrer and Torra."""
+        return (self.risk + self.loss) / 2
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Every point of a comparison, the `front` (no other is both safer and more useful), and the `recommended` one."""
+
+    dataset: str
+    records: int
+    points: tuple[Point, ...]
+    original: Point
+    risk_measure: str
+    risk_meaning: str
+    loss_measure: str
+    loss_meaning: str
+    most_risk: float | None = None
+    most_loss: float | None = None
+
+    @property
+    def measured(self) -> tuple[Point, ...]:
+        """The methods that could be applied."""
+        return tuple(point for point in self.points if point.refused is None)
+
+    @property
+    def compared_by(self) -> str:
+        """The risk by which methods are compared: that of the map's axis, as long as any method could be measured by it."""
+        known = [point.risk_measure for point in self.measured]
+        return self.risk_measure if self.risk_measure in known or not known else known[0]
+
+    @property
+    def front(self) -> tuple[Point, ...]:
+        """The methods that no other betters in both risk and loss, by growing risk; risks of another measure do not count."""
+        import numpy as np
+
+        from sfumato.report.figures.tradeoff import frontier
+
+        found = [point for point in self.measured if point.risk_measure == self.compared_by]
+        if not found:
+            return ()
+        risk = np.array([point.risk for point in found], dtype=np.float64)
+        loss = np.array([point.loss for point in found], dtype=np.float64)
+        best = frontier(risk, loss).tolist()
+        ends = {(risk[position], loss[position]) for position in best}
+        order = sorted(range(len(found)), key=lambda position: (risk[position], loss[position]))
+        return tuple(found[position] for position in order if (risk[position], loss[position]) in ends)
+
+    @property
+    def recommended(self) -> Point | None:
+        """The method on the front with the best balance among those within the limits; None where none is."""
+        inside = [point for point in self.front if self._within(point)]
+        return min(inside, key=lambda point: point.balance) if inside else None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why that one, in sentences."""
+        from sfumato.workflow.comparing.words import reasons
+
+        return reasons(self)
+
+    def table(self) -> list[str]:
+        """The points as lines of text, best balance first."""
+        from sfumato.workflow.comparing.words import lines
+
+        return lines(self)
+
+    def figure(self) -> str:
+        """The map as SVG."""
+        from sfumato.workflow.comparing.words import figure
+
+        return figure(self)
+
+    def page(self) -> str:
+        """The map, the points and the recommendation as one self-contained HTML page."""
+        from sfumato.workflow.comparing.words import page
+
+        return page(self)
+
+    def save_map(self, path: str | Path) -> Path:
+        """Write the map: an HTML page, or with the ending `.svg` the figure alone. An earlier one is replaced.
+
+        It was computed from the original, so that its owner alone can read it.
+        """
+        from sfumato.data.writers import atomic_path
+
+        target = check_map(path)
+        text = self.figure() if target.suffix.lower() == ".svg" else self.page()
+        with atomic_path(target, mode=0o600) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        return target
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        from sfumato.workflow.comparing.words import as_mapping
+
+        return as_mapping(self)
+
+    def _within(self, point: Point) -> bool:
+        return (self.most_risk is None or point.risk <= self.most_risk) and (
+            self.most_loss is None or point.loss <= self.most_loss
+        )
+
+
+@forgetting()
+def compare(
+    data: Any,
+    methods: Iterable[Any] | None = None,
+    *,
+    schema: Any = None,
+    risk: Any = "disclosure_risk",
+    loss: Any = "information_loss",
+    also: Iterable[Any] = (),
+    runs: int = 1,
+    seed: int | str = "compare",
+    most_risk: float | None = None,
+    most_loss: float | None = None,
+    workers: int | None = None,
+    cache: str | Path | bool = True,
+    progress: Progress = silent,
+) -> Comparison:
+    """Protect the data by every method, measure risk and loss of each, and find those that no other beats in both.
+
+    `methods` are masks, searches with their guarantees (`sf.Recoded(sf.KAnonymity(5), sf.Mondrian())`), mappings or texts
+    such as `"Mdav(k=[3, 5, 10])"` and `"KAnonymity(k=[3, 10]) by Mondrian"`; without any, a few strengths of the usual ones.
+    `risk` and `loss` are measures (by key, mapping or value) and make the axes; `also` are further measures. `runs`
+    repeats methods that draw, and averages. `most_risk` and `most_loss` limit what is recommended. Methods run on
+    `workers` processes (default: every core). Scores, and nothing else, are remembered in `cache` (a folder; True: the
+    user's cache; False: nowhere), so that a comparison that was stopped goes on where it was. Nothing is published:
+    a comparison and its scores are the owner's.
+    """
+    from sfumato.engines.snapshots import read_once
+    from sfumato.workflow.protect import microdata_of
+
+    require(isinstance(runs, int) and 1 <= runs <= 1000, "compare: runs is a whole number from 1 to 1000")
+    require(workers is None or workers >= 1, "compare: workers is at least 1")
+    for limit, what in ((most_risk, "most_risk"), (most_loss, "most_loss")):
+        require(limit is None or 0 <= limit <= 1, f"compare: {what} is a share between 0 and 1")
+    people = read_once(microdata_of(data, schema))
+    if not people.schema.quasi:
+        raise InputError(
+            'compare: no column has the role "quasi". Say which columns an outsider could know about a person '
+            "(`sfumato inspect` writes a schema to start from)."
+        )
+    if len(people) == 0:
+        raise InputError("compare: the table has no records")
+    masks = usual_methods(people) if methods is None else expanded([methods] if isinstance(methods, (str, Mapping)) else methods)
+    measures = Measures(
+        _masked_measure(risk),
+        _masked_measure(loss),
+        _masked_measure("nearest_record"),
+        tuple(_masked_measure(each) for each in also),
+    )
+    jobs = [Job(i, mask, f"{seed}/{run}") for i, mask in enumerate(masks) for run in range(runs)]
+    found = _results(people, jobs, measures, workers or os.cpu_count() or 1, _memory(cache), progress)
+    points = tuple(_point(mask, [found[job] for job in jobs if job.number == i]) for i, mask in enumerate(masks))
+    untouched = as_masked(people, people)
+    first, second = measures.risk.score(people, untouched), measures.loss.score(people, untouched)
+    original = Point(
+        ORIGINAL,
+        {},
+        _lower(first.value, first.better),
+        _lower(second.value, second.better),
+        {first.measure: first.value, second.measure: second.value},
+        runs=1,
+        risk_measure=first.measure,
+    )
+    return Comparison(
+        people.schema.dataset,
+        len(people),
+        points,
+        original,
+        first.measure,
+        first.meaning,
+        second.measure,
+        second.meaning,
+        most_risk,
+        most_loss,
+    )
+
+
+def check_map(path: str | Path) -> Path:
+    """Refuse a name that no map has, before the long work."""
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".htm", ".svg"):
+        raise ParameterError("a map is written as .html or .svg")
+    return target
+
+
+def _results(
+    people: Microdata, jobs: Sequence[Job], measures: Measures, workers: int, memory: Memory, progress: Progress
+) -> dict[Job, dict[str, Any]]:
+    told = measures.described()
+    digest = memory.digest(people) if memory.folder is not None else ""
+    names = {job: memory.name(_EDITION, _version(), digest, job.mask.described(), told, job.seed) for job in jobs}
+    found: dict[Job, dict[str, Any]] = {}
+    for job in jobs:
+        known = memory.get(names[job]) if told is not None else None
+        if known is not None:
+            found[job] = known
+
+    def keep(job: Job, result: dict[str, Any]) -> None:
+        found[job] = result
+        if told is not None and "refused" not in result:
+            memory.keep(names[job], result)
+
+    progress("comparing", len(found), len(jobs))
+    rest = [job for job in jobs if job not in found]
+    before = len(found)
+    run_all(people, rest, measures, workers, lambda phase, done, _: progress(phase, before + done, len(jobs)), keep)
+    return found
+
+
+def _point(mask: Any, results: Sequence[Mapping[str, Any]]) -> Point:
+    refused = next((result["refused"] for result in results if "refused" in result), None)
+    if refused is not None:
+        return Point(label_of(mask), mask.described(), refused=str(refused))
+    risks, losses = [result["risk"] for result in results], [result["loss"] for result in results]
+    names = results[0]["scores"]
+    return Point(
+        label=label_of(mask),
+        method=mask.described(),
+        risk=statistics.fmean(risks),
+        loss=statistics.fmean(losses),
+        scores={name: statistics.fmean(_numbers(result["scores"].get(name) for result in results)) for name in names},
+        parts=results[0]["parts"],
+        spread=(statistics.pstdev(risks), statistics.pstdev(losses)),
+        runs=len(results),
+        left=tuple(results[0]["left"]),
+        risk_measure=str(results[0]["risk_measure"]),
+        seconds=sum(result["seconds"] for result in results),
+    )
+
+
+def _numbers(values: Iterable[Any]) -> list[float]:
+    return [float(value) if isinstance(value, (int, float)) else float("nan") for value in values]
+
+
+def _masked_measure(given: Any) -> AnyMeasure:
+    measure = named.measure(given)
+    require(measure.masked, f"compare: '{getattr(measure, 'key', type(measure).__name__)}' does not measure masked tables")
+    return measure
+
+
+def _lower(value: float, better: str) -> float:
+    return float(value if better == "lower" else 1.0 - value)
+
+
+def _memory(cache: str | Path | bool) -> Memory:
+    if cache is False:
+        return Memory(None)
+    if cache is True:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return Memory(base / "sfumato" / "compare")
+    return Memory(Path(cache))
+
+
+def _version() -> str:
+    import sfumato
+
+    return sfumato.__version__

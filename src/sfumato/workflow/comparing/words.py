@@ -1,0 +1,237 @@
+"""A comparison in words and pictures: lines for a terminal, reasons for a recommendation, the map and its page."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.rounding import percent
+
+if TYPE_CHECKING:
+    from sfumato.workflow.comparing.compare import Comparison, Point
+
+#: A recommendation that leaves more than this share of the original's risk is given with a warning.
+_MUCH = 0.5
+
+
+def reasons(found: Comparison) -> tuple[str, ...]:
+    """Why the recommended method, and what to do when there is none."""
+    measured, front, chosen = found.measured, found.front, found.recommended
+    if not measured:
+        return ("No method could be applied to these data; the table says why for each.",)
+    told = [
+        f"Of {len(measured)} choices of method and parameters {len(front)} are on the front: no other is both safer and more "
+        "useful."
+    ]
+    apart = [point for point in measured if point.risk_measure != found.compared_by]
+    if apart:
+        told.append(
+            f"{len(apart)} of them cannot be compared with the others: no record stands behind their rows, so their risk is "
+            f"{apart[0].risk_measure.replace('_', ' ')} and not {found.compared_by.replace('_', ' ')}."
+        )
+    limits = _limits(found)
+    if chosen is None:
+        safest = min(front, key=lambda point: (point.risk, point.loss))
+        told.append(
+            f"None of them keeps within the limits ({limits}). The safest is {safest.label}: {_both(safest)}. "
+            "Try stronger parameters, or another method, or raise a limit."
+        )
+        return tuple(told)
+    within = f" within the limits ({limits})" if limits else ""
+    told.append(
+        f"Take {chosen.label}: it has the best balance of risk ({percent(chosen.risk)}) and loss ({percent(chosen.loss)}) on "
+        f"the front{within}. The original has a risk of {percent(found.original.risk)}."
+    )
+    position = front.index(chosen)
+    if position:
+        safer = front[position - 1]
+        told.append(f"If that risk is too high, the next safer choice is {safer.label}: {_both(safer)}.")
+    if position + 1 < len(front):
+        useful = front[position + 1]
+        told.append(f"If that loss is too high, the next more useful choice is {useful.label}: {_both(useful)}.")
+    if chosen.method.get("name") == "Recoded":
+        told.append(
+            "It keeps the guarantee in its name, on these data and against anyone who knows the quasi-identifiers. Its cells "
+            "were measured as an analyst reads them: numbers as the middle of what a cell covers, categories as one of those "
+            "covered."
+        )
+    if chosen.left:
+        told.append(f"It leaves {_left(chosen)}; mask that too (Combined) for a lower risk.")
+    if chosen.risk > _MUCH * found.original.risk:
+        told.append("Much of the original's risk remains: try stronger parameters or another method before you publish.")
+    if chosen.runs > 1 and max(chosen.spread) > 0.005:
+        told.append(
+            f"Over {chosen.runs} runs risk varied by ±{percent(chosen.spread[0])} and loss by ±{percent(chosen.spread[1])}."
+        )
+    told.append("A measured risk is not a guarantee: it holds for the attacks that were measured, on these data.")
+    return tuple(told)
+
+
+def lines(found: Comparison) -> list[str]:
+    """A table for a terminal, best balance first."""
+    front, chosen = found.front, found.recommended
+    rows = [("", "method", "risk", "loss", "balance", "note")]
+    for point in _ordered(found):
+        if point.refused is not None:
+            rows.append(("x", point.label, "", "", "", f"refused: {_first_line(point.refused)}"))
+            continue
+        mark = "*" if point is chosen else "+" if point in front else " "
+        rows.append((mark, point.label, percent(point.risk), percent(point.loss), percent(point.balance), note(found, point)))
+    widths = [max(len(row[i]) for row in rows) for i in range(5)]
+    return [
+        "  ".join(
+            cell.ljust(width) if i < 2 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths, strict=False))
+        )
+        + (f"  {row[5]}" if row[5] else "")
+        for row in rows
+    ]
+
+
+def note(found: Comparison, point: Point) -> str:
+    """What a reader must know about a point."""
+    told = []
+    if point.left:
+        told.append(f"leaves {_left(point)}")
+    if point.risk_measure and point.risk_measure != found.risk_measure:
+        told.append(f"no record stands behind its rows: risk is {point.risk_measure}")
+    return "; ".join(told)
+
+
+def figure(found: Comparison) -> str:
+    """The map as SVG."""
+    from sfumato.report.figures.risk_utility import Mark, RiskUtility, risk_utility
+
+    front, chosen = found.front, found.recommended
+    points = found.measured
+    marks = [
+        Mark(
+            family=_family(point),
+            label=point.label.replace(", whole=False", ""),
+            risk=point.risk,
+            loss=point.loss,
+            told=_told(found, point),
+            best=point in front,
+        )
+        for point in points
+    ]
+    return risk_utility(
+        RiskUtility(
+            marks,
+            (found.original.risk, found.original.loss),
+            None if chosen is None else points.index(chosen),
+            found.risk_measure.replace("_", " "),
+            found.loss_measure.replace("_", " "),
+            found.most_risk,
+            found.most_loss,
+        )
+    )
+
+
+def page(found: Comparison) -> str:
+    """The self-contained HTML page."""
+    from sfumato.report.comparison_page import ComparisonContent, Row, comparison_page
+
+    front, chosen = found.front, found.recommended
+    rows = []
+    for point in _ordered(found):
+        if point.refused is not None:
+            rows.append(Row(point.label, "refused", note=_first_line(point.refused)))
+            continue
+        state = "recommended" if point is chosen else "front" if point in front else "bettered"
+        if point.risk_measure != found.compared_by:
+            state = "another risk"
+        others = {name: value for name, value in point.scores.items() if name not in (found.risk_measure, found.loss_measure)}
+        others.pop(point.risk_measure, None)
+        rows.append(Row(point.label, state, point.risk, point.loss, point.balance, others, note(found, point)))
+    return comparison_page(
+        ComparisonContent(
+            title=f"Risk and utility of {found.dataset}",
+            records=found.records,
+            figure=figure(found) if found.measured else None,
+            reasons=found.reasons,
+            rows=rows,
+            meanings=((found.risk_measure, found.risk_meaning), (found.loss_measure, found.loss_meaning)),
+        )
+    )
+
+
+def as_mapping(found: Comparison) -> dict[str, Any]:
+    """Plain data, ready for JSON."""
+    from sfumato.core.certificate import plain
+
+    front, chosen = found.front, found.recommended
+    points = [
+        {
+            "label": point.label,
+            "method": dict(point.method),
+            "risk": point.risk,
+            "loss": point.loss,
+            "balance": point.balance,
+            "front": point in front,
+            "recommended": point is chosen,
+            "scores": dict(point.scores),
+            "parts": {name: dict(parts) for name, parts in point.parts.items()},
+            "spread": list(point.spread),
+            "runs": point.runs,
+            "left": list(point.left),
+            "risk_measure": point.risk_measure,
+            "refused": point.refused,
+            "seconds": point.seconds,
+        }
+        for point in _ordered(found)
+    ]
+    told: dict[str, Any] = plain(
+        {
+            "dataset": found.dataset,
+            "records": found.records,
+            "risk": {"measure": found.risk_measure, "meaning": found.risk_meaning},
+            "loss": {"measure": found.loss_measure, "meaning": found.loss_meaning},
+            "original": {"risk": found.original.risk, "loss": found.original.loss},
+            "points": points,
+            "recommended": None if chosen is None else chosen.label,
+            "reasons": list(found.reasons),
+        }
+    )
+    return told
+
+
+def _ordered(found: Comparison) -> list[Point]:
+    measured = sorted(found.measured, key=lambda point: (point.balance, point.label))
+    return [*measured, *(point for point in found.points if point.refused is not None)]
+
+
+def _told(found: Comparison, point: Point) -> str:
+    extra = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in point.scores.items()]
+    said = note(found, point)
+    return f"{point.label}: {_both(point)}; {', '.join(extra)}" + (f"; {said}" if said else "")
+
+
+def _family(point: Point) -> str:
+    """The names of the methods without their parameters; parameters may hold parentheses themselves."""
+    plain = point.label
+    while plain != (shorter := re.sub(r"\([^()]*\)", "", plain)):
+        plain = shorter
+    return plain
+
+
+def _both(point: Point) -> str:
+    return f"risk {percent(point.risk)}, loss {percent(point.loss)}"
+
+
+def _limits(found: Comparison) -> str:
+    told = []
+    if found.most_risk is not None:
+        told.append(f"risk at most {percent(found.most_risk)}")
+    if found.most_loss is not None:
+        told.append(f"loss at most {percent(found.most_loss)}")
+    return ", ".join(told)
+
+
+def _left(point: Point) -> str:
+    names = ", ".join(f"'{name}'" for name in point.left)
+    return f"{names} as {'it is' if len(point.left) == 1 else 'they are'}"
+
+
+def _first_line(text: str) -> str:
+    first, *rest = text.split("\n")
+    return first + (f" {rest[0].strip()}" if rest else "") + (" …" if len(rest) > 1 else "")

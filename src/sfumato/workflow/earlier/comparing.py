@@ -1,0 +1,324 @@
+"""Earlier releases of the same dataset: k-anonymity does not compose, so each new release is intersected with
+the old ones.
+
+The published rows of every release are kept beside the ledger, readable by the owner alone, with how their texts are to be
+read; the comparison sees what an outsider who collected all releases would see. What cannot be compared for certain is said
+not to be compared, and counts as if everything added up. Ganta, Kasiviswanathan, Smith, "Composition attacks and auxiliary
+information in data privacy", KDD 2008.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sfumato.core.errors import Cancelled, SfumatoError, Unsupported
+from sfumato.core.view import View
+from sfumato.data.item_sets import sorted_sets
+from sfumato.data.schema import Schema
+from sfumato.workflow import named
+from sfumato.workflow.earlier.readings import ColumnReading, Reading, Today, as_it_reads, as_they_are, keep
+
+if TYPE_CHECKING:
+    from sfumato.data.microdata import Microdata
+    from sfumato.data.released import ReleasedTable
+    from sfumato.ledger.chain import Entry
+    from sfumato.ledger.ledger import Ledger
+
+
+#: What has to be taken for true where nothing else is known.
+ADDS_UP = "assume that everything the releases tell adds up"
+NOTHING_EARLIER = "no earlier release of this dataset is in the ledger"
+SAME_ROWS = "the same rows were released before"
+
+
+@contextmanager
+def opened(ledger: Ledger | str | Path | None) -> Iterator[Ledger | None]:
+    """The ledger at a path or URL, closed afterwards; one that is open already stays open."""
+    if not isinstance(ledger, (str, Path)):
+        yield ledger
+        return
+    from sfumato.ledger.ledger import Ledger as Book
+
+    with Book.open(ledger) as book:
+        yield book
+
+
+def store_of(ledger: Ledger) -> Path | None:
+    """The folder that keeps the published rows of the ledger's releases; None for a ledger that is no
+    file.
+    """
+    place = Path(ledger.description)
+    return Path(f"{place}.releases") if place.is_file() else None
+
+
+@contextmanager
+def keep_rows(ledger: Ledger, published: bytes, digest: str) -> Iterator[None]:
+    """Keep the published file under its digest, for the owner alone; where what follows fails it is taken away again."""
+    store = store_of(ledger)
+    fresh = store is not None and not (store / f"{digest}.parquet").exists()
+    if store is not None and fresh:
+        keep(store, f"{digest}.parquet", published)
+    try:
+        yield
+    except BaseException:
+        if store is not None and fresh:
+            (store / f"{digest}.parquet").unlink(missing_ok=True)
+        raise
+
+
+def keep_reading(ledger: Ledger, entered: str, reading: bytes) -> None:
+    """Keep how a release is read under the hash of its entry. It is entered by now: where the disk fails nothing is raised, and
+    later releases say that it could not be compared."""
+    store = store_of(ledger)
+    if store is not None and not (store / f"{entered}.json").exists():
+        with suppress(OSError):
+            keep(store, f"{entered}.json", reading)
+
+
+@dataclass(frozen=True, eq=False)
+class Newest:
+    """The release that is compared: what is published, its entry in the ledger, the digest of its file, how it is read, and
+    the fingerprint of the table behind it."""
+
+    view: View[ReleasedTable, Schema] = field(repr=False)
+    entry: Entry = field(repr=False)
+    digest: str
+    reading: Reading = field(repr=False)
+    fingerprint: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Earlier:
+    """A release in the ledger that can be read (`view`), or why not."""
+
+    name: str
+    view: View[ReleasedTable, Schema] | None = field(default=None, repr=False)
+    why_not: str = ""
+    same_rows: bool = False
+    gone: bool = False
+    changed_table: bool | None = False  # None: the fingerprints have different keys, and do not tell
+    mask: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what a masked release tells about itself
+    table: str | None = None  # the fingerprint of the table behind it
+    reading: Reading | None = field(default=None, repr=False)
+
+
+def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None, *, counted: bool = False) -> dict[str, Any]:
+    """What somebody learns who holds this release and the other ones of the same dataset.
+
+    `counted`: the people in the combinations of classes are counted in the original, and not estimated. Otherwise the original
+    only says which values a text may stand for. The release is entered already: a comparison that fails is said to have
+    failed, and only who stops it sees an exception.
+    """
+    try:
+        return _compared(ledger, new, original, counted=counted)
+    except Cancelled:
+        raise
+    except Exception as error:
+        why = f"the comparison failed ({type(error).__name__})"
+        return {
+            "earlier_releases": "not known",
+            "compared": 0,
+            "finding": f"Earlier releases of this dataset could not be compared: {why}; {ADDS_UP}",
+        }
+
+
+def not_compared(ledger: Ledger, new: Entry) -> dict[str, Any]:
+    """What is said of content that nobody lays over earlier releases: how many there are, and what to assume."""
+    others = [entry.hash for entry in ledger.releases(new.dataset) if entry.hash != new.hash]
+    if not others:
+        return {"earlier_releases": 0, "finding": NOTHING_EARLIER}
+    earlier = f"{len(others)} earlier release{'s' * (len(others) > 1)} of this dataset"
+    return {
+        "earlier_releases": len(others),
+        "compared": 0,
+        "not_compared": dict.fromkeys(others, "there is no comparison of this kind of content"),
+        "finding": f"{earlier}: {'it was' if len(others) == 1 else 'they were'} not compared with this one; {ADDS_UP}",
+    }
+
+
+def _compared(ledger: Ledger, new: Newest, original: Microdata | None, *, counted: bool) -> dict[str, Any]:
+    entries = [entry for entry in ledger.releases(new.view.schema.dataset) if entry.hash != new.entry.hash]
+    # What was made with noise has no classes to intersect: its loss is in the accounts of the same ledger.
+    noisy = [entry for entry in entries if entry.payload.get("evidence") == "process"]
+    tables = [_earlier(ledger, new, entry, original) for entry in entries if entry.payload.get("evidence") != "process"]
+    others = [each for each in tables if not each.same_rows]  # the same rows again tell nothing new
+    views = [each for each in others if each.view is not None]
+    found = _intersect(new, views, original, counted) if views else {}
+    if views and "attack" not in found:  # all or nothing: what could not be laid over each other was not compared
+        others = [replace(each, view=None, why_not=str(found["why"])) if each.view is not None else each for each in others]
+        views, found = [], {}
+    uncompared = {each.name: each.why_not for each in others if each.view is None and not each.gone}
+    told: dict[str, Any] = {"earlier_releases": len(others)}
+    if others:
+        told |= {"compared": len(views), "not_available": [each.name for each in others if each.gone]}
+    if uncompared:
+        told["not_compared"] = uncompared
+    if noisy:
+        told["made_with_noise"] = len(noisy)
+    finding = _in_words(others, noisy, found, repeated=len(tables) > len(others))
+    try:
+        masks, said = _repeated(new, others)
+    except Cancelled:
+        raise
+    except Exception:  # what is kept may be in no known form
+        masks, said = {}, f". What the masks of the releases give away together could not be told: {ADDS_UP}"
+    if masks:
+        told["repeated_masks"] = masks
+    return {**told, **found, "finding": finding + said}
+
+
+def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | None) -> _Earlier:
+    """The rows of then with what their texts stand for, or why they cannot be read."""
+    from sfumato.data.readers import read_file
+
+    digest, payload = str(entry.payload.get("sha256")), entry.payload
+    if "content" in payload:
+        return _Earlier(entry.hash, why_not="it holds another kind of content")
+    store = store_of(ledger)
+    if store is None or not digest.isalnum() or not (store / f"{digest}.parquet").is_file():
+        return _Earlier(entry.hash, gone=True)
+    try:
+        reading = Reading.from_json((store / f"{entry.hash}.json").read_bytes())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return _Earlier(entry.hash, why_not="how its texts are to be read was not kept")
+    if digest == new.digest and reading == new.reading:
+        return _Earlier(entry.hash, same_rows=True)
+    if reading.masked or new.reading.masked or named.is_mask(payload.get("method")):
+        why = "values that a mask changed need not be those of people, and have no classes to lay over others"
+        mask = reading.transparency if reading.masked else {}
+        return _Earlier(entry.hash, why_not=why, mask=mask, table=payload.get("fingerprint"))
+    same = new.fingerprint is not None and payload.get("fingerprint") == new.fingerprint
+    today = Today(new.reading, new.view.result.hierarchies, original, same)
+    try:
+        schema = Schema.parse(payload["schema"])
+        table = read_file(store / f"{digest}.parquet", schema).table
+        quasi = frozenset((*schema.quasi, *new.view.schema.quasi))
+        released = as_it_reads(table, schema, reading, quasi, today, store)
+    except Unsupported as error:
+        return _Earlier(entry.hash, why_not=str(error))
+    except Cancelled:
+        raise
+    except (SfumatoError, KeyError, OSError):
+        return _Earlier(entry.hash, gone=True)
+    except Exception as error:
+        return _Earlier(entry.hash, why_not=f"it could not be read ({type(error).__name__})")
+    told = {"transparency": dict(reading.transparency)}
+    changed = None if not same and (payload.get("seeded") or new.entry.payload.get("seeded")) else not same
+    return _Earlier(entry.hash, View(released, schema, told, "an earlier release"), changed_table=changed, reading=reading)
+
+
+def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | None, counted: bool) -> dict[str, Any]:
+    from sfumato.attacks import Intersection, OtherReleases
+    from sfumato.attacks.tables.classes import hides_units
+
+    views = [each.view for each in earlier if each.view is not None]
+    names = sorted({name for each in (new.view, *views) for name in each.schema.quasi})
+    odd = _written_otherwise([new.reading, *(each.reading for each in earlier if each.reading is not None)])
+    if odd is not None:
+        return {"why": f"the values of column '{odd}' had another type, or other codes for missing ones"}
+    # the texts of a column that today's table lacks cannot be read over its values
+    unread = frozenset(names) - set(new.view.result.hierarchies) - set(() if original is None else original.column_names)
+    people = None
+    if counted and original is not None and set(names) <= set(original.column_names):
+        people = sorted_sets(pa.Table.from_batches(list(original.relation.batches(names))), original.schema)
+    try:
+        result = Intersection().run(_read_by_all(new.view, names), OtherReleases(tuple(views), people, unread))
+    except Unsupported as error:
+        return {"why": str(error)}
+    except Cancelled:
+        raise
+    except Exception as error:
+        return {"why": f"they could not be laid over each other ({type(error).__name__})"}
+    if not result.details["combinations"]:
+        return {"why": "as they are written the releases have nothing in common, which proves nothing about people"}
+    changed = ""
+    if any(each.changed_table for each in earlier):
+        changed = " The table, or the key of its fingerprint, was another one then: who changed since is not in these numbers."
+    elif any(each.changed_table is None for each in earlier):
+        changed = " Whether the table changed since cannot be told, because a release was made with a seed."
+    whom = "records" if any(hides_units(each) for each in (new.view, *views)) else "people"
+    return {
+        "attack": result.attack,
+        "success": result.success,
+        "baseline": result.baseline,
+        whom if people is not None else f"{whom}_estimated": result.targets,
+        "details": dict(result.details),
+        "finding": f"{result.finding}{changed}",
+    }
+
+
+def _written_otherwise(readings: Sequence[Reading]) -> str | None:
+    """A column that some of the releases, be it without the new one, do not write as others do."""
+    first: dict[str, ColumnReading] = {}
+    for reading in readings:
+        for name, column in reading.columns.items():
+            if not first.setdefault(name, column).same_values(column):
+                return name
+    return None
+
+
+def _repeated(new: Newest, others: Sequence[_Earlier]) -> tuple[dict[str, str], str]:
+    """What the masks of several releases give away together, by column and in words."""
+    from sfumato.attacks.several.repeated_masks import in_words, over_other_tables, repeated_masks
+
+    masked = [(each.mask, each.table or each.name) for each in others if each.mask]
+    if new.reading.masked:
+        masked.insert(0, (new.reading.transparency, new.fingerprint or new.entry.hash))
+    told, tables = [mask for mask, _ in masked], [table for _, table in masked]
+    found = repeated_masks(told, tables)
+    by_column = {
+        column: "; ".join(each.sentence() for each in found if each.column == column)
+        for column in sorted({each.column for each in found})
+    }
+    said = "; ".join(in_words(found))
+    finding = f". Whoever can tell which records belong together learns more than from one release alone: {said}" if found else ""
+    if apart := over_other_tables(told, tables):
+        listed = ", ".join(f"'{column}'" for column in apart)
+        finding += (
+            f". Ranks and noise in {listed} were not put together where the table, or the key of its fingerprint, was another "
+            f"one: {ADDS_UP}"
+        )
+    return by_column, finding
+
+
+def _read_by_all(view: View[ReleasedTable, Schema], quasi: Sequence[str]) -> View[ReleasedTable, Schema]:
+    """The new release, where columns that it shows as they are may be quasi-identifiers of another."""
+    table = view.result.table
+    plain = [name for name in quasi if name in table.column_names and name not in view.schema.quasi]
+    trees = {**view.result.hierarchies, **{name: as_they_are(table, name) for name in plain}}
+    return replace(view, result=replace(view.result, hierarchies=trees))
+
+
+def _in_words(others: Sequence[_Earlier], noisy: Sequence[Entry], found: Mapping[str, Any], *, repeated: bool) -> str:
+    parts = []
+    if others:
+        told = f"{len(others)} earlier release{'s' * (len(others) > 1)} of this dataset"
+        used = sum(each.view is not None for each in others)
+        which = f", {used} of which and this one were laid over each other" if found and used < len(others) else ""
+        parts.append(f"{told}{which}: {found['finding'].rstrip('.')}" if found else told)
+    elif repeated:
+        parts.append(SAME_ROWS)
+    elif not noisy:
+        return NOTHING_EARLIER
+    reasons = Counter(each.why_not for each in others if each.view is None and not each.gone)
+    if gone := sum(each.gone for each in others):
+        reasons["the published rows are not kept here, so what they reveal together with this release is unknown"] = gone
+    for why, times in reasons.items():
+        could_not = (
+            "it could not" if len(others) == 1 else "none of them could" if times == len(others) else f"{times} of them could not"
+        )
+        parts.append(f"{could_not} be compared: {why.rstrip('.')}; {ADDS_UP}")
+    if noisy:
+        free = sum(entry.payload.get("charged") is None or entry.payload.get("private") is not True for entry in noisy)
+        told = f"{len(noisy)} earlier result{'s' * (len(noisy) > 1)} of this dataset made with noise: what was charged adds up in"
+        were = "it was" if len(noisy) == 1 else f"{free} of them {'was' if free == 1 else 'were'}"
+        rest = f"; {were} not charged or not private, so assume that everything they tell adds up" if free else ""
+        parts.append(f"{told} the accounts of the ledger{rest}")
+    return ". ".join(part[:1].upper() + part[1:] if place else part for place, part in enumerate(parts))

@@ -1,0 +1,85 @@
+"""The cards of a release: the public one, made from what is public, and the owner's.
+
+The public page is made from the certificate, the published content and who signed. `saving` writes it, `verify` makes it again:
+what the page says cannot differ from what was certified. Whatever it shows besides stands in the certificate's `card`, with the
+format of the page; a change of the page's words takes a new format.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.certificate import Certificate, plain
+from sfumato.core.view import Score
+from sfumato.report.card import release_card
+from sfumato.report.content import Answer, CardContent
+from sfumato.workflow.contents.base import Content, content_kind
+from sfumato.workflow.publishing.written_files import plain_details
+
+if TYPE_CHECKING:
+    from sfumato.workflow.release import Audience, Release
+
+#: The page that this version makes, the only one that certificates of the second format have: no earlier one was released.
+CARD_FORMAT = "sfumato-card-3"
+CARD = "card.html"
+
+
+def card_of(release: Release[Content], audience: Audience, *, certificate: Certificate | None = None, signature: str = "") -> str:
+    """The card as one HTML page; `certificate` replaces the release's own where files were added to it."""
+    stated = dataclasses.replace(certificate or release.certificate, card=stated_card(release))
+    if audience == "public":
+        return public_card(stated, release.data, signature)
+    page = content_kind(stated).page(stated, release.data)
+    content = CardContent(
+        certificate=stated,
+        title=stated.dataset,
+        scores=release.owner.scores,
+        figures={**page.figures, **release.content.owner_figures(release)},
+        risk=page.risk,
+        details=page.details,
+        owner_details=plain_details(release.content.owner_details(release)),
+        answers=release.owner.answers,
+        signature=signature or "not signed",
+        signed=bool(signature),
+    )
+    return release_card(content, audience=audience)
+
+
+def public_card(certificate: Certificate, data: Any, signature: str) -> str:  # the content, of whatever kind
+    """The page; `signature` is empty where nobody signed."""
+    stated = _as_read(certificate)
+    page, card = content_kind(stated).page(stated, data), stated.card
+    content = CardContent(
+        certificate=stated,
+        title=stated.dataset,
+        scores=tuple(Score(**score) for score in card["scores"]),
+        scored=bool(card["scored"]),
+        figures=page.figures,
+        risk=page.risk,
+        details=page.details,
+        answers={name: Answer(**answer) for name, answer in card["answers"].items()},
+        signature=signature or "not signed",
+        signed=bool(signature),
+    )
+    return release_card(content, audience="public")
+
+
+def stated_card(release: Release[Content]) -> dict[str, Any]:
+    """What a certificate says about its public page: the format, and what no file of the folder shows."""
+    scores, answers = release.owner.scores, release.owner.answers
+    return {
+        "format": CARD_FORMAT,
+        "scores": [{**score.__dict__, "parts": dict(score.parts)} for score in scores if not score.uses_original],
+        "scored": bool(scores),
+        "answers": {name: dataclasses.asdict(answer) for name, answer in answers.items()},
+        "details": plain(release.content.page_details(release)),
+    }
+
+
+def _as_read(certificate: Certificate) -> Certificate:
+    """The certificate as whoever reads its file has it, without the card itself, whose digest is known only afterwards."""
+    stated = json.loads(json.dumps(certificate.to_mapping(), sort_keys=True))
+    stated["files"] = {name: about for name, about in stated["files"].items() if name != CARD}
+    return Certificate.from_mapping(stated)

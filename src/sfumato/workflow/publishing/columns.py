@@ -1,0 +1,200 @@
+"""What happens to each column of a table that is to be published.
+
+Roles decide: identifiers are dropped or replaced by keyed pseudonyms, quasi-identifiers are recoded by the
+search, the rest is kept. A request that cannot be carried out is refused with all its faults at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from sfumato.core.errors import Infeasible, InputError, ParameterError, SchemaError, all_at_once
+from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.data.item_sets import sorted_set
+from sfumato.data.microdata import Microdata
+from sfumato.data.read_result import NAMED_BY_A_RECORD, are_numbers
+from sfumato.data.schema import Column, Schema, Type
+from sfumato.report.wording import counted
+from sfumato.workflow.publishing.claims import counts_units
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """The fate of every column: `keep` is what the engine has to deliver, in the order of the source."""
+
+    quasi: tuple[str, ...]
+    keep: tuple[str, ...]
+    pseudonymised: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    unit_to_count: str | None = None  # a unit column that is counted for the guarantee and then dropped
+    schema: Schema = field(default_factory=Schema, repr=False)
+
+    @property
+    def delivered(self) -> tuple[str, ...]:
+        """What the engine delivers: the kept columns and a unit column that only the verifier needs."""
+        extra = (self.unit_to_count,) if self.unit_to_count else ()
+        return (*self.keep, *extra)
+
+
+def plan_columns(
+    data: Microdata, guarantees: Sequence[ClassGuarantee], *, population: bool = False, masked: bool = False
+) -> ColumnPlan:
+    """Check the request against the schema and decide what is kept; every fault is reported at once. A masked table needs no
+    guarantee.
+    """
+    present = data.column_names
+    schema = data.schema
+    schema.require_columns(present, data.description)
+    unlisted = [name for name in present if name not in schema.columns]
+    faults = [*_schema_faults(schema, unlisted), *_guarantee_faults(schema, guarantees)]
+    all_at_once(SchemaError, f"schema '{schema.dataset}'", faults)
+    if guarantees or not masked:
+        _check_guarantees(guarantees, population)
+        _refuse_classes_of_one_person(schema, guarantees)
+    described = {
+        **schema.columns,
+        **{name: Column(role="plain") for name in unlisted if schema.unlisted == "plain"},
+    }
+    pseudonymised = tuple(name for name in present if name in described and described[name].pseudonym)
+    kept = [name for name in present if name in described and _is_kept(described[name])]
+    unit = schema.unit if schema.unit and schema.unit not in kept else None
+    return ColumnPlan(
+        quasi=schema.quasi,
+        keep=tuple(kept),
+        pseudonymised=pseudonymised,
+        dropped=tuple(name for name in present if name not in kept),
+        unit_to_count=unit,
+        schema=schema.replace(columns={name: described[name] for name in kept}),
+    )
+
+
+def check_size(records: int, guarantees: Sequence[ClassGuarantee]) -> None:
+    """Refuse an empty table and a k that no class of this table can have."""
+    if records == 0:
+        raise InputError("the table has no records, so there is nothing to protect. Check the source and its filters.")
+    for guarantee in guarantees:
+        k = getattr(guarantee, "k", None)
+        if k is not None and k > records and not guarantee.needs_population:
+            raise Infeasible(
+                f"{guarantee.name}: k is {k:,} but the table has {records:,} records, so no class can be that large. "
+                "Choose a smaller k or add records."
+            )
+
+
+def released_schema(schema: Schema, table: pa.Table) -> Schema:
+    """The schema of the release: roles and types of what is published, nothing learnt from the original.
+
+    Bounds, domains and hierarchies describe the original and stay with the owner; a declared order of a
+    sensitive attribute is needed to measure distances again, so it goes along.
+    """
+    columns = {}
+    for name in table.column_names:
+        told = schema.columns[name]
+        sensitive = told.role == "sensitive"
+        columns[name] = Column(
+            role="plain" if told.role == "identifier" else told.role,
+            type=type_name(table.schema.field(name).type),
+            order=told.order if sensitive else None,
+            domain=told.domain if sensitive and told.source == "declared" else None,
+            label=told.label,
+            items=told.items,
+        )
+    return Schema(dataset=schema.dataset, columns=columns)
+
+
+def with_sensitive_hierarchies(public: Schema, owner: Schema) -> Schema:
+    """The schema of a release in its owner's hands: distances over the hierarchy of a sensitive attribute can be
+    measured on it. What is published goes through `without_hierarchies`.
+    """
+    columns = {
+        name: column.model_copy(update={"hierarchy": owner.columns[name].hierarchy}) if column.role == "sensitive" else column
+        for name, column in public.columns.items()
+    }
+    return public.replace(columns=columns, folder=owner.folder)
+
+
+def without_hierarchies(schema: Schema) -> Schema:
+    """The schema without what only its owner has: hierarchies and the folder they are looked up in."""
+    columns = {name: column.model_copy(update={"hierarchy": None}) for name, column in schema.columns.items()}
+    return schema.replace(columns=columns, folder=None)
+
+
+def type_name(kind: pa.DataType) -> Type:
+    """How a schema names an Arrow type."""
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_boolean(value):
+        return "boolean"
+    if pa.types.is_integer(value):
+        return "integer"
+    if pa.types.is_floating(value) or pa.types.is_decimal(value):
+        return "number"
+    if pa.types.is_date(value):
+        return "date"
+    if pa.types.is_timestamp(value):
+        return "datetime"
+    return "string"
+
+
+def _is_kept(column: Column) -> bool:
+    return column.pseudonym if column.role in ("identifier", "unit") else True
+
+
+def _schema_faults(schema: Schema, unlisted: Sequence[str]) -> list[str]:
+    faults = []
+    if not schema.quasi:
+        faults.append('no column has the role "quasi". Say which columns an outsider could know about a person')
+    if unlisted and schema.unlisted == "refuse":
+        listed = ": " + ", ".join(f"'{name}'" for name in unlisted[:10]) + (" …" if len(unlisted) > 10 else "")
+        if are_numbers(unlisted):  # they may be somebody's values
+            listed = f", and {NAMED_BY_A_RECORD}"
+        faults.append(
+            f"{counted(len(unlisted), 'column')} of the data {'is' if len(unlisted) == 1 else 'are'} not described{listed}. "
+            'Describe every column, or say what becomes of the others with unlisted = "drop" or unlisted = "plain"'
+        )
+    return faults
+
+
+def _guarantee_faults(schema: Schema, guarantees: Sequence[ClassGuarantee]) -> list[str]:
+    faults = []
+    for guarantee in guarantees:
+        name = guarantee.sensitive
+        if name is not None and name not in schema.columns:
+            known = ", ".join(schema.sensitive) or "none"
+            faults.append(f"{guarantee.key} names a column that the schema does not describe (sensitive columns: {known})")
+        elif name is not None and schema.columns[name].role != "sensitive":
+            faults.append(
+                f"{guarantee.key} needs '{name}' to be sensitive, but its role is "
+                f'"{schema.columns[name].role}". Give it role = "sensitive"'
+            )
+        elif name is not None and (items := schema.columns[name].items) is not None:
+            protected = getattr(guarantee, "protected_values", None) or ()
+            if any(sorted_set(value, items) != value for value in protected):
+                faults.append(f"{guarantee.key}: write protected sets as they are counted, sorted and each item once")
+    return list(dict.fromkeys(faults))
+
+
+def _check_guarantees(guarantees: Sequence[ClassGuarantee], population: bool) -> None:
+    if not guarantees:
+        raise ParameterError("no guarantee was asked for. Name at least one, for instance KAnonymity(5).")
+    without = [guarantee.name for guarantee in guarantees if guarantee.needs_population and not population]
+    if without:
+        raise ParameterError(
+            f"{', '.join(without)} compares with a population. Pass the population table as population= "
+            "(with the same quasi-identifiers)."
+        )
+
+
+def _refuse_classes_of_one_person(schema: Schema, guarantees: Sequence[ClassGuarantee]) -> None:
+    """A promise about values counts records: where people have several, a class that keeps it may be one person alone."""
+    if schema.unit is None or any(counts_units(each) and getattr(each, "k", 1) > 1 for each in guarantees):
+        return
+    about_values = [each.key for each in guarantees if each.sensitive is not None]
+    if about_values:
+        raise ParameterError(
+            f"{', '.join(about_values)} counts records, and one '{schema.unit}' may have several: a class could be one person "
+            "alone, whom it would not protect. Ask for k-anonymity too, which counts different people: KAnonymity(2) or more "
+            "(--k 2)."
+        )

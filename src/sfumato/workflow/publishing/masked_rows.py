@@ -1,0 +1,117 @@
+"""Rows changed by a mask: what it keeps and how it was made are published with it.
+
+Where a mask reaches a class guarantee by construction, or one is asked for, that is verified on the written file like any other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core.view import ONE_RECORD
+from sfumato.data.masked import Masked
+from sfumato.data.microdata import Microdata
+from sfumato.data.relation import ORDERED, Relation
+from sfumato.data.schema import Schema
+from sfumato.workflow.publishing.canonical import canonical
+from sfumato.workflow.publishing.changed_rows import Changed, Request, units_behind
+from sfumato.workflow.publishing.columns import ColumnPlan
+from sfumato.workflow.publishing.owner_key import replace_names
+from sfumato.workflow.verifying.transparency import KNOWS_THE_METHOD
+
+if TYPE_CHECKING:
+    from sfumato.masking.base import Mask
+    from sfumato.wire.keys import OwnerKey
+
+_ROW = "source row of sfumato"
+#: What of a mask's details is plain data and may be kept.
+_PLAIN = (int, float, str, bool)
+
+
+def masked_rows(request: Request, mask: Mask, source: Relation) -> Changed:
+    """Apply the mask and bring the rows into the form and order of a release; `source` is what the people were read from."""
+    people, plan, asked = request.people, request.plan, request.guarantees
+    outcome = mask.apply(people, randomness=request.randomness, progress=request.progress)
+    promised = (*asked, *(each for each in outcome.claimed if each not in asked))
+    masked = outcome.result
+    kept = [name for name in plan.keep if name in masked.table.column_names]
+    units = None
+    if plan.unit_to_count is not None and masked.rows is not None and promised:
+        units = units_behind(masked.table, people, plan.unit_to_count, promised)
+    published = masked.table.select(kept)
+    table, rows = _in_order(_with_pseudonyms(published, plan, request.key), masked.rows)
+    details = {name: value for name, value in outcome.details.items() if isinstance(value, _PLAIN)}
+    return Changed(
+        table=table,
+        owners=_described(plan.schema, table),
+        guarantees=promised,
+        method=dict(outcome.method),
+        transparency=_transparency(masked, plan, people.schema),
+        details={**details, "records": len(people)},
+        records=len(people),
+        columns=_changed(masked, people),
+        units=units,
+        notices=_left_as_they_are(masked, plan),
+        masked=dataclasses.replace(masked, table=published),
+        rows_behind=rows,
+        in_source_order=source.engine in ORDERED,
+    )
+
+
+def _with_pseudonyms(table: pa.Table, plan: ColumnPlan, key: OwnerKey) -> pa.Table:
+    present = [name for name in plan.pseudonymised if name in table.column_names]
+    return replace_names(table, present, key) if present else table
+
+
+def _in_order(table: pa.Table, rows: NDArray[np.int64] | None) -> tuple[pa.Table, NDArray[np.int64] | None]:
+    """The table in the form and order of a release, and the source row behind each of its rows."""
+    if rows is None:
+        return canonical(table), None
+    ordered = canonical(table.append_column(_ROW, pa.array(rows)))
+    return ordered.drop_columns([_ROW]), ordered.column(_ROW).to_numpy().astype(np.int64)
+
+
+def _described(schema: Schema, table: pa.Table) -> Schema:
+    """The owner's schema of what is published; hierarchies describe original values and are left out."""
+    columns = {
+        name: schema.columns[name].model_copy(update={"hierarchy": None, "domain": None, "bounds": None, "type": None})
+        for name in table.column_names
+    }
+    return schema.replace(columns=columns)
+
+
+def _transparency(masked: Masked, plan: ColumnPlan, schema: Schema) -> dict[str, Any]:
+    """What an honest reader needs to correct an analysis, and an attacker may know without harm (Kerckhoffs)."""
+    # whose a record is cannot be counted where rows are new and the column that names people is not published
+    nobody = schema.unit is None or (masked.rows is None and schema.unit not in masked.table.column_names)
+    return {
+        "adversary": KNOWS_THE_METHOD,
+        "quasi_identifiers": list(plan.quasi),
+        "removed_columns": [*plan.dropped, *(name for name in plan.keep if name not in masked.table.column_names)],
+        "pseudonymised_columns": [name for name in plan.pseudonymised if name in masked.table.column_names],
+        "row_order": "sorted by content",
+        "unit": ONE_RECORD if nobody else f"one value of the column '{schema.unit}'",
+        **masked.transparency,
+    }
+
+
+def _changed(masked: Masked, people: Microdata) -> tuple[str, ...]:
+    """The columns that show other values than the records behind them had, or that nobody's record stands behind."""
+    if masked.rows is None:
+        return tuple(masked.table.column_names)
+    original = (people.table() if masked.source is None else masked.source[1]).select(list(masked.columns)).take(masked.rows)
+    return tuple(name for name in masked.columns if not masked.table.column(name).equals(original.column(name)))
+
+
+def _left_as_they_are(masked: Masked, plan: ColumnPlan) -> tuple[str, ...]:
+    """A quasi-identifier that the mask did not touch is said out loud."""
+    left: Sequence[str] = [name for name in plan.quasi if name not in masked.columns and name in masked.table.column_names]
+    if not left:
+        return ()
+    listed = ", ".join(f"'{name}'" for name in left)
+    return (f"quasi-identifiers that are published as they are, because the mask was not asked to change them: {listed}",)

@@ -1,0 +1,190 @@
+"""Publishing: written, read back, verified, measured, attacked, entered in the ledger, compared with earlier releases, certified.
+
+The only place where a release is made, whatever its content. What reached the guarantees does not certify them: the content is
+written in its canonical form, read back and measured by the plain verifier, and a violation leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from sfumato.core import registry
+from sfumato.core.certificate import NOT_ENTERED, Certificate, Claim, plain
+from sfumato.core.errors import ParameterError
+from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.core.outcome import Outcome
+from sfumato.core.params import parameters
+from sfumato.core.progress import Progress, silent
+from sfumato.data.schema import Schema
+from sfumato.workflow.contents.base import Content, Together
+from sfumato.workflow.earlier.comparing import opened
+from sfumato.workflow.publishing.draft import Draft, Promise
+from sfumato.workflow.publishing.scoring import Checks
+from sfumato.workflow.publishing.written_files import public_schema, versions
+from sfumato.workflow.release import OwnerSide, Release
+
+if TYPE_CHECKING:
+    from sfumato.ledger.ledger import Ledger
+
+C = TypeVar("C", bound=Content)
+
+
+@overload
+def publish(
+    work: Draft[C], ledger: Ledger | str | Path | None = None, *, checks: Checks | None = None, progress: Progress = silent
+) -> Release[C]: ...
+
+
+@overload
+def publish(
+    work: Outcome[Any],
+    ledger: Ledger | str | Path | None = None,
+    *,
+    dataset: str | None = None,
+    ledger_entry: str | None = None,
+    checks: Checks | None = None,
+    progress: Progress = silent,
+) -> Release[Content]: ...
+
+
+def publish(
+    work: Draft[Content] | Outcome[Any],
+    ledger: Ledger | str | Path | None = None,
+    *,
+    dataset: str | None = None,
+    ledger_entry: str | None = None,
+    checks: Checks | None = None,
+    progress: Progress = silent,
+) -> Release[Content]:
+    """Turn what a method returned, or a draft, into a release with a certificate; raises `VerificationFailed` and leaves nothing
+    when it does not keep its promises.
+
+    `session.release(…)` and `session.sql(…).outcome` are outcomes. `dataset` and `ledger_entry` are the outcome's own unless
+    given here. With `ledger` the release is entered there, so that whoever looks finds what a budget was spent on; entering does
+    not charge.
+    """
+    if isinstance(work, Draft):
+        return _published(work, ledger, checks or Checks(), progress)
+    if not isinstance(work, Outcome):
+        raise ParameterError(
+            "publish takes what a private method returned: session.release(…), or session.sql(…).outcome for an answer"
+        )
+    with opened(ledger) as book:
+        return _published(_drafted(work, dataset, book, ledger_entry), book, checks or Checks(), progress)
+
+
+def _drafted(outcome: Outcome[Any], dataset: str | None, ledger: Ledger | None, ledger_entry: str | None) -> Draft[Content]:
+    for kind in registry.every("content").values():
+        draft: Draft[Content] | None = kind.drafted(outcome, dataset=dataset, ledger=ledger, ledger_entry=ledger_entry)
+        if draft is not None:
+            return draft
+    raise ParameterError(
+        "publish certifies outcomes that claim a privacy loss (PureDP, ApproxDP, …); tables with class guarantees are published "
+        "by sf.protect"
+    )
+
+
+def _published(draft: Draft[C], ledger: Ledger | str | Path | None, checks: Checks, progress: Progress) -> Release[C]:
+    progress("writing", 0, 1)
+    content, files = draft.content.written()  # never on the disk: nobody has verified it yet
+    progress("verifying", 0, 1)
+    claims = _claims(draft, content)
+    progress("verifying", 1, 1)
+    facts = _facts(draft, content.schema, claims)
+    # measured before anything is entered: what cannot be measured must not be published by then
+    checked = content.checked(checks, facts, progress)
+    paid = next((promise.ledger_entry for promise in draft.promises if promise.ledger_entry), None)
+    entered, together = paid or NOT_ENTERED, Together()
+    made_with = versions()  # what can fail fails before anything is entered
+    with opened(ledger) as book:
+        if book is not None:
+            progress("entering in the ledger", 0, 1)
+            entry, together = content.enter(book, facts, files)
+            entered = entry.hash
+            progress("entering in the ledger", 1, 1)
+    certificate = Certificate(
+        dataset=content.schema.dataset,
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        claims=claims,
+        method=dict(draft.method),
+        schema=facts["schema"],
+        files=files,
+        versions=made_with,
+        fingerprint=draft.fingerprint,
+        randomness=draft.randomness,
+        private=draft.private,
+        ledger=entered,
+        composition=together.outside,
+        attacks=checked.stated_attacks,
+        transparency=dict(draft.transparency),
+        notices=draft.notices,
+        content=type(content).__name__ if content.named_in_certificates else "",
+    )
+    details = dict(draft.details)
+    if checked.unmeasured:
+        details["not measured"] = "; ".join(checked.unmeasured)
+    if together.owner:
+        details["composition"] = dict(together.owner)
+    return Release(
+        content=content,
+        published=certificate,
+        guarantees=draft.guarantees,
+        scores=MappingProxyType({score.measure: score.value for score in checked.scores}),
+        details=MappingProxyType(details),
+        owner=OwnerSide(
+            scores=checked.scores,
+            risks=checked.risks,
+            attacks=checked.attacks,
+            computed=draft.computed,
+            recipe=draft.recipe,
+            answers=draft.answers,
+        ),
+    )
+
+
+def _claims(draft: Draft[C], content: C) -> tuple[Claim, ...]:
+    """What is measured on the content as it was read back, and what rests on how it was made."""
+    measured = iter(content.claims([each for each in draft.guarantees if each.evidence != "process"]))
+    return tuple(
+        _stated(promise, draft.private) if promise.guarantee.evidence == "process" else next(measured)
+        for promise in draft.promises
+    )
+
+
+def _stated(promise: Promise, private: bool) -> Claim:
+    """Seeded noise protects nobody who can guess the seed, so a demonstration's claim does not hold."""
+    guarantee = promise.guarantee
+    if not isinstance(guarantee, LossGuarantee):
+        raise ParameterError(f"{guarantee.name} rests on a process, and only a privacy loss is entered in a ledger")
+    return Claim(
+        guarantee=guarantee.key,
+        parameters=parameters(guarantee),
+        promised=guarantee.claim(),
+        measured=None,
+        holds=private,
+        evidence="process",
+        protects=guarantee.protects,
+        adversary=guarantee.adversary,
+        unit=guarantee.unit,
+        neighbours=guarantee.compared,
+        argument=promise.argument or None,
+        ledger_entry=promise.ledger_entry,
+    )
+
+
+def _facts(draft: Draft[C], schema: Schema, claims: tuple[Claim, ...]) -> dict[str, Any]:
+    """What attackers, measures and the ledger may know of the certificate, before there is one."""
+    facts: dict[str, Any] = plain(
+        {
+            "claims": [claim.__dict__ for claim in claims],
+            "method": draft.method,
+            "schema": public_schema(schema),
+            "fingerprint": draft.fingerprint,
+            "private": draft.private,
+            "transparency": draft.transparency,
+        }
+    )
+    return facts

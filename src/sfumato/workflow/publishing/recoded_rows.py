@@ -1,0 +1,110 @@
+"""Rows recoded by a search: the engine applies what was found, and names are dropped or replaced."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.errors import Infeasible
+from sfumato.core.guarantees.base import ANY_ADVERSARY
+from sfumato.core.view import ONE_RECORD
+from sfumato.data.item_sets import sorted_sets
+from sfumato.data.schema import Schema
+from sfumato.engines.snapshots import remember
+from sfumato.workflow.earlier.readings import written_as
+from sfumato.workflow.publishing.canonical import canonical
+from sfumato.workflow.publishing.changed_rows import Changed, Request, units_behind
+from sfumato.workflow.publishing.owner_key import replace_names
+from sfumato.workflow.publishing.scoring import shown_ranges
+from sfumato.workflow.verifying.transparency import AS_EACH_PROMISE, HIERARCHY_KINDS, KNOWS_THE_PERSON
+
+if TYPE_CHECKING:
+    from sfumato.anonymity.search.base import Search, SearchOutcome
+    from sfumato.data.class_table import ClassTable
+    from sfumato.data.hierarchy import Hierarchy
+
+
+def recoded_rows(request: Request, search: Search) -> Changed:
+    """Search, recode, and bring the rows into the form and order of a release."""
+    people, population, plan, progress = request.people, request.population, request.plan, request.progress
+    remember(people, (*people.schema.quasi, *people.schema.sensitive))
+    if population is not None and request.population_public:
+        remember(population, request.by_frequency)
+    outcome = search.run(people, request.guarantees, population=population, progress=progress, randomness=request.randomness)
+    _refuse_empty(outcome)
+    progress("recoding", 0, 1)
+    codes, recoding = outcome.table, outcome.result
+    recoded = people.relation.recode(codes.decode(recoding), plan.delivered)
+    rows = sorted_sets(recoded, people.schema, but=people.schema.quasi)
+    units = None if plan.unit_to_count is None else units_behind(rows, people, plan.unit_to_count, request.guarantees)
+    rows = rows.select(list(plan.keep))
+    if plan.pseudonymised:
+        rows = replace_names(rows, plan.pseudonymised, request.key)
+    table = canonical(rows)
+    progress("recoding", 1, 1)
+    return Changed(
+        table=table,
+        owners=plan.schema,
+        guarantees=request.guarantees,
+        method=dict(outcome.method),
+        transparency=_transparency(outcome, request) | {"written_as": written_as(people, plan.keep)},
+        details=MappingProxyType(dict(outcome.details)),
+        records=codes.records,
+        units=units,
+        later_notices=_widths_left_open(plan.schema),
+        hierarchies=MappingProxyType(_trees(codes)),
+        ranges=shown_ranges(codes, recoding),
+        loss=recoding.loss(codes.weights),
+        loss_per_attribute=MappingProxyType(dict(zip(codes.quasi, recoding.loss_per_attribute().tolist(), strict=True))),
+    )
+
+
+def _trees(codes: ClassTable) -> dict[str, Hierarchy]:
+    """The hierarchies of quasi-identifiers and sensitive attributes by column."""
+    trees = dict(zip(codes.quasi, codes.hierarchies, strict=True))
+    return trees | {attribute.name: attribute.hierarchy for attribute in codes.sensitive}
+
+
+def _transparency(outcome: SearchOutcome, request: Request) -> dict[str, Any]:
+    """What an honest reader needs to interpret the data and an attacker may know without harm
+    (Kerckhoffs).
+    """
+    plan, schema = request.plan, request.people.schema
+    usual = all(guarantee.adversary == ANY_ADVERSARY for guarantee in request.guarantees)
+    facts: dict[str, Any] = {
+        "adversary": KNOWS_THE_PERSON if usual else AS_EACH_PROMISE,
+        "quasi_identifiers": list(plan.quasi),
+        "hierarchies": {name: _hierarchy_kind(schema, name) for name in plan.quasi},
+        "removed_columns": list(plan.dropped),
+        "pseudonymised_columns": list(plan.pseudonymised),
+        "row_order": "sorted by content",
+        "unit": ONE_RECORD if schema.unit is None else f"one value of the column '{schema.unit}'",
+    }
+    if "levels" in outcome.details:
+        facts["levels"] = dict(outcome.details["levels"])
+    return facts
+
+
+def _hierarchy_kind(schema: Schema, name: str) -> str:
+    spec = schema.columns[name].hierarchy
+    if spec is None:
+        return "flat"
+    return next((kind for kind in HIERARCHY_KINDS if getattr(spec, kind)), "flat")
+
+
+def _widths_left_open(schema: Schema) -> tuple[str, ...]:
+    """Masks without a declared width, whatever the data are: that lengths differ may be news of a suppressed record."""
+    open_masks = [name for name in schema.quasi if (spec := schema.columns[name].hierarchy) and spec.mask and not spec.width]
+    return tuple(
+        f"column '{name}' is masked without a declared width: the longest value, which may be of a record that is not released, "
+        "sets the length of every text. Declare width in its hierarchy unless all values have one length."
+        for name in open_masks
+    )
+
+
+def _refuse_empty(outcome: SearchOutcome) -> None:
+    if outcome.result.records and outcome.result.suppressed == outcome.result.records:
+        raise Infeasible(
+            "the guarantees can only be kept by suppressing every record, and an empty release helps nobody. "
+            "Weaken a guarantee, generalise further (longer hierarchies) or leave out a quasi-identifier."
+        )

@@ -1,0 +1,93 @@
+"""Saving a release: `public/` to give away, `owner/` to keep, in a folder that appears whole or not at all.
+
+The content is written in the format asked for, read back and verified before anything else is written. What was computed from the
+original goes to `owner/` only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sfumato.core.certificate import Certificate
+from sfumato.core.errors import ParameterError, Unsupported, VerificationFailed
+from sfumato.workflow.contents.base import FORMATS, Content, Format
+from sfumato.workflow.publishing.appearing import appearing_folder, make_folder, write_bytes
+from sfumato.workflow.publishing.cards import CARD, card_of, public_card, stated_card
+from sfumato.workflow.publishing.signing import sign_certificate, signer_in_words
+from sfumato.workflow.publishing.written_files import describe_file, pretty, public_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sfumato.wire.signatures import SigningKey
+    from sfumato.workflow.release import Release
+
+
+def save_release(release: Release[Content], folder: Path, format: Format, *, overwrite: bool, sign: Path | None) -> Certificate:
+    """Write the folder; returns the certificate in it."""
+    if format not in FORMATS:
+        raise ParameterError("a release is saved as 'parquet' or 'csv'")
+    key = signing_key(sign)
+    signature = signed_by(key)
+    with appearing_folder(folder, overwrite=overwrite) as hidden:
+        public, owner = hidden / "public", hidden / "owner"
+        make_folder(public, 0o755)
+        saved = release.content.save(public, format, release)
+        certificate = dataclasses.replace(
+            release.published,
+            claims=saved.claims,
+            schema=public_schema(saved.schema),
+            files=saved.files,
+            notices=(*release.published.notices, *saved.notices),
+            card=stated_card(release),
+        )
+        write_bytes(public / CARD, public_card(certificate, release.data, signature).encode())
+        certificate = dataclasses.replace(certificate, files={**saved.files, CARD: describe_file(public / CARD)})
+        _write_certificate(certificate, public, key)
+        make_folder(owner, 0o700)
+        page = card_of(release, "owner", certificate=certificate, signature=signature)
+        for name, content in {"card.html": page.encode(), **release.content.owner_files(release)}.items():
+            write_bytes(owner / name, content, mode=0o600)
+    return certificate
+
+
+def write_rows(release: Release[Content], destination: str | Path, table_name: str | None, *, overwrite: bool) -> None:
+    """Write the rows into a database, where they stay only if they are read back as they were verified."""
+    from sfumato.engines.write import write_table
+    from sfumato.workflow.publishing.canonical import canonical
+
+    if not hasattr(release.data, "num_rows"):
+        raise Unsupported("this release is plain data and has no rows to write; save it as files instead")
+
+    def confirm(back: pa.Table) -> None:
+        if back.column_names != release.data.column_names or not canonical(back).equals(canonical(release.data)):
+            raise VerificationFailed(
+                "the database does not give back the rows of the release: it changed values or types. "
+                "Nothing was written there; use a file instead."
+            )
+
+    write_table(release.data, destination, table_name=table_name, overwrite=overwrite, confirm=confirm)
+
+
+def _write_certificate(certificate: Certificate, public: Path, key: SigningKey | None) -> None:
+    """The certificate and, with a key, the owner's signature over it."""
+    stated = certificate.to_mapping()
+    write_bytes(public / "certificate.json", pretty(stated))
+    if key is not None:
+        write_bytes(public / "signature.json", pretty(sign_certificate(stated, key)))
+
+
+def signing_key(path: Path | None) -> SigningKey | None:
+    """The key in a file, if one is named."""
+    if path is None:
+        return None
+    from sfumato.wire.signatures import SigningKey
+
+    return SigningKey.load(path)
+
+
+def signed_by(key: SigningKey | None) -> str:
+    """Who signs, in words; empty without a key."""
+    return "" if key is None else signer_in_words(key.public)

@@ -1,0 +1,282 @@
+"""Refute a function named on the command line: it is imported and run in a child process with limits.
+
+The child has its own session, a folder that is thrown away, an empty environment and limits on time, memory and file
+size; it answers in lines of JSON over a pipe. Whatever it leaves running is killed. This never runs from a server or a
+recipe: a function that somebody else sends is somebody else's program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.errors import InputError, ParameterError, forgetting
+from sfumato.core.exact import Number, exact, shown
+from sfumato.core.params import require
+from sfumato.core.plain_files import read_plain
+from sfumato.core.progress import Progress, silent
+from sfumato.core.temporary import temporary_folder
+from sfumato.dp.refute.tester import Observed, Refutation
+
+MEMORY_MIB = 4096
+_GRACE = 30.0
+_MOST_BYTES = 1 << 20
+_MOST_NEIGHBOURS = 64 << 20
+_TOKEN = "SFUMATO_REFUTE_RUN"  # noqa: S105  (a name, not a secret: it marks the processes of one run)
+_BOOT = (
+    "import json, sys; config = json.loads(sys.stdin.buffer.read()); sys.path[:] = config['path']; "
+    "from sfumato.workflow.refuting.child import main; main(config)"
+)
+
+
+def refute_target(
+    target: str,
+    *,
+    neighbours: str | None = None,
+    epsilon: Number = 1,
+    delta: Number = 0,
+    samples: int | None = None,
+    seconds: float = 20.0,
+    memory: int = MEMORY_MIB,
+    vectorised: bool = False,
+    progress: Progress = silent,
+) -> Refutation:
+    """Try to disprove the claim for `module:function` or `file.py:function`.
+
+    `neighbours` is JSON, a JSON file, or a Python file that sets NEIGHBOURS; without it the function's own module has to
+    set NEIGHBOURS to a pair, or to a mapping from names of functions to pairs. `memory` is in MiB.
+    """
+    module, _, function = target.rpartition(":")
+    require(bool(module) and bool(function), "the target is written as module:function or file.py:function")
+    require(0 < seconds <= 24 * 3600, "seconds lies between 0 and a day")
+    require(memory >= 256, "memory is at least 256 MiB")
+    config: dict[str, Any] = {
+        "module": module if not module.endswith(".py") else str(Path(module).resolve()),
+        "function": function,
+        "epsilon": shown(exact(epsilon, "epsilon")),
+        "delta": shown(exact(delta, "delta")),
+        "samples": samples,
+        "seconds": seconds,
+        "memory": memory << 20,
+        "cpu": int(2 * seconds + _GRACE),
+        "vectorised": vectorised,
+        "path": [os.getcwd(), *(entry for entry in sys.path if entry)],
+        **_neighbours(neighbours),
+    }
+    child = _Child(2 * seconds + _GRACE, progress)
+    return child.run(config)
+
+
+@forgetting()
+def _neighbours(given: str | None) -> dict[str, Any]:
+    """The pair as plain data, or where the child finds it."""
+    if given is None:
+        return {}
+    if given.endswith(".py"):
+        require(Path(given).is_file(), "the file of the neighbours does not exist")
+        return {"neighbours_file": str(Path(given).resolve())}
+    text = given
+    if given.endswith(".json"):
+        file = Path(given)
+        require(file.is_file(), "the file of the neighbours is missing")
+        text = read_plain(file, ParameterError, limit=_MOST_NEIGHBOURS, what="file of the neighbours").decode("utf-8", "replace")
+    try:
+        pair = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ParameterError("neighbours is a pair as JSON, such as [[1, 2, 3], [1, 2]], or a .json or .py file") from None
+    require(isinstance(pair, list) and len(pair) == 2, "neighbours is a list of two databases")
+    return {"neighbours": pair}
+
+
+@dataclass
+class _Child:
+    """One run of the child process."""
+
+    limit: float
+    progress: Progress
+    _buffer: bytearray = field(default_factory=bytearray)
+    _received: int = 0
+
+    def run(self, config: dict[str, Any]) -> Refutation:
+        token = secrets.token_hex(16)
+        with temporary_folder("refute") as folder, _pipe() as (reading, writing):
+            process = None
+            try:
+                process = subprocess.Popen(  # noqa: S603  (our own interpreter and our own program)
+                    [sys.executable, "-I", "-B", "-c", _BOOT],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd=folder,
+                    env=_environment(folder, token),
+                    pass_fds=(writing,),
+                    start_new_session=True,
+                )
+                self._send(process, {**config, "pipe": writing})
+                return self._receive(process, reading)
+            finally:
+                _end(process, token)
+
+    def _send(self, process: subprocess.Popen[bytes], config: dict[str, Any]) -> None:
+        assert process.stdin is not None  # noqa: S101  (asked for above)
+        try:
+            process.stdin.write(json.dumps(config).encode())
+            process.stdin.close()
+        except BrokenPipeError:
+            raise InputError("the child process could not be started") from None
+
+    def _receive(self, process: subprocess.Popen[bytes], reading: int) -> Refutation:
+        until = time.monotonic() + self.limit
+        while True:
+            if time.monotonic() > until:
+                raise InputError(
+                    f"the function did not come back within {self.limit:.0f} seconds and was stopped. Give smaller databases, or "
+                    "more --seconds."
+                )
+            over = _exited(process)
+            while select.select([reading], [], [], 0 if over else 0.1)[0]:
+                for message in self._lines(os.read(reading, 65536)):
+                    if "progress" in message:
+                        self._show(message["progress"])
+                    else:
+                        return _finding(message)
+            if over:
+                raise InputError(_how_it_ended(process))
+
+    def _lines(self, data: bytes) -> Iterator[dict[str, Any]]:
+        self._received += len(data)
+        if not data or self._received > _MOST_BYTES:
+            raise InputError("the function wrote into the pipe that reports its result; it was stopped")
+        self._buffer += data
+        while (end := self._buffer.find(b"\n")) >= 0:
+            line, self._buffer = bytes(self._buffer[:end]), self._buffer[end + 1 :]
+            try:
+                message = json.loads(line)
+            except (ValueError, RecursionError):
+                message = None
+            if not isinstance(message, dict):
+                raise InputError("the function wrote into the pipe that reports its result; it was stopped")
+            yield message
+
+    def _show(self, told: object) -> None:
+        if isinstance(told, int) and not isinstance(told, bool):
+            self.progress("drawing", max(told, 0), 0)
+
+
+@contextlib.contextmanager
+def _pipe() -> Iterator[tuple[int, int]]:
+    ends = os.pipe()
+    try:
+        yield ends
+    finally:
+        for end in ends:
+            os.close(end)
+
+
+def _environment(folder: str, token: str) -> dict[str, str]:
+    """Nothing of the caller's but where programs are found; one thread per library, so that the memory limit means something."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
+    return {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": folder, "TMPDIR": folder, _TOKEN: token, **threads}
+
+
+def _finding(message: dict[str, Any]) -> Refutation:
+    """The child's answer, read with suspicion: foreign code ran beside whoever wrote it."""
+    if isinstance(message.get("error"), str):
+        raise InputError(message["error"][:600])
+    try:
+        found = message["result"]
+        witness = found["witness"]
+        observed = None
+        if witness is not None:
+            low, high = map(float, witness["interval"])
+            other_low, other_high = map(float, witness["other_interval"])
+            observed = Observed(
+                str(witness["event"])[:2000],
+                str(witness["direction"])[:100],
+                float(witness["probability"]),
+                (low, high),
+                float(witness["other_probability"]),
+                (other_low, other_high),
+            )
+        return Refutation(
+            found["refuted"] is True,
+            float(found["claimed"]["epsilon"]),
+            float(found["claimed"]["delta"]),
+            float(found["epsilon_at_least"]),
+            float(found["delta_at_least"]),
+            observed,
+            int(found["samples"]),
+            int(found["draws"]),
+            float(found["confidence"]),
+            float(found["seconds"]),
+            tuple(str(note)[:300] for note in found["notes"][:10]),
+        )
+    except (KeyError, TypeError, ValueError):
+        raise InputError("the function wrote into the pipe that reports its result; it was stopped") from None
+
+
+def _exited(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it is over; where the system can tell without reaping it, its number is not given to anybody else yet."""
+    if not hasattr(os, "waitid"):
+        return process.poll() is not None
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
+    _kill_group(process.pid)  # what it forked, while its own number is still taken
+    code = process.wait()
+    if code == -signal.SIGXCPU or code == -signal.SIGKILL:
+        return "the function used up its time or memory and was stopped by the system. Give smaller databases, or more --seconds."
+    how = f"by the signal {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+    return (
+        f"the function ended the process it ran in ({how}), so nothing was tested. Call it once in a shell of its own to see why."
+    )
+
+
+def _end(process: subprocess.Popen[bytes] | None, token: str) -> None:
+    """Kill the child, what it forked, and what fled into another session."""
+    if process is not None and process.returncode is None:
+        _kill_group(process.pid)
+        process.wait()
+    if process is not None and process.stdin is not None and not process.stdin.closed:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+    for _ in range(3):
+        killed = [pid for pid in _marked(token) if _killed(pid)]
+        if not killed:
+            return
+
+
+def _kill_group(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def _marked(token: str) -> Iterator[int]:
+    """Processes that carry this run's token in their environment (where the system tells)."""
+    mark = f"{_TOKEN}={token}".encode()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (entry / "environ").read_bytes():
+                yield int(entry.name)
+        except OSError:
+            continue
+
+
+def _killed(pid: int) -> bool:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True

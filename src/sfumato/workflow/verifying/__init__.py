@@ -1,0 +1,1 @@
+"""Checking a folder that somebody else wrote: nothing in it is believed."""

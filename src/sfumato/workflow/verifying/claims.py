@@ -1,0 +1,309 @@
+"""Every claim of a foreign certificate, stated again from its guarantee and measured again.
+
+A claim is a guarantee with its parameters and what was measured; whom it protects, against whom and in which words follows from
+them and is not the writer's choice. A claim that says anything else is refused, whatever was measured.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from sfumato.core.certificate import FIRST_FORMAT, RECORDS_PER_CLASS, Certificate, Claim, plain
+from sfumato.core.errors import SfumatoError
+from sfumato.core.guarantees.base import ANY_ADVERSARY, TOLERANCE, ClassGuarantee
+from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity
+from sfumato.core.guarantees.likeness import BetaLikeness, DeltaDisclosure
+from sfumato.core.guarantees.population import DeltaPresence
+from sfumato.core.params import parameters
+from sfumato.data.schema import Column, Schema
+from sfumato.wire.fingerprint import FORMAT as FINGERPRINT
+from sfumato.workflow import named
+from sfumato.workflow.contents.base import content_kind
+from sfumato.workflow.verifying.verification import Finding
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sfumato.ledger.ledger import Ledger
+    from sfumato.measures.guarantees.examined import Measurement
+    from sfumato.workflow.publishing.claims import References
+
+_OTHER_WORDS = "the claim's words do not say what its parameters mean"
+#: What is measured beside a promise with the original at hand, and cannot be measured without it.
+_REFERENCE = "reference"
+_BESIDE = f"{_REFERENCE} input"
+_NOT_THERE = object()
+_OTHER_NUMBERS = "the certificate states other numbers beside the promise than those measured here"
+_POPULATION = re.compile(rf"population ({FINGERPRINT}:[0-9a-f]{{64}}|without digest)")
+
+
+def references_of(schema: Schema, original: Any, population: Any) -> References:
+    """The tables to compare with; a file or frame is read with the types that the release's sensitive columns have."""
+    from sfumato.data.microdata import Microdata
+    from sfumato.engines.sources import read
+    from sfumato.workflow.publishing.claims import References
+
+    if original is not None and not isinstance(original, Microdata):
+        types = {name: Column(type=schema.columns[name].type) for name in schema.sensitive}
+        original = read(original, Schema(dataset=schema.dataset, columns=types))
+    if population is not None and not isinstance(population, Microdata):
+        population = read(population)
+    return References(original, population)
+
+
+def check_claims(
+    certificate: Certificate, schema: Schema, data: Any, references: References, ledger: Ledger | str | Path | None
+) -> list[Finding]:
+    """One finding per claim, two where files show a part of it alone; `data` is what the folder holds."""
+    from sfumato.workflow.verifying.process_claims import check_process_claim
+
+    findings: list[Finding] = []
+    for claim in certificate.claims:
+        if claim.evidence == "process":
+            found = [Finding(claim.guarantee[:80], *check_process_claim(claim, certificate, data, ledger))]
+        else:
+            found = content_kind(certificate).check_claim(claim, certificate, schema, data, references)
+        findings += [replace(each, claim=True) for each in found]
+    return findings
+
+
+def check_class_claim(
+    claim: Claim, certificate: Certificate, schema: Schema, table: pa.Table, references: References
+) -> list[Finding]:
+    """A claim about the classes of rows, stated again from its guarantee and measured again."""
+    from sfumato.workflow.publishing.claims import measure_all
+
+    name = claim.guarantee[:80]
+    try:
+        guarantee = named.guarantee({**claim.parameters, "name": claim.guarantee.split("(")[0]})
+        wrong = _misstated(claim, guarantee, certificate, schema)
+        if wrong:
+            return [Finding(name, False, wrong)]
+        # a rounded threshold is a promise of its own, and must be kept as well
+        worded = _worded(claim, guarantee, certificate.format) or guarantee
+        caveat = _first_words(claim, guarantee)
+        missing = _missing(guarantee, references)
+        if missing:
+            wrong = _contradicted(claim, guarantee, schema, table) or _contradicted(claim, worded, schema, table)
+            if wrong:
+                return [Finding(name, False, wrong)]
+            return [Finding(name, None, f"compares with {missing}; pass it to check this claim", caveat=caveat)]
+        both = [guarantee] if worded is guarantee else [guarantee, worded]
+        measured, *rounded = measure_all(table, schema, both, references)
+    except SfumatoError as error:
+        reason = type(error).__name__ if error.owner_only else str(error)
+        return [Finding(name, False, f"the claim cannot be measured: {reason}")]
+    except (TypeError, ValueError, OverflowError, MemoryError, ArithmeticError, LookupError, AttributeError) as error:
+        return [Finding(name, False, f"the claim cannot be measured ({type(error).__name__})")]
+    if not all(each.holds for each in (measured, *rounded)):
+        return [Finding(name, False, f"{worded.claim()}; measured {measured.value:.6g}, which breaks it")]
+    found = _compare_numbers(claim, guarantee, certificate, schema, table, measured, references.original is not None)
+    return [replace(found[0], caveat=caveat), *found[1:]]
+
+
+def _compare_numbers(
+    claim: Claim,
+    guarantee: ClassGuarantee,
+    certificate: Certificate,
+    schema: Schema,
+    table: pa.Table,
+    measured: Measurement,
+    with_original: bool,
+) -> list[Finding]:
+    """The numbers that a claim states beside those that were measured; what it promises is kept."""
+    name = claim.guarantee[:80]
+    if _dropped_unit(certificate, schema, guarantee) is not None:
+        return _check_units(claim, guarantee, measured)
+    if not _same(claim.measured, measured.value):
+        return [Finding(name, False, f"the certificate states another number than the {measured.value:.6g} measured here")]
+    beside, found = dict(claim.also_measured), [Finding(name, True, f"{guarantee.claim()}; measured {measured.value:.6g}")]
+    if hasattr(guarantee, "reference") and not with_original and beside.pop(_BESIDE, _NOT_THERE) is not _NOT_THERE:
+        found.append(Finding(name, None, "is also stated against the original table; pass it to check that number"))
+    if not _same_numbers(beside, measured.also):
+        return [Finding(name, False, _OTHER_NUMBERS)]
+    if _about_nobody(table, guarantee):
+        nobody = "no released row has a protected value, so that this is about nobody"
+        found[0] = Finding(name, None, f"{guarantee.claim()}; {nobody}")
+    return found
+
+
+def _missing(guarantee: ClassGuarantee, references: References) -> str | None:
+    """The second table that the guarantee compares with and nobody passed, in words."""
+    if guarantee.evidence != "output+reference":
+        return None
+    if guarantee.needs_population:
+        return "a population" if references.population is None else None
+    return "the original table" if references.original is None else None
+
+
+def _contradicted(claim: Claim, guarantee: ClassGuarantee, schema: Schema, table: pa.Table) -> str | None:
+    """What is wrong with the numbers of a claim even where its second table is missing; None where nothing is."""
+    from sfumato.workflow.publishing.claims import References, measure_all
+
+    stated = _number(claim.measured)
+    if stated is None or not guarantee.kept_by(stated):
+        return "the certificate itself states a number that breaks the promise, or none"
+    beside = {key: _number(value) for key, value in claim.also_measured.items()}
+    wanted: dict[str, float | None] = {}
+    if isinstance(guarantee, DeltaPresence):
+        smallest = beside.get("smallest chance")
+        wanted = {"smallest chance": smallest}
+        if smallest is None or not guarantee.minimum - TOLERANCE <= smallest <= stated + TOLERANCE:
+            return _OTHER_NUMBERS
+    elif hasattr(guarantee, "reference"):
+        released: ClassGuarantee = replace(cast("Any", guarantee), reference="released")
+        here = measure_all(table, schema, [released], References())[0].value
+        if not _same(claim.also_measured.get(f"{_REFERENCE} released"), here):
+            return _OTHER_NUMBERS
+        wanted = {_BESIDE: stated, f"{_REFERENCE} released": beside.get(f"{_REFERENCE} released")}
+    return None if beside == wanted else _OTHER_NUMBERS
+
+
+def _number(stated: Any) -> float | None:
+    """A number as certificates write it; None where there is none."""
+    if isinstance(stated, str):
+        return {"infinite": math.inf, "-infinite": -math.inf}.get(stated)
+    return None if stated is None else float(stated)
+
+
+def _about_nobody(table: pa.Table, guarantee: ClassGuarantee) -> bool:
+    """Whether a promise is about protected values that no row has."""
+    from sfumato.data.values import texts
+
+    protected = getattr(guarantee, "protected_values", None)
+    about_classes_too = isinstance(guarantee, AlphaKAnonymity)  # how large a class is, whatever its values
+    if protected is None or about_classes_too or guarantee.sensitive not in table.column_names:
+        return False
+    return not set(texts(table.column(guarantee.sensitive).unique())) & set(protected)
+
+
+def _misstated(claim: Claim, guarantee: ClassGuarantee, certificate: Certificate, schema: Schema) -> str | None:
+    """What the claim says otherwise than its guarantee does, in words; None where they agree."""
+    from sfumato.workflow.publishing.claims import References
+
+    stated = (claim.guarantee, plain(dict(claim.parameters)), claim.evidence, claim.protects)
+    meant = (guarantee.key, plain(parameters(guarantee)), guarantee.evidence, guarantee.protects)
+    if stated != meant or _worded(claim, guarantee, certificate.format) is None:
+        return _OTHER_WORDS
+    if claim.holds is not True:
+        return "the certificate itself says that the claim does not hold"
+    if (claim.neighbours, claim.argument, claim.ledger_entry) != (None, None, None):
+        return "the claim is about rows, and states what only a claim about a process has"
+    if claim.unit != _unit(certificate, schema, guarantee):
+        return "the claim names another unit than the one that the rows are about"
+    named_by_input = References(original_digest=certificate.fingerprint).digest_for(guarantee)
+    by_population = guarantee.needs_population and _POPULATION.fullmatch(str(claim.reference))
+    if claim.reference != named_by_input and not by_population:
+        return "the claim names another second file than the one that it needs"
+    return None
+
+
+def _worded(claim: Claim, guarantee: ClassGuarantee, format: str) -> ClassGuarantee | None:
+    """The guarantee that the claim's words state: the one that it names or, in the first format, the same with its thresholds
+    rounded; None where the words say something else.
+    """
+    said = (claim.promised, claim.adversary)
+    if said == (guarantee.claim(), guarantee.adversary):
+        return guarantee
+    # the first versions did not say that a promise is about some values only
+    about_some = getattr(guarantee, "protected_values", None) is not None and not isinstance(guarantee, AlphaKAnonymity)
+    if format != FIRST_FORMAT or about_some:
+        return None
+    return next((each for each in (guarantee, _rounded(guarantee)) if said in _first_wordings(each)), None)
+
+
+def _first_wordings(guarantee: ClassGuarantee) -> set[tuple[str, str]]:
+    """Promise and adversary as the versions that wrote the first format worded them."""
+    now = (guarantee.claim(), guarantee.adversary)
+    if isinstance(guarantee, DeltaDisclosure):
+        name, most = guarantee.attribute, f"{guarantee.delta:.4g}"
+        return {now, (f"in every class the odds of each value of '{name}' change by less than the factor e^{most}", now[1])}
+    if isinstance(guarantee, BetaLikeness):
+        return {now, (replace(guarantee, enhanced=False).claim(), now[1])}
+    if isinstance(guarantee, DeltaPresence):
+        return {now, (now[0], ANY_ADVERSARY)}
+    return {now}
+
+
+def _first_words(claim: Claim, guarantee: ClassGuarantee) -> str:
+    """What must be known about a claim that is worded as the first versions did; empty for any other."""
+    if (claim.promised, claim.adversary) == (guarantee.claim(), guarantee.adversary):
+        return ""
+    return (
+        f"{guarantee.key[:80]} is worded as the first versions did, which can say more than was measured; what was measured: "
+        f"{guarantee.claim()}, against somebody who {guarantee.adversary}"
+    )
+
+
+def _rounded(guarantee: ClassGuarantee) -> ClassGuarantee:
+    """The guarantee as the first versions worded it, which wrote four digits of a threshold."""
+    numbers = {name: value for name, value in vars(guarantee).items() if isinstance(value, float)}
+    try:
+        rounded: ClassGuarantee = replace(
+            cast("Any", guarantee), **{name: float(f"{value:.4g}") for name, value in numbers.items()}
+        )
+    except SfumatoError:  # rounded, it is no threshold
+        return guarantee
+    return rounded
+
+
+def _unit(certificate: Certificate, schema: Schema, guarantee: ClassGuarantee) -> str:
+    from sfumato.workflow.publishing.claims import counts_units
+
+    column = schema.unit or _dropped_unit(certificate, schema, guarantee)
+    return f"different '{column}'" if column and counts_units(guarantee) else "record"
+
+
+def _dropped_unit(certificate: Certificate, schema: Schema, guarantee: ClassGuarantee) -> str | None:
+    """The column that named the units and is not published, as the certificate says elsewhere; None where records are counted."""
+    from sfumato.workflow.publishing.claims import counts_units
+    from sfumato.workflow.verifying.transparency import told_unit
+
+    return told_unit(certificate) if schema.unit is None and counts_units(guarantee) else None
+
+
+def _check_units(claim: Claim, guarantee: Any, measured: Measurement) -> list[Finding]:
+    """A claim about different units whose column was dropped: the file shows records, of which there are at
+    least as many; how many units they are it does not show.
+    """
+    from sfumato.workflow.publishing.claims import records_per_class
+
+    name, records = claim.guarantee[:80], records_per_class(measured)
+    beside_a_share = "k" in measured.also
+    if (
+        set(claim.also_measured) != {*measured.also, RECORDS_PER_CLASS}
+        or not _same(claim.also_measured[RECORDS_PER_CLASS], records)
+        or (beside_a_share and not _same(claim.measured, measured.value))
+    ):
+        text = f"the certificate states other numbers than those measured here ({records:.6g} records per class)"
+        return [Finding(name, False, text)]
+    units = claim.also_measured.get("k") if beside_a_share else claim.measured
+    if isinstance(units, str) or units is None or not guarantee.k <= units <= records:
+        return [Finding(name, False, f"the units that the certificate states cannot be in classes of {records:.6g} records")]
+    told = (
+        f"rests on its maker: the certificate states {units:.6g} different units per class, which outsiders cannot recount "
+        "because the column that names them is not published"
+    )
+    return [Finding(name, True, f"{guarantee.claim()}; measured {records:.6g} records per class"), Finding(name, None, told)]
+
+
+def _same_numbers(stated: Mapping[str, Any], measured: Mapping[str, float]) -> bool:
+    return set(stated) == set(measured) and all(_same(stated[key], measured[key]) for key in measured)
+
+
+def _same(stated: Any, measured: float) -> bool:
+    if isinstance(stated, str):
+        return stated == ("infinite" if measured > 0 else "-infinite") and math.isinf(measured)
+    if stated is None:
+        return math.isnan(measured)
+    if not isinstance(stated, (int, float)) or isinstance(stated, bool):
+        return False
+    try:
+        return math.isclose(stated, measured, rel_tol=1e-9, abs_tol=1e-9)
+    except OverflowError:  # a whole number beyond every floating-point number
+        return False

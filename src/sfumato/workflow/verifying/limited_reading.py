@@ -1,0 +1,142 @@
+"""The data file of somebody else's release, unpacked in a child process with limits on memory, time and output.
+
+What a Parquet file says about its size is not believed: the bytes that come out are counted, and a file that asks for
+more than a table of its length does is refused. The rows come back through a file without a name, so none outlive this.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from sfumato.core.errors import ParameterError, SfumatoError, VerificationFailed
+from sfumato.core.temporary import memory_file
+from sfumato.workflow.verifying import limited_child
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sfumato.data.schema import Schema
+
+VARIABLE = "SFUMATO_UNPACKED_BYTES"
+#: What a file may unpack into: so much in any case, and for each of its bytes so many. A table that was generalised to
+#: nearly nothing reaches a ratio of about 1,500.
+FREE_BYTES, BYTES_PER_BYTE = 1 << 30, 2_000
+_MOST_BYTES = 64_000_000_000
+_CHILD_BYTES, _CHILD_BYTES_PER_BYTE = 2_500_000_000, 4
+_CHILD_SECONDS, _BYTES_PER_SECOND, _PATIENCE = 60, 2_000_000, 4
+_CSV_BYTES_PER_BYTE = 6
+_WORDS = {
+    limited_child.NOT_PARQUET: "the data file is not a complete Parquet file: it is damaged, cut short or of another format",
+    limited_child.ODD_COLUMNS: "the data file has columns of a kind that no release has",
+    limited_child.OTHER_ROWS: "the data file does not have as many rows as the certificate says",
+    limited_child.NO_MEMORY: "the data file needs far more memory to unpack than its size allows; it was not unpacked",
+}
+
+
+def read_foreign(path: Path, schema: Schema, rows: int | None = None) -> pa.Table:
+    """The rows of a stranger's `data.parquet` or `data.csv`, with the types of the schema; `rows` is how many there must be."""
+    from sfumato.data.read_result import finish
+    from sfumato.data.readers import read_file
+    from sfumato.data.readers_columnar import of_table
+
+    try:
+        if path.suffix == ".parquet":
+            return finish(of_table(unpack(path, rows)), "the data file", schema).table
+        if path.stat().st_size * _CSV_BYTES_PER_BYTE > _most_bytes():
+            raise _too_much(_most_bytes())
+        return read_file(path, schema, separator=",", encoding="utf-8").table
+    except VerificationFailed:
+        raise
+    except SfumatoError as error:
+        reason = type(error).__name__ if error.owner_only else str(error)
+        raise VerificationFailed(f"the data file cannot be read: {reason}") from None
+    except (MemoryError, OverflowError, ValueError, OSError) as error:
+        raise VerificationFailed(f"the data file cannot be read ({type(error).__name__})") from None
+
+
+def unpack(path: Path, rows: int | None = None) -> pa.Table:
+    """The table in a Parquet file, unpacked by a child process; whatever goes wrong there is one `VerificationFailed`."""
+    import pyarrow as pa
+
+    length = path.stat().st_size
+    most = min(_most_bytes(), FREE_BYTES + BYTES_PER_BYTE * length)
+    with path.open("rb") as stored, open(memory_file(), "w+b", buffering=0) as place:
+        _run(stored, place, length, most, -1 if rows is None else rows)
+        size = os.fstat(place.fileno()).st_size
+        if not 0 < size <= most:
+            raise VerificationFailed(_WORDS[limited_child.NOT_PARQUET])
+        content = pa.py_buffer(mmap.mmap(place.fileno(), size, access=mmap.ACCESS_READ))
+    try:
+        table = pa.ipc.open_stream(content).read_all()
+        table.validate(full=True)
+    except (OSError, ValueError, UnicodeDecodeError, pa.ArrowException):
+        raise VerificationFailed(_WORDS[limited_child.NOT_PARQUET]) from None
+    if sum(_written_out(column) for column in table.columns) > most:
+        raise _too_much(most)
+    return table
+
+
+def _written_out(column: pa.ChunkedArray) -> int:
+    """The bytes of a column with every text written out: codes are short, and each may stand for a long one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    lengths = (pc.take(pc.binary_length(chunk.dictionary), chunk.indices) for chunk in column.chunks)
+    return sum(pc.sum(found.cast(pa.int64())).as_py() or 0 for found in lengths)
+
+
+def _run(stored: BinaryIO, place: BinaryIO, length: int, most: int, rows: int) -> None:
+    import pyarrow as pa
+
+    seconds = _CHILD_SECONDS + length // _BYTES_PER_SECOND
+    memory = _CHILD_BYTES + _CHILD_BYTES_PER_BYTE * length
+    command = [sys.executable, "-I", "-B", str(Path(limited_child.__file__)), str(memory), str(seconds), str(most), str(rows)]
+    try:
+        code = subprocess.run(  # noqa: S603  (our own interpreter and our own program)
+            [*command, str(Path(pa.__file__).parent.parent)],
+            stdin=stored,
+            stdout=place,
+            stderr=subprocess.DEVNULL,
+            env=_environment(),
+            timeout=_PATIENCE * seconds,
+            check=False,
+        ).returncode
+    except subprocess.TimeoutExpired:
+        raise VerificationFailed(
+            f"the data file took more than {_PATIENCE * seconds:,} seconds to unpack and was given up"
+        ) from None
+    except OSError as error:
+        raise VerificationFailed(f"the process that unpacks the data file cannot be started: {error.strerror}") from None
+    if code == limited_child.TOO_MUCH:
+        raise _too_much(most)
+    if code != 0:
+        raise VerificationFailed(_WORDS.get(code, "the data file cannot be unpacked: the process that tried it was stopped"))
+
+
+def _too_much(most: int) -> VerificationFailed:
+    return VerificationFailed(
+        f"the data file unpacks into more than the {most:,} bytes that its size allows; it was not read further. "
+        f"If it is meant to, set {VARIABLE} to a larger number."
+    )
+
+
+def _most_bytes() -> int:
+    """What may be unpacked into memory here: half of what the machine has, or what the user says."""
+    given = os.environ.get(VARIABLE)
+    if given is None:
+        return min(_MOST_BYTES, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+    if not (given.isascii() and given.isdecimal() and len(given) < 16 and int(given) > 0):
+        raise ParameterError(f"the variable {VARIABLE} is a whole number of bytes")
+    return int(given)
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR") if name in os.environ}
+    return {**kept, "ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}

@@ -1,0 +1,155 @@
+"""What a certificate tells about how rows were made, in the words and under the names that the house gives.
+
+An attacker may know it without harm (Kerckhoffs); an honest reader corrects an analysis by it. Whoever verifies a stranger's
+certificate holds it against these lists: what is not on them is no fact of a release, and nobody chooses an adversary's words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.certificate import FIRST_FORMAT, Certificate
+from sfumato.core.errors import VerificationFailed
+from sfumato.data.schema import Schema
+from sfumato.workflow import named
+from sfumato.workflow.verifying import told_methods
+from sfumato.workflow.verifying.untrusted import quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KNOWS_THE_PERSON = "knows the quasi-identifiers of a person and that the person is in the table"
+AS_EACH_PROMISE = "as each promise says"
+KNOWS_THE_METHOD = "knows the method and its parameters, and values of a person's quasi-identifiers"
+PUBLIC_POPULATION = "declared public by the owner"
+HIDDEN_POPULATION = "not published"
+HIERARCHY_KINDS = ("file", "tree", "intervals", "mask", "dates", "frequency", "flat")
+#: How a certificate begins to say that a column names the units.
+_UNIT_COLUMN = "one value of the column '"
+_LEVELS = "the certificate says of levels and hierarchies what its columns do not have"
+
+_OF_EACH = frozenset(
+    "adversary quasi_identifiers removed_columns pseudonymised_columns row_order unit population learnt_from_population".split()
+)
+_OF_A_SEARCH = frozenset({"hierarchies", "levels", "written_as"})
+#: The names of types, as `readings.kind_of` gives them.
+_TYPE = re.compile(
+    r"boolean|integer|number|date|string|float|halffloat|float16|binary|large_binary|fixed_size_binary\[[0-9]+\]"
+    r"|decimal(32|64|128|256)?\([0-9]+, -?[0-9]+\)|datetime( [\w/+:-]{1,40})?"
+)
+#: More than any hierarchy has; the tree with a single level above its values has two.
+_MOST_LEVELS, _FLAT_LEVELS = 1000, 1
+#: More codes for missing values than a column has, and longer ones.
+_MOST_CODES, _LONGEST_CODE = 100, 200
+
+
+def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
+    """Raise where a certificate tells what no release of its kind tells, or names another adversary."""
+    told, masked = certificate.transparency, named.is_mask(certificate.method)
+    if not masked and set(told) - _OF_EACH - _OF_A_SEARCH:
+        raise VerificationFailed("the certificate tells things about how it was made that no release of its kind tells")
+    adversaries = (KNOWS_THE_METHOD,) if masked else (KNOWS_THE_PERSON, AS_EACH_PROMISE)
+    if told.get("adversary", adversaries[0]) not in adversaries:
+        raise VerificationFailed("the certificate names another adversary than releases of its kind do")
+    if told.get("population", HIDDEN_POPULATION) not in (HIDDEN_POPULATION, PUBLIC_POPULATION):
+        raise VerificationFailed("the certificate says of a population what no release says")
+    told_methods.refuse_other_parameters(certificate.method)
+    if masked:
+        _refuse_other_mask(certificate, schema)
+    else:
+        known = told_methods.is_known(certificate.method) and certificate.format != FIRST_FORMAT
+        if known and not {"hierarchies", "written_as"} <= set(told):
+            raise VerificationFailed("the certificate does not say what a release by its method says, as if it were by another")
+        _refuse_other_levels(told)
+        _refuse_other_writing(told.get("written_as", {}), schema)
+
+
+def _refuse_other_writing(told: Any, schema: Schema) -> None:
+    """How the values behind published columns were written: a type and the codes for missing values, and no other word."""
+    sound = isinstance(told, dict) and set(told) <= set(schema.columns)
+    for written in told.values() if sound else ():
+        kind, missing = (written.get("type"), written.get("missing", [])) if isinstance(written, dict) else (None, None)
+        sound &= (
+            isinstance(kind, str)
+            and _TYPE.fullmatch(kind) is not None
+            and isinstance(missing, list)
+            and len(missing) <= _MOST_CODES
+            and all(isinstance(code, str) and len(code) <= _LONGEST_CODE for code in missing)
+            and set(written) <= {"type", "missing"}
+        )
+    if not sound:
+        raise VerificationFailed("the certificate says in a form that no release has how values were written")
+
+
+def _refuse_other_levels(told: Mapping[str, Any]) -> None:
+    """How far each quasi-identifier was generalised, in which kind of tree: a level of that tree, and no other word."""
+    kinds, levels = told.get("hierarchies", {}), told.get("levels", {})
+    quasi, learnt = (names_in(told, name) for name in ("quasi_identifiers", "learnt_from_population"))
+    if not (isinstance(kinds, dict) and isinstance(levels, dict)):
+        raise VerificationFailed(_LEVELS)
+    flat = {name for name, kind in kinds.items() if kind == "flat"}
+    if (
+        {*kinds, *levels} - set(quasi)
+        or not set(learnt) <= {name for name, kind in kinds.items() if kind == "frequency"}
+        or not all(kind in HIERARCHY_KINDS for kind in kinds.values())
+        or not all(
+            type(level) is int and 0 <= level <= (_FLAT_LEVELS if name in flat else _MOST_LEVELS)
+            for name, level in levels.items()
+        )
+    ):
+        raise VerificationFailed(_LEVELS)
+
+
+def refuse_levels_not_shown(certificate: Certificate, table: pa.Table) -> None:
+    """Refuse a level above what a column shows: above its values a flat tree has `*` alone, and one of intervals no number."""
+    from sfumato.data.values import texts
+
+    told = certificate.transparency
+    for name, level in told.get("levels", {}).items():
+        kind = told.get("hierarchies", {}).get(name)
+        if not level or kind not in ("flat", "intervals") or name not in table.column_names:
+            continue
+        above = "*" if kind == "flat" else ("*", "[")
+        if not all(text is None or text.startswith(above) for text in texts(table.column(name).unique())):
+            raise VerificationFailed(f"the column {quoted(name)} shows values below the level that the certificate names")
+
+
+def _refuse_other_mask(certificate: Certificate, schema: Schema) -> None:
+    from sfumato.masking.told import Visible
+
+    told = certificate.transparency
+    removed, masked = names_in(told, "removed_columns"), names_in(told, "masked_columns")
+    if told.get("method", certificate.method) != certificate.method:
+        raise VerificationFailed("the certificate names two different masks")
+    if not set(masked) <= {*schema.columns, *removed}:
+        raise VerificationFailed("the certificate says of a column that it was masked, and there is no such column")
+    rows = next((about["rows"] for about in certificate.files.values() if about.get("rows") is not None), None)
+    visible = Visible(_before_pseudonyms(schema, told), frozenset({*schema.columns, *removed}), rows)
+    own = {name: value for name, value in told.items() if name not in _OF_EACH}
+    told_methods.refuse_other_words({"method": certificate.method, "masked_columns": masked, **own}, visible)
+
+
+def _before_pseudonyms(schema: Schema, told: Mapping[str, Any]) -> Schema:
+    """The schema with the role that columns had before their values were replaced by pseudonyms."""
+    replaced = names_in(told, "pseudonymised_columns")
+    columns = {
+        name: column.model_copy(update={"role": "identifier"}) if name in replaced and column.role == "plain" else column
+        for name, column in schema.columns.items()
+    }
+    return schema.replace(columns=columns)
+
+
+def names_in(told: Mapping[str, Any], key: str) -> list[str]:
+    """The columns that are listed under a key, none where it is not there."""
+    given = told.get(key, ())
+    if not isinstance(given, (list, tuple)) or not all(isinstance(name, str) for name in given):
+        raise VerificationFailed("the certificate lists columns in a form that no release has")
+    return list(given)
+
+
+def told_unit(certificate: Certificate) -> str | None:
+    """The column that the certificate says to name the units; None where it says that each record is one, or nothing."""
+    told = str(certificate.transparency.get("unit", ""))
+    return told.removeprefix(_UNIT_COLUMN).removesuffix("'") if told.startswith(_UNIT_COLUMN) else None

@@ -1,0 +1,216 @@
+"""`verify`: check a release from its files alone, whoever wrote them.
+
+Digests, form, signature, and every guarantee whose evidence is in the files is measured again; claims that
+need a second file are measured when it is given, and claims about a process are looked up in the ledger that paid
+for them. A hostile folder gets a verdict, never a crash, and nothing outside it is read.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.certificate import Certificate
+from sfumato.core.errors import SourceError, VerificationFailed, forgetting
+from sfumato.core.temporary import temporary_folder
+from sfumato.data.schema import Schema
+from sfumato.report.wording import counted
+from sfumato.workflow import named
+from sfumato.workflow.contents.base import content_kind
+from sfumato.workflow.contents.private_result import BESIDE_AN_ANSWER, RESULT
+from sfumato.workflow.publishing.cards import CARD
+from sfumato.workflow.publishing.written_files import pretty
+from sfumato.workflow.verifying import folder_parts as parts
+from sfumato.workflow.verifying import untrusted
+from sfumato.workflow.verifying.certificate_form import read_certificate, read_schema
+from sfumato.workflow.verifying.folder_rows import DATA_FILES
+from sfumato.workflow.verifying.told_comparison import refuse_other_comparison
+from sfumato.workflow.verifying.untrusted import UntrustedFolder, quoted
+from sfumato.workflow.verifying.verification import Finding, Verification
+
+if TYPE_CHECKING:
+    from sfumato.ledger.ledger import Ledger
+
+__all__ = ["Finding", "OpenRelease", "Verification", "open_release", "verify"]
+
+CERTIFICATE = "certificate.json"
+SIGNATURE = "signature.json"
+#: Files by which a folder without a certificate is still known as a release that lost it.
+_OF_A_RELEASE = {*DATA_FILES, *BESIDE_AN_ANSWER, RESULT, SIGNATURE, CARD, parts.SCHEMA}
+#: What the folder of a release holds: to give away, and to keep.
+OF_A_FOLDER = ("public", "owner")
+UNSIGNED = "the release is not signed: digests without a signature prove nothing about who made it"
+
+
+@forgetting()
+def verify(
+    folder: str | Path,
+    *,
+    original: Any = None,
+    population: Any = None,
+    public_key: str | Path | None = None,
+    ledger: Ledger | str | Path | None = None,
+    allow_demonstration: bool = False,
+) -> Verification:
+    """Check the release in `folder` (the one with `public/` in it, or the public folder itself).
+
+    `original` and `population` are tables or files for claims that compare with them. `public_key` names
+    the file of the key you expect the signature from; without it a signature is checked against the key it
+    brings along. `ledger` is where claims about a process, such as differential privacy, were paid for.
+    `allow_demonstration` accepts a release that was made with a seed.
+    """
+    from sfumato.workflow.verifying.claims import check_claims, references_of
+    from sfumato.workflow.verifying.entered import check_entry
+
+    place = Path(folder)
+    if not place.is_dir():
+        raise SourceError(f"there is no release folder '{place}'")
+    findings: list[Finding] = []
+    certificate: Certificate | None = None
+    try:
+        with _public_folder(place) as public, temporary_folder("verify") as private:
+            findings += _beside(place)
+            raw = public.read(CERTIFICATE)
+            content = untrusted.parse_json(raw, "the certificate")
+            certificate = read_certificate(content)
+            findings.append(_about(certificate))
+            _refuse_silence(certificate)
+            parts.refuse_contradictions(certificate)
+            schema = read_schema(certificate)
+            parts.refuse_foreign_files(certificate, schema)
+            kind = content_kind(certificate)
+            kind.refuse_other_facts(certificate, schema)
+            refuse_other_comparison(certificate.composition)
+            findings.append(_check_files(public, certificate, Path(private)))
+            findings.append(parts.stated_only(certificate))
+            signature, signer = _check_signature(public, content, public_key)
+            findings.append(signature)
+            data, read = kind.read(certificate, schema, Path(private))
+            findings.extend(read)
+            compared = references_of(schema, original, population)
+            findings.extend(check_claims(certificate, schema.replace(folder=private), data, compared, ledger))
+            entry = None if ledger is None else check_entry(certificate, data, ledger)
+            findings.extend([] if entry is None else [entry])
+            if all(finding.passed is not False for finding in findings):
+                making = kind.check_making(certificate, data, Path(private), ledger)
+                findings.extend([] if making is None else [making])
+            if all(finding.passed is not False for finding in findings):
+                _refuse_other_form(content, raw, "the certificate")
+                findings.append(parts.check_card(certificate, data, signer, Path(private)))
+    except VerificationFailed as error:
+        findings.append(Finding("release", False, str(error)))
+    return Verification(str(place), tuple(findings), certificate, allow_demonstration)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenRelease:
+    """A saved release as an outsider sees it; the schema finds its hierarchy files while the release is
+    open.
+    """
+
+    data: Any = field(repr=False)  # rows, or content of another kind
+    schema: Schema = field(repr=False)
+    certificate: Certificate = field(repr=False)
+
+
+@contextmanager
+def open_release(folder: str | Path) -> Iterator[OpenRelease]:
+    """Open a saved release; its form and digests are checked, its claims are not."""
+    place = Path(folder)
+    if not place.is_dir():
+        raise SourceError(f"there is no release folder '{place}'")
+    with _public_folder(place) as public, temporary_folder("verify") as private:
+        certificate = read_certificate(untrusted.parse_json(public.read(CERTIFICATE), "the certificate"))
+        schema = read_schema(certificate)
+        _check_files(public, certificate, Path(private))
+        data = content_kind(certificate).opened(certificate, schema, Path(private))
+        yield OpenRelease(data, schema.replace(folder=private), certificate)
+
+
+@contextmanager
+def _public_folder(place: Path) -> Iterator[UntrustedFolder]:
+    inner = place / "public"
+    chosen = inner if inner.is_symlink() or inner.exists() else place.resolve()
+    if chosen != inner and not any(os.path.lexists(chosen / name) for name in (CERTIFICATE, *_OF_A_RELEASE)):
+        raise SourceError(f"'{place}' is no release folder: neither a certificate.json nor any other file of a release is in it")
+    with untrusted.untrusted(chosen) as public:
+        if CERTIFICATE not in public.names:
+            raise VerificationFailed("the folder has no certificate.json, so there is nothing it claims")
+        yield public
+
+
+def _beside(place: Path) -> list[Finding]:
+    """What lies beside `public/` is no part of the release, whatever it is called."""
+    if not (place / "public").exists():
+        return []
+    try:
+        with os.scandir(place) as entries:
+            names = sorted(entry.name for entry in itertools.islice(entries, untrusted.MAX_FILES))
+    except OSError:
+        return []
+    names = [name for name in names if name not in OF_A_FOLDER]
+    if not names:
+        return []
+    return [Finding("beside public/", None, f"no part of the release and not looked at: {', '.join(map(quoted, names[:5]))}")]
+
+
+def _check_files(public: UntrustedFolder, certificate: Certificate, private: Path) -> Finding:
+    """Every file of the certificate is there with its digest, and no other; those that are measured are
+    copied out.
+    """
+    listed = set(certificate.files)
+    extra = sorted(set(public.names) - listed - {CERTIFICATE, SIGNATURE})
+    if extra:
+        raise VerificationFailed(f"the folder holds files the certificate does not name: {', '.join(map(quoted, extra[:5]))}")
+    absent = sorted(listed - set(public.names))
+    if absent:
+        raise VerificationFailed(f"files of the certificate are missing: {', '.join(map(quoted, absent[:5]))}")
+    for name in sorted(listed):
+        limit = untrusted.MAX_DATA_BYTES if name in DATA_FILES else untrusted.MAX_TEXT_BYTES
+        told = certificate.files[name]
+        if told["bytes"] > limit:
+            raise VerificationFailed(f"the file {quoted(name)} is said to be larger than {limit:,} bytes")
+        copied = public.copy(name, private, limit, told["bytes"])
+        if copied.length != told["bytes"] or copied.sha256 != told["sha256"]:
+            raise VerificationFailed(f"the file {quoted(name)} is not the one that was certified: its digest differs")
+    return Finding("files", True, f"the digests of {counted(len(listed), 'file')} are those that were certified")
+
+
+def _refuse_other_form(content: Any, raw: bytes, what: str) -> None:
+    """Plain data in the one form that releases are written in: the reader of the file sees what is checked."""
+    if pretty(content) != raw:
+        raise VerificationFailed(f"{what} is not written as releases write it")
+
+
+def _about(certificate: Certificate) -> Finding:
+    text = f"{counted(len(certificate.claims), 'claim')} about {quoted(certificate.dataset)}"
+    if not certificate.private:
+        text += "; made with a seed: a demonstration that anybody can repeat"
+    return Finding("certificate", True, text)
+
+
+def _check_signature(public: UntrustedFolder, content: Any, public_key: str | Path | None) -> tuple[Finding, str]:
+    """What was found, and who signed in the words of the card; empty where nobody did."""
+    from sfumato.wire.signatures import VerifyingKey
+    from sfumato.workflow.publishing.signing import check_signature, signer_in_words
+
+    if SIGNATURE not in public.names:
+        if public_key is not None:
+            raise VerificationFailed("a signature was expected, but the release is not signed")
+        return Finding("signature", None, UNSIGNED), ""
+    raw = public.read(SIGNATURE, 20_000)
+    told = untrusted.parse_json(raw, "the signature")
+    trusted, text = check_signature(told, content, public_key)
+    _refuse_other_form(told, raw, "the signature")
+    return Finding("signature", trusted, text), signer_in_words(VerifyingKey.parse(told["public_key"]))
+
+
+def _refuse_silence(certificate: Certificate) -> None:
+    """Only masks are published without a promise; any other certificate without one has lost it."""
+    if not certificate.claims and not named.is_mask(certificate.method):
+        raise VerificationFailed("the certificate makes no claim, although a release by its method always does")
