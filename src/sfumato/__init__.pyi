@@ -89,6 +89,7 @@ from sfumato import dp as dp
 from sfumato import engines as engines
 from sfumato import kernels as kernels
 from sfumato import ledger as ledger
+from sfumato import lessons as lessons
 from sfumato import masking as masking
 from sfumato import measures as measures
 from sfumato import report as report

@@ -11,7 +11,7 @@ BAGS = {"util", "utils", "helper", "helpers", "common", "misc", "manager", "mana
 DEEPEST = 4
 ROOMS = set(
     "core kernels wire data engines ledger measures dp anonymity masking sets trees graphs places series"
-    " tables rules local parties learning attacks report workflow server web cli".split()
+    " tables rules local parties learning attacks report workflow server lessons web cli".split()
 )
 
 

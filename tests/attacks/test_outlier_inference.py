@@ -15,7 +15,7 @@ from sfumato.attacks.outputs.outlier_inference import (
 )
 from sfumato.core.errors import InputError, ParameterError
 from sfumato.core.view import View
-from sfumato.dp.mechanisms.regression_leak import MILLIONAIRE, generated_incomes, least_squares
+from sfumato.lessons.regression_leak import MILLIONAIRE, generated_incomes, least_squares
 
 VILLAGE = [[income] for income in (1000.0, 2000, 3000, 2000, 1000, 6000, 2000, 10000, 2000, 4000)]
 

@@ -37,7 +37,6 @@ from sfumato.dp.mechanisms.truncated_geometric import TruncatedGeometric as Trun
 from sfumato.dp.mechanisms.truncated_mean import TruncatedMean as TruncatedMean
 from sfumato.dp.mechanisms.variance import Variance as Variance
 from sfumato.dp.mechanisms.histogram_mean import mean_from_histogram as mean_from_histogram
-from sfumato.dp.mechanisms.regression_leak import regression_leak as regression_leak
 
 # sensitivities
 from sfumato.dp.sensitivity.base import Sensitivity as Sensitivity

@@ -17,8 +17,8 @@ from sfumato.core.errors import BudgetRefused, ParameterError
 from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, Neighbours
 from sfumato.core.randomness import default
 from sfumato.dp.mechanisms.moments import UNIT, change, exact_moments
-from sfumato.dp.mechanisms.regression_leak import MILLIONAIRE, generated_incomes, least_squares
 from sfumato.kernels.changes.channel import Channel
+from sfumato.lessons.regression_leak import MILLIONAIRE, generated_incomes, least_squares
 from tests.dp.mechanisms.cases import INCOMES
 from tests.dp.mechanisms.test_laws import fits
 

@@ -21,7 +21,7 @@ from sfumato.dp.mechanisms.laws import (
     laplace_ratio,
     laplace_scale_with_delta,
 )
-from sfumato.dp.mechanisms.regression_leak import MILLIONAIRE, generated_incomes, least_squares, regression_leak
+from sfumato.lessons.regression_leak import MILLIONAIRE, generated_incomes, least_squares, regression_leak
 from tests.dp.mechanisms.cases import D10, D16
 
 E = math.e

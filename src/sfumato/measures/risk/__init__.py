@@ -1,4 +1,4 @@
-"""How safe is the release? Measures of re-identification risk, and the words and models behind them.
+"""How safe is the release? Measures of re-identification risk.
 
 `KEYS` gives, for the name recipes use, the class and its module; both load on first use.
 """
@@ -34,8 +34,6 @@ NAMES = {
     **dict(KEYS.values()),
     "AnonymitySet": f"{_ROOM}.uniques.anonymity_set",
     "IntegralPrivacy": f"{_ROOM}.disclosure.integral_privacy",
-    "Property": f"{_ROOM}.terminology",
-    "ReferenceSetting": f"{_ROOM}.terminology",
 }
 
 __all__, __getattr__, __dir__ = face(__name__, NAMES)

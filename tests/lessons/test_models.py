@@ -8,7 +8,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core import registry
-from sfumato.core.models import MODELS, models
+from sfumato.lessons.models import MODELS, models
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.measures.risk.terminology import (
+from sfumato.lessons.terminology import (
     Attacker,
     Disclosure,
     Item,

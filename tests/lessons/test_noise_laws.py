@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
-from sfumato.report.figures.noise_laws import noise_laws
+from sfumato.lessons.noise_laws import noise_laws
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
