@@ -9,9 +9,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import RecipeError
-from sfumato.report.checklist import QUESTIONS
+from sfumato.report.checklist import QUESTIONS, answers_of
 from sfumato.report.content import Answer
-from sfumato.workflow.answers import answers_of
 from sfumato.workflow.recipe import Recipe
 from tests.workflow.people import release
 from tests.workflow.test_recipe import RECIPE, written

@@ -18,13 +18,12 @@ from sfumato.core.progress import Progress, silent
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state, one_state_or_none, read_once
-from sfumato.workflow.answers import answers_of
+from sfumato.report.checklist import answers_of
+from sfumato.workflow.contents.base import DEMONSTRATION, Draft, Promise
 from sfumato.workflow.contents.rows import Rows
-from sfumato.workflow.publishing.changed_rows import Changed, Request
+from sfumato.workflow.publishing.changed_rows import Changed, Request, fingerprint, owner_key_of
 from sfumato.workflow.publishing.claims import References, each_once
 from sfumato.workflow.publishing.columns import ColumnPlan, check_size, plan_columns, released_schema
-from sfumato.workflow.publishing.draft import DEMONSTRATION, Draft, Promise
-from sfumato.workflow.publishing.owner_key import fingerprint, owner_key_of
 from sfumato.workflow.publishing.publish import publish
 from sfumato.workflow.publishing.scoring import Attacked, Checks, Measured
 from sfumato.workflow.release import Release

@@ -204,8 +204,8 @@ class Recipe(_Frozen):
         return list(self.to_mapping().items())  # without passwords
 
     def _check_names(self, heading: str) -> None:
+        from sfumato.report.checklist import answer_faults
         from sfumato.workflow import named
-        from sfumato.workflow.answers import answer_faults
 
         wanted: list[tuple[str, Callable[[], object]]] = [
             (f"guarantee {position}", partial(named.guarantee, entry)) for position, entry in enumerate(self.guarantee, 1)

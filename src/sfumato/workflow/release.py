@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sfumato.report.content import Answer
     from sfumato.workflow.verifying.verification import Verification
 
+
 Audience = Literal["public", "owner"]
 C = TypeVar("C", bound=Content, covariant=True)
 
@@ -116,8 +117,7 @@ class Release(Generic[C]):
         A table is read back and verified again in the format it is written in; plain data are written as JSON. `sign` names the
         file of a signing key; then `public/signature.json` holds the owner's signature over the certificate.
         """
-        from sfumato.workflow.publishing.saving import save_release
-        from sfumato.workflow.publishing.signing import propose_signing
+        from sfumato.workflow.publishing.saving import propose_signing, save_release
 
         key = None if sign is None else Path(sign)
         self._saved.append(save_release(self, Path(folder), format, overwrite=overwrite, sign=key))

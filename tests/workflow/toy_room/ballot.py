@@ -15,9 +15,8 @@ from sfumato.core.certificate import Claim
 from sfumato.core.params import parameters
 from sfumato.core.randomness import default
 from sfumato.data.schema import Schema
-from sfumato.workflow.contents.base import Content, Page, Saved
+from sfumato.workflow.contents.base import Content, Draft, Page, Promise, Saved
 from sfumato.workflow.publishing.appearing import write_bytes
-from sfumato.workflow.publishing.draft import Draft, Promise
 from sfumato.workflow.publishing.written_files import describe_bytes, pretty
 from sfumato.workflow.verifying.verification import Finding
 

@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from sfumato.core import registry
 from sfumato.core.certificate import Certificate, Claim, canonical
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from sfumato.core.progress import Progress
     from sfumato.ledger.chain import Entry
     from sfumato.ledger.ledger import Ledger
+    from sfumato.report.content import Answer
     from sfumato.workflow.publishing.claims import References
-    from sfumato.workflow.publishing.draft import Draft
     from sfumato.workflow.publishing.scoring import Checked, Checks
     from sfumato.workflow.release import Release
     from sfumato.workflow.verifying.verification import Finding
@@ -229,3 +229,45 @@ def content_kind(certificate: Certificate) -> type[Content]:
     if bool(certificate.content) is not kind.named_in_certificates:
         raise VerificationFailed("the certificate names its kind of content otherwise than releases of that kind do")
     return kind
+
+
+C = TypeVar("C", bound=Content, covariant=True)
+
+#: What a certificate notices where the randomness was seeded.
+DEMONSTRATION = "made with a seed: a demonstration that anybody can repeat, not a private release"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A guarantee and, where its evidence is a process, why it holds and the ledger's entry that paid for it."""
+
+    guarantee: Guarantee
+    argument: str = ""
+    ledger_entry: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Draft(Generic[C]):
+    """Content with its promises, and what a certificate tells about how it was made.
+
+    `details` says how the work went; `computed` is what was computed from the original and never leaves. `recipe` and `answers`
+    are what the owner said and keeps with the release.
+    """
+
+    content: C
+    promises: tuple[Promise, ...]
+    method: Mapping[str, Any]
+    randomness: str
+    private: bool
+    fingerprint: str | None = None
+    transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    notices: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    computed: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    recipe: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    answers: Mapping[str, Answer] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """What is promised."""
+        return tuple(promise.guarantee for promise in self.promises)

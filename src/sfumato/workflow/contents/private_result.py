@@ -20,14 +20,14 @@ from sfumato.core.errors import ParameterError, VerificationFailed
 from sfumato.core.guarantees.base import Guarantee
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.data.schema import Column, Schema
-from sfumato.workflow.contents.base import Content, Files, Format, Page, Saved, Together, entered
-from sfumato.workflow.publishing.draft import DEMONSTRATION, Draft, Promise
+from sfumato.workflow.contents.base import DEMONSTRATION, Content, Draft, Files, Format, Page, Promise, Saved, Together, entered
 from sfumato.workflow.publishing.written_files import (
     describe_bytes,
     describe_file,
     plain_data,
     pretty,
     read_back,
+    refuse_other_bytes,
     write_and_describe,
 )
 from sfumato.workflow.verifying.folder_rows import (
@@ -171,7 +171,6 @@ class PrivateResult(Content):
         from sfumato.data.writers import clean, spreadsheet_notices
         from sfumato.workflow.publishing.appearing import write_bytes
         from sfumato.workflow.publishing.canonical import canonical
-        from sfumato.workflow.verifying.published_bytes import refuse_other_bytes
 
         if not is_table(self.result):
             content = as_json(self.result)

@@ -33,6 +33,7 @@ from sfumato.workflow.publishing.written_files import (
     plain_details,
     pretty,
     read_back,
+    refuse_other_bytes,
     write_and_describe,
 )
 from sfumato.workflow.verifying.folder_rows import (
@@ -202,8 +203,7 @@ class Rows(Content):
         """The rows, their schema, and the hierarchies that were declared."""
         from sfumato.data.writers import spreadsheet_notices
         from sfumato.workflow.publishing.appearing import write_bytes
-        from sfumato.workflow.publishing.public_hierarchies import schema_with_hierarchies
-        from sfumato.workflow.verifying.published_bytes import refuse_other_bytes
+        from sfumato.workflow.publishing.columns import schema_with_hierarchies
 
         place = folder / f"data.{format}"
         files: dict[str, Any] = {place.name: write_and_describe(self.table, place)}
@@ -231,7 +231,7 @@ class Rows(Content):
 
     def owner_figures(self, release: Release[Any]) -> dict[str, str]:
         """Loss per attribute, the recodings that were looked at, distributions before and after."""
-        from sfumato.workflow.publishing.owner_figures import owner_figures
+        from sfumato.workflow.publishing.figures import owner_figures
 
         return owner_figures(self, release.details)
 
@@ -312,7 +312,7 @@ class Rows(Content):
     @classmethod
     def page(cls, certificate: Certificate, data: pa.Table) -> Page:
         """Classes, and the risk of somebody who is known to be among the rows."""
-        from sfumato.workflow.publishing.class_figures import class_page
+        from sfumato.workflow.publishing.figures import class_page
 
         return class_page(certificate, data)
 

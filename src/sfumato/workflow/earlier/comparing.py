@@ -266,11 +266,13 @@ def _written_otherwise(readings: Sequence[Reading]) -> str | None:
 
 def _repeated(new: Newest, others: Sequence[_Earlier]) -> tuple[dict[str, str], str]:
     """What the masks of several releases give away together, by column and in words."""
-    from sfumato.attacks.several.repeated_masks import in_words, over_other_tables, repeated_masks
-
     masked = [(each.mask, each.table or each.name) for each in others if each.mask]
     if new.reading.masked:
         masked.insert(0, (new.reading.transparency, new.fingerprint or new.entry.hash))
+    if not masked:
+        return {}, ""
+    from sfumato.attacks.several.repeated_masks import in_words, over_other_tables, repeated_masks
+
     told, tables = [mask for mask, _ in masked], [table for _, table in masked]
     found = repeated_masks(told, tables)
     by_column = {

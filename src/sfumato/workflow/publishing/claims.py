@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sfumato.core.certificate import RECORDS_PER_CLASS, Claim
+from sfumato.core.certificate import RECORDS_PER_CLASS, Certificate, Claim
 from sfumato.core.errors import Infeasible, VerificationFailed, all_at_once
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
 from sfumato.core.params import parameters
+from sfumato.core.view import ONE_RECORD
 from sfumato.data.relation import COUNT
 from sfumato.data.values import texts
 
@@ -36,6 +37,21 @@ def each_once(guarantees: ClassGuarantee | Iterable[ClassGuarantee]) -> tuple[Cl
 def counts_units(guarantee: ClassGuarantee) -> bool:
     """Whether the guarantee counts different units where the schema names a unit column."""
     return isinstance(guarantee, (KAnonymity, AlphaKAnonymity))
+
+
+#: How a certificate begins to say that a column names the units.
+_UNIT_COLUMN = "one value of the column '"
+
+
+def unit_in_words(column: str | None) -> str:
+    """What a certificate calls a unit: one record, or one value of the column that names the units."""
+    return ONE_RECORD if column is None else f"{_UNIT_COLUMN}{column}'"
+
+
+def stated_unit(certificate: Certificate) -> str | None:
+    """The column that the certificate says to name the units; None where it says that each record is one, or nothing."""
+    stated = str(certificate.transparency.get("unit", ""))
+    return stated.removeprefix(_UNIT_COLUMN).removesuffix("'") if stated.startswith(_UNIT_COLUMN) else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,15 +13,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.view import ONE_RECORD
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import ORDERED, Relation
 from sfumato.data.schema import Schema
 from sfumato.workflow.publishing.canonical import canonical
-from sfumato.workflow.publishing.changed_rows import Changed, Request, units_behind
+from sfumato.workflow.publishing.changed_rows import Changed, Request, replace_names, units_behind
+from sfumato.workflow.publishing.claims import unit_in_words
 from sfumato.workflow.publishing.columns import ColumnPlan
-from sfumato.workflow.publishing.owner_key import replace_names
 from sfumato.workflow.verifying.transparency import KNOWS_THE_METHOD
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def _transparency(masked: Masked, plan: ColumnPlan, schema: Schema) -> dict[str,
         "removed_columns": [*plan.dropped, *(name for name in plan.keep if name not in masked.table.column_names)],
         "pseudonymised_columns": [name for name in plan.pseudonymised if name in masked.table.column_names],
         "row_order": "sorted by content",
-        "unit": ONE_RECORD if nobody else f"one value of the column '{schema.unit}'",
+        "unit": unit_in_words(None if nobody else schema.unit),
         **masked.transparency,
     }
 

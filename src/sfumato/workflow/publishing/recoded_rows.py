@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import Infeasible
 from sfumato.core.guarantees.base import ANY_ADVERSARY
-from sfumato.core.view import ONE_RECORD
 from sfumato.data.item_sets import sorted_sets
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import remember
 from sfumato.workflow.earlier.readings import written_as
 from sfumato.workflow.publishing.canonical import canonical
-from sfumato.workflow.publishing.changed_rows import Changed, Request, units_behind
-from sfumato.workflow.publishing.owner_key import replace_names
+from sfumato.workflow.publishing.changed_rows import Changed, Request, replace_names, units_behind
+from sfumato.workflow.publishing.claims import unit_in_words
 from sfumato.workflow.publishing.scoring import shown_ranges
 from sfumato.workflow.verifying.transparency import AS_EACH_PROMISE, HIERARCHY_KINDS, KNOWS_THE_PERSON
 
@@ -78,7 +77,7 @@ def _transparency(outcome: SearchOutcome, request: Request) -> dict[str, Any]:
         "removed_columns": list(plan.dropped),
         "pseudonymised_columns": list(plan.pseudonymised),
         "row_order": "sorted by content",
-        "unit": ONE_RECORD if schema.unit is None else f"one value of the column '{schema.unit}'",
+        "unit": unit_in_words(schema.unit),
     }
     if "levels" in outcome.details:
         facts["levels"] = dict(outcome.details["levels"])

@@ -7,6 +7,7 @@ original goes to `owner/` only.
 from __future__ import annotations
 
 import dataclasses
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 
     from sfumato.wire.signatures import SigningKey
     from sfumato.workflow.release import Release
+
+
+PROPOSAL = (
+    "the release is not signed, so nobody can tell who made it. Make a key once with `sfumato key new signing.key`, "
+    'then save with sign="signing.key".'
+)
 
 
 def save_release(release: Release[Content], folder: Path, format: Format, *, overwrite: bool, sign: Path | None) -> Certificate:
@@ -91,3 +98,9 @@ def signing_key(path: Path | None) -> SigningKey | None:
 def signed_by(key: SigningKey | None) -> str:
     """Who signs, in words; empty without a key."""
     return "" if key is None else signer_in_words(key.public)
+
+
+def propose_signing(key: object) -> None:
+    """Say, after a save without a key, how to make one; a line of the log `sfumato`, which goes to standard error by default."""
+    if key is None:
+        logging.getLogger("sfumato").warning(PROPOSAL)

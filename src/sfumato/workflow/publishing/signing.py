@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,6 @@ from sfumato.wire.signatures import SigningKey, VerifyingKey
 from sfumato.workflow.publishing.appearing import write_bytes
 
 CONTEXT = "certificate"
-PROPOSAL = (
-    "the release is not signed, so nobody can tell who made it. Make a key once with `sfumato key new signing.key`, "
-    'then save with sign="signing.key".'
-)
 _PRIVATE = b"-----BEGIN"
 
 
@@ -36,12 +31,6 @@ def sign_certificate(certificate: dict[str, Any], key: SigningKey) -> dict[str, 
 
 def _form(key: VerifyingKey, signature: bytes) -> dict[str, str]:
     return {"public_key": str(key), "signature": base64.b64encode(signature).decode()}
-
-
-def propose_signing(key: object) -> None:
-    """Say, after a save without a key, how to make one; a line of the log `sfumato`, which goes to standard error by default."""
-    if key is None:
-        logging.getLogger("sfumato").warning(PROPOSAL)
 
 
 def check_signature(told: Any, certificate: Any, expected: str | Path | None) -> tuple[bool, str]:

@@ -96,6 +96,21 @@ def as_written(table: pa.Table, written: pa.Table) -> pa.Table:
     return table
 
 
+def refuse_other_bytes(path: Path, table: pa.Table, *, ordered: bool) -> None:
+    """For whoever saves a text file: what was read back from it must be written alike, or nobody could verify it."""
+    if path.suffix != ".csv":
+        return
+    from sfumato.workflow.verifying.published_bytes import compare_bytes
+
+    try:
+        compare_bytes(path, table, ordered=ordered, made_with="")
+    except VerificationFailed:
+        raise VerificationFailed(
+            "a CSV file does not give back every value of these rows as it was written, for instance times of another "
+            "zone than UTC; nothing was released. Save them as Parquet."
+        ) from None
+
+
 def plain_data(value: Any) -> Any:
     """Facts as JSON can hold them: tables by column, arrays as lists, exact fractions as text."""
     if isinstance(value, Mapping):

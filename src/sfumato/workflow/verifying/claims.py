@@ -261,10 +261,9 @@ def _unit(certificate: Certificate, schema: Schema, guarantee: ClassGuarantee) -
 
 def _dropped_unit(certificate: Certificate, schema: Schema, guarantee: ClassGuarantee) -> str | None:
     """The column that named the units and is not published, as the certificate says elsewhere; None where records are counted."""
-    from sfumato.workflow.publishing.claims import counts_units
-    from sfumato.workflow.verifying.transparency import told_unit
+    from sfumato.workflow.publishing.claims import counts_units, stated_unit
 
-    return told_unit(certificate) if schema.unit is None and counts_units(guarantee) else None
+    return stated_unit(certificate) if schema.unit is None and counts_units(guarantee) else None
 
 
 def _check_units(claim: Claim, guarantee: Any, measured: Measurement) -> list[Finding]:

@@ -19,7 +19,8 @@ from sfumato.core.temporary import temporary_folder
 from sfumato.data.schema import Schema
 from sfumato.workflow.contents.base import content_kind
 from sfumato.workflow.publishing.cards import CARD, CARD_FORMAT, public_card
-from sfumato.workflow.verifying.transparency import names_in, told_unit
+from sfumato.workflow.publishing.claims import stated_unit
+from sfumato.workflow.verifying.transparency import names_in
 from sfumato.workflow.verifying.untrusted import quoted
 from sfumato.workflow.verifying.verification import Finding
 
@@ -116,7 +117,7 @@ def refuse_names(certificate: Certificate, schema: Schema, table: pa.Table) -> N
             raise VerificationFailed("the certificate names other quasi-identifiers than its schema does")
     if told.get("row_order", "sorted by content") != "sorted by content":
         raise VerificationFailed("the certificate names an order of rows that no release has")
-    unit = told_unit(certificate)
+    unit = stated_unit(certificate)
     if "unit" in told:
         known_unit = told["unit"] == "one record" if unit is None else unit in removed
         if not (known_unit if schema.unit is None else unit == schema.unit):

@@ -20,19 +20,6 @@ _BLOCK = 1 << 20
 SAME_BYTES = "written again, the rows give the same bytes"
 
 
-def refuse_other_bytes(path: Path, table: pa.Table, *, ordered: bool) -> None:
-    """For whoever saves a text file: what was read back from it must be written alike, or nobody could verify it."""
-    if path.suffix != ".csv":
-        return
-    try:
-        compare_bytes(path, table, ordered=ordered, made_with="")
-    except VerificationFailed:
-        raise VerificationFailed(
-            "a CSV file does not give back every value of these rows as it was written, for instance times of another "
-            "zone than UTC; nothing was released. Save them as Parquet."
-        ) from None
-
-
 def compare_bytes(path: Path, table: pa.Table, *, ordered: bool, made_with: str) -> str:
     """What was compared, in words; raises `VerificationFailed` where file and rows differ.
 

@@ -26,8 +26,6 @@ KNOWS_THE_METHOD = "knows the method and its parameters, and values of a person'
 PUBLIC_POPULATION = "declared public by the owner"
 HIDDEN_POPULATION = "not published"
 HIERARCHY_KINDS = ("file", "tree", "intervals", "mask", "dates", "frequency", "flat")
-#: How a certificate begins to say that a column names the units.
-_UNIT_COLUMN = "one value of the column '"
 _LEVELS = "the certificate says of levels and hierarchies what its columns do not have"
 
 _OF_EACH = frozenset(
@@ -147,9 +145,3 @@ def names_in(told: Mapping[str, Any], key: str) -> list[str]:
     if not isinstance(given, (list, tuple)) or not all(isinstance(name, str) for name in given):
         raise VerificationFailed("the certificate lists columns in a form that no release has")
     return list(given)
-
-
-def told_unit(certificate: Certificate) -> str | None:
-    """The column that the certificate says to name the units; None where it says that each record is one, or nothing."""
-    told = str(certificate.transparency.get("unit", ""))
-    return told.removeprefix(_UNIT_COLUMN).removesuffix("'") if told.startswith(_UNIT_COLUMN) else None

@@ -1,16 +1,77 @@
-"""Figures of a protected table that only its owner may see: they were computed from the original."""
+"""Figures of a protected table: how large its classes are and what is risked there, and, for its owner alone, what was lost.
+
+What the owner sees besides was computed from the original and never enters the public page.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.certificate import Certificate
 from sfumato.data.item_sets import sorted_sets
 from sfumato.data.relation import COUNT
 from sfumato.data.values import texts
+from sfumato.workflow.contents.base import Page
+from sfumato.workflow.publishing.claims import stated_unit
 
 if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
     from sfumato.workflow.contents.rows import Rows
+
+
+def class_page(certificate: Certificate, table: pa.Table) -> Page:
+    """The part of the card that follows from certificate and rows."""
+    sizes = _class_sizes(certificate, table)
+    details = {"released records": int(table.num_rows), **({"classes": int(sizes.size)} if sizes.size else {})}
+    return Page(details, _figures(certificate, sizes), _risk(certificate, sizes))
+
+
+def _class_sizes(certificate: Certificate, table: pa.Table) -> NDArray[np.int64]:
+    """Records per class; none where values were changed and nothing is promised about classes: nobody knows those values."""
+    import numpy as np
+
+    from sfumato.measures.guarantees.classes import Classes
+
+    if not certificate.claims:
+        return np.zeros(0, dtype=np.int64)
+    columns = certificate.schema.get("columns", {})
+    quasi = [name for name in table.column_names if columns.get(name, {}).get("role") == "quasi"]
+    return Classes.of(table, tuple(quasi)).sizes
+
+
+def _risk(certificate: Certificate, sizes: NDArray[np.int64]) -> dict[str, float]:
+    """The risk of somebody who is known to be in the release: one over the size of the class; none where a person may have
+    several records, which hide nobody from each other.
+    """
+    if not sizes.size or _has_units(certificate):
+        return {}
+    return {
+        "prosecutor_highest": 1.0 / float(sizes.min()),
+        "prosecutor_average": float(sizes.size) / float(sizes.sum()),
+    }
+
+
+def _figures(certificate: Certificate, sizes: NDArray[np.int64]) -> dict[str, str]:
+    """The figures that need nothing but the classes of the published rows."""
+    from sfumato.report.figures.class_sizes import class_sizes
+    from sfumato.report.figures.risk_profile import risk_profile
+
+    if not sizes.size:
+        return {}
+    if _has_units(certificate):  # k and the risk are about units, and these are classes of records
+        return {"class_sizes": class_sizes(sizes)}
+    promised = [int(claim.parameters["k"]) for claim in certificate.claims if claim.guarantee == "KAnonymity"]
+    return {"class_sizes": class_sizes(sizes, k=promised[0] if promised else None), "risk_profile": risk_profile(sizes)}
+
+
+def _has_units(certificate: Certificate) -> bool:
+    """Whether a column named whose record is whose."""
+    return stated_unit(certificate) is not None or any(claim.counts_units for claim in certificate.claims)
+
 
 #: Columns with more different values than this are not drawn: their distribution would be a list of people.
 MOST_DISTINCT = 2_000
