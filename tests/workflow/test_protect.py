@@ -11,7 +11,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import Infeasible, InputError, MissingColumn, ParameterError, SchemaError
 from sfumato.data.schema import Column, HierarchySpec
-from sfumato.workflow.summary import summary_lines
+from sfumato.report.summary import summary_lines
 from tests.workflow.people import people, release, schema, table
 
 FIVE = sf.KAnonymity(5)

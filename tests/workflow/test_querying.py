@@ -7,9 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from sfumato.cli.arguments import tables_of
 from sfumato.core.errors import SourceError
 from sfumato.dp.sql.reach import Distances
-from sfumato.workflow.querying import answer_lines, tables_of
+from sfumato.report.answer_words import answer_lines
 
 _SCHEMA = """
 dataset = "towns"

@@ -13,7 +13,7 @@ import sfumato as sf
 from sfumato.core.errors import Cancelled
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, HierarchySpec, Schema
-from sfumato.workflow.summary import summary_lines
+from sfumato.report.summary import summary_lines
 
 DRAW = np.random.default_rng(0)
 AGES = DRAW.permutation(np.arange(1000, 1100))

@@ -54,8 +54,8 @@ def _alone(
     """The account of releases, grants and spends; without a command it shows who spent what and what is left."""
     if context.invoked_subcommand is not None:
         return
+    from sfumato.report.ledger_overview import overview
     from sfumato.report.wording import counted
-    from sfumato.workflow.ledger_overview import overview
 
     with _opened(ledger) as book:
         found = overview(book, dataset)
@@ -93,7 +93,7 @@ def show(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False) -
     """List the entries."""
     with _opened(ledger) as book:
         entries = book.entries(dataset)
-    from sfumato.workflow.ledger_overview import entry_mapping
+    from sfumato.report.ledger_overview import entry_mapping
 
     told = [entry_mapping(entry) for entry in entries]
     answer({"ledger": ledger_name(ledger), "entries": told}, _entry_lines(entries, dataset), json)
@@ -297,7 +297,7 @@ def ledger_name(place: str) -> str:
 
 
 def _entry_lines(entries: list[Entry], dataset: str | None = None) -> list[str]:
-    from sfumato.workflow.ledger_overview import entry_protected
+    from sfumato.report.ledger_overview import entry_protected
 
     rows = [
         (str(e.sequence), e.time[:19], e.kind, e.dataset, e.analyst or "-", _unit_shown(entry_protected(e)), e.hash[:16])
@@ -318,13 +318,13 @@ def _unit_shown(protected: Protected | None) -> str:
 
 def _stated(entry: Entry) -> dict[str, str | None]:
     from sfumato.ledger.protected import Protected
-    from sfumato.workflow.ledger_overview import entry_protected
+    from sfumato.report.ledger_overview import entry_protected
 
     return Protected.told(entry_protected(entry))
 
 
 def _about(dataset: str, entry: Entry) -> list[str]:
-    from sfumato.workflow.ledger_overview import entry_protected
+    from sfumato.report.ledger_overview import entry_protected
 
     stated = entry_protected(entry)
     return [] if stated is None else [f"all budgets on {dataset} are about {stated}"]

@@ -61,9 +61,9 @@ def publish(
         return
     if method is None or data is None or schema is None:
         raise ParameterError("publish needs a method, a table and --schema; `sfumato publish --list` names the methods.")
+    from sfumato.cli.arguments import read_as
     from sfumato.engines.sources import read
     from sfumato.workflow import named
-    from sfumato.workflow.querying import read_as
 
     algorithm = named.algorithm({"name": method, **_settings(parameters or ())})
     check_output(output, format, sign, overwrite)
@@ -76,9 +76,9 @@ def publish(
 
 
 def _told(made: Any, left: Any, output: str, ledger: str, sign: str | None, json: bool) -> None:
+    from sfumato.report.answer_words import amount
     from sfumato.report.wording import counted
     from sfumato.workflow.contents.private_result import is_table
-    from sfumato.workflow.querying import amount
 
     certificate = made.certificate
     loss, paid = amount(made.guarantees[0]), certificate.claims[0].ledger_entry

@@ -85,7 +85,7 @@ def query(
     json: Json = False,
 ) -> None:
     """Ask a sensitive table in SQL and get noisy answers with margins, under a budget."""
-    from sfumato.workflow.querying import amount_asked, key_values, public_tables, tables_of
+    from sfumato.cli.arguments import amount_asked, key_values, public_tables, tables_of
 
     asked = amount_asked(epsilon, delta, rho)
     costing = within is not None or rank_within is not None
@@ -159,7 +159,7 @@ def _answered(
     target: tuple[str | None, str, str | None, bool],
     json: bool,
 ) -> None:
-    from sfumato.workflow.querying import MOST_LINES, amount, answer_lines, cost_lines, rows_of
+    from sfumato.report.answer_words import MOST_LINES, amount, answer_lines, cost_lines, rows_of
 
     got = session.sql(question, **asked)
     left = session.remaining()

@@ -154,7 +154,7 @@ def protect(
     recipe = _recipe(source, {name: value for name, value in given.items() if value is not None})
     with shown_progress(json, quiet) as progress:
         release = recipe.run(progress)
-    from sfumato.workflow.summary import summary, summary_lines
+    from sfumato.report.summary import summary, summary_lines
 
     folder = None if recipe.output is None else recipe.place(recipe.output)
     told, lines = summary(release, folder), summary_lines(release, folder)

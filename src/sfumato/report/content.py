@@ -73,3 +73,18 @@ class CardContent:
         known = [name for name in named if name in self.figures]
         others = sorted(set(self.figures) - {*PUBLIC_FIGURES, *OWNER_FIGURES}) if audience == "owner" else []
         return tuple((name, self.figures[name]) for name in (*known, *others))
+
+
+#: Details that are numbers or words, and not arrays.
+_WORDS = (int, float, str, bool)
+
+
+def plain_details(details: Mapping[str, Any]) -> dict[str, Any]:
+    """The details that are numbers and words, or one level of them."""
+    kept: dict[str, Any] = {}
+    for name, value in details.items():
+        if isinstance(value, _WORDS):
+            kept[name] = value
+        elif isinstance(value, Mapping) and all(isinstance(entry, _WORDS) for entry in value.values()):
+            kept[name] = dict(value)
+    return kept

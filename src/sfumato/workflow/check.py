@@ -20,8 +20,8 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, Schema
 from sfumato.measures.guarantees.examined import ExaminedTable, Measurement
 from sfumato.measures.guarantees.overview import TableMeasures
+from sfumato.report.check_words import measured_lines
 from sfumato.report.wording import counted
-from sfumato.workflow.check_words import measured_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -37,8 +37,8 @@ attacks = ["Homogeneity", "Skewness"]
 def demo(folder: str | Path, *, rows: int = 50_000, progress: Progress = silent) -> tuple[dict[str, Any], list[str]]:
     """Run it; returns the summary as data and in words."""
     from sfumato.data.sample import write_sample
+    from sfumato.report.summary import summary, summary_lines
     from sfumato.workflow.recipe import Recipe
-    from sfumato.workflow.summary import summary, summary_lines
 
     place = Path(folder)
     _refuse_foreign(place)

@@ -19,7 +19,7 @@ import sfumato as sf
 from sfumato.core.errors import ParameterError
 from sfumato.dp.sql.answer import AnswerTable
 from sfumato.dp.sql.reach import LEVELS, Interval, Reach
-from sfumato.workflow.querying import answer_lines
+from sfumato.report.answer_words import answer_lines
 from tests.dp.sql.coverage import coverage, table
 from tests.dp.sql.test_margins import REQUESTS, SHAPES, ages
 

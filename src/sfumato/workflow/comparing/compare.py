@@ -104,25 +104,25 @@ class Comparison:
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why that one, in sentences."""
-        from sfumato.workflow.comparing.words import reasons
+        from sfumato.report.comparison_words import reasons
 
         return reasons(self)
 
     def table(self) -> list[str]:
         """The points as lines of text, best balance first."""
-        from sfumato.workflow.comparing.words import lines
+        from sfumato.report.comparison_words import lines
 
         return lines(self)
 
     def figure(self) -> str:
         """The map as SVG."""
-        from sfumato.workflow.comparing.words import figure
+        from sfumato.report.comparison_words import figure
 
         return figure(self)
 
     def page(self) -> str:
         """The map, the points and the recommendation as one self-contained HTML page."""
-        from sfumato.workflow.comparing.words import page
+        from sfumato.report.comparison_words import page
 
         return page(self)
 
@@ -141,7 +141,7 @@ class Comparison:
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
-        from sfumato.workflow.comparing.words import as_mapping
+        from sfumato.report.comparison_words import as_mapping
 
         return as_mapping(self)
 

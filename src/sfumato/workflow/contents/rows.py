@@ -22,6 +22,7 @@ from sfumato.core.view import View
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
+from sfumato.report.content import plain_details
 from sfumato.workflow.contents.base import Content, Files, Format, Page, Saved, Together, entered
 from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
 from sfumato.workflow.publishing.columns import with_sensitive_hierarchies
@@ -30,7 +31,6 @@ from sfumato.workflow.publishing.written_files import (
     as_written,
     describe_bytes,
     describe_file,
-    plain_details,
     pretty,
     read_back,
     refuse_other_bytes,

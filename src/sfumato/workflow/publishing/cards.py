@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.certificate import Certificate, plain
 from sfumato.core.view import Score
 from sfumato.report.card import release_card
-from sfumato.report.content import Answer, CardContent
+from sfumato.report.content import Answer, CardContent, plain_details
 from sfumato.workflow.contents.base import Content, content_kind
-from sfumato.workflow.publishing.written_files import plain_details
 
 if TYPE_CHECKING:
     from sfumato.workflow.release import Audience, Release

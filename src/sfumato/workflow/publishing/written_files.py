@@ -18,9 +18,6 @@ from sfumato.data.schema import Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Details that are numbers or words, and not arrays.
-_WORDS = (int, float, str, bool)
-
 
 def describe_file(path: Path) -> dict[str, Any]:
     """Length and digest of a file."""
@@ -126,14 +123,3 @@ def plain_data(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return plain_data(value.tolist())
     return plain(value) if isinstance(value, (bool, int, float, str, type(None))) else type(value).__name__
-
-
-def plain_details(details: Mapping[str, Any]) -> dict[str, Any]:
-    """The details that are numbers and words, or one level of them."""
-    kept: dict[str, Any] = {}
-    for name, value in details.items():
-        if isinstance(value, _WORDS):
-            kept[name] = value
-        elif isinstance(value, Mapping) and all(isinstance(entry, _WORDS) for entry in value.values()):
-            kept[name] = dict(value)
-    return kept

@@ -15,9 +15,9 @@ from sfumato.core.certificate import Certificate, plain
 from sfumato.core.errors import SfumatoError, VerificationFailed
 from sfumato.masking.told import alike
 from sfumato.report.card_sections import HEADLINES
+from sfumato.report.content import plain_details
 from sfumato.workflow import named
 from sfumato.workflow.contents.base import OTHER_DETAILS
-from sfumato.workflow.publishing.written_files import plain_details
 
 #: What a session calls itself where a question was answered; beside the question it says nothing.
 _ANSWERS = "Session.sql"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def summary(release: Release[Content], folder: str | Path | None = None) -> dict[str, Any]:
     """Plain data for `--json`."""
-    from sfumato.workflow.publishing.written_files import plain_details
+    from sfumato.report.content import plain_details
 
     certificate = release.certificate
     return {

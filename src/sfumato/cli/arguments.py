@@ -1,0 +1,80 @@
+"""What the words of a command mean to a session: which tables, which public tables, which keys, which amount."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.errors import ParameterError
+
+if TYPE_CHECKING:
+    from sfumato.data.microdata import Microdata
+
+
+def tables_of(
+    data: str | None, schema: str | None, others: Sequence[str], encoding: str | None = None
+) -> Microdata | dict[str, Microdata]:
+    """The table behind `--data` and `--schema`, or several by name, each given as NAME=PLACE:SCHEMA."""
+    from sfumato.engines.sources import read
+
+    if data is None and not others:
+        raise ParameterError("name the data: --data FILE --schema FILE, or --table NAME=PLACE:SCHEMA")
+    if schema is None and data is not None:
+        raise ParameterError("a private answer needs declared bounds and domains: name the schema with --schema FILE")
+    main = None if data is None else read(data, schema=schema, unreadable="missing", **read_as(encoding))
+    if not others:
+        assert main is not None  # noqa: S101  (for the type checker)
+        return main
+    tables = {} if main is None else {main.schema.dataset: main}
+    for text in others:
+        name, place, described = _named_place(text)
+        in_database = "://" in place or Path(place).suffix.lower() in (".duckdb", ".ddb")
+        how: dict[str, Any] = {"table": name} if in_database else read_as(encoding)
+        tables[name] = read(place, schema=described, unreadable="missing", **how)
+    return tables
+
+
+def read_as(encoding: str | None) -> dict[str, Any]:
+    """How a text file is to be read, where somebody says it."""
+    return {} if encoding is None else {"encoding": encoding}
+
+
+def _named_place(text: str) -> tuple[str, str, str]:
+    name, equals, rest = text.partition("=")
+    place, colon, schema = rest.rpartition(":")
+    if not equals or not name.strip() or not colon or not place or not schema.endswith(".toml"):
+        raise ParameterError("--table is written as NAME=PLACE:SCHEMA, for instance --table visits=visits.csv:visits.toml")
+    return name.strip(), place, schema
+
+
+def public_tables(places: Sequence[str]) -> dict[str, Any]:
+    """Public tables by name, each given as NAME=PLACE."""
+    from sfumato.engines.sources import read
+
+    tables = {}
+    for text in places:
+        name, equals, place = text.partition("=")
+        if not equals or not name.strip() or not place:
+            raise ParameterError("--public is written as NAME=PLACE, for instance --public cities=cities.csv")
+        tables[name.strip()] = read(place)
+    return tables
+
+
+def key_values(lists: Sequence[str]) -> dict[str, list[str]] | None:
+    """Declared values of grouping keys, each given as NAME=VALUE,VALUE, as texts: the key's type says what they mean."""
+    keys = {}
+    for text in lists:
+        name, equals, values = text.partition("=")
+        if not equals or not name.strip() or not values:
+            raise ParameterError("--keys is written as NAME=VALUE,VALUE, for instance --keys city=Bern,Basel")
+        keys[name.strip()] = [value.strip() for value in values.split(",")]
+    return keys or None
+
+
+def amount_asked(epsilon: str | None, delta: str | None, rho: str | None) -> dict[str, Any]:
+    """What a question may cost, as keyword arguments of a session; empty when nothing is said."""
+    if rho is not None and (epsilon is not None or delta is not None):
+        raise ParameterError("spend either --epsilon, --epsilon with --delta, or --rho")
+    amounts = {"epsilon": epsilon, "delta": delta, "rho": rho}
+    return {name: value for name, value in amounts.items() if value is not None}

@@ -1,0 +1,78 @@
+"""The answer to a question in words: its rows with the margin of every noisy number, what it cost, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.certificate import plain
+from sfumato.core.errors import SfumatoError
+from sfumato.ledger.amounts import LossAmount
+from sfumato.report.escape import shorten
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sfumato.core.guarantees.loss import LossGuarantee
+    from sfumato.dp.sql.reach import Interval
+
+    Intervals = Mapping[str, Sequence[Interval | None]]
+
+#: A longer answer is cut on the terminal; files and JSON hold all of it.
+MOST_LINES = 60
+
+
+def answer_lines(table: pa.Table, intervals: Intervals, noisy_columns: Collection[str] = ()) -> list[str]:
+    """The answer with the margin of every noisy number, or both ends where one is farther off; a question mark for anything.
+
+    `intervals` are by column, of the first `MOST_LINES` rows at least.
+    """
+    columns = []
+    for name in table.column_names:
+        values = table.column(name).slice(0, MOST_LINES).to_pylist()
+        around = intervals.get(name, [None] * len(values))
+        unsure = name in noisy_columns
+        columns.append([_cell(value, interval, unsure) for value, interval in zip(values, around, strict=False)])
+    widths = [max(len(text) for text in (name, *column)) for name, column in zip(table.column_names, columns, strict=True)]
+    rows = [tuple(table.column_names), *zip(*columns, strict=True)]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    left = table.num_rows - MOST_LINES
+    return [*lines, f"… and {left:,} more rows (--json or --output has them all)"] if left > 0 else lines
+
+
+def _cell(value: Any, interval: Interval | None, unsure: bool) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return shorten(value, 60)
+    if interval is None:
+        return f"{value:,} ± ?" if unsure else f"{value:,}"
+    return interval.beside(value)
+
+
+def cost_lines(loss: LossGuarantee, entry: str | None, repeated: bool, left: LossAmount | None) -> list[str]:
+    """What the answer cost and what is left."""
+    charged = str(amount(loss))
+    if repeated:
+        paid = f"; it was charged {charged}" + (f" (ledger entry {entry[:16]}…)" if entry else "")
+        lines = [f"cost      nothing: what it needs was answered before, and the same numbers are shown{paid}"]
+    else:
+        lines = [f"cost      {charged}" + (f" (ledger entry {entry[:16]}…)" if entry else "")]
+    return [*lines, *([] if left is None else [f"left      {left}"])]
+
+
+def amount(loss: LossGuarantee) -> LossAmount | str:
+    """A guarantee as an amount where the ledger can hold it; otherwise its words."""
+    try:
+        return LossAmount.of(loss)
+    except SfumatoError:
+        return loss.claim()
+
+
+def rows_of(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows as plain data."""
+    return [{name: _plain(value) for name, value in row.items()} for row in table.to_pylist()]
+
+
+def _plain(value: Any) -> Any:
+    return plain(value) if isinstance(value, (bool, int, float, str, type(None), Mapping, list)) else str(value)
