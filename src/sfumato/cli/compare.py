@@ -61,7 +61,7 @@ def compare(
         check_map(path)
     people, notes = _people(source, schema, table)
     with shown_progress(json, quiet) as progress:
-        found = run(
+        comparison = run(
             people,
             methods or None,
             risk=inline(risk),
@@ -75,13 +75,13 @@ def compare(
             cache=False if no_cache else cache or True,
             progress=progress,
         )
-    written = [str(found.save_map(path)) for path in output or ["map.html"]] if found.measured else []
-    told = {**found.to_mapping(), "written": written, "notes": notes}
-    choices = counted(len(found.points), "choice")
-    lines = [f"{counted(found.records, 'record')} of '{found.dataset}', {choices}", "", *found.table(), ""]
-    lines += [*found.reasons, *(f"note      {note}" for note in notes), *(f"look      {path}" for path in written)]
-    answer(told, lines, json)
-    if not found.measured:
+    written = [str(comparison.save_map(path)) for path in output or ["map.html"]] if comparison.measured else []
+    facts = {**comparison.to_mapping(), "written": written, "notes": notes}
+    choices = counted(len(comparison.points), "choice")
+    lines = [f"{counted(comparison.records, 'record')} of '{comparison.dataset}', {choices}", "", *comparison.table(), ""]
+    lines += [*comparison.reasons, *(f"note      {note}" for note in notes), *(f"look      {path}" for path in written)]
+    answer(facts, lines, json)
+    if not comparison.measured:
         raise typer.Exit(2)
 
 

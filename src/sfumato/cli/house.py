@@ -27,9 +27,9 @@ def demo(
     from sfumato.workflow.demo import demo as run
 
     with shown_progress(json, quiet) as progress:
-        told, lines = run(folder, rows=rows, progress=progress)
-    propose(told, lines, None)
-    answer(told, lines, json)
+        facts, lines = run(folder, rows=rows, progress=progress)
+    propose(facts, lines, None)
+    answer(facts, lines, json)
 
 
 def warm(json: Json = False, quiet: Quiet = False) -> None:

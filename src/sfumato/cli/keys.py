@@ -27,21 +27,21 @@ def new(
     from sfumato.workflow.publishing.signing import new_key
 
     public, place = new_key(file)
-    told = {"private": file, "public": str(place), "public_key": str(public), "identity": public.identity}
+    facts = {"private": file, "public": str(place), "public_key": str(public), "identity": public.identity}
     lines = [
         f"private   {file} (keep it to yourself; sign with: sfumato protect … --sign {file})",
         f"public    {place} (give it to those who verify: sfumato verify FOLDER --public-key {place})",
         f"key       {public}",
         f"identity  {public.identity}",
     ]
-    answer(told, lines, json)
+    answer(facts, lines, json)
 
 
-def propose(told: dict[str, Any], lines: list[str], sign: str | None) -> None:
+def propose(facts: dict[str, Any], lines: list[str], sign: str | None) -> None:
     """Beside what was saved without a signature, how to sign the next one."""
-    told["signed"] = sign is not None
+    facts["signed"] = sign is not None
     if sign is None:
-        told["proposal"] = UNSIGNED
+        facts["proposal"] = UNSIGNED
         lines.append(f"sign      {UNSIGNED}")
 
 
@@ -50,5 +50,5 @@ def show(file: Annotated[str, typer.Argument(help="A private or a public key fil
     from sfumato.workflow.publishing.signing import known_key
 
     public = known_key(file)
-    told = {"public_key": str(public), "identity": public.identity}
-    answer(told, [f"key       {public}", f"identity  {public.identity}"], json)
+    facts = {"public_key": str(public), "identity": public.identity}
+    answer(facts, [f"key       {public}", f"identity  {public.identity}"], json)

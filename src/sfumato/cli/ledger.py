@@ -58,7 +58,7 @@ def _alone(
     from sfumato.report.wording import counted
 
     with _opened(ledger) as book:
-        found = overview(book, dataset)
+        accounts = overview(book, dataset)
     heads = ("dataset", "analyst", "granted", "spent", "left", "unit", "answered", "open")
     rows = [
         (
@@ -71,22 +71,22 @@ def _alone(
             f"{line.answered:,}",
             f"{line.open:,}",
         )
-        for line in found.lines
+        for line in accounts.lines
     ]
     lines = table_lines(heads, rows) if rows else ["no budget was granted yet; grant one with: sfumato ledger grant"]
-    if any(line.open for line in found.lines):
+    if any(line.open for line in accounts.lines):
         lines.append("open: reserved and not answered (a process stopped in between, or is at work); it stays spent")
     lines += [
         f"notice    the data of {name} changed under their version; see: sfumato ledger versions {name}"
-        for name in found.outdated
+        for name in accounts.outdated
     ]
-    entries = "1 entry" if found.entries == 1 else f"{found.entries:,} entries"
-    lines += ["", f"{counted(found.releases, 'release')}, {entries}; the last:"]
-    lines += _entry_lines(list(found.last))
+    entries = "1 entry" if accounts.entries == 1 else f"{accounts.entries:,} entries"
+    lines += ["", f"{counted(accounts.releases, 'release')}, {entries}; the last:"]
+    lines += _entry_lines(list(accounts.last))
     if figure is not None:
-        _write_figure(figure, found.figure())
+        _write_figure(figure, accounts.figure())
         lines += ["", f"drawn into {figure}"]
-    answer({"ledger": ledger_name(ledger), **found.to_mapping(), "figure": figure}, lines, json)
+    answer({"ledger": ledger_name(ledger), **accounts.to_mapping(), "figure": figure}, lines, json)
 
 
 def show(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False) -> None:
@@ -95,14 +95,14 @@ def show(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False) -
         entries = book.entries(dataset)
     from sfumato.report.ledger_overview import entry_mapping
 
-    told = [entry_mapping(entry) for entry in entries]
-    answer({"ledger": ledger_name(ledger), "entries": told}, _entry_lines(entries, dataset), json)
+    mappings = [entry_mapping(entry) for entry in entries]
+    answer({"ledger": ledger_name(ledger), "entries": mappings}, _entry_lines(entries, dataset), json)
 
 
 def spends(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False) -> None:
     """List who spent what when on which question, and what became of it."""
     with _opened(ledger) as book:
-        found = book.spends(dataset)
+        spendings = book.spends(dataset)
     from sfumato.ledger.protected import Protected
 
     words = {"reserved": "without an answer", "committed": "answered", "rolled back": "given back"}
@@ -117,9 +117,9 @@ def spends(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False)
             each.question.rpartition(":")[2][:16],  # what was asked; before the colon stands which rows are read
             each.reserved_by[:16],
         )
-        for each in found
+        for each in spendings
     ]
-    told = [
+    mappings = [
         {
             "time": each.time,
             "dataset": each.dataset,
@@ -131,10 +131,10 @@ def spends(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False)
             "reserved_by": each.reserved_by,
             "closed_by": each.closed_by,
         }
-        for each in found
+        for each in spendings
     ]
     lines = table_lines(("time", "dataset", "analyst", "loss", "unit", "state", "question", "entry"), rows)
-    answer({"ledger": ledger_name(ledger), "spends": told}, lines if rows else [f"nothing was spent yet{_on(dataset)}"], json)
+    answer({"ledger": ledger_name(ledger), "spends": mappings}, lines if rows else [f"nothing was spent yet{_on(dataset)}"], json)
 
 
 def releases(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False) -> None:
@@ -143,14 +143,14 @@ def releases(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = Fals
 
     with _opened(ledger) as book:
         entries = book.entries(dataset, "release")
-    told = [{"sequence": e.sequence, "time": e.time, "dataset": e.dataset, "hash": e.hash} for e in entries]
+    mappings = [{"sequence": e.sequence, "time": e.time, "dataset": e.dataset, "hash": e.hash} for e in entries]
     payloads = [e.payload for e in entries]
     lines = [
         f"{entry.time[:19]}  {entry.dataset}  {counted(int(payload.get('rows', 0)), 'row')}  {_claims(payload)}"
         for entry, payload in zip(entries, payloads, strict=True)
     ]
-    told = [{**each, **_named(payload)} for each, payload in zip(told, payloads, strict=True)]
-    answer({"ledger": ledger_name(ledger), "releases": told}, lines or [f"the ledger has no releases{_on(dataset)}"], json)
+    mappings = [{**each, **_named(payload)} for each, payload in zip(mappings, payloads, strict=True)]
+    answer({"ledger": ledger_name(ledger), "releases": mappings}, lines or [f"the ledger has no releases{_on(dataset)}"], json)
 
 
 def verify(
@@ -164,9 +164,9 @@ def verify(
     """Recompute every hash and balance of the ledger."""
     with _opened(ledger) as book:
         report = book.verify(*(anchor or ()))
-    told = {"ok": report.ok, "entries": report.entries, "head": str(report.head), "finding": report.finding}
-    told |= {"first_damaged": report.first_damaged, "notes": list(report.notes)}
-    answer(told, [report.finding, *(f"note      {note}" for note in report.notes)], json)
+    facts = {"ok": report.ok, "entries": report.entries, "head": str(report.head), "finding": report.finding}
+    facts |= {"first_damaged": report.first_damaged, "notes": list(report.notes)}
+    answer(facts, [report.finding, *(f"note      {note}" for note in report.notes)], json)
     if not report.ok:
         raise typer.Exit(1)
 
@@ -189,9 +189,9 @@ def grant(
     with Ledger.open(ledger) as book:
         entry = book.grant(dataset, analyst, loss, unit=unit, neighbours=neighbours)  # type: ignore[arg-type]
         identity = book.identity
-    told = {"dataset": dataset, "analyst": analyst, "granted": loss.to_mapping(), "hash": entry.hash, **_stated(entry)}
+    facts = {"dataset": dataset, "analyst": analyst, "granted": loss.to_mapping(), "hash": entry.hash, **_stated(entry)}
     lines = [f"granted {loss} to {analyst} on {dataset}; entry {entry.sequence}, {entry.hash[:16]}…"]
-    answer({**told, "ledger_id": identity}, lines + _about(dataset, entry) + _for_the_schema(identity), json)
+    answer({**facts, "ledger_id": identity}, lines + _about(dataset, entry) + _for_the_schema(identity), json)
 
 
 def cap(
@@ -211,9 +211,9 @@ def cap(
     with Ledger.open(ledger) as book:
         entry = book.cap(dataset, loss, unit=unit, neighbours=neighbours)  # type: ignore[arg-type]
         identity = book.identity
-    told = {"dataset": dataset, "cap": loss.to_mapping(), "hash": entry.hash, **_stated(entry)}
+    facts = {"dataset": dataset, "cap": loss.to_mapping(), "hash": entry.hash, **_stated(entry)}
     lines = [f"everybody together may spend {loss} on {dataset}; entry {entry.sequence}, {entry.hash[:16]}…"]
-    answer({**told, "ledger_id": identity}, lines + _about(dataset, entry) + _for_the_schema(identity), json)
+    answer({**facts, "ledger_id": identity}, lines + _about(dataset, entry) + _for_the_schema(identity), json)
 
 
 def unit(
@@ -237,7 +237,7 @@ def unit(
     with Ledger.open(ledger) as book:
         entry = book.change_unit(dataset, named, neighbours=neighbours, rows_per_unit=rows_per_unit)  # type: ignore[arg-type]
         accounts, missing = book.accounts(dataset), book.not_covered(dataset)
-    told = {
+    facts = {
         "dataset": dataset,
         "hash": entry.hash,
         **_stated(entry),
@@ -252,7 +252,7 @@ def unit(
         who = "everybody" if each.is_cap else each.analyst
         left = str(each.remaining) if each.spent.within(each.granted) else "nothing"
         lines.append(f"{who}: {each.spent} of {each.granted} spent, {left} left")
-    answer(told, lines + [f"notice    {each}" for each in missing], json)
+    answer(facts, lines + [f"notice    {each}" for each in missing], json)
 
 
 def versions(
@@ -263,17 +263,17 @@ def versions(
     from sfumato.report.escape import shorten
 
     with _opened(ledger) as book:
-        found = book.versions(dataset)
-    rows = [(each.time[:19], shorten(each.version or "-", 60), shorten(each.table, 60), each.state, each.how) for each in found]
+        history = book.versions(dataset)
+    rows = [(each.time[:19], shorten(each.version or "-", 60), shorten(each.table, 60), each.state, each.how) for each in history]
     lines = table_lines(("time", "version", "table", "data", "digest of"), rows) if rows else ["no session was opened on it yet"]
-    old = outdated(found)
+    old = outdated(history)
     for version in old:
         lines.append(
             f"notice    the data changed under version '{shorten(version, 60)}': questions answered before still show the old "
             "numbers. Declare a new version when opening (version=…, --data-version); the budget stays the same"
         )
-    told = [dict(each.__dict__) for each in found]
-    answer({"ledger": ledger_name(ledger), "dataset": dataset, "versions": told, "outdated": old}, lines, json)
+    mappings = [dict(each.__dict__) for each in history]
+    answer({"ledger": ledger_name(ledger), "dataset": dataset, "versions": mappings, "outdated": old}, lines, json)
 
 
 def given_loss(epsilon: str | None, delta: str | None, rho: str | None, verb: str) -> LossAmount:

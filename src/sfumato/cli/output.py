@@ -27,8 +27,8 @@ def say(lines: str | Iterable[str]) -> None:
     """Print lines; control characters in them are made visible."""
     from sfumato.report.escape import terminal
 
-    given = lines.split("\n") if isinstance(lines, str) else [part for line in lines for part in line.split("\n")]
-    put("".join(f"{terminal(line)}\n" for line in given))
+    parts = lines.split("\n") if isinstance(lines, str) else [part for line in lines for part in line.split("\n")]
+    put("".join(f"{terminal(line)}\n" for line in parts))
 
 
 def put(text: str) -> None:

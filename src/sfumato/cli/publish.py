@@ -71,21 +71,21 @@ def publish(
     session = open_session(people, ledger=ledger, analyst=analyst, unit=unit, version=version, digest=digest, seed=seed)
     with shown_progress(json, quiet) as progress:
         outcome = session.release(algorithm, for_owner=True, progress=progress)
-    made = publish_outcome(session, outcome, output, format, sign, overwrite)
-    _told(made, session.remaining(), output, ledger, sign, json)
+    release = publish_outcome(session, outcome, output, format, sign, overwrite)
+    _print_release(release, session.remaining(), output, ledger, sign, json)
 
 
-def _told(made: Any, left: Any, output: str, ledger: str, sign: str | None, json: bool) -> None:
+def _print_release(release: Any, left: Any, output: str, ledger: str, sign: str | None, json: bool) -> None:
     from sfumato.report.answer_words import amount
     from sfumato.report.wording import counted
     from sfumato.workflow.contents.private_result import is_table
 
-    certificate = made.certificate
-    loss, paid = amount(made.guarantees[0]), certificate.claims[0].ledger_entry
-    told = {
+    certificate = release.certificate
+    loss, paid = amount(release.guarantees[0]), certificate.claims[0].ledger_entry
+    facts = {
         "dataset": certificate.dataset,
         "method": dict(certificate.method),
-        "rows": made.data.num_rows if is_table(made.data) else None,
+        "rows": release.data.num_rows if is_table(release.data) else None,
         "claims": certificate.to_mapping()["claims"],
         "loss": loss.to_mapping() if hasattr(loss, "to_mapping") else loss,
         "left": None if left is None else left.to_mapping(),
@@ -95,7 +95,7 @@ def _told(made: Any, left: Any, output: str, ledger: str, sign: str | None, json
         "notices": list(certificate.notices),
         "folder": output,
     }
-    what = counted(made.data.num_rows, "row") if is_table(made.data) else "a result"
+    what = counted(release.data.num_rows, "row") if is_table(release.data) else "a result"
     lines = [f"made      {what} about '{certificate.dataset}' with {certificate.method.get('name')}"]
     lines += [f"safe      {claim.promised}" for claim in certificate.claims if claim.holds]
     lines += [f"counted   {certificate.method['contribution']}"] if "contribution" in certificate.method else []
@@ -104,34 +104,34 @@ def _told(made: Any, left: Any, output: str, ledger: str, sign: str | None, json
     lines += [f"notice    {notice}" for notice in certificate.notices]
     lines += [f"saved     {output}/public to give away, {output}/owner to keep"]
     lines += [f"check     sfumato verify {output} --ledger {ledger_name(ledger)}"]
-    propose(told, lines, sign)
-    answer(told, lines, json)
+    propose(facts, lines, sign)
+    answer(facts, lines, json)
 
 
-def _settings(given: list[str] | tuple[str, ...]) -> dict[str, Any]:
+def _settings(texts: list[str] | tuple[str, ...]) -> dict[str, Any]:
     """`k=3` and `columns=["age"]` as TOML; a value that is no TOML, such as 1/10 or age, is a text."""
-    found: dict[str, Any] = {}
-    for text in given:
+    settings: dict[str, Any] = {}
+    for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise ParameterError("--set is written as NAME=VALUE, for instance --set epsilon=0.5")
         try:
-            found[name.strip()] = parse_toml(f"value = {value.strip()}")["value"]
+            settings[name.strip()] = parse_toml(f"value = {value.strip()}")["value"]
         except (ValueError, RecursionError):
-            found[name.strip()] = value.strip()
-    return found
+            settings[name.strip()] = value.strip()
+    return settings
 
 
 def _list(method: str | None, json: bool) -> None:
     from sfumato.core import registry
     from sfumato.workflow import named
 
-    known = registry.every("algorithm")
+    algorithms = registry.every("algorithm")
     if method is not None:
-        known = {method: registry.find("algorithm", method)}
-    told = {name: named.described(kind) for name, kind in sorted(known.items())}
+        algorithms = {method: registry.find("algorithm", method)}
+    descriptions = {name: named.described(kind) for name, kind in sorted(algorithms.items())}
     lines = []
-    for name, about in told.items():
+    for name, about in descriptions.items():
         lines += [f"{name}: {about['what']}"]
         lines += [f"    {parameter}" for parameter in about["parameters"]]
-    answer({"algorithms": told}, lines or ["no algorithm is installed"], json)
+    answer({"algorithms": descriptions}, lines or ["no algorithm is installed"], json)

@@ -87,10 +87,10 @@ def query(
     """Ask a sensitive table in SQL and get noisy answers with margins, under a budget."""
     from sfumato.cli.arguments import amount_asked, key_values, public_tables, tables_of
 
-    asked = amount_asked(epsilon, delta, rho)
+    amounts = amount_asked(epsilon, delta, rho)
     costing = within is not None or rank_within is not None
     telling = explain or costing
-    if not asked and not costing:
+    if not amounts and not costing:
         raise ParameterError("say what the answer may cost: --epsilon, --epsilon with --delta, or --rho")
     if not 0 < confidence < 1:
         raise ParameterError("--confidence lies between 0 and 1, for instance 0.95")
@@ -113,14 +113,14 @@ def query(
     declared = key_values(keys or ())
     if costing:
         margin, ranks = _number(within, "--within"), _number(rank_within, "--rank-within")
-        told = session.cost(
+        explanation = session.cost(
             question, within=margin, rank_within=ranks, confidence=confidence, rows=rows, delta=delta, keys=declared
         )
-        _told(told, json)
+        _print_explanation(explanation, json)
     elif explain:
-        _told(session.explain(question, confidence=confidence, keys=declared, **asked), json)
+        _print_explanation(session.explain(question, confidence=confidence, keys=declared, **amounts), json)
     else:
-        _answered(session, question, {**asked, "keys": declared}, confidence, ledger, (output, format, sign, overwrite), json)
+        _answered(session, question, {**amounts, "keys": declared}, confidence, ledger, (output, format, sign, overwrite), json)
 
 
 def open_session(tables: Any, *, seed: str | None = None, **options: Any) -> Session:
@@ -145,15 +145,15 @@ def publish_outcome(session: Session, outcome: Any, output: str, format: str, si
     """Certify, enter and save what a session returned; returns the artefact."""
     from sfumato.workflow.publishing.publish import publish
 
-    made = publish(outcome, session.ledger)
-    made.save(output, format, overwrite=overwrite, sign=sign)  # type: ignore[arg-type]
-    return made
+    release = publish(outcome, session.ledger)
+    release.save(output, format, overwrite=overwrite, sign=sign)  # type: ignore[arg-type]
+    return release
 
 
 def _answered(
     session: Session,
     question: str,
-    asked: dict[str, Any],
+    options: dict[str, Any],
     confidence: float,
     ledger: str,
     target: tuple[str | None, str, str | None, bool],
@@ -161,41 +161,41 @@ def _answered(
 ) -> None:
     from sfumato.report.answer_words import MOST_LINES, amount, answer_lines, cost_lines, rows_of
 
-    got = session.sql(question, **asked)
+    answered = session.sql(question, **options)
     left = session.remaining()
-    told: dict[str, Any] = {
-        "rows": rows_of(got.table),
-        "standard_errors": rows_of(got.errors),
-        "margins": rows_of(got.margins(confidence)),
-        "intervals": rows_of(got.intervals(confidence)),
+    facts: dict[str, Any] = {
+        "rows": rows_of(answered.table),
+        "standard_errors": rows_of(answered.errors),
+        "margins": rows_of(answered.margins(confidence)),
+        "intervals": rows_of(answered.intervals(confidence)),
         "confidence": confidence,
-        "contribution": got.contribution,
-        "loss": _mapping(amount(got.loss)),
-        "entry": got.entry,
-        "repeated": got.repeated,
+        "contribution": answered.contribution,
+        "loss": _mapping(amount(answered.loss)),
+        "entry": answered.entry,
+        "repeated": answered.repeated,
         "left": None if left is None else left.to_mapping(),
         "ledger": ledger_name(ledger),
-        "private": bool(got.outcome.details.get("private")),
+        "private": bool(answered.outcome.details.get("private")),
     }
-    intervals = got.answer.intervals(confidence, MOST_LINES)
-    lines = answer_lines(got.table, intervals, {note.name for note in got.explanation.columns})
-    lines += ["", f"margins   ±, or low to high, at {confidence * 100:.10g}% confidence; {got.loss.claim()}"]
-    lines.append(f"counted   {got.contribution}")
-    lines += cost_lines(got.loss, got.entry, got.repeated, left)
-    told["not_covered"] = got.outcome.details.get("not_covered", [])
-    lines += [f"notice    {each}" for each in told["not_covered"]]
-    if not told["private"]:
+    intervals = answered.answer.intervals(confidence, MOST_LINES)
+    lines = answer_lines(answered.table, intervals, {note.name for note in answered.explanation.columns})
+    lines += ["", f"margins   ±, or low to high, at {confidence * 100:.10g}% confidence; {answered.loss.claim()}"]
+    lines.append(f"counted   {answered.contribution}")
+    lines += cost_lines(answered.loss, answered.entry, answered.repeated, left)
+    facts["not_covered"] = answered.outcome.details.get("not_covered", [])
+    lines += [f"notice    {each}" for each in facts["not_covered"]]
+    if not facts["private"]:
         lines.append("notice    a demonstration: the noise was seeded, so nobody is protected")
     output, format, sign, overwrite = target
     if output is not None:
-        publish_outcome(session, got.outcome, output, format, sign, overwrite)
-        told["folder"] = output
+        publish_outcome(session, answered.outcome, output, format, sign, overwrite)
+        facts["folder"] = output
         lines.append(f"published {output} (check it with: sfumato verify {output} --ledger {ledger_name(ledger)})")
-        propose(told, lines, sign)
-    answer(told, lines, json)
+        propose(facts, lines, sign)
+    answer(facts, lines, json)
 
 
-def _told(explanation: Any, json: bool) -> None:
+def _print_explanation(explanation: Any, json: bool) -> None:
     answer(explanation.to_mapping(), [*str(explanation).split("\n"), "", "nothing was asked and nothing was spent"], json)
 
 

@@ -35,7 +35,7 @@ def refute(
     from sfumato.workflow.refuting.refute import refute_target
 
     with shown_progress(json, quiet) as progress:
-        found = refute_target(
+        verdict = refute_target(
             target,
             neighbours=neighbours,
             epsilon=epsilon,
@@ -46,6 +46,6 @@ def refute(
             vectorised=vectorised,
             progress=progress,
         )
-    answer({"target": target, **found.to_mapping()}, found.explain(), json)
-    if found.refuted:
+    answer({"target": target, **verdict.to_mapping()}, verdict.explain(), json)
+    if verdict.refuted:
         raise typer.Exit(1)

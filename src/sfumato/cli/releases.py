@@ -38,7 +38,7 @@ def verify(
     """Check a release from its files: digests, signature, and every claim that can be measured or looked up again."""
     from sfumato.workflow.verifying.verify import verify as run
 
-    found = run(
+    verification = run(
         folder,
         original=original,
         population=population,
@@ -46,8 +46,8 @@ def verify(
         ledger=ledger,
         allow_demonstration=allow_demonstration,
     )
-    answer(found.to_mapping(), found.explain(), json)
-    if not found.accepted:
+    answer(verification.to_mapping(), verification.explain(), json)
+    if not verification.accepted:
         raise typer.Exit(1)
 
 
@@ -91,10 +91,10 @@ def attack(
         answer({"file": folder, "attacks": results}, _told(results), json)
         return
     with shown_progress(json, quiet) as progress:
-        found = run_attacks(
+        outcomes = run_attacks(
             folder, register=register, earlier=earlier or (), only=only or (), aligned=aligned, key=key, progress=progress
         )
-    results = [stated(result) for result in found]
+    results = [stated(result) for result in outcomes]
     answer({"folder": folder, "attacks": results}, _told(results), json)
 
 

@@ -64,7 +64,7 @@ def inspect(
         if Path(schema_out).exists():
             kept, schema_out = schema_out, None
     profile = run(source, schema_out=schema_out, table=table)
-    told = {**profile.to_mapping(), "schema_file": schema_out}
+    facts = {**profile.to_mapping(), "schema_file": schema_out}
     rows = [
         (
             column["name"],
@@ -74,13 +74,13 @@ def inspect(
             column["role"],
             column["reason"],
         )
-        for column in told["columns"]
+        for column in facts["columns"]
     ]
-    lines = [f"{counted(told['rows'], 'record')}, {counted(len(rows), 'column')}", ""]
+    lines = [f"{counted(facts['rows'], 'record')}, {counted(len(rows), 'column')}", ""]
     lines += table_lines(("column", "type", "distinct", "unique", "suggested role", "because"), rows)
-    lines += ["", *_standing_out(told)]
-    lines += [f"unit: {told['unit'] or 'none named'}; {told['unit_reason']}"]
-    lines += [f"note: {note}" for note in told.get("notes", ())]
+    lines += ["", *_standing_out(facts)]
+    lines += [f"unit: {facts['unit'] or 'none named'}; {facts['unit_reason']}"]
+    lines += [f"note: {note}" for note in facts.get("notes", ())]
     if kept is not None:
         lines += ["", f"'{kept}' exists already and was kept; name another file with --schema-out for a fresh one"]
     if schema_out is not None:
@@ -88,7 +88,7 @@ def inspect(
             "",
             f"wrote {schema_out}; check every role in it, then: sfumato protect {source} --schema {schema_out} --k 5",
         ]
-    answer(told, lines, json)
+    answer(facts, lines, json)
 
 
 def protect(
@@ -135,7 +135,7 @@ def protect(
     from sfumato.data.read_result import NAMED_BY_A_RECORD, are_numbers
 
     described = None if method is None else _inline(method)
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "schema": schema,
         "guarantee": _promises(k, l, t, guarantee) or None,
         "method": described,
@@ -151,23 +151,23 @@ def protect(
         "checks": _checks(attack, utility, risk),
         "write": _write(write_to, write_table, write_overwrite),
     }
-    recipe = _recipe(source, {name: value for name, value in given.items() if value is not None})
+    recipe = _recipe(source, {name: value for name, value in options.items() if value is not None})
     with shown_progress(json, quiet) as progress:
         release = recipe.run(progress)
     from sfumato.report.summary import summary, summary_lines
 
     folder = None if recipe.output is None else recipe.place(recipe.output)
-    told, lines = summary(release, folder), summary_lines(release, folder)
+    facts, lines = summary(release, folder), summary_lines(release, folder)
     if recipe.write is not None:
         place = recipe.to_mapping()["write"]["to"]  # without its password
-        told["written"] = {"to": place, "table": recipe.write.table}
+        facts["written"] = {"to": place, "table": recipe.write.table}
         lines.append(f"written   {place}, table {recipe.write.table}")
     if are_numbers(release.data.column_names):
-        told["names"] = f"{NAMED_BY_A_RECORD}, and its values are published as names"
-        lines.append(f"names     {told['names']}")
+        facts["names"] = f"{NAMED_BY_A_RECORD}, and its values are published as names"
+        lines.append(f"names     {facts['names']}")
     if folder is not None:
-        propose(told, lines, recipe.sign)
-    answer(told, lines, json)
+        propose(facts, lines, recipe.sign)
+    answer(facts, lines, json)
 
 
 def check(
@@ -190,15 +190,15 @@ def check(
     from sfumato.workflow.check import check as run
 
     entries = _promises(k, l, t, guarantee)
-    asked = named.guarantees(entries, "command line") if entries else None
-    found = run(source, schema, asked, original=original, population=population)
-    told, lines = found.to_mapping(), [found.explain()]
+    guarantees = named.guarantees(entries, "command line") if entries else None
+    measured = run(source, schema, guarantees, original=original, population=population)
+    facts, lines = measured.to_mapping(), [measured.explain()]
     if show_failing is not None:
-        failing = found.failing_by_guarantee(show_failing)
-        told["failing"] = {name: classes.to_pylist() for name, classes in failing.items()}
+        failing = measured.failing_by_guarantee(show_failing)
+        facts["failing"] = {name: classes.to_pylist() for name, classes in failing.items()}
         lines += _failing_lines(failing)
-    answer(told, lines, json)
-    if not found.holds:
+    answer(facts, lines, json)
+    if not measured.holds:
         raise typer.Exit(1)
 
 
@@ -211,9 +211,9 @@ def hierarchy(
     """Preview and validate hierarchies: how many values are left at each level, with examples."""
     from sfumato.workflow.hierarchies import preview
 
-    found = preview(schema, column=column, data=data)
+    levels_by_column = preview(schema, column=column, data=data)
     lines = []
-    for name, levels in found.items():
+    for name, levels in levels_by_column.items():
         lines += [f"{name}: {levels[0]['values']:,} values, {len(levels) - 1} levels of generalisation"]
         rows = [
             (
@@ -225,27 +225,27 @@ def hierarchy(
             for level in levels
         ]
         lines += [*(f"  {line}" for line in table_lines(("level", "values", "loss", "examples"), rows)), ""]
-    answer(found, lines, json)
+    answer(levels_by_column, lines, json)
 
 
-def _recipe(source: str, given: dict[str, Any]) -> Recipe:
+def _recipe(source: str, options: dict[str, Any]) -> Recipe:
     from sfumato.workflow.named import is_mask
     from sfumato.workflow.recipe import LEDGER, Recipe
 
     if Path(source).suffix == ".toml":
         loaded = Recipe.load(source)
-        extra = set(given) - {"output", "format", "overwrite", "ledger", "seed", "sign", "write"}
+        extra = set(options) - {"output", "format", "overwrite", "ledger", "seed", "sign", "write"}
         if extra:
             named = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(extra))
             raise ParameterError(f"a recipe says this itself: leave out {named}, or edit the recipe.")
-        return loaded.with_changes({name: _from_here(name, value) for name, value in given.items()})
+        return loaded.with_changes({name: _from_here(name, value) for name, value in options.items()})
     needed = [("--schema", "schema"), ("--k, --l, --t or --guarantee", "guarantee")]
     missing = [
-        option for option, name in needed if name not in given and not (name == "guarantee" and is_mask(given.get("method")))
+        option for option, name in needed if name not in options and not (name == "guarantee" and is_mask(options.get("method")))
     ]
     if missing:
         raise ParameterError(f"protecting a table needs {' and '.join(missing)}; or name a recipe (a .toml file).")
-    return Recipe.parse({"data": source, "output": "out", "ledger": LEDGER, **given}, folder=Path.cwd(), name="command line")
+    return Recipe.parse({"data": source, "output": "out", "ledger": LEDGER, **options}, folder=Path.cwd(), name="command line")
 
 
 def _from_here(name: str, value: Any) -> Any:
@@ -289,8 +289,8 @@ def _inline(text: str) -> dict[str, Any]:
 
 
 def _checks(attacks: list[str] | None, utility: list[str] | None, risk: list[str] | None) -> dict[str, Any] | None:
-    asked = {"attacks": attacks, "utility": utility, "risk": risk}
-    return {name: [_inline(text) for text in texts] for name, texts in asked.items() if texts} or None
+    checks = {"attacks": attacks, "utility": utility, "risk": risk}
+    return {name: [_inline(text) for text in texts] for name, texts in checks.items() if texts} or None
 
 
 def _write(to: str | None, table: str | None, overwrite: bool) -> dict[str, Any] | None:
@@ -310,17 +310,17 @@ def _failing_lines(failing: dict[str, pa.Table]) -> list[str]:
     return lines
 
 
-def _standing_out(told: dict[str, Any]) -> list[str]:
+def _standing_out(facts: dict[str, Any]) -> list[str]:
     lines = []
-    unit = told["unit"] if any(column["role"] == "unit" for column in told["columns"]) else None
+    unit = facts["unit"] if any(column["role"] == "unit" for column in facts["columns"]) else None
     counted = f", counted in '{unit}'" if unit else ""
     alone = f"of one '{unit}' only in their" if unit else "alone in their"
-    if told.get("k") is not None:
-        lines.append(f"k of the raw table over the suggested quasi-identifiers{counted}: {told['k']:,}")
-    for combination in told.get("combinations", ())[:5]:
+    if facts.get("k") is not None:
+        lines.append(f"k of the raw table over the suggested quasi-identifiers{counted}: {facts['k']:,}")
+    for combination in facts.get("combinations", ())[:5]:
         names = ", ".join(combination["columns"])
         lines.append(f"{percent(combination['unique_share'])} of the records are {alone} combination of {names}")
-    telling = [(name, count) for name, count in told.get("contributions", {}).items() if count][:5]
+    telling = [(name, count) for name, count in facts.get("contributions", {}).items() if count][:5]
     if telling:
         listed = ", ".join(f"{name} ({count:,})" for name, count in telling)
         lines.append(f"columns that single people out most (records unique only because of them): {listed}")

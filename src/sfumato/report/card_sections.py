@@ -157,14 +157,14 @@ def _no_attack(content: CardContent) -> str:
 
 def composition(content: CardContent) -> Html:
     """Releases about the same people add up."""
-    found = content.certificate.composition
+    compared = content.certificate.composition
     entered = content.certificate.ledger
     if _only_losses(content):
         text = "Losses add up. The ledger holds what was spent on this data set, and by whom."
         if any(claim.ledger_entry is None for claim in content.certificate.claims):
             text += " This release was not charged to a ledger, so nothing that is asked later will count it."
         return _section("Together with what else is published", element("p", text))
-    if not found:
+    if not compared:
         text = "No earlier release of this data set was considered."
         if entered == "not entered":
             text += " This release is not entered in a ledger, so later releases will not know of it."
@@ -176,7 +176,7 @@ def composition(content: CardContent) -> Html:
             "Class guarantees do not add up: two releases that are safe alone can give people away together. What follows is the "
             "statement of whoever made the release; checking it takes the other releases.",
         ),
-        definitions((plain_name(name), _value(value)) for name, value in found.items()),
+        definitions((plain_name(name), _value(value)) for name, value in compared.items()),
     )
 
 

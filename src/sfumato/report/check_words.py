@@ -20,44 +20,44 @@ _UNITS = (
 )
 
 
-def measured_lines(found: TableMeasures) -> list[str]:
+def measured_lines(measures: TableMeasures) -> list[str]:
     """One line per number: its name, its value, and what it says about the worst class."""
-    shared, alone, right = _RECORDS if found.units is None else _UNITS
+    shared, alone, right = _RECORDS if measures.units is None else _UNITS
     lines = [
-        _line("k-anonymity", found.k, shared),
-        _line("unique records", found.uniques, alone),
-        _line("highest risk", 1.0 / found.k if found.k else 1.0, right),
+        _line("k-anonymity", measures.k, shared),
+        _line("unique records", measures.uniques, alone),
+        _line("highest risk", 1.0 / measures.k if measures.k else 1.0, right),
     ]
-    if found.k_map is not None and found.presence is not None:
-        low, high = found.presence
+    if measures.k_map is not None and measures.presence is not None:
+        low, high = measures.presence
         lines += [
-            _line("k-map", found.k_map, "at least so many of the population given fit what the table shows of somebody"),
+            _line("k-map", measures.k_map, "at least so many of the population given fit what the table shows of somebody"),
             _line("δ-presence, smallest", low, "the least share of the population behind a class that is in the table"),
             _line("δ-presence, largest", high, "the largest: how sure the table alone makes an attacker that somebody is in it"),
         ]
-    for name, attribute in found.attributes.items():
+    for name, attribute in measures.attributes.items():
         lines += ["", f"About '{name}' ({attribute.values} different values), in the worst class:", *_attribute(attribute)]
-    if not found.attributes:
+    if not measures.attributes:
         lines += ["", "No column is described as sensitive, so nothing was measured about attribute disclosure."]
     return lines
 
 
-def _attribute(found: AttributeMeasures) -> Iterator[str]:
-    yield _line("  distinct l", found.distinct_l, "different values that the class shows; 1 gives the value away")
-    yield _line("  entropy l", found.entropy_l, "as uncertain as this many equally likely values")
-    for l, c in found.recursive_c.items():  # noqa: E741
+def _attribute(measures: AttributeMeasures) -> Iterator[str]:
+    yield _line("  distinct l", measures.distinct_l, "different values that the class shows; 1 gives the value away")
+    yield _line("  entropy l", measures.entropy_l, "as uncertain as this many equally likely values")
+    for l, c in measures.recursive_c.items():  # noqa: E741
         yield _line(f"  recursive c, l={l}", c, f"(c,{l})-diversity holds for every c above this")
-    yield _line("  α", found.alpha, "share of the most frequent value: how sure the class alone makes an attacker")
-    where = "the original" if found.reference == "input" else "the whole table"
-    for distance, t in found.t.items():
+    yield _line("  α", measures.alpha, "share of the most frequent value: how sure the class alone makes an attacker")
+    where = "the original" if measures.reference == "input" else "the whole table"
+    for distance, t in measures.t.items():
         yield _line(f"  t, {distance}", t, f"distance from the distribution in {where}; 0 means that the class has the same one")
-    yield _line("  β", found.beta, f"by how many times its share in {where} a value's share grows")
+    yield _line("  β", measures.beta, f"by how many times its share in {where} a value's share grows")
     yield _line(
         "  β, enhanced",
-        found.enhanced_beta,
+        measures.enhanced_beta,
         "the same, also limited for frequent values; infinite when a class goes past that limit",
     )
-    yield _line("  δ", found.delta, "largest change of the logarithm of a share; infinite when a class lacks a value")
+    yield _line("  δ", measures.delta, "largest change of the logarithm of a share; infinite when a class lacks a value")
 
 
 def _line(name: str, value: float, meaning: str) -> str:

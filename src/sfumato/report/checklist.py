@@ -96,8 +96,8 @@ def _default(certificate: Certificate) -> Item:
     elif "quasi" not in roles.values():
         worries.append("no column is a quasi-identifier")
     marked = [n for n, entry in columns.items() if isinstance(entry, dict) and entry.get("pseudonym")]
-    told = certificate.transparency.get("pseudonymised_columns")
-    followed = sorted({str(n) for n in (*marked, *(told if isinstance(told, (list, tuple)) else ()))})
+    pseudonyms = certificate.transparency.get("pseudonymised_columns")
+    followed = sorted({str(n) for n in (*marked, *(pseudonyms if isinstance(pseudonyms, (list, tuple)) else ()))})
     if followed:
         worries.append(f"pseudonyms are published and can be followed: {', '.join(followed)}")
     return _item("2. Private by default", worries, "the schema leaves out identifiers and undescribed columns")
@@ -179,22 +179,22 @@ def _item(principle: str, worries: list[str], fine: str) -> Item:
 _LONGEST_NOTE = 500
 
 
-def answers_of(given: Mapping[str, Any]) -> dict[str, Answer]:
+def answers_of(answers: Mapping[str, Any]) -> dict[str, Answer]:
     """The answers by question: `true`, `false`, or `{given = true, note = "until 2030"}`; all faults at once."""
-    all_at_once(RecipeError, "answers", answer_faults(given))
-    return {question: _answer(entry) for question, entry in given.items()}
+    all_at_once(RecipeError, "answers", answer_faults(answers))
+    return {question: _answer(entry) for question, entry in answers.items()}
 
 
-def answer_faults(given: Mapping[str, Any]) -> list[str]:
+def answer_faults(answers: Mapping[str, Any]) -> list[str]:
     """What is wrong with the answers."""
-    unknown = [as_name(question) for question in given if question not in QUESTIONS]
+    unknown = [as_name(question) for question in answers if question not in QUESTIONS]
     faults = []
     if unknown:
         faults.append(f"the checklist does not ask {', '.join(unknown)}; it asks {', '.join(QUESTIONS)}")
     return faults + [
         f'{question}: answer with true or false, or with {{ given = true, note = "…" }} '
         f"(a note has at most {_LONGEST_NOTE} characters)"
-        for question, entry in given.items()
+        for question, entry in answers.items()
         if question in QUESTIONS and not _is_answer(entry)
     ]
 

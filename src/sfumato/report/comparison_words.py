@@ -14,69 +14,71 @@ if TYPE_CHECKING:
 _MUCH = 0.5
 
 
-def reasons(found: Comparison) -> tuple[str, ...]:
+def reasons(comparison: Comparison) -> tuple[str, ...]:
     """Why the recommended method, and what to do when there is none."""
-    measured, front, chosen = found.measured, found.front, found.recommended
+    measured, front, chosen = comparison.measured, comparison.front, comparison.recommended
     if not measured:
         return ("No method could be applied to these data; the table says why for each.",)
-    told = [
+    sentences = [
         f"Of {len(measured)} choices of method and parameters {len(front)} are on the front: no other is both safer and more "
         "useful."
     ]
-    apart = [point for point in measured if point.risk_measure != found.compared_by]
+    apart = [point for point in measured if point.risk_measure != comparison.compared_by]
     if apart:
-        told.append(
+        sentences.append(
             f"{len(apart)} of them cannot be compared with the others: no record stands behind their rows, so their risk is "
-            f"{apart[0].risk_measure.replace('_', ' ')} and not {found.compared_by.replace('_', ' ')}."
+            f"{apart[0].risk_measure.replace('_', ' ')} and not {comparison.compared_by.replace('_', ' ')}."
         )
-    limits = _limits(found)
+    limits = _limits(comparison)
     if chosen is None:
         safest = min(front, key=lambda point: (point.risk, point.loss))
-        told.append(
+        sentences.append(
             f"None of them keeps within the limits ({limits}). The safest is {safest.label}: {_both(safest)}. "
             "Try stronger parameters, or another method, or raise a limit."
         )
-        return tuple(told)
+        return tuple(sentences)
     within = f" within the limits ({limits})" if limits else ""
-    told.append(
+    sentences.append(
         f"Take {chosen.label}: it has the best balance of risk ({percent(chosen.risk)}) and loss ({percent(chosen.loss)}) on "
-        f"the front{within}. The original has a risk of {percent(found.original.risk)}."
+        f"the front{within}. The original has a risk of {percent(comparison.original.risk)}."
     )
     position = front.index(chosen)
     if position:
         safer = front[position - 1]
-        told.append(f"If that risk is too high, the next safer choice is {safer.label}: {_both(safer)}.")
+        sentences.append(f"If that risk is too high, the next safer choice is {safer.label}: {_both(safer)}.")
     if position + 1 < len(front):
         useful = front[position + 1]
-        told.append(f"If that loss is too high, the next more useful choice is {useful.label}: {_both(useful)}.")
+        sentences.append(f"If that loss is too high, the next more useful choice is {useful.label}: {_both(useful)}.")
     if chosen.method.get("name") == "Recoded":
-        told.append(
+        sentences.append(
             "It keeps the guarantee in its name, on these data and against anyone who knows the quasi-identifiers. Its cells "
             "were measured as an analyst reads them: numbers as the middle of what a cell covers, categories as one of those "
             "covered."
         )
     if chosen.left:
-        told.append(f"It leaves {_left(chosen)}; mask that too (Combined) for a lower risk.")
-    if chosen.risk > _MUCH * found.original.risk:
-        told.append("Much of the original's risk remains: try stronger parameters or another method before you publish.")
+        sentences.append(f"It leaves {_left(chosen)}; mask that too (Combined) for a lower risk.")
+    if chosen.risk > _MUCH * comparison.original.risk:
+        sentences.append("Much of the original's risk remains: try stronger parameters or another method before you publish.")
     if chosen.runs > 1 and max(chosen.spread) > 0.005:
-        told.append(
+        sentences.append(
             f"Over {chosen.runs} runs risk varied by ±{percent(chosen.spread[0])} and loss by ±{percent(chosen.spread[1])}."
         )
-    told.append("A measured risk is not a guarantee: it holds for the attacks that were measured, on these data.")
-    return tuple(told)
+    sentences.append("A measured risk is not a guarantee: it holds for the attacks that were measured, on these data.")
+    return tuple(sentences)
 
 
-def lines(found: Comparison) -> list[str]:
+def lines(comparison: Comparison) -> list[str]:
     """A table for a terminal, best balance first."""
-    front, chosen = found.front, found.recommended
+    front, chosen = comparison.front, comparison.recommended
     rows = [("", "method", "risk", "loss", "balance", "note")]
-    for point in _ordered(found):
+    for point in _ordered(comparison):
         if point.refused is not None:
             rows.append(("x", point.label, "", "", "", f"refused: {_first_line(point.refused)}"))
             continue
         mark = "*" if point is chosen else "+" if point in front else " "
-        rows.append((mark, point.label, percent(point.risk), percent(point.loss), percent(point.balance), note(found, point)))
+        rows.append(
+            (mark, point.label, percent(point.risk), percent(point.loss), percent(point.balance), note(comparison, point))
+        )
     widths = [max(len(row[i]) for row in rows) for i in range(5)]
     return [
         "  ".join(
@@ -87,29 +89,29 @@ def lines(found: Comparison) -> list[str]:
     ]
 
 
-def note(found: Comparison, point: Point) -> str:
+def note(comparison: Comparison, point: Point) -> str:
     """What a reader must know about a point."""
-    told = []
+    remarks = []
     if point.left:
-        told.append(f"leaves {_left(point)}")
-    if point.risk_measure and point.risk_measure != found.risk_measure:
-        told.append(f"no record stands behind its rows: risk is {point.risk_measure}")
-    return "; ".join(told)
+        remarks.append(f"leaves {_left(point)}")
+    if point.risk_measure and point.risk_measure != comparison.risk_measure:
+        remarks.append(f"no record stands behind its rows: risk is {point.risk_measure}")
+    return "; ".join(remarks)
 
 
-def figure(found: Comparison) -> str:
+def figure(comparison: Comparison) -> str:
     """The map as SVG."""
     from sfumato.report.figures.risk_utility import Mark, RiskUtility, risk_utility
 
-    front, chosen = found.front, found.recommended
-    points = found.measured
+    front, chosen = comparison.front, comparison.recommended
+    points = comparison.measured
     marks = [
         Mark(
             family=_family(point),
             label=point.label.replace(", whole=False", ""),
             risk=point.risk,
             loss=point.loss,
-            told=_told(found, point),
+            told=_tooltip(comparison, point),
             best=point in front,
         )
         for point in points
@@ -117,49 +119,51 @@ def figure(found: Comparison) -> str:
     return risk_utility(
         RiskUtility(
             marks,
-            (found.original.risk, found.original.loss),
+            (comparison.original.risk, comparison.original.loss),
             None if chosen is None else points.index(chosen),
-            found.risk_measure.replace("_", " "),
-            found.loss_measure.replace("_", " "),
-            found.most_risk,
-            found.most_loss,
+            comparison.risk_measure.replace("_", " "),
+            comparison.loss_measure.replace("_", " "),
+            comparison.most_risk,
+            comparison.most_loss,
         )
     )
 
 
-def page(found: Comparison) -> str:
+def page(comparison: Comparison) -> str:
     """The self-contained HTML page."""
     from sfumato.report.comparison_page import ComparisonContent, Row, comparison_page
 
-    front, chosen = found.front, found.recommended
+    front, chosen = comparison.front, comparison.recommended
     rows = []
-    for point in _ordered(found):
+    for point in _ordered(comparison):
         if point.refused is not None:
             rows.append(Row(point.label, "refused", note=_first_line(point.refused)))
             continue
         state = "recommended" if point is chosen else "front" if point in front else "bettered"
-        if point.risk_measure != found.compared_by:
+        if point.risk_measure != comparison.compared_by:
             state = "another risk"
-        others = {name: value for name, value in point.scores.items() if name not in (found.risk_measure, found.loss_measure)}
+        others = {
+            name: value for name, value in point.scores.items() if name not in (comparison.risk_measure, comparison.loss_measure)
+        }
         others.pop(point.risk_measure, None)
-        rows.append(Row(point.label, state, point.risk, point.loss, point.balance, others, note(found, point)))
+        rows.append(Row(point.label, state, point.risk, point.loss, point.balance, others, note(comparison, point)))
     return comparison_page(
         ComparisonContent(
-            title=f"Risk and utility of {found.dataset}",
-            records=found.records,
-            figure=figure(found) if found.measured else None,
-            reasons=found.reasons,
+            title=f"Risk and utility of {comparison.dataset}",
+            records=comparison.records,
+            figure=figure(comparison) if comparison.measured else None,
+            reasons=comparison.reasons,
             rows=rows,
-            meanings=((found.risk_measure, found.risk_meaning), (found.loss_measure, found.loss_meaning)),
+            meanings=((comparison.risk_measure, comparison.risk_meaning), (comparison.loss_measure, comparison.loss_meaning)),
         )
     )
 
 
-def as_mapping(found: Comparison) -> dict[str, Any]:
+def as_mapping(comparison: Comparison) -> dict[str, Any]:
     """Plain data, ready for JSON."""
     from sfumato.core.certificate import plain
 
-    front, chosen = found.front, found.recommended
+    front, chosen = comparison.front, comparison.recommended
     points = [
         {
             "label": point.label,
@@ -178,31 +182,31 @@ def as_mapping(found: Comparison) -> dict[str, Any]:
             "refused": point.refused,
             "seconds": point.seconds,
         }
-        for point in _ordered(found)
+        for point in _ordered(comparison)
     ]
-    told: dict[str, Any] = plain(
+    mapping: dict[str, Any] = plain(
         {
-            "dataset": found.dataset,
-            "records": found.records,
-            "risk": {"measure": found.risk_measure, "meaning": found.risk_meaning},
-            "loss": {"measure": found.loss_measure, "meaning": found.loss_meaning},
-            "original": {"risk": found.original.risk, "loss": found.original.loss},
+            "dataset": comparison.dataset,
+            "records": comparison.records,
+            "risk": {"measure": comparison.risk_measure, "meaning": comparison.risk_meaning},
+            "loss": {"measure": comparison.loss_measure, "meaning": comparison.loss_meaning},
+            "original": {"risk": comparison.original.risk, "loss": comparison.original.loss},
             "points": points,
             "recommended": None if chosen is None else chosen.label,
-            "reasons": list(found.reasons),
+            "reasons": list(comparison.reasons),
         }
     )
-    return told
+    return mapping
 
 
-def _ordered(found: Comparison) -> list[Point]:
-    measured = sorted(found.measured, key=lambda point: (point.balance, point.label))
-    return [*measured, *(point for point in found.points if point.refused is not None)]
+def _ordered(comparison: Comparison) -> list[Point]:
+    measured = sorted(comparison.measured, key=lambda point: (point.balance, point.label))
+    return [*measured, *(point for point in comparison.points if point.refused is not None)]
 
 
-def _told(found: Comparison, point: Point) -> str:
+def _tooltip(comparison: Comparison, point: Point) -> str:
     extra = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in point.scores.items()]
-    said = note(found, point)
+    said = note(comparison, point)
     return f"{point.label}: {_both(point)}; {', '.join(extra)}" + (f"; {said}" if said else "")
 
 
@@ -218,13 +222,13 @@ def _both(point: Point) -> str:
     return f"risk {percent(point.risk)}, loss {percent(point.loss)}"
 
 
-def _limits(found: Comparison) -> str:
-    told = []
-    if found.most_risk is not None:
-        told.append(f"risk at most {percent(found.most_risk)}")
-    if found.most_loss is not None:
-        told.append(f"loss at most {percent(found.most_loss)}")
-    return ", ".join(told)
+def _limits(comparison: Comparison) -> str:
+    limits = []
+    if comparison.most_risk is not None:
+        limits.append(f"risk at most {percent(comparison.most_risk)}")
+    if comparison.most_loss is not None:
+        limits.append(f"loss at most {percent(comparison.most_loss)}")
+    return ", ".join(limits)
 
 
 def _left(point: Point) -> str:

@@ -70,9 +70,9 @@ class CardContent:
     def figures_for(self, audience: Audience) -> tuple[tuple[str, str], ...]:
         """The figures this reader may see, in reading order."""
         named = PUBLIC_FIGURES if audience == "public" else (*PUBLIC_FIGURES, *OWNER_FIGURES)
-        known = [name for name in named if name in self.figures]
+        present = [name for name in named if name in self.figures]
         others = sorted(set(self.figures) - {*PUBLIC_FIGURES, *OWNER_FIGURES}) if audience == "owner" else []
-        return tuple((name, self.figures[name]) for name in (*known, *others))
+        return tuple((name, self.figures[name]) for name in (*present, *others))
 
 
 #: Details that are numbers or words, and not arrays.

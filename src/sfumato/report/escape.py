@@ -38,8 +38,8 @@ def terminal(text: object) -> str:
 
 def shorten(text: object, width: int) -> str:
     """At most `width` characters, an ellipsis at the end when something was cut."""
-    seen = visible(text)
-    return seen if len(seen) <= width else seen[: max(width - 1, 1)].rstrip() + "…"
+    plain = visible(text)
+    return plain if len(plain) <= width else plain[: max(width - 1, 1)].rstrip() + "…"
 
 
 def _code(match: re.Match[str]) -> str:

@@ -49,14 +49,14 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         self._drawing += tag == "svg"
         self._style = tag == "style"
-        elements, known = (_SVG, _SVG_ATTRIBUTES) if self._drawing else (_PAGE, _ON_A_PAGE)
+        elements, allowed = (_SVG, _SVG_ATTRIBUTES) if self._drawing else (_PAGE, _ON_A_PAGE)
         if tag not in elements:
             raise InputError("it holds an element that no card has, such as a script or something loaded")
         if tag == "meta":
             self.metas.append(dict(attributes))
             return
         for name, value in attributes:
-            if name not in known or not is_harmless(name, value or ""):
+            if name not in allowed or not is_harmless(name, value or ""):
                 raise InputError("it holds an attribute that no card has, such as a handler or a link to elsewhere")
 
     def handle_endtag(self, tag: str) -> None:

@@ -41,8 +41,8 @@ def shows_only(source: str, other: str) -> bool:
         inline_svg(source, "of a card")
     except InputError:
         return False
-    root, wanted = (ElementTree.fromstring(text) for text in (source, other))  # noqa: S314  (`inline_svg` found no declarations)
-    if any(root.attrib.get(key) != wanted.attrib.get(key) for key in _FRAME):
+    root, expected = (ElementTree.fromstring(text) for text in (source, other))  # noqa: S314  (`inline_svg` found no declarations)
+    if any(root.attrib.get(key) != expected.attrib.get(key) for key in _FRAME):
         return False
     nodes = list(root.iter())
     if any("class" in node.attrib or (node is not root and node.tag == root.tag) for node in nodes):
@@ -53,8 +53,8 @@ def shows_only(source: str, other: str) -> bool:
         for key, value in node.attrib.items()
         if key in {"id", "role", "href", "aria-labelledby", "aria-hidden"}
     )
-    known = set(_words(wanted))
-    return all(word in known or _NUMBER.fullmatch(word) for word in _words(root)) and all(_NAME.fullmatch(name) for name in names)
+    words = set(_words(expected))
+    return all(word in words or _NUMBER.fullmatch(word) for word in _words(root)) and all(_NAME.fullmatch(name) for name in names)
 
 
 def _words(root: ElementTree.Element) -> list[str]:

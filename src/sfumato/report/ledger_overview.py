@@ -30,14 +30,14 @@ class AccountLine:
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain data, amounts as exact fractions."""
-        told = self.account
+        account = self.account
         return {
-            "dataset": told.dataset,
-            "analyst": told.analyst,
-            "granted": told.granted.to_mapping(),
-            "spent": told.spent.to_mapping(),
-            "left": told.remaining.to_mapping(),
-            **Protected.told(told.protected),
+            "dataset": account.dataset,
+            "analyst": account.analyst,
+            "granted": account.granted.to_mapping(),
+            "spent": account.spent.to_mapping(),
+            "left": account.remaining.to_mapping(),
+            **Protected.told(account.protected),
             "answered": self.answered,
             "reserved_without_answer": self.open,
         }

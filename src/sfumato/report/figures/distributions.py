@@ -145,10 +145,10 @@ def _spread(column: str, released: ReleasedTable, counts: dict[str | None, int])
     from sfumato.data.values import texts
 
     counted = released.table.column(column).value_counts()
-    known = released.shown.get(column, {})
+    meanings = released.shown.get(column, {})
     spread: dict[str | None, float] = {}
     for text, count in zip(texts(counted.field("values")), counted.field("counts").to_pylist(), strict=True):
-        entry = known.get(text)
+        entry = meanings.get(text)
         leaves = sorted(entry.leaves, key=str) if entry is not None and entry.leaves else None
         if entry is not None and leaves is None and entry.bounds is not None:
             low, high = entry.bounds
@@ -159,13 +159,13 @@ def _spread(column: str, released: ReleasedTable, counts: dict[str | None, int])
 
 
 def _binned(column: str, before: dict[str | None, float], after: dict[str | None, float]) -> Distribution:
-    known = [value for value in before if value is not None]
-    numbers = np.array([float(value) for value in known])
+    values = [value for value in before if value is not None]
+    numbers = np.array([float(value) for value in values])
     edges = _edges(numbers)
     bins = edges.size - 1
     where = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, bins - 1)
     shares = [
-        np.bincount(where, weights=[share[value] for value in known], minlength=bins).astype(np.float64)
+        np.bincount(where, weights=[share[value] for value in values], minlength=bins).astype(np.float64)
         for share in (before, after)
     ]
     labels = tuple(f"{low:.6g} to {high:.6g}" for low, high in zip(edges, edges[1:], strict=False))

@@ -108,9 +108,9 @@ def finished(drawn: Board, name: str, title: str, description: str) -> str:
     root.set("aria-labelledby", f"{name}-title {name}-desc")
     root.set("style", f"font-family: {_FONT}; stroke-linejoin: round; stroke-linecap: butt")
     for place, (tag, text) in enumerate((("title", title), ("desc", description))):
-        made = ElementTree.Element(tag, {"id": f"{name}-{tag}"})
-        made.text = visible(text)
-        root.insert(place, made)
+        heading = ElementTree.Element(tag, {"id": f"{name}-{tag}"})
+        heading.text = visible(text)
+        root.insert(place, heading)
     return _recoloured(ElementTree.tostring(root, encoding="unicode"))
 
 
@@ -171,9 +171,9 @@ def _marks(node: ElementTree.Element) -> Iterator[ElementTree.Element]:
 
 
 def _titled(node: ElementTree.Element, text: str) -> None:
-    made = ElementTree.Element("title")
-    made.text = visible(text)
-    node.insert(0, made)
+    title = ElementTree.Element("title")
+    title.text = visible(text)
+    node.insert(0, title)
 
 
 def _recoloured(source: str) -> str:

@@ -59,9 +59,9 @@ def ledger_budget(budgets: Sequence[Budget]) -> str:
         else:
             above = drawn.axes()
         _bars(drawn, above, drawn_accounts)
-        told = [f"{visible(each.name)}: {visible(each.words)}, {each.share * 100:.0f} % spent" for each in drawn_accounts]
-        told += [f"{left_out:,} more accounts"] if left_out else []
-        return finished(drawn, "ledger-budget", "Budget spent per analyst and data set", "; ".join(told) or "No grant yet.")
+        sentences = [f"{visible(each.name)}: {visible(each.words)}, {each.share * 100:.0f} % spent" for each in drawn_accounts]
+        sentences += [f"{left_out:,} more accounts"] if left_out else []
+        return finished(drawn, "ledger-budget", "Budget spent per analyst and data set", "; ".join(sentences) or "No grant yet.")
 
 
 def _bars(drawn: Board, axes: Axes, budgets: Sequence[Budget]) -> None:

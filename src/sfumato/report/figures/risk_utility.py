@@ -114,7 +114,7 @@ def _labels(axes: Axes, front: Sequence[Mark], content: RiskUtility) -> None:
     lowest = (axes.get_xlim()[0] / widest, axes.get_ylim()[0] / highest)
     marks = [(mark.loss / widest, mark.risk / highest) for mark in content.marks]
     marks.append((content.original[1] / widest, content.original[0] / highest))
-    taken: list[tuple[float, float, float]] = []
+    labelled: list[tuple[float, float, float]] = []
     for mark in sorted(front, key=lambda mark: mark is not chosen):
         text = shorten(visible(mark.label), _LONGEST_LABEL)
         width = len(text) * (_BOLD if mark is chosen else _PLAIN)
@@ -126,14 +126,14 @@ def _labels(axes: Axes, front: Sequence[Mark], content: RiskUtility) -> None:
             if start < lowest[0] or start + width > lowest[0] + 1 or height - _LINE / 2 < lowest[1]:
                 return True
             over = any(start - _GAP < x < start + width + _GAP and abs(y - height) < _LINE / 2 for x, y in marks)
-            return over or any(start < end and begin < start + width and abs(height - y) < _LINE for begin, end, y in taken)
+            return over or any(start < end and begin < start + width and abs(height - y) < _LINE for begin, end, y in labelled)
 
         sides = [side for side in ((False, True), (True, False), (True, True), (False, False)) if not covers(*side)]
         if not sides and mark is not chosen:
             continue
         left, above = sides[0] if sides else (own[0] > 0.55, True)
         start = own[0] - width - _GAP if left else own[0] + _GAP
-        taken.append((start, start + width, own[1] + (_RISE if above else -_RISE)))
+        labelled.append((start, start + width, own[1] + (_RISE if above else -_RISE)))
         axes.annotate(
             text,
             (mark.loss, mark.risk),
