@@ -56,7 +56,7 @@ class Check:
     @property
     def measured(self) -> dict[str, float]:
         """The measured number per guarantee."""
-        return {name: found.value for name, found in zip(self._names(), self.measurements, strict=True)}
+        return {name: measurement.value for name, measurement in zip(self._names(), self.measurements, strict=True)}
 
     def explain(self) -> str:
         """In plain words: what each guarantee means, what was measured and how much of the table fails; without
@@ -65,19 +65,19 @@ class Check:
         lines = [_summary(self.measures)]
         if not self.guarantees:
             lines += ["", *measured_lines(self.measures)]
-        for guarantee, found in zip(self.guarantees, self.measurements, strict=True):
-            verdict = "holds" if found.holds else "does NOT hold"
+        for guarantee, measurement in zip(self.guarantees, self.measurements, strict=True):
+            verdict = "holds" if measurement.holds else "does NOT hold"
             lines += [
                 "",
-                f"{found.guarantee_key} {verdict}.",
+                f"{measurement.guarantee_key} {verdict}.",
                 f"  Promise: {guarantee.claim()}.",
                 f"  Against: {guarantee.protects}.",
-                f"  Measured: {found.explanation}",
+                f"  Measured: {measurement.explanation}",
             ]
-            lines += [f"  Also measured: {name} = {value:.6g}" for name, value in found.also.items()]
-            if not found.holds and found.failing.size:
+            lines += [f"  Also measured: {name} = {value:.6g}" for name, value in measurement.also.items()]
+            if not measurement.holds and measurement.failing.size:
                 counted_in = "" if self.measures.units is None else " in records"
-                lines.append(f"  Failing classes by size{counted_in}: {_sizes(self._examined, found)}.")
+                lines.append(f"  Failing classes by size{counted_in}: {_sizes(self._examined, measurement)}.")
         lines += [""] * bool(self.notices) + [f"Note: {notice}" for notice in self.notices]
         return "\n".join(lines)
 
@@ -86,36 +86,40 @@ class Check:
         eyes only.
         """
         key = guarantee if isinstance(guarantee, str) else guarantee.key
-        chosen = [found for found in self.measurements if found.guarantee_key == key]
+        chosen = [measurement for measurement in self.measurements if measurement.guarantee_key == key]
         if not chosen:
             raise ParameterError(f"'{key}' was not checked; checked were {', '.join(self.measured) or 'no guarantees'}")
         return self._classes_failing(chosen[0], limit)
 
     def failing_by_guarantee(self, limit: int | None = 20) -> dict[str, pa.Table]:
         """The failing classes of every guarantee that does not hold, for the owner's eyes only."""
-        broken = [(name, found) for name, found in zip(self._names(), self.measurements, strict=True) if found.failing.size]
-        return {name: self._classes_failing(found, limit) for name, found in broken}
+        broken = [
+            (name, measurement)
+            for name, measurement in zip(self._names(), self.measurements, strict=True)
+            if measurement.failing.size
+        ]
+        return {name: self._classes_failing(measurement, limit) for name, measurement in broken}
 
     def _names(self) -> list[str]:
         """One name per measurement; a guarantee that was asked for twice is numbered."""
         names: list[str] = []
-        for found in self.measurements:
-            name, number = found.guarantee_key, 1
+        for measurement in self.measurements:
+            name, number = measurement.guarantee_key, 1
             while name in names:
                 number += 1
-                name = f"{found.guarantee_key} #{number}"
+                name = f"{measurement.guarantee_key} #{number}"
             names.append(name)
         return names
 
-    def _classes_failing(self, found: Measurement, limit: int | None) -> pa.Table:
+    def _classes_failing(self, measurement: Measurement, limit: int | None) -> pa.Table:
         import numpy as np
         import pyarrow as pa
 
-        classes = self._examined.classes(found.quasi)
-        order = found.failing[np.argsort(classes.sizes[found.failing], kind="stable")][:limit]
-        rows = self._examined.table.select(list(found.quasi)).take(pa.array(classes.first[order]))
-        return rows.append_column(_free_name("class", found.quasi), pa.array(order)).append_column(
-            _free_name("records", found.quasi), pa.array(classes.sizes[order])
+        classes = self._examined.classes(measurement.quasi)
+        order = measurement.failing[np.argsort(classes.sizes[measurement.failing], kind="stable")][:limit]
+        rows = self._examined.table.select(list(measurement.quasi)).take(pa.array(classes.first[order]))
+        return rows.append_column(_free_name("class", measurement.quasi), pa.array(order)).append_column(
+            _free_name("records", measurement.quasi), pa.array(classes.sizes[order])
         )
 
     def to_mapping(self) -> dict[str, Any]:
@@ -124,20 +128,20 @@ class Check:
             "holds": self.holds,
             "guarantees": [
                 {
-                    "guarantee": found.guarantee_key,
+                    "guarantee": measurement.guarantee_key,
                     "name": guarantee.name,
                     "parameters": parameters(guarantee),
                     "promised": guarantee.claim(),
                     "protects": guarantee.protects,
-                    "measured": _json_number(found.value),
-                    "holds": found.holds,
-                    "failing_classes": found.failing_classes,
-                    "failing_records": found.failing_records,
-                    "classes": found.classes,
-                    "also_measured": {name: _json_number(value) for name, value in found.also.items()},
-                    "explanation": found.explanation,
+                    "measured": _json_number(measurement.value),
+                    "holds": measurement.holds,
+                    "failing_classes": measurement.failing_classes,
+                    "failing_records": measurement.failing_records,
+                    "classes": measurement.classes,
+                    "also_measured": {name: _json_number(value) for name, value in measurement.also.items()},
+                    "explanation": measurement.explanation,
                 }
-                for guarantee, found in zip(self.guarantees, self.measurements, strict=True)
+                for guarantee, measurement in zip(self.guarantees, self.measurements, strict=True)
             ],
             "measures": self.measures.to_mapping(),
             "notices": list(self.notices),
@@ -171,26 +175,26 @@ def check(
     rows, notices = _suppressed_rows(rows, roles, suppressed)
     notices = [*guessed, *notices]
     reference = _reference(original, roles)
-    asked = _listed(guarantees)
+    promised = _listed(guarantees)
     if reference is None:
-        asked, more = _against_released(asked)
+        promised, more = _against_released(promised)
         notices += more
     examined = ExaminedTable(rows, roles, reference, None if population is None else _raw(population, roles))
     return Check(
-        guarantees=asked,
-        measurements=tuple(measure_examined(examined, guarantee) for guarantee in asked),
-        measures=overview(examined, against_people=population is not None and not asked),
+        guarantees=promised,
+        measurements=tuple(measure_examined(examined, guarantee) for guarantee in promised),
+        measures=overview(examined, against_people=population is not None and not promised),
         notices=tuple(notices),
         _examined=examined,
     )
 
 
 def _listed(guarantees: ClassGuarantee | Iterable[ClassGuarantee] | None) -> tuple[ClassGuarantee, ...]:
-    asked = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees or ())
-    wrong = [type(entry).__name__ for entry in asked if not isinstance(entry, ClassGuarantee)]
+    listed = (guarantees,) if isinstance(guarantees, ClassGuarantee) else tuple(guarantees or ())
+    wrong = [type(entry).__name__ for entry in listed if not isinstance(entry, ClassGuarantee)]
     if wrong:
         raise ParameterError(f"check: {', '.join(wrong)} is no guarantee of a table. Pass for instance [sf.KAnonymity(5)].")
-    return asked
+    return listed
 
 
 def _schema(schema: Schema | str | Path | Mapping[str, Any] | None, table: Any, rows: pa.Table) -> tuple[Schema, list[str]]:
@@ -222,37 +226,37 @@ def _guessed(rows: pa.Table) -> tuple[Schema, list[str]]:
             "check found no column that looks like a quasi-identifier. Pass a schema; `sfumato inspect DATA` writes one."
         )
     unit = [name for name, role in roles.items() if role == "unit"]
-    told = (
+    notice = (
         f"the roles were guessed from names and values: quasi-identifiers {', '.join(quasi)}; "
         f"sensitive {', '.join(sensitive) or 'none'}{f'; unit {unit[0]}' if unit else ''}. Pass a schema to say it yourself."
     )
-    return Schema(columns={name: Column(role=roles[name]) for name in (*quasi, *sensitive, *unit)}), [told]
+    return Schema(columns={name: Column(role=roles[name]) for name in (*quasi, *sensitive, *unit)}), [notice]
 
 
-def _released(given: Any) -> pa.Table:
+def _released(source: Any) -> pa.Table:
     """The rows as they are: generalised values no longer have the types that the schema declares."""
     import pyarrow as pa
 
-    if isinstance(given, pa.Table):
-        return given
-    if isinstance(given, Microdata):
-        return given.table()
+    if isinstance(source, pa.Table):
+        return source
+    if isinstance(source, Microdata):
+        return source.table()
     from sfumato.engines.sources import read
 
-    return read(given).table()
+    return read(source).table()
 
 
-def _raw(given: Any, schema: Schema) -> pa.Table:
+def _raw(source: Any, schema: Schema) -> pa.Table:
     """Raw rows, read under the part of the schema they have, so that codes for missing values are missing."""
     import pyarrow as pa
 
-    if isinstance(given, (pa.Table, Microdata)):
-        return _released(given)
+    if isinstance(source, (pa.Table, Microdata)):
+        return _released(source)
     from sfumato.engines.sources import read
 
-    present = read(given).column_names
+    present = read(source).column_names
     kept = {name: column for name, column in schema.columns.items() if name in present}
-    return read(given, schema=schema.replace(columns=kept)).table()
+    return read(source, schema=schema.replace(columns=kept)).table()
 
 
 def _reference(original: Any, schema: Schema) -> pa.Table | ReferenceDistribution | None:
@@ -263,14 +267,14 @@ def _reference(original: Any, schema: Schema) -> pa.Table | ReferenceDistributio
     return _raw(original, schema)
 
 
-def _against_released(asked: tuple[ClassGuarantee, ...]) -> tuple[tuple[ClassGuarantee, ...], list[str]]:
+def _against_released(guarantees: tuple[ClassGuarantee, ...]) -> tuple[tuple[ClassGuarantee, ...], list[str]]:
     """Without the original, compare with the released rows, and say so."""
     changed: list[ClassGuarantee] = []
     notices: list[str] = []
-    for guarantee in asked:
+    for guarantee in guarantees:
         if getattr(guarantee, "reference", None) == "input":
-            given: Any = guarantee
-            guarantee = dataclasses.replace(given, reference="released")
+            compared: Any = guarantee
+            guarantee = dataclasses.replace(compared, reference="released")
             notices.append(
                 f"{guarantee.key} compares with the original table, which was not given; it was "
                 "compared with the rows of "
@@ -303,32 +307,32 @@ def _suppressed_rows(table: pa.Table, schema: Schema, handling: Suppressed) -> t
     return table, [f"{these} measured as a class like any other; if that marks suppressed records, pass suppressed='drop'."]
 
 
-def _summary(found: TableMeasures) -> str:
-    if found.units is None:
+def _summary(measures: TableMeasures) -> str:
+    if measures.units is None:
         return (
-            f"{counted(found.records, 'record')} in {counted(found.classes, 'class')}; the smallest has {found.k:,.0f}, the "
-            f"median {found.class_size_median:,.0f}, "
-            f"the largest {found.class_size_largest:,}; {counted(found.uniques, 'record')} "
-            f"{'is' if found.uniques == 1 else 'are'} unique."
+            f"{counted(measures.records, 'record')} in {counted(measures.classes, 'class')}; the smallest has "
+            f"{measures.k:,.0f}, the median {measures.class_size_median:,.0f}, "
+            f"the largest {measures.class_size_largest:,}; {counted(measures.uniques, 'record')} "
+            f"{'is' if measures.uniques == 1 else 'are'} unique."
         )
     return (
-        f"{counted(found.records, 'record')} of {counted(found.units, 'unit')} in {counted(found.classes, 'class')}. Every "
-        f"class has records of {counted(int(found.k), 'unit')} or more. The median class has "
-        f"{counted(round(found.class_size_median), 'record')}, the largest {found.class_size_largest:,}. "
-        f"{counted(found.uniques, 'record')} {'is' if found.uniques == 1 else 'are'} in a class that no other unit shares."
+        f"{counted(measures.records, 'record')} of {counted(measures.units, 'unit')} in {counted(measures.classes, 'class')}. "
+        f"Every class has records of {counted(int(measures.k), 'unit')} or more. The median class has "
+        f"{counted(round(measures.class_size_median), 'record')}, the largest {measures.class_size_largest:,}. "
+        f"{counted(measures.uniques, 'record')} {'is' if measures.uniques == 1 else 'are'} in a class that no other unit shares."
     )
 
 
-def _sizes(examined: ExaminedTable, found: Measurement) -> str:
+def _sizes(examined: ExaminedTable, measurement: Measurement) -> str:
     import numpy as np
 
-    sizes, counts = np.unique(examined.classes(found.quasi).sizes[found.failing], return_counts=True)
+    sizes, counts = np.unique(examined.classes(measurement.quasi).sizes[measurement.failing], return_counts=True)
     listed = [f"{count:,} of size {size:,}" for size, count in zip(sizes[:5].tolist(), counts[:5].tolist(), strict=True)]
     return ", ".join(listed) + (", …" if sizes.size > 5 else "")
 
 
-def _free_name(name: str, taken: Iterable[str]) -> str:
-    names = set(taken)
+def _free_name(name: str, columns: Iterable[str]) -> str:
+    names = set(columns)
     while name in names:
         name += "_"
     return name

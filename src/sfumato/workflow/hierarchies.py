@@ -39,14 +39,14 @@ def levels_of(tree: Hierarchy) -> list[dict[str, Any]]:
     levels = []
     for level in range(tree.height + 1):
         nodes = tree.node_of[level]
-        seen = list(dict.fromkeys(nodes.tolist()))
-        step = max(len(seen) // EXAMPLES, 1)
+        labels = list(dict.fromkeys(nodes.tolist()))
+        step = max(len(labels) // EXAMPLES, 1)
         levels.append(
             {
                 "level": level,
-                "values": len(seen),
+                "values": len(labels),
                 "loss": float(tree.loss[nodes].mean()),
-                "examples": [tree.labels[node] or "missing" for node in seen[::step][:EXAMPLES]],
+                "examples": [tree.labels[node] or "missing" for node in labels[::step][:EXAMPLES]],
             }
         )
     return levels
@@ -55,8 +55,8 @@ def levels_of(tree: Hierarchy) -> list[dict[str, Any]]:
 def _tree(schema: Schema, name: str, data: Any) -> Hierarchy:
     described = schema.columns[name]
     if data is None:
-        known = [*(described.domain or ())]
-        return hierarchy_builders.build(name, described, known, None, schema.folder)
+        values = [*(described.domain or ())]
+        return hierarchy_builders.build(name, described, values, None, schema.folder)
     from sfumato.engines.sources import read
 
     grouped = read(data, schema=schema).relation.group([name])

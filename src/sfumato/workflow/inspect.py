@@ -81,8 +81,8 @@ def write_schema(profile: Profile, target: Path, dataset: str) -> None:
 
 def _about_the_unit(profile: Profile) -> str:
     """Whom private questions protect, as a comment: names of columns and counts, no values."""
-    found = "none named" if profile.unit is None else f"'{profile.unit}'"
-    words = f"Unit (whom an answer protects): {found}; {profile.unit_reason}."
+    name = "none named" if profile.unit is None else f"'{profile.unit}'"
+    words = f"Unit (whom an answer protects): {name}; {profile.unit_reason}."
     words = "".join(character if character.isprintable() else " " for character in words)  # a column's name may be odd
     return "".join(f"# {line}\n" for line in textwrap.wrap(" ".join(words.split()), 106)) + "\n"
 

@@ -25,38 +25,38 @@ if TYPE_CHECKING:
 _CALL = re.compile(r"\s*([A-Za-z]\w*)\s*\((.*)\)\s*", re.DOTALL)
 
 
-def guarantee(given: Mapping[str, Any]) -> ClassGuarantee:
+def guarantee(entry: Mapping[str, Any]) -> ClassGuarantee:
     """The guarantee that `{name = "KAnonymity", k = 5}` describes."""
-    arguments = dict(given)
-    known = arguments.get("knowledge")
-    if isinstance(known, Mapping):
-        fields = {name: value for name, value in known.items() if name != "name"}
+    arguments = dict(entry)
+    knowledge = arguments.get("knowledge")
+    if isinstance(knowledge, Mapping):
+        fields = {name: value for name, value in knowledge.items() if name != "name"}
         arguments["knowledge"] = build(Knowledge, fields)
-    elif known is not None and not isinstance(known, Knowledge):
+    elif knowledge is not None and not isinstance(knowledge, Knowledge):
         raise ParameterError("knowledge is a table with the attributes an adversary knows")
     for name, value in arguments.items():
         if isinstance(value, float) and value != value:
             raise ParameterError(f"parameter '{name}' is not a number")
-    made: ClassGuarantee = registry.make("guarantee", arguments)
-    return made
+    promise: ClassGuarantee = registry.make("guarantee", arguments)
+    return promise
 
 
 @forgetting()
-def guarantees(given: Iterable[Mapping[str, Any]], heading: str) -> tuple[ClassGuarantee, ...]:
+def guarantees(entries: Iterable[Mapping[str, Any]], heading: str) -> tuple[ClassGuarantee, ...]:
     """Several guarantees; all faults are reported at once."""
-    made, faults = [], []
-    for position, entry in enumerate(given, 1):
+    promises, faults = [], []
+    for position, entry in enumerate(entries, 1):
         try:
-            made.append(guarantee(entry))
+            promises.append(guarantee(entry))
         except SfumatoError as error:
             faults.append(f"guarantee {position}: {error}")
     all_at_once(RecipeError, heading, faults)
-    return tuple(made)
+    return tuple(promises)
 
 
-def method(given: Mapping[str, Any]) -> Any:
+def method(entry: Mapping[str, Any]) -> Any:
     """The search or mask that `{name = "Lattice", suppression = 0.05}` describes."""
-    return registry.make("method", given)
+    return registry.make("method", entry)
 
 
 @forgetting()
@@ -65,13 +65,13 @@ def inline(text: str) -> dict[str, Any]:
     called = _CALL.fullmatch(text)
     name, rest = called.groups() if called else text.partition(",")[::2]
     try:
-        found = parse_toml(f"given = {{ {rest} }}")["given"]
+        arguments = parse_toml(f"arguments = {{ {rest} }}")["arguments"]
     except (ValueError, RecursionError):
         raise ParameterError(
             f"cannot read {as_name(name.strip())}: write the name, then parameters as in TOML, "
             f"for instance 'Lattice, suppression=0.05' or 'Mdav(k=5)'{_parameters_of(name.strip())}"
         ) from None
-    return {"name": name.strip(), **found}
+    return {"name": name.strip(), **arguments}
 
 
 def _parameters_of(name: str) -> str:
@@ -82,33 +82,33 @@ def _parameters_of(name: str) -> str:
     return f". The parameters of {name} are called {', '.join(listed)}" if listed else ""
 
 
-def is_mask(given: Mapping[str, Any] | None) -> bool:
+def is_mask(entry: Mapping[str, Any] | None) -> bool:
     """Whether a method is a mask, which is published without a guarantee too."""
-    return given is not None and registry.has("mask", given.get("name"))
+    return entry is not None and registry.has("mask", entry.get("name"))
 
 
-def attack(given: str | Mapping[str, Any]) -> AnyAttack:
+def attack(entry: str | Mapping[str, Any]) -> AnyAttack:
     """The attack of that name, with its parameters where a mapping is given."""
-    made: AnyAttack = registry.make("attack", given)
-    return made
+    adversary: AnyAttack = registry.make("attack", entry)
+    return adversary
 
 
-def measure(given: str | Mapping[str, Any] | AnyMeasure) -> AnyMeasure:
+def measure(entry: str | Mapping[str, Any] | AnyMeasure) -> AnyMeasure:
     """The measure of utility or risk that a key or `{name = "machine_learning", target = "salary"}` describes; a
     measure is taken as it is.
     """
-    if isinstance(given, Measure):
-        return given
-    if not isinstance(given, (str, Mapping)):
-        raise ParameterError(f"{type(given).__name__} is not a measure. Pass keys, tables with a name, or measures.")
-    made: AnyMeasure = registry.make("measure", given)
-    return made
+    if isinstance(entry, Measure):
+        return entry
+    if not isinstance(entry, (str, Mapping)):
+        raise ParameterError(f"{type(entry).__name__} is not a measure. Pass keys, tables with a name, or measures.")
+    chosen: AnyMeasure = registry.make("measure", entry)
+    return chosen
 
 
-def algorithm(given: Mapping[str, Any]) -> Algorithm:
+def algorithm(entry: Mapping[str, Any]) -> Algorithm:
     """The private algorithm that `{name = "PrivateHistogram", columns = ["age"], epsilon = 1}` describes."""
-    made: Algorithm = registry.make("algorithm", given)
-    return made
+    private: Algorithm = registry.make("algorithm", entry)
+    return private
 
 
 def described(kind: type[Any]) -> dict[str, Any]:

@@ -81,17 +81,17 @@ def protect(
     from sfumato.workflow.publishing.recoded_rows import recoded_rows
 
     chosen = _default_method() if method is None else method
-    asked = each_once(guarantees)
+    promised = each_once(guarantees)
     source = microdata_of(data, schema)
     register = population_of(population, source.schema, public=population_public)
     with _held(source, register, in_memory=isinstance(chosen, Mask)) as (people, compared):
-        plan = plan_columns(people, asked, population=compared is not None, masked=isinstance(chosen, Mask))
-        check_size(len(people), asked)
+        plan = plan_columns(people, promised, population=compared is not None, masked=isinstance(chosen, Mask))
+        check_size(len(people), promised)
         randomness = sources_of_randomness.default(seed)
         owner_key = owner_key_of(key, randomness)
         checks = Checks.of(utility, risk, attacks, method=chosen, published=plan.schema, population=compared)
         answered = answers_of(answers or {})
-        request = Request(people, compared, population_public, asked, plan, owner_key, randomness, progress)
+        request = Request(people, compared, population_public, promised, plan, owner_key, randomness, progress)
         if isinstance(chosen, Mask):
             changed = masked_rows(request, chosen, source.relation)
         else:

@@ -75,8 +75,8 @@ class Comparison:
     @property
     def compared_by(self) -> str:
         """The risk by which methods are compared: that of the map's axis, as long as any method could be measured by it."""
-        known = [point.risk_measure for point in self.measured]
-        return self.risk_measure if self.risk_measure in known or not known else known[0]
+        measures = [point.risk_measure for point in self.measured]
+        return self.risk_measure if self.risk_measure in measures or not measures else measures[0]
 
     @property
     def front(self) -> tuple[Point, ...]:
@@ -85,15 +85,15 @@ class Comparison:
 
         from sfumato.report.figures.tradeoff import frontier
 
-        found = [point for point in self.measured if point.risk_measure == self.compared_by]
-        if not found:
+        comparable = [point for point in self.measured if point.risk_measure == self.compared_by]
+        if not comparable:
             return ()
-        risk = np.array([point.risk for point in found], dtype=np.float64)
-        loss = np.array([point.loss for point in found], dtype=np.float64)
+        risk = np.array([point.risk for point in comparable], dtype=np.float64)
+        loss = np.array([point.loss for point in comparable], dtype=np.float64)
         best = frontier(risk, loss).tolist()
         ends = {(risk[position], loss[position]) for position in best}
-        order = sorted(range(len(found)), key=lambda position: (risk[position], loss[position]))
-        return tuple(found[position] for position in order if (risk[position], loss[position]) in ends)
+        order = sorted(range(len(comparable)), key=lambda position: (risk[position], loss[position]))
+        return tuple(comparable[position] for position in order if (risk[position], loss[position]) in ends)
 
     @property
     def recommended(self) -> Point | None:
@@ -201,8 +201,8 @@ def compare(
         tuple(_masked_measure(each) for each in also),
     )
     jobs = [Job(i, mask, f"{seed}/{run}") for i, mask in enumerate(masks) for run in range(runs)]
-    found = _results(people, jobs, measures, workers or os.cpu_count() or 1, _memory(cache), progress)
-    points = tuple(_point(mask, [found[job] for job in jobs if job.number == i]) for i, mask in enumerate(masks))
+    results = _results(people, jobs, measures, workers or os.cpu_count() or 1, _memory(cache), progress)
+    points = tuple(_point(mask, [results[job] for job in jobs if job.number == i]) for i, mask in enumerate(masks))
     untouched = as_masked(people, people)
     first, second = measures.risk.score(people, untouched), measures.loss.score(people, untouched)
     original = Point(
@@ -239,25 +239,25 @@ def check_map(path: str | Path) -> Path:
 def _results(
     people: Microdata, jobs: Sequence[Job], measures: Measures, workers: int, memory: Memory, progress: Progress
 ) -> dict[Job, dict[str, Any]]:
-    told = measures.described()
+    description = measures.described()
     digest = memory.digest(people) if memory.folder is not None else ""
-    names = {job: memory.name(_EDITION, _version(), digest, job.mask.described(), told, job.seed) for job in jobs}
-    found: dict[Job, dict[str, Any]] = {}
+    names = {job: memory.name(_EDITION, _version(), digest, job.mask.described(), description, job.seed) for job in jobs}
+    results: dict[Job, dict[str, Any]] = {}
     for job in jobs:
-        known = memory.get(names[job]) if told is not None else None
-        if known is not None:
-            found[job] = known
+        remembered = memory.get(names[job]) if description is not None else None
+        if remembered is not None:
+            results[job] = remembered
 
     def keep(job: Job, result: dict[str, Any]) -> None:
-        found[job] = result
-        if told is not None and "refused" not in result:
+        results[job] = result
+        if description is not None and "refused" not in result:
             memory.keep(names[job], result)
 
-    progress("comparing", len(found), len(jobs))
-    rest = [job for job in jobs if job not in found]
-    before = len(found)
+    progress("comparing", len(results), len(jobs))
+    rest = [job for job in jobs if job not in results]
+    before = len(results)
     run_all(people, rest, measures, workers, lambda phase, done, _: progress(phase, before + done, len(jobs)), keep)
-    return found
+    return results
 
 
 def _point(mask: Any, results: Sequence[Mapping[str, Any]]) -> Point:
@@ -285,8 +285,8 @@ def _numbers(values: Iterable[Any]) -> list[float]:
     return [float(value) if isinstance(value, (int, float)) else float("nan") for value in values]
 
 
-def _masked_measure(given: Any) -> AnyMeasure:
-    measure = named.measure(given)
+def _masked_measure(entry: Any) -> AnyMeasure:
+    measure = named.measure(entry)
     require(measure.masked, f"compare: '{getattr(measure, 'key', type(measure).__name__)}' does not measure masked tables")
     return measure
 

@@ -41,15 +41,15 @@ _STAY_BESIDE = 0.8
 
 def expanded(methods: Iterable[Any]) -> list[Method]:
     """Every method at every parameter; all faults are reported at once."""
-    made: list[Method] = []
+    choices: list[Method] = []
     faults = []
-    for position, given in enumerate(methods, 1):
+    for position, entry in enumerate(methods, 1):
         try:
-            made.extend(_expand(given))
+            choices.extend(_expand(entry))
         except SfumatoError as error:
             faults.append(f"method {position}: {error}")
     all_at_once(ParameterError, "compare", faults)
-    different = {(label_of(method), repr(method)): method for method in made}
+    different = {(label_of(method), repr(method)): method for method in choices}
     if not different:
         raise ParameterError("compare: name at least one method, for instance sf.Mdav(5)")
     return list(different.values())
@@ -69,10 +69,10 @@ def _called(value: Any) -> str:
     shared: list[str] = []
     common = {field.name for field in dataclasses.fields(Mask)}
     for field in dataclasses.fields(value):
-        given = getattr(value, field.name)
+        value_of_field = getattr(value, field.name)
         usual = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
-        if field.init and given is not None and given != usual:
-            (shared if field.name in common else own).append(f"{field.name}={_word(given)}")
+        if field.init and value_of_field is not None and value_of_field != usual:
+            (shared if field.name in common else own).append(f"{field.name}={_word(value_of_field)}")
     return f"{type(value).__name__}({', '.join([*own, *shared])})"
 
 
@@ -117,33 +117,33 @@ def usual_methods(people: Microdata) -> list[Method]:
 def method_of(mapping: Mapping[str, Any]) -> Method:
     """The method that a mapping describes, as `described` of every method writes it."""
     if mapping.get("name") != Recoded.__name__:
-        made = named.method(mapping)
-        if not isinstance(made, Mask):
+        mask = named.method(mapping)
+        if not isinstance(mask, Mask):
             raise ParameterError(
                 f"{mapping['name']} searches for guarantees: say which, for instance 'KAnonymity(k=5) by {mapping['name']}'"
             )
-        return made
+        return mask
     unknown = sorted(set(mapping) - {"name", "guarantees", "search"})
     if unknown:
         raise ParameterError(f"Recoded has no parameter '{str(unknown[0])[:60]}'; it takes guarantees and a search")
-    asked, search = mapping.get("guarantees") or (), mapping.get("search")
-    guarantees = named.guarantees([asked] if isinstance(asked, Mapping) else asked, "Recoded")
+    promised, search = mapping.get("guarantees") or (), mapping.get("search")
+    guarantees = named.guarantees([promised] if isinstance(promised, Mapping) else promised, "Recoded")
     return Recoded(guarantees) if search is None else Recoded(guarantees, named.method(search))
 
 
-def _expand(given: Any) -> list[Method]:
-    if isinstance(given, (Mask, Recoded)):
-        return [given]
-    mapping = _told(given) if isinstance(given, str) else given
+def _expand(entry: Any) -> list[Method]:
+    if isinstance(entry, (Mask, Recoded)):
+        return [entry]
+    mapping = _told(entry) if isinstance(entry, str) else entry
     if not isinstance(mapping, Mapping):
         raise ParameterError(
-            f"{type(given).__name__} is not a method to compare. Pass masks, sf.Recoded(guarantee, search), mappings, "
+            f"{type(entry).__name__} is not a method to compare. Pass masks, sf.Recoded(guarantee, search), mappings, "
             "or texts such as 'Mdav(k=5)' and 'KAnonymity(k=5) by Mondrian'."
         )
     if mapping.get("name") != Recoded.__name__:
         return [method_of(each) for each in _grid(mapping)]
-    asked = mapping.get("guarantees") or ()
-    listed = [asked] if isinstance(asked, Mapping) else list(asked)
+    promised = mapping.get("guarantees") or ()
+    listed = [promised] if isinstance(promised, Mapping) else list(promised)
     search = mapping.get("search")
     searches = [None] if search is None else _grid(search)
     choices = itertools.product(itertools.product(*map(_grid, listed)), searches)

@@ -63,22 +63,27 @@ class Measures:
     def described(self) -> dict[str, Any] | None:
         """As plain data for another process; None where a measure holds something that is no plain data."""
         try:
-            told = {
+            description = {
                 "risk": _described(self.risk),
                 "loss": _described(self.loss),
                 "unaligned_risk": _described(self.unaligned_risk),
                 "others": [_described(measure) for measure in self.others],
             }
-            json.dumps(told, allow_nan=False)
+            json.dumps(description, allow_nan=False)
         except (TypeError, ValueError, SfumatoError):
             return None
-        return told
+        return description
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Measures:
+    def of(cls, description: Mapping[str, Any]) -> Measures:
         """From what `described` says."""
-        others = tuple(named.measure(each) for each in told["others"])
-        return cls(named.measure(told["risk"]), named.measure(told["loss"]), named.measure(told["unaligned_risk"]), others)
+        others = tuple(named.measure(each) for each in description["others"])
+        return cls(
+            named.measure(description["risk"]),
+            named.measure(description["loss"]),
+            named.measure(description["unaligned_risk"]),
+            others,
+        )
 
 
 def evaluate(people: Microdata, job: Job, measures: Measures) -> dict[str, Any]:
@@ -148,10 +153,10 @@ class Memory:
         if self.folder is None:
             return None
         try:
-            found = json.loads((self.folder / f"{name}.json").read_bytes())
+            stored = json.loads((self.folder / f"{name}.json").read_bytes())
         except (OSError, ValueError):
             return None
-        return found if isinstance(found, dict) and set(found) == _FIELDS else None
+        return stored if isinstance(stored, dict) and set(stored) == _FIELDS else None
 
     def keep(self, name: str, result: Mapping[str, Any]) -> None:
         """Remember a result; a folder that cannot be written to is no reason to stop."""
@@ -176,15 +181,15 @@ def run_all(
     done: Callable[[Job, dict[str, Any]], None],
 ) -> None:
     """Do every job, on as many processes as `workers` says; `done` hears of each as it ends."""
-    told = measures.described()
-    apart = [job for job in jobs if told is not None and _is_public(job.mask)]
+    description = measures.described()
+    apart = [job for job in jobs if description is not None and _is_public(job.mask)]
     here = [job for job in jobs if job not in apart]
     count = min(workers, len(apart))
     if count < 2 or len(apart) < _FEW_JOBS:
         here, apart = list(jobs), []
     finished = 0
-    if apart and told is not None:
-        for job, result in _in_processes(people, apart, told, count):
+    if apart and description is not None:
+        for job, result in _in_processes(people, apart, description, count):
             finished += 1
             done(job, result)
             progress("comparing", finished, len(jobs))
@@ -195,20 +200,20 @@ def run_all(
 
 
 def _in_processes(
-    people: Microdata, jobs: Sequence[Job], told: Mapping[str, Any], count: int
+    people: Microdata, jobs: Sequence[Job], description: Mapping[str, Any], count: int
 ) -> Iterator[tuple[Job, dict[str, Any]]]:
     waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
     ended: queue.SimpleQueue[tuple[Job, dict[str, Any]] | None] = queue.SimpleQueue()
     for job in jobs:
         waiting.put(job)
-    with _shared_rows(people) as rows, _workers(rows, people.schema, told, count) as processes:
+    with _shared_rows(people) as rows, _workers(rows, people.schema, description, count) as processes:
         threads = [threading.Thread(target=_serve, args=(process, waiting, ended), daemon=True) for process in processes]
         for thread in threads:
             thread.start()
         left, serving = len(jobs), count
         while left:
-            found = ended.get()
-            if found is None:
+            result = ended.get()
+            if result is None:
                 serving -= 1
                 if not serving:
                     raise SfumatoError(
@@ -217,7 +222,7 @@ def _in_processes(
                     )
                 continue
             left -= 1
-            yield found
+            yield result
 
 
 def _serve(
@@ -270,12 +275,12 @@ def _shared_rows(people: Microdata) -> Iterator[int]:
 
 
 @contextmanager
-def _workers(rows: int, schema: Schema, told: Mapping[str, Any], count: int) -> Iterator[list[subprocess.Popen[str]]]:
+def _workers(rows: int, schema: Schema, measures: Mapping[str, Any], count: int) -> Iterator[list[subprocess.Popen[str]]]:
     """Worker processes, which are gone afterwards whatever happened."""
     # one thread each: together they use all cores
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     command = [sys.executable, "-P", "-m", "sfumato.workflow.comparing.worker", str(rows)]
-    description = json.dumps({"schema": {**schema.model_dump(mode="json"), "folder": schema.folder}, "measures": told})
+    description = json.dumps({"schema": {**schema.model_dump(mode="json"), "folder": schema.folder}, "measures": measures})
     processes: list[subprocess.Popen[str]] = []
     try:
         for _ in range(count):
@@ -320,10 +325,10 @@ def _described(measure: AnyMeasure) -> dict[str, Any]:
     key = getattr(measure, "key", None)
     if key is None:
         raise InputError("a measure without a key")
-    told = {"name": key, **parameters(measure)}
-    if named.measure(told) != measure:
+    description = {"name": key, **parameters(measure)}
+    if named.measure(description) != measure:
         raise InputError("a measure that its parameters do not describe")
-    return told
+    return description
 
 
 def _is_public(mask: Method) -> bool:

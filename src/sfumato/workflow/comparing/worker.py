@@ -25,10 +25,10 @@ def main() -> None:
     answers = sys.stdout
     sys.stdout = sys.stderr  # nothing but answers may stand between the lines
     for line in sys.stdin:
-        asked = json.loads(line)
-        mask = method_of(asked["method"])
+        job = json.loads(line)
+        mask = method_of(job["method"])
         try:
-            result = evaluate(people, Job(0, mask, asked["seed"]), measures)
+            result = evaluate(people, Job(0, mask, job["seed"]), measures)
         except SfumatoError as error:
             result = {"refused": str(error)}
         except Exception as error:  # its message might hold a value

@@ -104,15 +104,15 @@ def released_schema(schema: Schema, table: pa.Table) -> Schema:
     """
     columns = {}
     for name in table.column_names:
-        told = schema.columns[name]
-        sensitive = told.role == "sensitive"
+        described = schema.columns[name]
+        sensitive = described.role == "sensitive"
         columns[name] = Column(
-            role="plain" if told.role == "identifier" else told.role,
+            role="plain" if described.role == "identifier" else described.role,
             type=type_name(table.schema.field(name).type),
-            order=told.order if sensitive else None,
-            domain=told.domain if sensitive and told.source == "declared" else None,
-            label=told.label,
-            items=told.items,
+            order=described.order if sensitive else None,
+            domain=described.domain if sensitive and described.source == "declared" else None,
+            label=described.label,
+            items=described.items,
         )
     return Schema(dataset=schema.dataset, columns=columns)
 
@@ -174,8 +174,8 @@ def _guarantee_faults(schema: Schema, guarantees: Sequence[ClassGuarantee]) -> l
     for guarantee in guarantees:
         name = guarantee.sensitive
         if name is not None and name not in schema.columns:
-            known = ", ".join(schema.sensitive) or "none"
-            faults.append(f"{guarantee.key} names a column that the schema does not describe (sensitive columns: {known})")
+            columns = ", ".join(schema.sensitive) or "none"
+            faults.append(f"{guarantee.key} names a column that the schema does not describe (sensitive columns: {columns})")
         elif name is not None and schema.columns[name].role != "sensitive":
             faults.append(
                 f"{guarantee.key} needs '{name}' to be sensitive, but its role is "

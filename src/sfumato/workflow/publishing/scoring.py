@@ -63,8 +63,8 @@ class Checks:
         measures: list[AnyMeasure] = []
         useful = 0
         usual_use, usual_risk = method.usual_measures
-        asked = (("utility", usual_use if utility is None else utility), ("risk", usual_risk if risk is None else risk))
-        for where, entries in asked:
+        kinds = (("utility", usual_use if utility is None else utility), ("risk", usual_risk if risk is None else risk))
+        for where, entries in kinds:
             useful = len(measures)
             for entry in _each(entries):
                 try:
@@ -171,31 +171,31 @@ def shown_ranges(table: ClassTable, recoding: Recoding) -> dict[str, dict[str, S
     """What the shown values stand for that are no hierarchy nodes (ranges made by partitioning), by
     column and text.
     """
-    found: dict[str, dict[str, ShownValue]] = {}
+    ranges: dict[str, dict[str, ShownValue]] = {}
     for name, tree, shown in zip(table.quasi, table.hierarchies, recoding.shown, strict=True):
-        known = set(tree.labels)
+        labels = set(tree.labels)
         extra = {
             label: ShownValue(float(shown.loss[i]), float(shown.sizes[i]), frozenset(), bounds=_bounds(label))
             for i, label in enumerate(shown.labels)
-            if label is not None and label not in known
+            if label is not None and label not in labels
         }
         if extra:
-            found[name] = extra
-    return found
+            ranges[name] = extra
+    return ranges
 
 
-def _each(given: Any) -> list[Any]:
+def _each(one_or_several: Any) -> list[Any]:
     """One entry or several, a key that is asked for twice once."""
-    entries = [given] if isinstance(given, (str, Mapping, Measure, Attack)) else list(given)
+    entries = [one_or_several] if isinstance(one_or_several, (str, Mapping, Measure, Attack)) else list(one_or_several)
     return [entry for i, entry in enumerate(entries) if not (isinstance(entry, str) and entry in entries[:i])]
 
 
-def _adversary(given: Attacked) -> AnyAttack:
-    adversary = given if isinstance(given, Attack) else None
-    if adversary is None and isinstance(given, (str, Mapping)):
-        adversary = named.attack(given)
+def _adversary(entry: Attacked) -> AnyAttack:
+    adversary = entry if isinstance(entry, Attack) else None
+    if adversary is None and isinstance(entry, (str, Mapping)):
+        adversary = named.attack(entry)
     if adversary is None:
-        raise ParameterError(f"{type(given).__name__} is not an attack. Pass attacks or their names.")
+        raise ParameterError(f"{type(entry).__name__} is not an attack. Pass attacks or their names.")
     return adversary
 
 
@@ -203,8 +203,8 @@ def _with_population(measure: AnyMeasure, population: Microdata | None) -> AnyMe
     """The measure with the population of this run, where it compares with one and names none."""
     if population is None or getattr(measure, "population", population) is not None:
         return measure
-    given: Any = measure
-    return dataclasses.replace(given, population=population)  # type: ignore[no-any-return]
+    compared: Any = measure
+    return dataclasses.replace(compared, population=population)  # type: ignore[no-any-return]
 
 
 def told_apart(scores: Sequence[Score], measures: Sequence[AnyMeasure | None]) -> list[Score]:
@@ -216,10 +216,10 @@ def told_apart(scores: Sequence[Score], measures: Sequence[AnyMeasure | None]) -
         label = score.measure
         if label in repeated and measure is not None:
             label = f"{label}({_parameters(measure)})"
-        wanted, number = label, 1
+        plain, number = label, 1
         while label in named_so_far:
             number += 1
-            label = f"{wanted} {number}"
+            label = f"{plain} {number}"
         named_so_far.add(label)
         apart.append(dataclasses.replace(score, measure=label))
     return apart
@@ -227,8 +227,10 @@ def told_apart(scores: Sequence[Score], measures: Sequence[AnyMeasure | None]) -
 
 def _parameters(measure: Any) -> str:
     fields = [field for field in dataclasses.fields(measure) if field.init] if dataclasses.is_dataclass(measure) else []
-    told = [(field.name, getattr(measure, field.name), field.default) for field in fields]
-    return ", ".join(f"{name}={value}" for name, value, usual in told if isinstance(value, (str, int, float)) and value != usual)
+    settings = [(field.name, getattr(measure, field.name), field.default) for field in fields]
+    return ", ".join(
+        f"{name}={value}" for name, value, usual in settings if isinstance(value, (str, int, float)) and value != usual
+    )
 
 
 def _is_plain_loss(measure: Any) -> bool:

@@ -33,15 +33,15 @@ def _form(key: VerifyingKey, signature: bytes) -> dict[str, str]:
     return {"public_key": str(key), "signature": base64.b64encode(signature).decode()}
 
 
-def check_signature(told: Any, certificate: Any, expected: str | Path | None) -> tuple[bool, str]:
+def check_signature(stated: Any, certificate: Any, expected: str | Path | None) -> tuple[bool, str]:
     """Whether the signature is by the expected key, or at least by the key it brings along, and how to
     say so.
     """
     try:
-        brought = VerifyingKey.parse(told["public_key"])
-        signature = base64.b64decode(told["signature"], validate=True)
+        brought = VerifyingKey.parse(stated["public_key"])
+        signature = base64.b64decode(stated["signature"], validate=True)
         signed = canonical(certificate)
-        if _form(brought, signature) != told:  # other spaces, or bits that base64 does not use
+        if _form(brought, signature) != stated:  # other spaces, or bits that base64 does not use
             raise ValueError
     except (InputError, TypeError, KeyError, ValueError, AttributeError, binascii.Error):
         raise VerificationFailed("signature.json is not a signature") from None
@@ -84,15 +84,15 @@ def known_key(file: str | Path) -> VerifyingKey:
     return SigningKey.load(file).public if start == _PRIVATE else public_key(file)
 
 
-def public_key(given: str | Path) -> VerifyingKey:
+def public_key(key: str | Path) -> VerifyingKey:
     """A public key from its text form or from the file that holds it."""
-    text = str(given)
+    text = str(key)
     if text.startswith("ed25519:"):
         return VerifyingKey.parse(text)
     try:
-        return VerifyingKey.parse(read_plain(given, InputError, limit=10_000, what="public key file").decode("utf-8").strip())
+        return VerifyingKey.parse(read_plain(key, InputError, limit=10_000, what="public key file").decode("utf-8").strip())
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the public key file '{given}' cannot be read: {type(error).__name__}") from None
+        raise InputError(f"the public key file '{key}' cannot be read: {type(error).__name__}") from None
 
 
 def signer_in_words(key: VerifyingKey) -> str:

@@ -51,20 +51,20 @@ class _Chunk:
 
 def refuse_other_bytes_within(path: Path, again: Path, rows: pa.Table) -> None:
     """Raise where a byte of the file follows neither from its rows nor from the format; `again` is the rows written here."""
-    given, own = _footer(path), _footer(again)
-    if set(given) - _FILE or not _WRITER.fullmatch(given.get(6, b"")) or given.get(1) not in (1, 2):
+    theirs, own = _footer(path), _footer(again)
+    if set(theirs) - _FILE or not _WRITER.fullmatch(theirs.get(6, b"")) or theirs.get(1) not in (1, 2):
         raise hidden("its footer holds metadata that no release has")
-    if any(given.get(field) != own.get(field) for field in (2, 3, 5)) or given.get(7) not in (None, own.get(7)):
+    if any(theirs.get(field) != own.get(field) for field in (2, 3, 5)) or theirs.get(7) not in (None, own.get(7)):
         raise hidden("its footer describes other columns")
-    found = _chunks(path, given)
+    chunks = _chunks(path, theirs)
     with temporary_folder("verify") as place:
-        known = [_chunks(again, own), *_other_ways(rows, Path(place))]
-    for number, (group, mine) in enumerate(zip(given[4], own[4], strict=True)):
-        _refuse_group(group, found[number], number)
+        ways = [_chunks(again, own), *_other_ways(rows, Path(place))]
+    for number, (group, mine) in enumerate(zip(theirs[4], own[4], strict=True)):
+        _refuse_group(group, chunks[number], number)
         for position, (chunk, own_chunk) in enumerate(zip(group[1], mine[1], strict=True)):
-            about = found[number][position]
+            about = chunks[number][position]
             _refuse_column(chunk, own_chunk[3], about)
-            if not any(_same_pages(about.pages, way[number][position].pages) for way in known):
+            if not any(_same_pages(about.pages, way[number][position].pages) for way in ways):
                 raise hidden("a page is not written as this version writes its values, which could not be accounted for")
 
 
@@ -131,10 +131,10 @@ def _unpacked(packed: bytes, size: int) -> bytes:
     import pyarrow as pa
 
     _refuse_other_frames(packed)
-    found = pa.Codec("zstd").decompress(packed, size).to_pybytes()
-    if len(found) != size:
+    unpacked = pa.Codec("zstd").decompress(packed, size).to_pybytes()
+    if len(unpacked) != size:
         raise hidden("a page has another size than it says")
-    return bytes(found)
+    return bytes(unpacked)
 
 
 def _refuse_other_frames(packed: bytes) -> None:
@@ -168,41 +168,41 @@ def _refuse_group(group: dict[int, Any], chunks: list[_Chunk], number: int) -> N
 
 
 def _refuse_column(chunk: dict[int, Any], own: dict[int, Any], about: _Chunk) -> None:
-    told = chunk.get(3, {})
+    theirs = chunk.get(3, {})
     counted = Counter((page.kind, page.encoding) for page in about.pages)
     with_dictionary = about.pages[0].kind == _DICTIONARY_PAGE if about.pages else False
-    encodings = told.get(2, [])
+    encodings = theirs.get(2, [])
     if (
         set(chunk) - _CHUNK
-        or set(told) - _COLUMN
+        or set(theirs) - _COLUMN
         or chunk.get(2, 0) not in (0, about.start, about.end)
-        or any(told.get(field) != own.get(field) for field in (1, 3, 4, 5))
+        or any(theirs.get(field) != own.get(field) for field in (1, 3, 4, 5))
         or len(set(encodings)) != len(encodings)
         or not set(encodings) <= _ENCODINGS
-        or told.get(6) != about.size
-        or told.get(9) != about.data_start
-        or told.get(11, about.start if with_dictionary else None) != (about.start if with_dictionary else None)
-        or not _same_statistics(told.get(12), own.get(12))
-        or told.get(16) not in (None, own.get(16))
+        or theirs.get(6) != about.size
+        or theirs.get(9) != about.data_start
+        or theirs.get(11, about.start if with_dictionary else None) != (about.start if with_dictionary else None)
+        or not _same_statistics(theirs.get(12), own.get(12))
+        or theirs.get(16) not in (None, own.get(16))
     ):
         raise hidden("its footer says something of a column that no release says")
-    if 13 in told:
-        stated = [((entry.get(1), entry.get(2)), entry.get(3)) for entry in told[13]]
-        if any(set(entry) - {1, 2, 3} for entry in told[13]) or len(stated) != len(counted) or dict(stated) != dict(counted):
+    if 13 in theirs:
+        stated = [((entry.get(1), entry.get(2)), entry.get(3)) for entry in theirs[13]]
+        if any(set(entry) - {1, 2, 3} for entry in theirs[13]) or len(stated) != len(counted) or dict(stated) != dict(counted):
             raise hidden("its footer counts other pages than it has")
 
 
-def _same_pages(told: list[_Page], own: list[_Page]) -> bool:
+def _same_pages(theirs: list[_Page], own: list[_Page]) -> bool:
     """The same values in the same encoding, and of each page the same statistics, or none."""
-    return told == own and all(
+    return theirs == own and all(
         page.statistics is None or _same_statistics(page.statistics, other.statistics)
-        for page, other in zip(told, own, strict=True)
+        for page, other in zip(theirs, own, strict=True)
     )
 
 
-def _same_statistics(told: Any, own: Any) -> bool:
+def _same_statistics(theirs: Any, own: Any) -> bool:
     """Those of the rows; the older names of the bounds, 1 and 2, hold the same as the newer ones, 5 and 6."""
-    if told is None or own is None:
-        return told is own
+    if theirs is None or own is None:
+        return theirs is own
     newer = {1: 5, 2: 6}
-    return all(value == own.get(newer.get(field, field)) for field, value in told.items())
+    return all(value == own.get(newer.get(field, field)) for field, value in theirs.items())

@@ -32,10 +32,10 @@ _SLACK = 200
 
 def refuse_other_parts(path: Path, again: Path, rows: pa.Table) -> None:
     """Raise where the file holds anything besides its rows; `again` is the same rows written by this version."""
-    given, own = footer_of(path)[0], footer_of(again)[0]
-    _refuse_footer(given, own, rows)
+    theirs, own = footer_of(path)[0], footer_of(again)[0]
+    _refuse_footer(theirs, own, rows)
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        _refuse_content(content, given, own, rows)
+        _refuse_content(content, theirs, own, rows)
 
 
 def footer_of(path: Path) -> tuple[pq.FileMetaData, pa.Schema]:
@@ -46,11 +46,11 @@ def footer_of(path: Path) -> tuple[pq.FileMetaData, pa.Schema]:
         return file.metadata, file.schema_arrow
 
 
-def _refuse_content(content: mmap.mmap, given: pq.FileMetaData, own: pq.FileMetaData, rows: pa.Table) -> None:
+def _refuse_content(content: mmap.mmap, theirs: pq.FileMetaData, own: pq.FileMetaData, rows: pa.Table) -> None:
     end = len(content) - FOOTER_BYTES - int.from_bytes(content[-8:-4], "little")
     place, start = MAGIC_BYTES, 0
-    for number in range(given.num_row_groups):
-        group = given.row_group(number)
+    for number in range(theirs.num_row_groups):
+        group = theirs.row_group(number)
         shown_rows = rows.slice(start, group.num_rows)
         start += group.num_rows
         for position in range(group.num_columns):
@@ -63,20 +63,20 @@ def _refuse_content(content: mmap.mmap, given: pq.FileMetaData, own: pq.FileMeta
         raise hidden("there are bytes between its columns and its footer")
 
 
-def _refuse_footer(given: pq.FileMetaData, own: pq.FileMetaData, rows: pa.Table) -> None:
+def _refuse_footer(theirs: pq.FileMetaData, own: pq.FileMetaData, rows: pa.Table) -> None:
     import pyarrow as pa
 
-    told = dict(given.metadata or {})
-    described = told.pop(b"ARROW:schema", None)
-    if told or described is None or not str(given.created_by).startswith(_WRITER):
+    metadata = dict(theirs.metadata or {})
+    described = metadata.pop(b"ARROW:schema", None)
+    if metadata or described is None or not str(theirs.created_by).startswith(_WRITER):
         raise hidden("its footer holds metadata that no release has")
     stored = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(described, validate=True)))
     plain = pa.schema([pa.field(field.name, field.type) for field in rows.schema])
     if not stored.equals(plain, check_metadata=True):
         raise hidden("its footer describes other columns")
-    if not given.schema.equals(own.schema):
+    if not theirs.schema.equals(own.schema):
         raise hidden("its columns have other types than those of a release")
-    shape = [[meta.row_group(i).num_rows for i in range(meta.num_row_groups)] for meta in (given, own)]
+    shape = [[meta.row_group(i).num_rows for i in range(meta.num_row_groups)] for meta in (theirs, own)]
     if shape[0] != shape[1]:
         raise hidden("its rows are grouped in another way")
 
@@ -87,8 +87,8 @@ def _refuse_chunk(chunk: pq.ColumnChunkMetaData, own: pq.ColumnChunkMetaData, pl
         raise hidden("its columns do not follow each other without a gap")
     if chunk.compression != own.compression or chunk.total_uncompressed_size > own.total_uncompressed_size * 1.01 + _SLACK:
         raise hidden("a column takes more room than its values")
-    mine, told = own.statistics, chunk.statistics
-    if (told is None) != (mine is None) or (told is not None and told.to_dict() != mine.to_dict()):
+    mine, theirs = own.statistics, chunk.statistics
+    if (theirs is None) != (mine is None) or (theirs is not None and theirs.to_dict() != mine.to_dict()):
         raise hidden("a statistic is not one of the values shown")
 
 
@@ -97,12 +97,12 @@ def _refuse_pages(chunk: bytes, about: pq.ColumnChunkMetaData, shown: set[bytes]
     while place < len(chunk):
         header, body = struct_of(chunk, place)
         size, kind = header.get(3), header.get(1)
-        field, known = {_DATA_PAGE: (5, _DATA), _DICTIONARY_PAGE: (7, _DICTIONARY)}.get(kind or 0, (0, _DATA))
+        field, fields = {_DATA_PAGE: (5, _DATA), _DICTIONARY_PAGE: (7, _DICTIONARY)}.get(kind or 0, (0, _DATA))
         inner = header.get(field)
         if (
             set(header) != {*_PAGE, field}
             or not isinstance(inner, dict)
-            or set(inner) - known
+            or set(inner) - fields
             or type(size) is not int
             or size < 0
         ):
@@ -129,8 +129,8 @@ def _refuse_entries(
         raise hidden("a dictionary is larger than its column")
     codec = about.compression.lower()
     entries = packed if codec == "uncompressed" else pa.Codec(codec).decompress(packed, size).to_pybytes()
-    found = list(_entries(entries, about.physical_type))
-    if len(found) != inner.get(1) or not set(found) <= shown:
+    values = list(_entries(entries, about.physical_type))
+    if len(values) != inner.get(1) or not set(values) <= shown:
         raise hidden("a dictionary has entries that no row uses")
 
 
@@ -144,14 +144,14 @@ def _entries(content: bytes, kind: str) -> Iterator[bytes]:
         place += length
 
 
-def _refuse_bounds(told: Any, shown: set[bytes]) -> None:
+def _refuse_bounds(statistics: Any, shown: set[bytes]) -> None:
     """The statistics of a page; counts are numbers, bounds are bytes."""
-    if told is None:
+    if statistics is None:
         return
     counts = {3: int, 7: bool, 8: bool}
-    if not isinstance(told, dict) or any(
+    if not isinstance(statistics, dict) or any(
         type(value) is not counts[field] if field in counts else field not in (1, 2, 5, 6) or value not in shown
-        for field, value in told.items()
+        for field, value in statistics.items()
     ):
         raise hidden("a statistic is not one of the values shown")
 

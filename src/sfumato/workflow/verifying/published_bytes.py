@@ -72,16 +72,16 @@ def _compare_parquet(path: Path, table: pa.Table, ordered: bool, made_with: str)
     rows = read_as_stored(path)
     if ordered:
         _refuse_other_types(rows.schema)
-    wanted = canonical(rows) if ordered else rows
+    expected = canonical(rows) if ordered else rows
     if not canonical(table).equals(canonical(rows)):  # '5' and '05' are one number, and so are 2^53 and 2^53 + 1 as a float
         raise VerificationFailed(
             "the data file holds values in another form than those that were measured: read by its schema, its rows are others"
         )
     with temporary_folder("verify") as place:
-        again = _written(wanted, Path(place) / path.name)
+        again = _written(expected, Path(place) / path.name)
         if _first_difference(path, again) is None:
             return SAME_BYTES
-        if ordered and not wanted.equals(clean(rows)):
+        if ordered and not expected.equals(clean(rows)):
             raise VerificationFailed("the rows of the data file are not in the order of their content, which can tell something")
         if made_with == pa.__version__:
             raise VerificationFailed(
