@@ -17,7 +17,8 @@ import sfumato as sf
 from sfumato.core.errors import Cancelled, InputError, ParameterError, SfumatoError
 from sfumato.data.schema import Column, Schema
 from sfumato.masking.base import Change, Kept, Mask
-from sfumato.workflow.comparing import jobs as comparison_jobs
+from sfumato.workflow import jobs
+from sfumato.workflow.comparing import measuring
 from sfumato.workflow.comparing.grid import expanded, label_of, method_of
 from tests.workflow.test_mask import SCHEMA, table
 
@@ -83,7 +84,7 @@ def test_processes_and_this_process_find_the_same(people: sf.Microdata, found: A
 
 def test_what_was_measured_is_not_measured_again(people: sf.Microdata, found: Any, tmp_path: Path, monkeypatch: Any) -> None:
     seen: list[str] = []
-    real = comparison_jobs.evaluate
+    real = measuring.evaluate
 
     def counted(data: Any, job: Any, measures: Any) -> Any:
         seen.append(label_of(job.mask))
@@ -91,7 +92,7 @@ def test_what_was_measured_is_not_measured_again(people: sf.Microdata, found: An
             raise Cancelled("stopped")
         return real(data, job, measures)
 
-    monkeypatch.setattr(comparison_jobs, "evaluate", counted)
+    monkeypatch.setattr(measuring, "evaluate", counted)
     with pytest.raises(Cancelled):
         sf.compare(people, METHODS, cache=tmp_path, workers=1)
     assert len(list(tmp_path.glob("*.json"))) == 3
@@ -117,7 +118,7 @@ def test_the_cache_holds_scores_and_no_record(people: sf.Microdata, tmp_path: Pa
 
 
 def test_texts_and_hierarchy_files_are_part_of_what_is_remembered(tmp_path: Path) -> None:
-    from sfumato.workflow.comparing.jobs import Memory
+    from sfumato.workflow.comparing.memory import Memory
 
     memory = Memory(tmp_path / "kept")
     (tmp_path / "town.csv").write_text("a,x\nb,x\n")
@@ -237,7 +238,7 @@ def test_requests_that_make_no_sense_are_refused() -> None:
 
 
 def test_a_worker_that_dies_is_an_error_and_not_a_hang(people: sf.Microdata, monkeypatch: Any) -> None:
-    monkeypatch.setattr(comparison_jobs.sys, "executable", "/bin/false")
+    monkeypatch.setattr(jobs.sys, "executable", "/bin/false")
     with pytest.raises(SfumatoError, match="ended too early"):
         sf.compare(people, METHODS, cache=False, workers=2)
 

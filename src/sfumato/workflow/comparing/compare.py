@@ -21,7 +21,8 @@ from sfumato.data.masked import as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.workflow import named
 from sfumato.workflow.comparing.grid import expanded, label_of, usual_methods
-from sfumato.workflow.comparing.jobs import Job, Measures, Memory, run_all
+from sfumato.workflow.comparing.measuring import Job, Measures, run_all
+from sfumato.workflow.comparing.memory import Memory
 
 #: Grows when a method or a measure changes its results, so that nothing stale is remembered.
 _EDITION = 2
@@ -238,17 +239,17 @@ def check_map(path: str | Path) -> Path:
 
 def _results(
     people: Microdata, jobs: Sequence[Job], measures: Measures, workers: int, memory: Memory, progress: Progress
-) -> dict[Job, dict[str, Any]]:
+) -> dict[Job, Mapping[str, Any]]:
     description = measures.described()
     digest = memory.digest(people) if memory.folder is not None else ""
     names = {job: memory.name(_EDITION, _version(), digest, job.mask.described(), description, job.seed) for job in jobs}
-    results: dict[Job, dict[str, Any]] = {}
+    results: dict[Job, Mapping[str, Any]] = {}
     for job in jobs:
         remembered = memory.get(names[job]) if description is not None else None
         if remembered is not None:
             results[job] = remembered
 
-    def keep(job: Job, result: dict[str, Any]) -> None:
+    def keep(job: Job, result: Mapping[str, Any]) -> None:
         results[job] = result
         if description is not None and "refused" not in result:
             memory.keep(names[job], result)

@@ -1,0 +1,156 @@
+"""The work of a comparison: mask and measure, on every core (`workflow.jobs`). Nothing but scores comes back."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sfumato.core.certificate import plain
+from sfumato.core.errors import GuaranteeNotMet, InputError, SfumatoError
+from sfumato.core.progress import Progress
+from sfumato.core.view import AnyMeasure, Score
+from sfumato.data.masked import Masked
+from sfumato.data.microdata import Microdata
+from sfumato.workflow import named
+from sfumato.workflow.comparing.grid import Method, fitted, method_of
+from sfumato.workflow.jobs import in_processes
+
+#: Fewer jobs than this are done in this process: starting others would take longer.
+_FEW_JOBS = 3
+_WORKER = "sfumato.workflow.comparing.worker"
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One method with its seed; `number` is its place among the jobs of a comparison."""
+
+    number: int
+    mask: Method = field(repr=False)
+    seed: str
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What is measured of each masked table; the first two are the axes of the map."""
+
+    risk: AnyMeasure
+    loss: AnyMeasure
+    unaligned_risk: AnyMeasure
+    others: tuple[AnyMeasure, ...] = ()
+
+    def described(self) -> dict[str, Any] | None:
+        """As plain data for another process; None where a measure holds something that is no plain data."""
+        try:
+            description = {
+                "risk": _described(self.risk),
+                "loss": _described(self.loss),
+                "unaligned_risk": _described(self.unaligned_risk),
+                "others": [_described(measure) for measure in self.others],
+            }
+            json.dumps(description, allow_nan=False)
+        except (TypeError, ValueError, SfumatoError):
+            return None
+        return description
+
+    @classmethod
+    def of(cls, description: Mapping[str, Any]) -> Measures:
+        """From what `described` says."""
+        others = tuple(named.measure(each) for each in description["others"])
+        return cls(
+            named.measure(description["risk"]),
+            named.measure(description["loss"]),
+            named.measure(description["unaligned_risk"]),
+            others,
+        )
+
+
+def evaluate(people: Microdata, job: Job, measures: Measures) -> dict[str, Any]:
+    """Mask and measure once: `risk`, `loss`, further `scores`, their `parts`; or why the method was `refused`."""
+    begun = time.process_time()
+    mask, left = fitted(job.mask, people)
+    try:
+        masked = mask.apply(people, seed=job.seed).result
+        by = measures.risk if masked.rows is not None else measures.unaligned_risk
+        risk = by.score(people, masked)
+        loss = measures.loss.score(people, masked)
+        others = [score for measure in measures.others if (score := _further(measure, people, masked)) is not None]
+    except (InputError, GuaranteeNotMet) as error:
+        return {"refused": str(error)}
+    scores = [risk, loss, *others]
+    unknown = [score.measure for score in scores[:2] if not math.isfinite(score.value)]
+    if unknown:
+        return {"refused": f"{unknown[0]} of the masked table is no number"}
+    return {
+        "risk": _toward_lower(risk),
+        "loss": _toward_lower(loss),
+        "scores": {score.measure: plain(score.value) for score in scores},
+        "parts": {score.measure: plain(dict(score.parts)) for score in scores},
+        "risk_measure": risk.measure,
+        "left": list(left),
+        "rows": len(masked),
+        "seconds": time.process_time() - begun,
+    }
+
+
+def _further(measure: AnyMeasure, people: Microdata, masked: Masked) -> Score | None:
+    """A score that is no axis of the map; where it cannot be measured (synthetic rows have no record) the method stays."""
+    try:
+        return measure.score(people, masked)
+    except InputError:
+        return None
+
+
+def run_all(
+    people: Microdata,
+    jobs: Sequence[Job],
+    measures: Measures,
+    workers: int,
+    progress: Progress,
+    done: Callable[[Job, Mapping[str, Any]], None],
+) -> None:
+    """Do every job, on as many processes as `workers` says; `done` hears of each as it ends."""
+    description = measures.described()
+    apart = [job for job in jobs if description is not None and _is_public(job.mask)]
+    here = [job for job in jobs if job not in apart]
+    count = min(workers, len(apart))
+    if count < 2 or len(apart) < _FEW_JOBS:
+        here, apart = list(jobs), []
+    finished = 0
+    if apart and description is not None:
+        lines = [{"method": plain(job.mask.described()), "seed": job.seed} for job in apart]
+        for place, result in in_processes(_WORKER, people, description, lines, count):
+            finished += 1
+            done(apart[place], result)
+            progress("comparing", finished, len(jobs))
+    for job in here:
+        done(job, evaluate(people, job, measures))
+        finished += 1
+        progress("comparing", finished, len(jobs))
+
+
+def _described(measure: AnyMeasure) -> dict[str, Any]:
+    from sfumato.core.params import parameters
+
+    key = getattr(measure, "key", None)
+    if key is None:
+        raise InputError("a measure without a key")
+    description = {"name": key, **parameters(measure)}
+    if named.measure(description) != measure:
+        raise InputError("a measure that its parameters do not describe")
+    return description
+
+
+def _is_public(mask: Method) -> bool:
+    """Whether another process finds the mask by its name and makes the same one from its parameters."""
+    try:
+        return bool(method_of(json.loads(json.dumps(plain(mask.described())))) == mask)
+    except (SfumatoError, TypeError, ValueError):
+        return False
+
+
+def _toward_lower(score: Score) -> float:
+    return float(score.value if score.better == "lower" else 1.0 - score.value)
