@@ -161,6 +161,16 @@ def test_the_parameters_of_a_mask_promise_no_more_than_its_claims(tmp_path: Path
     refused(forged(public, edit), "keeps by its parameters what the certificate does not claim")
 
 
+def test_rows_that_are_all_gone_keep_nothing(entered: Path) -> None:
+    """Whatever is promised of no rows holds, and is about nobody."""
+    header = (entered / "data.csv").read_text().split("\n")[0] + "\n"
+    rewrite(entered, "data.csv", header, rows=0)
+    public = forged(entered, lambda certificate: certificate["claims"][0].update(measured="infinite"))
+    found = sf.verify(public.parent)
+    assert found.verdict == "not checked" and not found.accepted, found.explain()
+    assert "no row was released" in found.sentence
+
+
 def test_a_notice_of_hostile_column_names_is_read_in_time(tmp_path: Path) -> None:
     sf.protect(sf.read(ROWS, NUMBERS), (), method=sf.Pram(columns=("e",), stay=0.8)).save(tmp_path / "out", "csv")
     before, after = "column '", "' is published as it is: its matrix changes nothing"

@@ -109,6 +109,8 @@ def check_class_claim(
     if not all(each.holds for each in (measured, *rounded)):
         return [Finding(name, False, f"{worded.claim()}; measured {measured.value:.6g}, which breaks it")]
     found = _compare_numbers(claim, guarantee, certificate, schema, table, measured, references.original is not None)
+    if not table.num_rows and found[0].passed:
+        found = [Finding(name, None, f"{guarantee.claim()}; no row was released, so that this is about nobody")]
     return [replace(found[0], caveat=caveat), *found[1:]]
 
 
