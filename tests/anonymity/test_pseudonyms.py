@@ -161,3 +161,8 @@ def test_a_plain_join_finds_people_in_a_pseudonymised_table() -> None:
     assert found == {"Alice": "flu", "Bob": "AIDS", "Carl": "cancer"}
     assert "does not make a table anonymous" in WARNING
     assert json.dumps(released["name"].to_pylist()).count("Alice") == 0
+
+
+def test_the_way_back_names_nobody_who_is_not_in_the_column() -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array([1, None]), pa.array(["removed", "Ada"]))
+    assert dict(PATIENTS.map_of(column).identifiers) == {PATIENTS.of("Ada"): "Ada"}

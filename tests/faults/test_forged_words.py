@@ -128,6 +128,49 @@ def test_a_mask_is_not_called_a_search(tmp_path: Path) -> None:
     refused(forged(tmp_path / "out" / "public", edit), "as if it were by another")
 
 
+@pytest.mark.parametrize("lost", ["hierarchies", "written_as"])
+def test_a_search_names_every_tree_and_how_every_column_was_written(tmp_path: Path, lost: str) -> None:
+    sf.protect(sf.read(ROWS, NUMBERS), [sf.KAnonymity(3)], method=sf.Lattice()).save(tmp_path / "out", "csv")
+    public = tmp_path / "out" / "public"
+    assert sf.verify(public.parent).verdict == "keeps"
+    refused(forged(public, lambda c: c["transparency"][lost].popitem() and None), "as if it were by another")
+
+
+@pytest.mark.parametrize(
+    ("mask", "names"),
+    [
+        (sf.Mdav(3), {"k": 12}),
+        (sf.VMdav(3), {"k": 12}),
+        (sf.Cbfs(3, p=2, sensitive=("d",)), {"p": 3}),
+        (sf.OptimalUnivariate(3), {"k": 12}),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_the_parameters_of_a_mask_promise_no_more_than_its_claims(tmp_path: Path, mask: Any, names: dict[str, int]) -> None:
+    schema = NUMBERS.replace(columns={name: NUMBERS.columns[name] for name in ("a", "d")})
+    sf.protect(sf.read(ROWS.select(["a", "d"]), schema), (), method=mask).save(tmp_path / "out", "csv")
+    public = tmp_path / "out" / "public"
+    assert sf.verify(public.parent).verdict == "keeps"
+
+    def edit(certificate: dict[str, Any]) -> None:
+        told = certificate["transparency"]
+        for about in (certificate["method"], told["method"]):
+            about.update(names)
+        told.update({name: value for name, value in names.items() if name in told})
+
+    refused(forged(public, edit), "keeps by its parameters what the certificate does not claim")
+
+
+def test_rows_that_are_all_gone_keep_nothing(entered: Path) -> None:
+    """Whatever is promised of no rows holds, and is about nobody."""
+    header = (entered / "data.csv").read_text().split("\n")[0] + "\n"
+    rewrite(entered, "data.csv", header, rows=0)
+    public = forged(entered, lambda certificate: certificate["claims"][0].update(measured="infinite"))
+    found = sf.verify(public.parent)
+    assert found.verdict == "not checked" and not found.accepted, found.explain()
+    assert "no row was released" in found.sentence
+
+
 def test_a_notice_of_hostile_column_names_is_read_in_time(tmp_path: Path) -> None:
     sf.protect(sf.read(ROWS, NUMBERS), (), method=sf.Pram(columns=("e",), stay=0.8)).save(tmp_path / "out", "csv")
     before, after = "column '", "' is published as it is: its matrix changes nothing"

@@ -15,6 +15,7 @@ import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.params import build, parameters
 from sfumato.data.schema import Column, Schema
+from sfumato.masking.base import Mask
 from sfumato.masking.transition_matrix import invariant, occurring, staying, uniform
 
 LABELS = ["a", "b", "c"]
@@ -340,3 +341,45 @@ def test_frequencies_of_one_dominant_category_are_kept_although_few_values_chang
     table = pa.table({"x": ["a"] * 980 + ["b"] * 20})
     outcome = sf.Pram(stay=0.5, invariant=True, columns=("x",)).apply(table, seed=1)
     assert outcome.details["expected_unchanged"]["x"] == pytest.approx(1 - 2 * 0.98 * 0.02)
+
+
+#: A dictionary with a category that no record has: whoever had it was removed.
+REMOVED = pa.table({"x": pa.DictionaryArray.from_arrays(pa.array([0, 1, 1] * 100), pa.array(["a", "b", "astronaut"]))})
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        sf.Pram(stay=0.5),
+        sf.Pram(epsilon=1),
+        sf.Pram(stay=0.5, invariant=True),
+        sf.Pram(stay=0.5, strata=("s",)),
+        sf.Pram(stay=0.5, joint=True, columns=("x", "s")),
+    ],
+)
+@pytest.mark.parametrize("data", ["dictionary", "learnt domain"])
+def test_no_category_is_published_that_no_record_has(mask: sf.Pram, data: str) -> None:
+    domain = ("a", "b", "astronaut") if data == "learnt domain" else None
+    schema = Schema(columns={"x": Column(role="quasi", type="string", domain=domain, source="data"), "s": Column(type="string")})
+    table = REMOVED.append_column("s", pa.array(["u", "u", "u", "v", "v", "v"] * 50))
+    masked = mask.apply(sf.read(table, schema=schema), seed=1).result
+    assert set(masked.table["x"].to_pylist()) == {"a", "b"}
+    assert "astronaut" not in json.dumps(dict(masked.transparency))
+
+
+@pytest.mark.parametrize("first", [sf.Sampling(0.3, columns=("x",)), sf.Mdav(20, columns=("x",))])
+def test_a_mask_after_another_knows_the_categories_that_are_left(first: Mask) -> None:
+    table = pa.table({"x": ["astronaut"] + ["a", "b", "b", "c"] * 50, "row": list(range(201))})
+    both = sf.Combined(masks=(first, sf.Pram(stay=0.5, columns=("x",))))
+    for seed in range(3):
+        masked = both.apply(table, seed=seed).result
+        assert masked.rows is not None
+        if isinstance(first, sf.Mdav) or 0 not in masked.rows.tolist():
+            assert "astronaut" not in masked.table["x"].to_pylist()
+            assert "astronaut" not in json.dumps(dict(masked.transparency))
+
+
+def test_a_stratum_may_reach_what_others_have() -> None:
+    table = pa.table({"x": ["a", "b"] * 60 + ["c", "d"] * 60, "s": ["u"] * 120 + ["v"] * 120})
+    masked = sf.Pram(stay=0.2, columns=("x",), strata=("s",)).apply(table, seed=1).result.table
+    assert set(masked.slice(0, 120)["x"].to_pylist()) == {"a", "b", "c", "d"}

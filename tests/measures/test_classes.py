@@ -68,6 +68,13 @@ def test_chunks_and_dictionaries_with_different_contents_agree() -> None:
     assert [coded.values[c] for c in coded.codes] == ["a", "b", "b", None, "c"]
 
 
+def test_values_of_a_dictionary_that_no_record_has_do_not_count() -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array([2, None, 2, 0]), pa.array(["a", "unused", "b", "a"]))
+    coded = CodedColumn.of(column)
+    assert coded.values == ("a", "b", None)
+    assert [coded.values[code] for code in coded.codes] == ["b", None, "b", "a"]
+
+
 def test_many_wide_columns_do_not_overflow() -> None:
     """Thirty columns of 1,000 values have 10^90 combinations; the rows must still be told apart exactly."""
     n = 1_000

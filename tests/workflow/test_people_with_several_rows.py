@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.core.certificate import FIRST_FORMAT
 from sfumato.core.errors import Infeasible, ParameterError
+from sfumato.workflow.publishing.claims import References
+from sfumato.workflow.verifying.claims import check_claims
 
 PATIENTS, VISITS = 40, 6
 
@@ -85,3 +90,76 @@ def test_a_mask_promises_nothing_about_tied_classes_either() -> None:
     with pytest.raises(Infeasible, match="pseudonyms of 'patient'"):
         sf.mask(visits(pseudonym=True), swap, guarantees=sf.KAnonymity(2), seed=1)
     assert sf.mask(visits(), swap, guarantees=sf.KAnonymity(2), seed=1).certificate.measured["KAnonymity"] >= 2
+
+
+def stays(**pseudonym: Any) -> sf.Microdata:
+    """Twelve people with eight records each, all in one class: it has eight records, and one person."""
+    columns = {
+        "person": sf.Column(role="identifier", type="string", **pseudonym),
+        "zip": sf.Column(role="quasi", type="integer"),
+        "ill": sf.Column(role="sensitive", type="string"),
+    }
+    people = [place // 8 for place in range(96)]
+    table = pa.table({"person": [f"P{one}" for one in people], "zip": people, "ill": ["flu", "cold"] * 48})
+    return sf.read(table, schema=sf.Schema(dataset="stays", unit="record", columns=columns))
+
+
+WITH_CLAIMS: list[Any] = [sf.Mdav(5), sf.VMdav(5), sf.Cbfs(5), sf.OptimalUnivariate(5)]
+
+
+@pytest.mark.parametrize("method", [sf.Lattice(), sf.LocalRecoding(), *WITH_CLAIMS], ids=lambda each: type(each).__name__)
+def test_an_identifier_whose_pseudonym_repeats_ties_records_together(method: Any) -> None:
+    asked = [] if method in WITH_CLAIMS else [sf.KAnonymity(5)]
+    with pytest.raises(Infeasible, match=r"'person'.*records of one person are tied together.*role = \"unit\""):
+        sf.protect(stays(pseudonym=True), asked, method)
+    assert sf.protect(stays(), asked, method).certificate.claims
+
+
+def test_pseudonyms_that_repeat_are_published_where_nothing_is_promised() -> None:
+    made = sf.protect(stays(pseudonym=True), [], sf.AdditiveNoise(k=0.1))
+    assert "person" in made.data.column_names and any("pseudonym" in notice for notice in made.certificate.notices)
+    assert sf.protect(stays(pseudonym=True), sf.KAnonymity(1), sf.Lattice()).certificate.claims
+
+
+def test_an_identifier_with_one_record_each_or_none_is_no_tie() -> None:
+    data = stays(pseudonym=True).table()
+    names = pa.array([None, None, *(f"P{place}" for place in range(94))])
+    table = data.set_column(data.column_names.index("person"), "person", names)
+    made = sf.protect(sf.read(table, schema=stays(pseudonym=True).schema), sf.KAnonymity(5), sf.Lattice())
+    assert made.certificate.measured["KAnonymity"] >= 5 and made.verify().verdict == "keeps"
+
+
+def test_another_pseudonym_beside_a_counted_unit_ties_classes_together() -> None:
+    data = visits()
+    table = data.table().append_column("card", data.table().column("patient"))
+    columns = {**data.schema.columns, "card": sf.Column(role="identifier", type="string", pseudonym=True)}
+    with pytest.raises(Infeasible, match="pseudonyms of 'card'"):
+        sf.protect(sf.read(table, schema=data.schema.replace(columns=columns)), sf.KAnonymity(5), sf.CellSuppression())
+
+
+UNTIED = "sfumato.workflow.publishing.claims._refuse_tied_classes"
+UNCOUNTED = "sfumato.workflow.publishing.columns._refuse_classes_of_one_person"
+DIVERSE = sf.DistinctLDiversity(2, "diagnosis")
+#: Releases that no version publishes: the data, what they claim, and the check that was left out.
+UNPROTECTED: dict[str, tuple[Any, list[Any], str, str]] = {
+    "tied units": (lambda: visits(pseudonym=True), [sf.KAnonymity(2)], UNTIED, "tie records of one person together"),
+    "tied records": (lambda: stays(pseudonym=True), [sf.KAnonymity(5)], UNTIED, "tie records of one person together"),
+    "a published unit": (lambda: visits(moving=False, pseudonym=True), [DIVERSE], UNCOUNTED, "one person alone"),
+    "a removed unit": (visits, [DIVERSE, sf.KAnonymity(1)], UNCOUNTED, "one person alone"),
+}
+
+
+@pytest.mark.parametrize("case", UNPROTECTED)
+def test_verify_refuses_what_protect_refuses(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, claims, check, reason = UNPROTECTED[case]
+    with monkeypatch.context() as unguarded:
+        unguarded.setattr(check, lambda *_: None)
+        made = sf.protect(data(), claims, sf.Lattice())
+        made.save(tmp_path / "made")
+    found = sf.verify(tmp_path / "made")
+    assert found.verdict == "does not keep" and reason in found.explain()
+    # the first versions published them: what was measured holds, and the verdict says what that is worth
+    first = replace(made.certificate, format=FIRST_FORMAT)
+    findings = check_claims(first, made.content.schema, made.data, References(), None)
+    assert all(finding.passed is not False for finding in findings)
+    assert any(reason in finding.caveat for finding in findings)

@@ -184,3 +184,35 @@ def test_the_folder_of_a_forged_answer_is_refused(book: Ledger, tmp_path: Path) 
     rewrite(folder / "public", "errors.csv", '"n"\n0.0001\n')
     change(folder / "public", lambda told: told.update(ledger=answer.entry))
     assert "margins beside the answer are not those" in sf.verify(folder, ledger=book).explain()
+
+
+def test_what_the_claim_does_not_cover_is_said_as_the_ledger_says_it(book: Ledger) -> None:
+    """Charges about records, then a budget about users: the notice cannot be dropped, turned round or invented."""
+    records = Session({"t": table(RECORDS)}, ledger=book, analyst="ann")
+    plain = records.sql("SELECT COUNT(*) AS n FROM t", epsilon=5)
+    covered = publish(plain.outcome).certificate
+    book.change_unit("log", "user")
+    made = Session({"t": table()}, ledger=book, analyst="ann").release(ALGORITHMS[0])  # type: ignore[arg-type]
+    certificate = publish(made, ledger=book).certificate
+    [notice] = certificate.notices
+    assert notice.startswith("not covered: ε = 5")
+
+    def found(about: Certificate, *notices: str, result: Any = made.result) -> Finding:
+        finding = check_told(dataclasses.replace(about, notices=notices), result, None, book)
+        assert finding is not None
+        return finding
+
+    others = [(), ("this result covers every earlier charge",), (notice.replace("ε = 5", "ε = 4"),), (notice, notice + "!")]
+    for other in others:
+        assert found(certificate, *other).passed is False
+        first = found(dataclasses.replace(certificate, format=FIRST_FORMAT), *other)
+        assert first.passed is None and "does not cover" in first.caveat
+    assert found(certificate, notice, "rounded").passed is True
+    answer = plain.outcome.result
+    assert found(covered, result=answer).passed is None, "what was asked before is covered"
+    assert found(covered, notice, result=answer).passed is None, "and published later, it is said"
+    assert found(covered, notice.replace("ε = 5", "ε = 4"), result=answer).passed is False
+    # the owner finds out how many records a user has; what was published before stays as true as it was
+    book.change_unit("log", "user", rows_per_unit=2)
+    assert found(certificate, notice).passed is True and found(certificate).passed is True
+    assert found(certificate, notice + "!").passed is False

@@ -83,7 +83,9 @@ class Pseudonyms(Declared):
     def map_of(self, column: pa.Array | pa.ChunkedArray) -> PseudonymMap:
         """The way back for the identifiers of a column: to be saved apart from the release, or not at all."""
         key = self._key()
-        present = [value for value in _encoded(column).dictionary.to_pylist() if text_of(value) is not None]
+        encoded = _encoded(column)
+        occurring = encoded.dictionary.take(encoded.indices.drop_null().unique())
+        present = [value for value in occurring.to_pylist() if text_of(value) is not None]
         named = ((self._of(value, key), self._text(value)) for value in present)
         return PseudonymMap(self.scope, {name: text for name, text in named if name is not None and text is not None})
 

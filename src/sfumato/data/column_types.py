@@ -58,7 +58,8 @@ class CodedText:
 
     @classmethod
     def of(cls, column: pa.ChunkedArray | pa.Array) -> CodedText:
-        """Any column by its text forms; texts that several values share (1.50 and 1.5) become one."""
+        """Any column by its text forms; texts that several values share (1.50 and 1.5) become one, and a value of a dictionary
+        that no row has (a category whose records were removed) is none of the column's."""
         chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
         encoded = chunked if pa.types.is_dictionary(chunked.type) else chunked.dictionary_encode()
         encoded = encoded.unify_dictionaries()
@@ -68,8 +69,16 @@ class CodedText:
         codes = np.concatenate(parts) if len(parts) > 1 else parts[0]
         dictionary = valid_texts(encoded.chunk(0).dictionary)
         if pa.types.is_string(dictionary.type) and not dictionary.null_count:
-            return cls(codes, dictionary)
-        return cls(codes, pa.array([], pa.string())).with_values(texts(dictionary))
+            return cls(codes, dictionary)._of_rows()
+        return cls(codes, pa.array([], pa.string())).with_values(texts(dictionary))._of_rows()
+
+    def _of_rows(self) -> CodedText:
+        """The same rows without texts that none of them has."""
+        counts = self.counts()
+        if counts.all():
+            return self
+        new = np.append(np.cumsum(counts > 0) - 1, -1).astype(np.int32)
+        return CodedText(new[self.codes], self.values.filter(pa.array(counts > 0)))
 
     def with_values(self, values: Sequence[str | None]) -> CodedText:
         """The same rows with other texts behind the codes; None makes them missing, equal texts share a

@@ -11,6 +11,7 @@ from sfumato.ledger.chain import Entry, checked_name
 from sfumato.ledger.protected import Protected, restated
 from sfumato.ledger.transactions import Transactions, check_names, check_selected
 from sfumato.ledger.unit_changes import Uncovered, changed, opened, uncovered
+from sfumato.ledger.verification import uncovered_since
 from sfumato.ledger.watch import end_of
 
 if TYPE_CHECKING:
@@ -88,12 +89,16 @@ class Budgets(Transactions):
         checked_name(dataset, "dataset")
         with self._reading() as tables:
             current, changes, first = tables.protected(dataset), tables.unit_changes(dataset), tables.first_reserve(dataset)
-            if current is None or first is None or (not changes and "unit" in first.payload):
-                return ()
-            # Only the entry that fixed the unit says what came before it; a later grant repeats what the budget is about.
+            if current is None or (not changes and first is not None and "unit" in first.payload):
+                return ()  # as a rule, without a look at the entries
             fixed = next((entry for entry in tables.account_entries(dataset, 0) if "unit" in entry.payload), None)
-            said = fixed.sequence if fixed is not None and fixed.kind == "grant" else 0
-            return uncovered(tables.spends(dataset, EVERYBODY), changes, current, said)
+            return uncovered(tables.spends(dataset, EVERYBODY), changes, current, first, fixed)
+
+    def not_covered_since(self, charge: str) -> list[tuple[Uncovered, ...]]:
+        """What `not_covered` said when an entry was made, and after each later change of the budget; none for an unknown one."""
+        with self._reading() as tables:
+            entry = tables.by_hash(charge)
+            return [] if entry is None else uncovered_since(tables.account_entries(entry.dataset, 0), entry)
 
     def remaining(self, dataset: str, analyst: str = EVERYBODY) -> LossAmount | None:
         """What the analyst may still spend on the dataset; None without a grant.

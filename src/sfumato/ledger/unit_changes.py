@@ -16,6 +16,7 @@ from sfumato.core.errors import BudgetRefused, InputError
 from sfumato.core.guarantees.loss import RECORD
 from sfumato.ledger.accounts import Account, Spend
 from sfumato.ledger.amounts import LossAmount
+from sfumato.ledger.chain import Entry
 from sfumato.ledger.group_loss import MOST, grouped
 from sfumato.ledger.protected import Protected
 
@@ -132,6 +133,10 @@ def opened(dataset: str, analyst: str, granted: LossAmount, earlier: Iterable[Sp
     return Account(dataset, analyst, granted, spent)
 
 
+#: How every notice begins about charges that are not covered.
+NOT_COVERED = "not covered: "
+
+
 @dataclass(frozen=True)
 class Uncovered:
     """Charges about something else than the budget is about now, not carried over; `protected` is None if nobody noted it."""
@@ -144,13 +149,21 @@ class Uncovered:
         amount = " and ".join(str(loss) for loss in self.losses)
         about = "without saying about whom" if self.protected is None else f"about {self.protected}"
         return (
-            f"not covered: {amount} was charged earlier on this data set {about}; what that tells of {self.current} is not "
+            f"{NOT_COVERED}{amount} was charged earlier on this data set {about}; what that tells of {self.current} is not "
             "known and comes on top"
         )
 
 
-def uncovered(spends: Iterable[Spend], changes: Changes, current: Protected, owner_said: int = 0) -> tuple[Uncovered, ...]:
-    """What is not covered, by what it was about. Charges that do not say it count as stated up to the entry `owner_said`."""
+def uncovered(
+    spends: Iterable[Spend], changes: Changes, current: Protected | None, first: Entry | None, fixed: Entry | None
+) -> tuple[Uncovered, ...]:
+    """What is not covered, by what it was about; `first` is the first charge, `fixed` the first entry that says what the budget
+    is about.
+    """
+    if current is None or first is None or (not changes and "unit" in first.payload):
+        return ()
+    # Only the entry that fixed the unit says what came before it; a later grant repeats what the budget is about.
+    owner_said = fixed.sequence if fixed is not None and fixed.kind == "grant" else 0
     totals: dict[tuple[Protected | None, str], LossAmount] = {}
     for spend in spends:
         later = [change for change in changes if change.sequence > spend.sequence]

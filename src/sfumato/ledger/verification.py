@@ -16,7 +16,7 @@ from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import KINDS, Entry, Head, genesis, is_hash
 from sfumato.ledger.protected import Protected, agreed, restated
 from sfumato.ledger.store import Tables
-from sfumato.ledger.unit_changes import UnitChange, carried, changed, opened
+from sfumato.ledger.unit_changes import Uncovered, UnitChange, carried, changed, opened, uncovered
 from sfumato.ledger.versions import Seen
 
 
@@ -94,6 +94,11 @@ class _Replay:
         """The accounts with what they protect."""
         return {owner: replace(each, protected=self.protected.get(owner[0])) for owner, each in self.accounts.items()}
 
+    def uncovered(self, dataset: str, first: Entry | None, fixed: Entry | None) -> tuple[Uncovered, ...]:
+        """What the budget does not cover so far; the entries are those that `unit_changes.uncovered` takes."""
+        spends = (spend for spend in self.spends.values() if spend.dataset == dataset)
+        return uncovered(spends, self.changes.get(dataset, ()), self.protected.get(dataset), first, fixed)
+
     def _change(self, entry: Entry, payload: dict[str, Any]) -> None:
         """Another unit: what was spent on the dataset counts anew, in every account."""
         dataset, stated = entry.dataset, Protected.from_mapping(payload)
@@ -170,6 +175,20 @@ def balances(entries: Iterable[Entry], dataset: str) -> tuple[dict[tuple[str, st
     for entry in entries:
         replay.take(entry)
     return replay.balances(), replay.changes.get(dataset, ())
+
+
+def uncovered_since(entries: Iterable[Entry], start: Entry) -> list[tuple[Uncovered, ...]]:
+    """What the budget of a dataset did not cover when `start` was made, and after each later entry that may have changed it."""
+    replay, dataset, states = _Replay(), start.dataset, []
+    first = fixed = None
+    for entry in entries:
+        if entry.sequence > start.sequence and entry.kind != "reserve":
+            states.append(replay.uncovered(dataset, first, fixed))
+        replay.take(entry)
+        first = entry if first is None and entry.kind == "reserve" else first
+        fixed = entry if fixed is None and "unit" in entry.payload else fixed
+    states.append(replay.uncovered(dataset, first, fixed))
+    return list(dict.fromkeys(states))
 
 
 def _less(after: Account, before: Account) -> bool:

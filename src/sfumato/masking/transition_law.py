@@ -202,12 +202,13 @@ class Variable:
 
     @classmethod
     def of(cls, column: CategoryColumn, described: Column, rows: Rows | None) -> Variable:
-        """A column: its categories are those of the matrix, of the declared domain or order, or those that occur."""
+        """A column: its categories are those of the matrix, of the declared domain or order, or those that occur: a domain
+        learnt from the source may name people whom another mask has left out."""
         labels, source = column.labels, "data" if described.order is None else described.source
         if isinstance(rows, dict):
             labels, source = tuple(rows), "declared"
-        elif described.order is None and described.domain is not None:
-            labels, source = described.domain, described.source
+        elif described.order is None and described.domain is not None and described.source == "declared":
+            labels, source = described.domain, "declared"
         if labels == column.labels:
             return cls(column.name, (column,), column.codes, labels, source, 0, rows)
         place = {label: position for position, label in enumerate(labels)}

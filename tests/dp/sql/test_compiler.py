@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 import sfumato as sf
-from sfumato.core.errors import SfumatoError
+from sfumato.core.errors import SfumatoError, Unsupported
 from sfumato.dp.sql.measuring import flat_plan, run, split, tree_plan
 from sfumato.dp.sql.noise import Request, price
 from sfumato.dp.sql.parse import sql_text
@@ -638,6 +638,15 @@ def test_a_nested_expression_is_not_written_out_exponentially() -> None:
         except SfumatoError:
             continue
         assert _nodes(question.measurements[0].expression, 1000) < 1000
+
+
+def test_an_expression_that_is_too_long_says_what_to_do() -> None:
+    table = sf.read(pa.table({"x": [1.234, 2.5]}), schema={"dataset": "t", "columns": {"x": {"type": "number"}}})
+    asked = sf.Session({"t": table}, budget=sf.PureDP(10**15))
+    with pytest.raises(Unsupported, match=r"ROUND\(a, digits\) is four of them.*in a sub-query"):
+        asked.sql("SELECT SUM(CLAMP(ROUND(x, 2), 0, 10)) AS n FROM t", epsilon=NO_NOISE)
+    for query in ("SUM(CLAMP(x, 0, 10)) AS n FROM t", "SUM(CLAMP(r, 0, 10)) AS n FROM (SELECT ROUND(x, 2) AS r FROM t)"):
+        assert asked.sql(f"SELECT {query}", epsilon=NO_NOISE).answer.rows[0][0] == pytest.approx(3.73, abs=0.01)
 
 
 def _nodes(expression: Any, limit: int) -> int:

@@ -102,7 +102,11 @@ class _Terms:
         except (KeyError, AttributeError, TypeError, ValueError, OverflowError):
             raise Unsupported(f"{function_name(node)} is not written as expected; check its arguments") from None
         if written_size(term.expression) > LONGEST:
-            raise Unsupported("the expression is too long or too deeply nested; compute parts of it in a sub-query")
+            raise Unsupported(
+                "the expression is too long once it is written out: every operation repeats what it is done to, and ROUND(a, "
+                "digits) is four of them. Leave out what the noise hides anyhow, such as rounding, or compute parts of it in a "
+                "sub-query"
+            )
         return term
 
 

@@ -37,7 +37,8 @@ class CodedColumn:
 
     @classmethod
     def of(cls, column: Any) -> CodedColumn:
-        """Encode an Arrow column of any type; values with the same text share a code."""
+        """Encode an Arrow column of any type; values with the same text share a code, and those of a dictionary that no record
+        has are left out."""
         chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
         encoded = chunked if pa.types.is_dictionary(chunked.type) else chunked.dictionary_encode()
         encoded = encoded.unify_dictionaries()
@@ -50,10 +51,11 @@ class CodedColumn:
         codes = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
         if encoded.null_count:
             listed.append(None)
-        distinct = list(dict.fromkeys(listed))
+        occur = np.bincount(codes, minlength=len(listed)).tolist()
+        distinct = list(dict.fromkeys(value for value, count in zip(listed, occur, strict=True) if count))
         if len(distinct) != len(listed):
             position = {value: i for i, value in enumerate(distinct)}
-            codes = np.array([position[value] for value in listed], dtype=np.int64)[codes]
+            codes = np.array([position.get(value, -1) for value in listed], dtype=np.int64)[codes]
         return cls(tuple(distinct), codes)
 
 

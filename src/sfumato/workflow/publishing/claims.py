@@ -142,19 +142,52 @@ def claims_of(
 
 
 def _refuse_tied_classes(table: pa.Table, schema: Schema, guarantees: Sequence[ClassGuarantee]) -> None:
-    """A published pseudonym ties the classes of a person together, which no promise about single classes covers."""
+    """A published pseudonym ties the records of a person together, which no promise about single classes covers."""
+    promised = ", ".join(each.key for each in guarantees if says_something(each))
+    published = [name for name, column in schema.columns.items() if column.pseudonym and name in table.column_names]
+    name = tying_pseudonyms(table, schema, published, schema.unit) if promised else None
+    if name is None:
+        return
+    if schema.unit is None:
+        raise Infeasible(
+            f"{promised} cannot be promised beside the pseudonyms of '{name}': some have several records, so that the records of "
+            "one person are tied together, and k would count records and not people. Say that the column names the people "
+            '(role = "unit"), or leave the pseudonyms out (pseudonym = false).'
+        )
+    raise Infeasible(
+        f"{promised} cannot be promised beside the pseudonyms of '{name}': some have records in several "
+        "classes, and whoever knows two of a person's records may find the one pseudonym that has both. Drop the column "
+        "(pseudonym = false; people are counted all the same), or publish one record per person."
+    )
+
+
+def says_something(guarantee: ClassGuarantee) -> bool:
+    """Whether a guarantee promises more than any table keeps."""
+    return not (isinstance(guarantee, KAnonymity) and guarantee.k == 1)
+
+
+def tying_pseudonyms(table: pa.Table, schema: Schema, published: Iterable[str], unit: str | None) -> str | None:
+    """A published column of pseudonyms that ties records together: in several classes where people are counted, and at all
+    where records are; None where none does. `unit` is the column by which people are counted, published or not.
+    """
     from sfumato.measures.guarantees.classes import Classes, CodedColumn
 
-    promising = [each.key for each in guarantees if not (isinstance(each, KAnonymity) and each.k == 1)]
-    if not promising or schema.unit is None or schema.unit not in table.column_names:
-        return
-    people = len(CodedColumn.of(table.column(schema.unit)).values)
-    if int(Classes.of(table, schema.quasi, unit=schema.unit).units.sum()) > people:
-        raise Infeasible(
-            f"{', '.join(promising)} cannot be promised beside the pseudonyms of '{schema.unit}': some have records in several "
-            "classes, and whoever knows two of a person's records may find the one pseudonym that has both. Drop the column "
-            "(pseudonym = false; people are counted all the same), or publish one record per person."
-        )
+    for name in published:
+        rows = table.filter(table.column(name).is_valid())  # whom nobody names is tied to nobody
+        people = len(CodedColumn.of(rows.column(name)).values)
+        tied = rows.num_rows if unit is None else int(Classes.of(rows, schema.quasi, unit=name).units.sum())
+        if tied > people:
+            return name
+    return None
+
+
+def counted_alone(guarantees: Sequence[ClassGuarantee]) -> list[ClassGuarantee]:
+    """Promises about values beside which nobody counts people: where people have several records, a class that keeps them may be
+    one person alone.
+    """
+    if any(counts_units(each) and getattr(each, "k", 1) > 1 for each in guarantees):
+        return []
+    return [each for each in guarantees if each.sensitive is not None]
 
 
 def records_per_class(found: Measurement) -> float:

@@ -24,7 +24,7 @@ from sfumato.data.relation import COUNT
 from sfumato.data.schema import Column, HierarchySpec, Schema, Type
 from sfumato.data.values import texts
 from sfumato.report.wording import counted
-from sfumato.workflow.publishing.claims import counts_units
+from sfumato.workflow.publishing.claims import counted_alone
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -201,9 +201,7 @@ def _check_guarantees(guarantees: Sequence[ClassGuarantee], population: bool) ->
 
 def _refuse_classes_of_one_person(schema: Schema, guarantees: Sequence[ClassGuarantee]) -> None:
     """A promise about values counts records: where people have several, a class that keeps it may be one person alone."""
-    if schema.unit is None or any(counts_units(each) and getattr(each, "k", 1) > 1 for each in guarantees):
-        return
-    about_values = [each.key for each in guarantees if each.sensitive is not None]
+    about_values = [] if schema.unit is None else [each.key for each in counted_alone(guarantees)]
     if about_values:
         raise ParameterError(
             f"{', '.join(about_values)} counts records, and one '{schema.unit}' may have several: a class could be one person "

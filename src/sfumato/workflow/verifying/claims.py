@@ -24,6 +24,8 @@ from sfumato.data.schema import Column, Schema
 from sfumato.wire.fingerprint import FORMAT as FINGERPRINT
 from sfumato.workflow import named
 from sfumato.workflow.contents.base import content_kind
+from sfumato.workflow.verifying.transparency import names_in
+from sfumato.workflow.verifying.untrusted import quoted
 from sfumato.workflow.verifying.verification import Finding
 
 if TYPE_CHECKING:
@@ -80,13 +82,17 @@ def check_class_claim(
 
     name = claim.guarantee[:80]
     try:
-        guarantee = named.guarantee({**claim.parameters, "name": claim.guarantee.split("(")[0]})
+        guarantee = _guarantee(claim)
         wrong = _misstated(claim, guarantee, certificate, schema)
         if wrong:
             return [Finding(name, False, wrong)]
+        unprotected = _protects_nobody(guarantee, certificate, schema, table)
+        if unprotected and certificate.format != FIRST_FORMAT:
+            return [Finding(name, False, unprotected)]
         # a rounded threshold is a promise of its own, and must be kept as well
         worded = _worded(claim, guarantee, certificate.format) or guarantee
-        caveat = _first_words(claim, guarantee)
+        # the first versions published such promises
+        caveat = "; ".join(each for each in (_first_words(claim, guarantee), unprotected) if each)
         missing = _missing(guarantee, references)
         if missing:
             wrong = _contradicted(claim, guarantee, schema, table) or _contradicted(claim, worded, schema, table)
@@ -103,6 +109,8 @@ def check_class_claim(
     if not all(each.holds for each in (measured, *rounded)):
         return [Finding(name, False, f"{worded.claim()}; measured {measured.value:.6g}, which breaks it")]
     found = _compare_numbers(claim, guarantee, certificate, schema, table, measured, references.original is not None)
+    if not table.num_rows and found[0].passed:
+        found = [Finding(name, None, f"{guarantee.claim()}; no row was released, so that this is about nobody")]
     return [replace(found[0], caveat=caveat), *found[1:]]
 
 
@@ -162,6 +170,24 @@ def _contradicted(claim: Claim, guarantee: ClassGuarantee, schema: Schema, table
             return _OTHER_NUMBERS
         wanted = {_BESIDE: stated, f"{_REFERENCE} released": beside.get(f"{_REFERENCE} released")}
     return None if beside == wanted else _OTHER_NUMBERS
+
+
+def _protects_nobody(guarantee: ClassGuarantee, certificate: Certificate, schema: Schema, table: pa.Table) -> str:
+    """Why the promise may be kept and protect nobody, as no release is published; empty where it is not so."""
+    from sfumato.workflow.publishing.claims import counted_alone, says_something, stated_unit, tying_pseudonyms
+
+    name, unit = guarantee.key[:80], schema.unit or stated_unit(certificate)
+    if unit is not None and guarantee in counted_alone([_guarantee(each) for each in certificate.claims]):
+        return f"{name} counts records, and nothing is claimed of how many people a class has: it may be one person alone"
+    published = dict.fromkeys([*names_in(certificate.transparency, "pseudonymised_columns"), *schema.with_role("unit")])
+    tying = tying_pseudonyms(table, schema, published, unit) if says_something(guarantee) else None
+    if tying is None:
+        return ""
+    return f"{name} is about single classes, and the pseudonyms of {quoted(tying)} tie records of one person together"
+
+
+def _guarantee(claim: Claim) -> ClassGuarantee:
+    return named.guarantee({**claim.parameters, "name": claim.guarantee.split("(")[0]})
 
 
 def _number(stated: Any) -> float | None:

@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from sfumato.core import registry
-from sfumato.core.certificate import plain
+from sfumato.core.certificate import Certificate, plain
 from sfumato.core.errors import SfumatoError, VerificationFailed
 from sfumato.core.params import parameters
 from sfumato.workflow import named
 
 if TYPE_CHECKING:
+    from sfumato.data.schema import Schema
     from sfumato.masking.told import Visible
 
 _NOT_ITS_OWN = "the certificate says of its method what that method does not have"
@@ -56,6 +57,22 @@ def refuse_other_words(told: Mapping[str, Any], visible: Visible) -> None:
         sound = False
     if not sound:
         raise VerificationFailed("the certificate says of its mask what no mask says")
+
+
+def refuse_missing_claims(certificate: Certificate, schema: Schema) -> None:
+    """What a mask with these parameters keeps by construction is claimed: its parameters promise no more than the claims."""
+    import pyarrow as pa
+
+    from sfumato.masking.columns import in_memory
+
+    columns = pa.table({name: pa.array([], pa.string()) for name in schema.columns})
+    try:
+        meant = _made(certificate.method).claims(in_memory(columns, schema))
+    except (SfumatoError, *_ODD):
+        raise VerificationFailed(_NOT_ITS_OWN) from None
+    claimed = [(claim.guarantee, plain(dict(claim.parameters))) for claim in certificate.claims]
+    if any((each.key, plain(parameters(each))) not in claimed for each in meant):
+        raise VerificationFailed("the mask keeps by its parameters what the certificate does not claim")
 
 
 def _made(method: Mapping[str, Any]) -> Any:

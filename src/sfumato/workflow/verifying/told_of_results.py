@@ -56,15 +56,34 @@ def check_told(
     entry = str(certificate.claims[0].ledger_entry)
     with nullcontext(ledger) if isinstance(ledger, Book) else Book.open(ledger, read_only=True) as book:
         found, published = book.entry(entry), _published(book, certificate.dataset, entry, result)
+        unsaid = _other_notices(book, certificate)
     named_here = [each for each in published if each.hash == certificate.ledger]
     if certificate.ledger != entry and not named_here:
         return _wrong("the certificate names a ledger entry that is not the one of this result")
+    if unsaid:
+        # the first versions did not say it
+        return Finding(_CHECK, None, unsaid, caveat=unsaid) if certificate.format == FIRST_FORMAT else _wrong(unsaid)
     answer = found.payload.get("answer") if found is not None else None
     kept = answer if isinstance(answer, Mapping) else {}
     # A certificate that names its charge alone does not escape what was entered when its result was published.
     entered = [each.payload for each in named_here or published] or [{}]
     compared = [_compared(certificate, errors, kept, each) for each in entered]
     return next((each for each in compared if each.passed is not False), compared[0])
+
+
+def _other_notices(book: Ledger, certificate: Certificate) -> str:
+    """Whether other charges are said not to be covered than the ledger says, when the result was made and when it was published:
+    empty where not.
+    """
+    from sfumato.ledger.unit_changes import NOT_COVERED
+
+    charge = book.charge(str(certificate.claims[0].ledger_entry))
+    states = [] if charge is None else book.not_covered_since(charge.reserved_by)
+    said = {notice for notice in certificate.notices if notice.startswith(NOT_COVERED)}
+    texts = [{str(each) for each in state} for state in states]
+    if not texts or any(said == made | published for place, made in enumerate(texts) for published in texts[place:]):
+        return ""
+    return "the ledger knows of other charges that the claim does not cover than the notices of the certificate do"
 
 
 def _published(book: Ledger, dataset: str, charge: str, result: Any) -> list[Entry]:

@@ -14,6 +14,7 @@ from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.errors import VerificationFailed
 from sfumato.data.schema import Schema
 from sfumato.workflow import named
+from sfumato.workflow.publishing.claims import stated_unit
 from sfumato.workflow.verifying import told_methods
 from sfumato.workflow.verifying.untrusted import quoted
 
@@ -58,10 +59,18 @@ def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
         _refuse_other_mask(certificate, schema)
     else:
         known = told_methods.is_known(certificate.method) and certificate.format != FIRST_FORMAT
-        if known and not {"hierarchies", "written_as"} <= set(told):
+        if known and not _says_what_searches_say(told, schema):
             raise VerificationFailed("the certificate does not say what a release by its method says, as if it were by another")
         _refuse_other_levels(told)
         _refuse_other_writing(told.get("written_as", {}), schema)
+
+
+def _says_what_searches_say(told: Mapping[str, Any], schema: Schema) -> bool:
+    """Whether a tree is named for every quasi-identifier, and for every column how its values were written."""
+    kinds, written = told.get("hierarchies"), told.get("written_as")
+    if not isinstance(kinds, dict) or not isinstance(written, dict):
+        return False
+    return set(schema.quasi) <= set(kinds) and set(written) == set(schema.columns)
 
 
 def _refuse_other_writing(told: Any, schema: Schema) -> None:
@@ -127,6 +136,8 @@ def _refuse_other_mask(certificate: Certificate, schema: Schema) -> None:
     visible = Visible(_before_pseudonyms(schema, told), frozenset({*schema.columns, *removed}), rows)
     own = {name: value for name, value in told.items() if name not in _OF_EACH}
     told_methods.refuse_other_words({"method": certificate.method, "masked_columns": masked, **own}, visible)
+    if certificate.format != FIRST_FORMAT and stated_unit(certificate) is None:
+        told_methods.refuse_missing_claims(certificate, schema)
 
 
 def _before_pseudonyms(schema: Schema, told: Mapping[str, Any]) -> Schema:
