@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import attacks
@@ -265,3 +265,61 @@ def test_a_value_is_looked_for_among_records_that_all_columns_tie_together() -> 
     first = bare({"x": ["a"] * 2, "s": ["u", "v"], "visit": ["1", "2"]}, quasi=["x"], sensitive=["s"])
     second = bare({"x": ["a"] * 2, "s": ["u", "v"], "visit": ["1", "3"]}, quasi=["x"], sensitive=["s"])
     assert attacks.Intersection().run(first, second).success == 1.0
+
+
+def cells(label_x: str, label_y: str) -> frozenset[tuple[int, int]]:
+    """The raw values that a class may stand for."""
+
+    def leaves(label: str) -> list[int]:
+        return [i for i in range(LEAVES) if label in {TREE.generalise(str(i), level) for level in range(4)}]
+
+    return frozenset((x, y) for x in leaves(label_x) for y in leaves(label_y))
+
+
+def subtracted_by_hand(inner: View, outer: View) -> list[int]:
+    """What is left of each class that consists of whole classes of the other release, from the definition."""
+    parts, wholes = (
+        Counter(zip(view.result.table["x"].to_pylist(), view.result.table["y"].to_pylist(), strict=True))
+        for view in (inner, outer)
+    )
+    left = []
+    for whole, size in wholes.items():
+        met = [part for part in parts if cells(*part) & cells(*whole)]
+        alone = [part for part in met if sum(bool(cells(*part) & cells(*other)) for other in wholes) == 1]
+        if met and len(alone) == len(met) and all(cells(*part) <= cells(*whole) for part in met):
+            left.append(size - sum(parts[part] for part in met))
+    return left
+
+
+@settings(max_examples=40)
+@given(ROWS, st.lists(LEVELS, min_size=28, max_size=28), st.sets(st.integers(0, 13)), st.sets(st.integers(0, 13)))
+def test_no_difference_is_said_to_be_searched_that_was_not(
+    rows: list[Row], levels: list[tuple[int, int]], hidden: set[int], also: set[int]
+) -> None:
+    kept = [[place for place in range(len(rows)) if place not in gone] for gone in (hidden, also)]
+    if not all(kept):
+        return
+    views = [
+        local_release([rows[place] for place in places], [levels[14 * number + place] for place in places])
+        for number, places in enumerate(kept)
+    ]
+    found = attacks.Intersection().run(views[0], views[1])
+    if not found.targets:
+        return
+    sizes = [Counter(zip(v.result.table["x"].to_pylist(), v.result.table["y"].to_pylist(), strict=True)) for v in views]
+    smallest = [min(each.values()) for each in sizes]
+    by_hand = [subtracted_by_hand(views[1 - outer], views[outer]) for outer in (0, 1)]
+    small = [
+        abs(each) for outer in (0, 1) for each in by_hand[outer] if 0 < abs(each) < smallest[outer if each > 0 else 1 - outer]
+    ]
+    assert found.details["differencing_groups"] == len(small) and found.details["differencing_people"] == sum(small)
+    searched, classes = sum(map(len, by_hand)), sum(map(len, sizes))
+    said = f"{searched} of the {classes} classes of the releases are known to consist of whole classes of another"
+    assert (said in found.finding) is (bool(searched) and not small)
+    assert ("not searched" in found.finding) is (not small)
+
+
+def test_who_is_missing_from_the_coarser_release_is_singled_out_too() -> None:
+    rows: list[Row] = [(0, 0, "u")] * 3 + [(1, 0, "v")] * 3
+    found = attacks.Intersection().run(release(rows[:4], (1, 0)), release(rows, (0, 0)))
+    assert found.details["differencing_groups"] == 1 and found.details["smallest_difference"] == 2

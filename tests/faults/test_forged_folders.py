@@ -839,7 +839,7 @@ PARTS: dict[str, tuple[str, Forge, str]] = {
         stated(lambda c: c.update(composition={"earlier_releases": 0, "finding": NOTHING_EARLIER})),
         "what only a table of records has",
     ),
-    "endless-attacks": ("csv", stated(lambda c: c.update(attacks=[{"x": "y" * 2_000_000}])), "states more about how"),
+    "endless-attacks": ("csv", stated(lambda c: c.update(attacks=[{"x": "y" * 2_000_000}])), "form of a certificate"),
     "seeded-without-a-word": ("seeded", stated(lambda c: c.update(notices=[])), "no notice of its certificate says so"),
     "certificate-in-another-form": ("csv", unsorted_json, "not written as releases write it"),
     "signature-with-an-appendix": (

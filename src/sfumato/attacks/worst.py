@@ -8,6 +8,8 @@ from dataclasses import replace
 from sfumato.core.view import AttackResult
 from sfumato.data.masked import TableView
 
+ABOUT_SHOWN_VALUES = "A mask changed this column: all this is about what the release shows."
+
 
 def worst(results: Iterable[AttackResult], view: TableView) -> AttackResult:
     """The result furthest above blind guessing, with the success on every attribute among its details."""
@@ -24,4 +26,4 @@ def _about_shown_values(result: AttackResult, view: TableView) -> AttackResult:
     changed = view.certificate.get("transparency", {}).get("masked_columns", ())
     if result.details.get("attribute") not in changed:
         return result
-    return replace(result, finding=f"{result.finding} A mask changed this column: all this is about what the release shows.")
+    return replace(result, finding=f"{result.finding} {ABOUT_SHOWN_VALUES}")

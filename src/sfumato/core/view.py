@@ -120,6 +120,8 @@ class Measure(Declared, ABC, Generic[Original, Released]):
     """
 
     masked: ClassVar[bool] = False
+    #: Whether the published rows alone give its score, so that whoever has them can compute it again.
+    of_rows_alone: ClassVar[bool] = False
 
     @abstractmethod
     def score(self, original: Original, released: Released) -> Score:

@@ -121,7 +121,7 @@ def usefulness(content: CardContent, audience: Audience) -> Html:
     return _section(
         "How useful it is",
         table("Scores", ("Measure", "Value", "Better", "What it means"), rows),
-        element("p", "No score is published: scores that were computed from the original stay with the owner.")
+        element("p", "No score is published: scores that nobody can compute again from the published files stay with the owner.")
         if not rows
         else None,
         _figure(content, "loss_per_attribute"),

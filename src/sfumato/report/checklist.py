@@ -114,14 +114,13 @@ def _design(content: CardContent, certificate: Certificate) -> Item:
 
 
 def _both(content: CardContent) -> Item:
-    useful = bool(content.scores) or content.scored
     safe = bool(content.risk or content.owner_risk or content.certificate.claims)
-    worries = [] if useful else ["usefulness was not measured"]
+    worries = [] if content.scored else ["usefulness was not measured"]
     worries += [] if safe else ["safety was not measured"]
     return _item(
         "4. Full use, not a trade of one for the other",
         worries,
-        "usefulness was measured, and safety measured or promised",
+        "the owner says that usefulness was measured; safety was measured or promised",
     )
 
 
@@ -176,7 +175,7 @@ def _item(principle: str, worries: list[str], fine: str) -> Item:
     return Item(principle, "attention" if worries else "passed", "; ".join(worries) if worries else fine)
 
 
-_LONGEST_NOTE = 500
+LONGEST_NOTE = 500
 
 
 def answers_of(answers: Mapping[str, Any]) -> dict[str, Answer]:
@@ -193,7 +192,7 @@ def answer_faults(answers: Mapping[str, Any]) -> list[str]:
         faults.append(f"the checklist does not ask {', '.join(unknown)}; it asks {', '.join(QUESTIONS)}")
     return faults + [
         f'{question}: answer with true or false, or with {{ given = true, note = "…" }} '
-        f"(a note has at most {_LONGEST_NOTE} characters)"
+        f"(a note has at most {LONGEST_NOTE} characters)"
         for question, entry in answers.items()
         if question in QUESTIONS and not _is_answer(entry)
     ]
@@ -209,7 +208,7 @@ def _is_answer(entry: Any) -> bool:
         not set(entry) - {"given", "note"}
         and isinstance(entry.get("given"), bool)
         and isinstance(note, str)
-        and len(note) <= _LONGEST_NOTE
+        and len(note) <= LONGEST_NOTE
     )
 
 

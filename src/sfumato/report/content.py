@@ -44,8 +44,8 @@ class CardContent:
     original at hand. `details`: how the search went (`levels`, `records`, `suppressed`, `classes`, `gap`, …);
     numbers, texts and one level of mappings of them. `owner_details`: the same, for the owner only.
     `answers`: a person's answers to the checklist by question id (see `checklist.QUESTIONS`). `signature`:
-    one sentence, `signed` says whether a signature is there. `scored` says that scores were measured although none of
-    them is in `scores`, because all of them are the owner's.
+    one sentence, `signed` says whether a signature is there. `scored` says that usefulness was measured, be it
+    by scores that are the owner's.
     """
 
     certificate: Certificate

@@ -140,6 +140,11 @@ def sentence(text: str) -> str:
     return ended[0].upper() + ended[1:]
 
 
+def attack_in_words(success: float, baseline: float, targets: int) -> str:
+    """What a certificate says of an attack: what follows from its numbers, and no other word."""
+    return f"Success {percent(success)} over {counted(targets, 'target')}, beside {percent(baseline)} for blind guessing."
+
+
 def plain_name(name: str) -> str:
     """`largest_gain` and `ProbabilisticInference` as words."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ")

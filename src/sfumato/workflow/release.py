@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
@@ -99,9 +100,21 @@ class Release(Generic[C]):
 
         return polars.from_arrow(self.data)
 
-    def view(self, name: str = "release") -> View[Any, Schema]:
-        """What an outsider has: the content, the roles of its columns and the certificate."""
-        return View(self.data, self.content.schema, self.certificate.to_mapping(), name)
+    def view(self, name: str = "release", *, register: Any = None) -> View[Any, Schema]:  # whatever `read` takes
+        """What an outsider of its folder has: the content, the roles of its columns, the published hierarchies and the
+        certificate. Hierarchies that are described by parameters, such as levels of dates, are read over the people of the
+        `register` that the outsider has."""
+        from sfumato.core.temporary import temporary_folder
+        from sfumato.workflow.attacking.releases import seen
+        from sfumato.workflow.publishing.written_files import public_schema
+        from sfumato.workflow.verifying.certificate_form import read_schema
+        from sfumato.workflow.verifying.verify import OpenRelease
+
+        with temporary_folder("release") as place:
+            saved = self.content.save(Path(place), "parquet", self)
+            stated = replace(self.certificate, claims=saved.claims, schema=public_schema(saved.schema), files=saved.files)
+            stated = Certificate.from_mapping(json.loads(stated.canonical()))  # as whoever reads its file has it
+            return seen(OpenRelease(self.data, read_schema(stated).replace(folder=place), stated), name, register)
 
     def card(self, audience: Audience = "public") -> str:
         """The release on one HTML page, for everybody or for its owner."""

@@ -209,7 +209,9 @@ def test_the_law_of_a_column_is_kept_as_it_was_always_written(text: str) -> None
     assert str(stored_law(text)) == text
 
 
-@pytest.mark.parametrize("text", ["laplace 1", "laplace 1/0 1", "laplace one 1", "gaussian grid=", "gaussian width=3", None])
+@pytest.mark.parametrize(
+    "text", ["laplace 1", "laplace 1/0 1", "laplace one 1", "gaussian grid=", "gaussian width=3", "cauchy 1 1", "", None]
+)
 def test_a_stored_law_that_is_none_is_said_to_be_damaged(text: Any) -> None:
     with pytest.raises(LedgerError, match="Run verify"):
         stored_law(text)

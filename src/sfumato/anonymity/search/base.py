@@ -57,6 +57,8 @@ class Search(Declared, ABC):
     truthful = True
     family = "data-driven"
     protects = "respondent"
+    #: Whether it generalises each attribute to one level, which a certificate names.
+    one_level: ClassVar[bool] = False
     #: Whether it can reckon with an adversary who knows some items of a set.
     recodes_sets = False
     #: What is measured of the use and of the risk of a release where nobody says.

@@ -11,7 +11,7 @@ LeFevre, DeWitt, Ramakrishnan, "Incognito", SIGMOD 2005; Kohlmayer, Prasser et a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -39,6 +39,8 @@ class Lattice(Search):
     `details["gap"]`. Where people have rows with different quasi-identifiers, they are counted cautiously in classes that
     were merged, so that a better release may exist: then neither is said.
     """
+
+    one_level: ClassVar[bool] = True
 
     suppression: Suppression = 0.0
     max_nodes: Annotated[float, Limit(), "lattice nodes up to which the optimum is sought"] = 1_000_000

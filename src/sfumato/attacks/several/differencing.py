@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.attacks.several.coverage import containing
 from sfumato.attacks.several.joint import Joint, classes_meeting
@@ -25,21 +26,22 @@ from sfumato.core.errors import Unsupported
 class Differences:
     """Groups of people, smaller than any class of the release that they are in, that subtraction singles out.
 
-    `searched` is False where the classes of no release lie within those of another, so that outsiders have
-    nothing to subtract; `of_today` is True where nevertheless the people of the original were looked up.
+    `searched` of the `classes` of all releases are known to consist of whole classes of another release: outsiders have
+    only these to subtract from. `of_today` is True where the people of the original were looked up besides.
     """
 
     groups: int = 0
     people: int = 0
     smallest: int = 0
-    searched: bool = False
+    searched: int = 0
+    classes: int = 0
     of_today: bool = False
 
     @classmethod
-    def of(cls, sizes: Ids, limits: Ids, *, searched: bool, of_today: bool = False) -> Differences:
+    def of(cls, sizes: Ids, limits: Ids) -> Differences:
         """From the sizes of what is left, and the smallest class of the release that it is left in."""
         small = sizes[(sizes > 0) & (sizes < limits)]
-        return cls(int(small.size), int(small.sum()), int(small.min()) if small.size else 0, searched, of_today)
+        return cls(int(small.size), int(small.sum()), int(small.min()) if small.size else 0)
 
     def sentence(self, *, records: bool = False) -> str:
         """What was found, for the end of a finding; `records` where they cannot be called people."""
@@ -51,7 +53,12 @@ class Differences:
                 "smaller than any class of the release that it is in was found."
             )
         if not self.groups:
-            return "Subtracting one release from another, no group smaller than any class of the release that it is in was found."
+            today = " Nor was one found among the people of the table of today." if self.of_today else ""
+            return (
+                f"{self.searched:,} of the {self.classes:,} classes of the releases are known to consist of whole classes of "
+                "another, and subtracting these leaves no group smaller than any class of the release that it is in."
+                f"{today} Other differences were not searched."
+            )
         groups = f"{self.groups:,} groups" if self.groups > 1 else "a group"
         one, many = ("record", "records") if records else ("person", "people")
         people = f"{self.people:,} {one if self.people == 1 else many}"
@@ -71,53 +78,49 @@ def differences(releases: Sequence[Classes], joint: Joint, unread: frozenset[str
     still fit, and then the person is not among those counted here. Who left the table is seen by the classes alone.
     """
     smallest = np.array([int(classes.sizes.min()) if classes.sizes.size else 0 for classes in releases], dtype=np.int64)
-    found = [
-        _between(((releases[one], releases[other], smallest[other]), (releases[other], releases[one], smallest[one])), unread)
-        for one, other in combinations(range(len(releases)), 2)
-    ]
-    searched = any(each.searched for each in found)
+    composed = [np.zeros(classes.sizes.size, dtype=np.bool_) for classes in releases]
+    found = []
+    for pair in combinations(range(len(releases)), 2):
+        sizes, limits = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        for inner, outer in (pair, pair[::-1]):
+            if unread & set(releases[outer].quasi):
+                continue
+            which, left = remainders(releases[inner], releases[outer])
+            composed[outer] |= which
+            sizes.append(np.abs(left))
+            # who is missing from the parts is in the whole, and the other way round
+            limits.append(np.where(left > 0, smallest[outer], smallest[inner]))
+        found.append(Differences.of(np.concatenate(sizes), np.concatenate(limits)))
     if joint.exact:
-        limits = (joint.shown_in * smallest[:, None]).max(axis=0, initial=0)
-        found.append(Differences.of(joint.suppressed_somewhere.astype(np.int64), limits, searched=searched, of_today=True))
+        limits_of_today = (joint.shown_in * smallest[:, None]).max(axis=0, initial=0)
+        found.append(Differences.of(joint.suppressed_somewhere.astype(np.int64), limits_of_today))
     worst = min(found, key=lambda each: (not each.groups, each.smallest, -each.people))
-    return replace(worst, searched=searched, of_today=joint.exact)
+    searched, classes = sum(int(each.sum()) for each in composed), sum(each.size for each in composed)
+    return replace(worst, searched=searched, classes=classes, of_today=joint.exact)
 
 
-def _between(pairs: Sequence[tuple[Classes, Classes, int]], unread: frozenset[str]) -> Differences:
-    """What is left of the classes of each of two releases without those of the other: nobody is in both."""
-    sizes, limits, searched = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], False
-    for inner, outer, limit in pairs:
-        left = None if unread & set(outer.quasi) else remainders(inner, outer)
-        if left is not None:
-            searched = True
-            sizes.append(left)
-            limits.append(np.full(left.size, limit))
-    return Differences.of(np.concatenate(sizes), np.concatenate(limits), searched=searched)
-
-
-def remainders(inner: Classes, outer: Classes) -> Ids | None:
-    """For each class of `outer` that consists of whole classes of `inner` and a remainder, the size of the
-    remainder; None where there is no such class.
+def remainders(inner: Classes, outer: Classes) -> tuple[NDArray[np.bool_], Ids]:
+    """Which classes of `outer` consist of whole classes of `inner` and a remainder, and the size of each remainder: below zero
+    where the parts have more records than the whole.
 
     A class of `inner` is subtracted where all its people must be in one class of `outer`: it lies within that
     one and meets no other. Classes of `outer` that others meet in part are left out.
     """
+    nothing = np.zeros(outer.sizes.size, dtype=np.bool_), np.zeros(0, dtype=np.int64)
     if not set(outer.quasi) <= set(inner.quasi):
-        return None
+        return nothing
     try:
         meets, met = classes_meeting(inner, outer)
     except Unsupported:  # too many combinations to look at
-        return None
+        return nothing
     within, whole = _lying_within(inner, outer)
     sole = np.bincount(meets, minlength=inner.sizes.size)[within] == 1
     within, whole = within[sole], whole[sole]
     parts = np.bincount(whole, minlength=outer.sizes.size)
     composed = (parts > 0) & (parts == np.bincount(met, minlength=outer.sizes.size))
-    if not composed.any():
-        return None
     taken = np.bincount(whole, weights=inner.sizes[within], minlength=outer.sizes.size).astype(np.int64)
     left: Ids = (outer.sizes - taken)[composed]
-    return left
+    return composed, left
 
 
 def _lying_within(inner: Classes, outer: Classes) -> tuple[Ids, Ids]:

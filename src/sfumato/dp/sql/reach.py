@@ -8,7 +8,7 @@ an `Interval`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -23,6 +23,8 @@ LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 #: instead of the whole where it may be at all of them.
 Curve = tuple[float | None, ...] | None
 
+#: The laws by the names that a ledger keeps.
+_LAWS: Mapping[str, Law] = {"laplace": "laplace", "gaussian": "gaussian"}
 #: From here on one side of an interval is shown as longer than the other.
 _LOPSIDED = 1.25
 
@@ -122,13 +124,13 @@ def stored_law(text: str) -> ColumnLaw:
     """
     try:
         name, *words = text.split(" ")
-        law: Law = "laplace" if name == "laplace" else "gaussian"
+        law: Law = _LAWS[name]
         if words and "=" not in words[0]:
             amount, step = map(Fraction, words)
             return OneNoise(law, amount, step)
         extra = {part: float(number) for part, _, number in (word.partition("=") for word in words)}
         return SumOfNoises(law, **extra)
-    except (ArithmeticError, AttributeError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise LedgerError("the stored answer has no law of noise: the ledger was edited or damaged. Run verify.") from None
 
 

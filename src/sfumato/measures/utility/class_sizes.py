@@ -45,6 +45,7 @@ class AverageClassSize(Measure[object, ReleasedTable]):
 
     k: Annotated[Count | None, "the class size that is the best possible"] = None
     key: ClassVar[str] = "average_class_size"
+    of_rows_alone: ClassVar[bool] = True
 
     def score(self, original: object, released: ReleasedTable) -> Score:
         """Records per class, or that as a multiple of k."""
@@ -59,6 +60,7 @@ class ClassCount(Measure[object, ReleasedTable]):
     """Number of classes."""
 
     key: ClassVar[str] = "class_count"
+    of_rows_alone: ClassVar[bool] = True
 
     def score(self, original: object, released: ReleasedTable) -> Score:
         """How many different combinations of quasi-identifiers are shown."""

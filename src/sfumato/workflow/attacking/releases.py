@@ -23,6 +23,7 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.view import AnyAttack, Attack, AttackResult, View
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.masked import TableView
+from sfumato.data.microdata import Microdata
 from sfumato.data.relation import ORDERED
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Column, Schema
@@ -30,7 +31,7 @@ from sfumato.data.values import texts
 from sfumato.workflow import named
 from sfumato.workflow.contents.base import Content
 from sfumato.workflow.publishing.scoring import Attacked, plain_result
-from sfumato.workflow.verifying.verify import open_release
+from sfumato.workflow.verifying.verify import OpenRelease, open_release
 
 #: What the attacker may hand over by an option, and what is said where an attack needs it and it is not there.
 LACKING: Mapping[str, str] = {
@@ -49,8 +50,8 @@ class Viewed(Protocol):
     def content(self) -> Content:
         """What was published, with what its owner knows of it."""
 
-    def view(self) -> TableView:
-        """What an outsider sees of it."""
+    def view(self, name: str = ..., *, register: Any = ...) -> TableView:
+        """What an outsider sees of it who knows the people of a register."""
 
 
 #: A release to attack: its folder, itself, or what an outsider sees of it.
@@ -60,7 +61,7 @@ Attackable: TypeAlias = str | Path | TableView | Viewed
 def attack(
     release: Attackable,
     *,
-    register: Any = None,  # whatever `read` takes
+    register: Any = None,  # what `read` returns, or whatever it takes
     earlier: Sequence[Attackable] = (),
     only: Attacked | Sequence[Attacked] = (),
     knowledge: Mapping[str, Any] = MappingProxyType({}),
@@ -231,15 +232,21 @@ def view_of(release: Attackable, people: pa.Table | None) -> TableView:
     if isinstance(release, View):
         return release
     if not isinstance(release, (str, Path)):
-        return release.view()
+        return release.view(register=people)
     try:
         with open_release(release) as opened:
-            result = opened.data
-            if isinstance(result, pa.Table):
-                result = ReleasedTable(result, opened.schema, _trees(result, opened.schema, people), result.num_rows)
-            return View(result, opened.schema, opened.certificate.to_mapping(), Path(release).name)
+            return seen(opened, Path(release).name, people)
     except VerificationFailed as error:
         raise InputError(f"'{release}' is not a release that can be attacked: {error}") from None
+
+
+def seen(opened: OpenRelease, name: str, people: Any = None) -> TableView:  # whatever `read` takes
+    """What somebody sees of a release who knows these people, while its folder is open."""
+    result, schema = opened.data, opened.schema
+    if isinstance(result, pa.Table):
+        known = None if people is None else _table(people, aligned=False)
+        result = ReleasedTable(result, schema, _trees(result, schema, known), result.num_rows)
+    return View(result, schema, opened.certificate.to_mapping(), name)
 
 
 def _trees(table: pa.Table, schema: Schema, people: pa.Table | None) -> dict[str, Hierarchy]:
@@ -275,7 +282,7 @@ def _known_values(name: str, column: Column, table: pa.Table, people: pa.Table |
 def _table(source: Any, aligned: bool) -> pa.Table:
     from sfumato.engines.sources import read
 
-    opened = read(source)
+    opened = source if isinstance(source, Microdata) else read(source)
     if aligned and opened.relation.engine not in ORDERED:
         raise InputError(
             f"--aligned counts on the order of the records, and records on {opened.relation.engine} have none of their own; "

@@ -20,7 +20,7 @@ from sfumato.core import registry
 from sfumato.core.certificate import Certificate, Claim, canonical
 from sfumato.core.errors import RecipeError, VerificationFailed
 from sfumato.core.guarantees.base import Guarantee
-from sfumato.core.view import View
+from sfumato.core.view import Score, View
 from sfumato.data.schema import Schema
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 Format = Literal["parquet", "csv"]
 FORMATS: tuple[Format, ...] = ("parquet", "csv")
+OTHER_SCORES = "the certificate shows scores on its page that its published content does not have"
 OTHER_DETAILS = "the certificate shows details on its page that a result of its method does not have"
 #: What a certificate says about a file: its digest, its length in bytes and, of a table, its rows.
 Files = Mapping[str, Mapping[str, Any]]
@@ -73,6 +74,8 @@ class Content(ABC):
 
     #: Whether certificates name the kind; rows and private results are known by their claims.
     named_in_certificates: ClassVar[bool] = True
+    #: Whether its public page says that its owner measured how useful it is.
+    says_scored: ClassVar[bool] = True
 
     # On its way out
 
@@ -145,6 +148,10 @@ class Content(ABC):
         """How the work went, as far as everybody may know it and the public page shows it."""
         return {}
 
+    def page_scores(self, release: Release[Any]) -> tuple[Score, ...]:
+        """The scores on the public page: those that whoever has the published content computes again."""
+        return ()
+
     def owner_details(self, release: Release[Any]) -> Mapping[str, Any]:
         """How the work went, and what was computed from the original: the owner's."""
         return release.details
@@ -169,6 +176,8 @@ class Content(ABC):
         """Raise where the certificate tells about how it was made what no release of this kind tells."""
         if certificate.transparency:
             raise VerificationFailed("the certificate tells things about how it was made that no release of its kind tells")
+        if certificate.card.get("scores") or (certificate.card.get("scored") and not cls.says_scored):
+            raise VerificationFailed(OTHER_SCORES)
         cls.refuse_other_details(certificate)
 
     @classmethod

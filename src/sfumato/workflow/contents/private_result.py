@@ -40,7 +40,6 @@ from sfumato.workflow.verifying.folder_rows import (
     refuse_several_data_files,
 )
 from sfumato.workflow.verifying.told_of_results import RESULT_DIGEST, check_told
-from sfumato.workflow.verifying.untrusted import is_plain_name
 from sfumato.workflow.verifying.verification import Finding
 
 if TYPE_CHECKING:
@@ -53,8 +52,9 @@ if TYPE_CHECKING:
     from sfumato.workflow.release import Release
 
 RESULT = "result.json"  # a result that is no table
-#: Tables that come with the answer to a question.
-BESIDE_AN_ANSWER = ("errors.parquet", "errors.csv")
+#: The table that comes with the answer to a question; other tables in the details of an outcome stay with its owner.
+_ERRORS = "errors"
+BESIDE_AN_ANSWER = (f"{_ERRORS}.parquet", f"{_ERRORS}.csv")
 #: How a release entry says that its guarantee rests on the process, so that nobody looks for classes in its rows.
 PROCESS = "process"
 #: What an outcome says about itself; everything else in its details was computed with noise, or not from the data.
@@ -72,6 +72,7 @@ class PrivateResult(Content):
     paid: str | None = None
 
     named_in_certificates: ClassVar[bool] = False
+    says_scored: ClassVar[bool] = False
 
     @classmethod
     def drafted(
@@ -85,7 +86,7 @@ class PrivateResult(Content):
         paid = ledger_entry or details.get("ledger_entry")
         name = dataset or details.get("dataset") or "unnamed"
         public = {key: value for key, value in details.items() if key not in _ABOUT}
-        beside = {key: value for key, value in public.items() if is_table(value) and key != "data" and is_plain_name(key)}
+        beside = {key: public[key] for key in (_ERRORS,) if is_table(public.get(key))}
         # earlier charges that the claim does not cover, as they were when it was paid for and as they are now
         later = [] if ledger is None else ledger.not_covered(name)
         notices = (
@@ -161,10 +162,18 @@ class PrivateResult(Content):
         return entered(ledger, self.dataset, self.entry(facts, files)), Together()
 
     def save(self, folder: Path, format: Format, release: Release[Any]) -> Saved:
-        """The result, read back, and the tables that come with it."""
+        """The result and the tables that come with it, read back."""
+        from sfumato.dp.sql.identity import table_digest
+
         files, notices = self._save_result(folder, format)
         for name, table in self.beside.items():
-            files[f"{name}.{format}"] = write_and_describe(table, folder / f"{name}.{format}")
+            place = folder / f"{name}.{format}"
+            files[place.name] = write_and_describe(table, place)
+            numbers = Schema(columns={column: Column(type="number") for column in table.column_names})
+            if table_digest(read_back(place, numbers, table)) != table_digest(table):
+                raise VerificationFailed(
+                    f"the numbers read back from {place.name} are not those that were made; nothing was released"
+                )
         return Saved(files, release.published.claims, self.schema, notices)
 
     def _save_result(self, folder: Path, format: Format) -> tuple[dict[str, Any], list[str]]:

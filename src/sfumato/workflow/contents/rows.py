@@ -18,10 +18,11 @@ from sfumato.core.certificate import Certificate, Claim, measured_numbers, plain
 from sfumato.core.errors import InputError
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.params import parameters
-from sfumato.core.view import View
+from sfumato.core.view import Score, View
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
+from sfumato.data.values import texts
 from sfumato.report.content import plain_details
 from sfumato.workflow.contents.base import Content, Files, Format, Page, Saved, Together, entered
 from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
@@ -138,8 +139,18 @@ class Rows(Content):
         return claims_of(self.table, self.owners, _of_classes(guarantees), self.references, units=self.units)
 
     def view(self, facts: Mapping[str, Any], name: str = "release") -> View[ReleasedTable, Schema]:
-        """The rows with what their texts stand for."""
-        return View(self.released, self.public, facts, name)
+        """The rows with what their texts stand for, sensitive values by the hierarchies that are published with them."""
+        from sfumato.data import hierarchy_builders
+
+        trees = dict(self.hierarchies)
+        for column in set(self.owners.sensitive) - set(trees):
+            described = self.owners.columns[column]
+            if described.hierarchy is not None and (described.hierarchy.file or described.hierarchy.tree):
+                spec = described.hierarchy.model_copy(update={"missing": "root"})
+                values = texts(self.table.column(column).unique())
+                read_as = described.model_copy(update={"hierarchy": spec})
+                trees[column] = hierarchy_builders.build(column, read_as, values, None, self.owners.folder)
+        return View(dataclasses.replace(self.released, hierarchies=trees), self.public, facts, name)
 
     def checked(self, checks: Checks, facts: Mapping[str, Any], progress: Progress) -> Checked:
         """Measured against the original, record by record where a mask changed values."""
@@ -217,6 +228,12 @@ class Rows(Content):
             files.setdefault(path.name, describe_file(path))
         return Saved(files, claims, schema, () if format == "parquet" else spreadsheet_notices(self.table))
 
+    def page_scores(self, release: Release[Any]) -> tuple[Score, ...]:
+        """Those that follow from the published rows."""
+        from sfumato.workflow.publishing.scoring import computed_again
+
+        return tuple(score for score in release.owner.scores if computed_again(score, self.table, self.public))
+
     def owner_files(self, release: Release[Any]) -> dict[str, bytes]:
         """Scores, how the search went, the whole schema, the recipe and, of a masked table, who is who."""
 
@@ -265,6 +282,7 @@ class Rows(Content):
         parts.refuse_other_sets(schema, table)
         findings = [shape, check_bytes(certificate, table, folder, ordered=True)]
         refuse_levels_not_shown(certificate, table)
+        findings += parts.check_scores(certificate, schema, table)
         findings.append(parts.check_schema_file(schema, table.column_names, folder))
         parts.refuse_other_hierarchies(schema, folder)
         return table, findings

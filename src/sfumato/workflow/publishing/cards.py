@@ -16,6 +16,7 @@ from sfumato.core.view import Score
 from sfumato.report.card import release_card
 from sfumato.report.content import Answer, CardContent, plain_details
 from sfumato.workflow.contents.base import Content, content_kind
+from sfumato.workflow.publishing.scoring import plain_result
 
 if TYPE_CHECKING:
     from sfumato.workflow.release import Audience, Release
@@ -32,9 +33,10 @@ def card_of(release: Release[Content], audience: Audience, *, certificate: Certi
         return public_card(stated, release.data, signature)
     page = content_kind(stated).page(stated, release.data)
     content = CardContent(
-        certificate=stated,
+        certificate=dataclasses.replace(stated, attacks=tuple(plain_result(each) for each in release.owner.attacks)),
         title=stated.dataset,
         scores=release.owner.scores,
+        scored=bool(stated.card["scored"]),
         figures={**page.figures, **release.content.owner_figures(release)},
         risk=page.risk,
         details=page.details,
@@ -67,14 +69,20 @@ def public_card(certificate: Certificate, data: Any, signature: str) -> str:  # 
 
 def stated_card(release: Release[Content]) -> dict[str, Any]:
     """What a certificate says about its public page: the format, and what no file of the folder shows."""
-    scores, answers = release.owner.scores, release.owner.answers
+    scores, answers = release.content.page_scores(release), release.owner.answers
     return {
         "format": CARD_FORMAT,
-        "scores": [{**score.__dict__, "parts": dict(score.parts)} for score in scores if not score.uses_original],
-        "scored": bool(scores),
+        "scores": [{**score.__dict__, "parts": dict(score.parts)} for score in scores],
+        "scored": _usefulness_was_measured(release),
         "answers": {name: dataclasses.asdict(answer) for name, answer in answers.items()},
         "details": plain(release.content.page_details(release)),
     }
+
+
+def _usefulness_was_measured(release: Release[Content]) -> bool:
+    """Whether there are scores that measure usefulness and not risk."""
+    measured = {score.measure for score in release.owner.scores} - set(release.owner.risks)
+    return release.content.says_scored and bool(measured)
 
 
 def _as_read(certificate: Certificate) -> Certificate:

@@ -13,14 +13,19 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from sfumato.attacks.worst import ABOUT_SHOWN_VALUES
+from sfumato.core import registry
 from sfumato.core.errors import ParameterError, SfumatoError, Unsupported, all_at_once
 from sfumato.core.params import require
 from sfumato.core.progress import Progress
 from sfumato.core.view import AnyAttack, AnyMeasure, Attack, AttackResult, Measure, Score, View
-from sfumato.data.released import ShownValue
+from sfumato.data.released import ReleasedTable, ShownValue
+from sfumato.report.wording import attack_in_words
 from sfumato.workflow import named
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from sfumato.anonymity.search.base import Search
     from sfumato.data.class_table import ClassTable
     from sfumato.data.microdata import Microdata
@@ -95,8 +100,15 @@ class Checked:
 
     @property
     def stated_attacks(self) -> tuple[Mapping[str, Any], ...]:
-        """The results as a certificate states them."""
-        return tuple(plain_result(result) for result in self.attacks)
+        """The results as a certificate states them: what an attack found stays with the owner in its own words, which nobody
+        could tell from a stranger's."""
+        return tuple(_stated(result) for result in self.attacks)
+
+
+def _stated(result: AttackResult) -> Mapping[str, Any]:
+    words = attack_in_words(result.success, result.baseline, result.targets)
+    shown = f" {ABOUT_SHOWN_VALUES}" if result.finding.endswith(ABOUT_SHOWN_VALUES) else ""
+    return {**plain_result(result), "finding": f"{words}{shown}"}
 
 
 def run_checks(
@@ -156,7 +168,7 @@ def _attacked(
 
 
 def plain_result(result: AttackResult) -> Mapping[str, Any]:
-    """An attack's result as a certificate states it."""
+    """An attack's result as plain data."""
     return {
         "attack": result.attack,
         "success": result.success,
@@ -165,6 +177,23 @@ def plain_result(result: AttackResult) -> Mapping[str, Any]:
         "targets": result.targets,
         "finding": result.finding,
     }
+
+
+def computed_again(score: Score, table: pa.Table, schema: Schema) -> bool:
+    """Whether the published rows give this score: of a measure with its usual parameters that takes nothing else."""
+    if not registry.has("measure", score.measure):
+        return False
+    measure: Any = registry.find("measure", score.measure)
+    if not measure.of_rows_alone:
+        return False
+    try:
+        again: Score = measure().score(None, ReleasedTable(table, schema, records=int(table.num_rows)))
+    except SfumatoError:  # it takes a column that is not there
+        return False
+    return (again.better, again.meaning, set(again.parts)) == (score.better, score.meaning, set(score.parts)) and all(
+        math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+        for one, other in [(again.value, score.value), *((again.parts[part], score.parts[part]) for part in again.parts)]
+    )
 
 
 def shown_ranges(table: ClassTable, recoding: Recoding) -> dict[str, dict[str, ShownValue]]:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from sfumato.core.certificate import FIRST_FORMAT, FORMAT, FORMATS, NOT_ENTERED, Certificate
 from sfumato.core.errors import VerificationFailed, forgetting
 from sfumato.data.schema import Column, Schema
+from sfumato.report.checklist import LONGEST_NOTE, QUESTIONS
 from sfumato.wire.fingerprint import FORMAT as FINGERPRINT
 from sfumato.workflow.verifying.untrusted import is_plain_name, quoted
 
@@ -28,7 +29,10 @@ _MOST_VALUES = 1_000_000
 #: What a release says about its columns; bounds, codes and labels of values describe the original.
 _PUBLISHED = frozenset({"role", "type", "order", "domain", "label", "items", "hierarchy"})
 _LONGEST_MASK = 200
+_MOST_ATTACKS, _LONGEST_FINDING = 100, 1000
 _Text = Annotated[str, StringConstraints(max_length=20_000)]
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Question = Annotated[str, StringConstraints(pattern=f"^({'|'.join(QUESTIONS)})$")]
 _Kind = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Za-z]{0,79}$")]
 
 
@@ -74,11 +78,22 @@ class ScoreForm(_Strict):
     uses_original: Literal[False]
 
 
+class AttackForm(_Strict):
+    """How far an attack got, beside blind guessing."""
+
+    attack: _Kind
+    success: _Share
+    baseline: _Share
+    interval: list[_Share] = Field(min_length=2, max_length=2)
+    targets: int = Field(ge=0)
+    finding: Annotated[str, StringConstraints(max_length=_LONGEST_FINDING)]
+
+
 class AnswerForm(_Strict):
     """An answer to the checklist."""
 
     given: bool
-    note: _Text
+    note: Annotated[str, StringConstraints(max_length=LONGEST_NOTE)]
 
 
 class CardForm(_Strict):
@@ -87,7 +102,7 @@ class CardForm(_Strict):
     format: _Text
     scores: list[ScoreForm] = Field(max_length=200)
     scored: bool
-    answers: dict[str, AnswerForm] = Field(max_length=50)
+    answers: dict[_Question, AnswerForm]
     details: dict[str, Any] = Field(max_length=200)
 
 
@@ -107,7 +122,7 @@ class FirstForm(_Strict):
     private: bool
     ledger: _Entry
     composition: dict[str, Any]
-    attacks: list[dict[str, Any]] = Field(max_length=1000)
+    attacks: list[AttackForm] = Field(max_length=_MOST_ATTACKS)
     transparency: dict[str, Any]
     notices: list[_Text] = Field(max_length=1000)
 

@@ -12,12 +12,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.attacks.worst import ABOUT_SHOWN_VALUES
+from sfumato.core import registry
 from sfumato.core.certificate import FIRST_FORMAT, Certificate, plain
 from sfumato.core.errors import SfumatoError, VerificationFailed
 from sfumato.core.randomness import DESCRIPTIONS
 from sfumato.core.temporary import temporary_folder
+from sfumato.core.view import Score
 from sfumato.data.schema import Schema
-from sfumato.workflow.contents.base import content_kind
+from sfumato.report.wording import attack_in_words
+from sfumato.workflow import named
+from sfumato.workflow.contents.base import OTHER_SCORES, content_kind
 from sfumato.workflow.publishing.cards import CARD, CARD_FORMAT, public_card
 from sfumato.workflow.publishing.claims import stated_unit
 from sfumato.workflow.verifying.transparency import names_in
@@ -160,7 +165,7 @@ def stated_only(certificate: Certificate) -> Finding:
         "notices": certificate.notices,
         "comparison with earlier releases": certificate.composition,
         "attacks": certificate.attacks,
-        "scores": certificate.card.get("scores"),
+        "that usefulness was measured": certificate.card.get("scored"),
         "answers to the checklist": certificate.card.get("answers"),
         "details of the page": certificate.card.get("details"),
         "arguments of claims": [claim for claim in certificate.claims if claim.argument],
@@ -170,6 +175,35 @@ def stated_only(certificate: Certificate) -> Finding:
             raise VerificationFailed("the certificate states more about how it was made than any release does")
     present = ["when it was made", "how it was made", *(name for name, value in texts.items() if value)]
     return Finding("statements", None, f"stated by the maker, not checked: {', '.join(present)}")
+
+
+def check_scores(certificate: Certificate, schema: Schema, table: pa.Table) -> list[Finding]:
+    """Every score of the public page is computed again from the rows."""
+    from sfumato.workflow.publishing.scoring import computed_again
+
+    scores = certificate.card.get("scores", ())
+    numbers = [number for score in scores for number in (score["value"], *score["parts"].values())]
+    if len({score["measure"] for score in scores}) < len(scores) or not all(type(each) in (int, float) for each in numbers):
+        raise VerificationFailed(OTHER_SCORES)
+    if not all(computed_again(Score(**score), table, schema) for score in scores):
+        raise VerificationFailed(OTHER_SCORES)
+    text = f"computed again from the rows: {', '.join(score['measure'] for score in scores)}"
+    return [Finding("scores", True, text)] if scores else []
+
+
+def refuse_other_attacks(certificate: Certificate) -> None:
+    """Attacks that are known, with rates and counts that agree; what is said of them in words follows from the numbers."""
+    shown = (ABOUT_SHOWN_VALUES,) if named.is_mask(certificate.method) else ()
+    for stated in certificate.attacks:
+        low, high = stated["interval"]
+        words = attack_in_words(stated["success"], stated["baseline"], stated["targets"])
+        said = {words, *(f"{words} {caveat}" for caveat in shown)}
+        if (
+            not registry.has("attack", stated["attack"])
+            or not low - 1e-9 <= stated["success"] <= high + 1e-9
+            or (stated["finding"] not in said and certificate.format != FIRST_FORMAT)
+        ):
+            raise VerificationFailed("the certificate states an attack in a way that no release does")
 
 
 def check_card(certificate: Certificate, data: Any, signature: str, private: Path) -> Finding:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core import registry
 from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.errors import VerificationFailed
 from sfumato.data.schema import Schema
@@ -32,6 +33,8 @@ _LEVELS = "the certificate says of levels and hierarchies what its columns do no
 _OF_EACH = frozenset(
     "adversary quasi_identifiers removed_columns pseudonymised_columns row_order unit population learnt_from_population".split()
 )
+#: What every release of rows tells since its page is certified.
+_ALWAYS = _OF_EACH - {"population", "learnt_from_population"}
 _OF_A_SEARCH = frozenset({"hierarchies", "levels", "written_as"})
 #: The names of types, as `readings.kind_of` gives them.
 _TYPE = re.compile(
@@ -40,8 +43,8 @@ _TYPE = re.compile(
 )
 #: More than any hierarchy has; the tree with a single level above its values has two.
 _MOST_LEVELS, _FLAT_LEVELS = 1000, 1
-#: More codes for missing values than a column has, and longer ones.
-_MOST_CODES, _LONGEST_CODE = 100, 200
+#: More codes for missing values than a column has, and what is told of one (`readings.digest_of_code`).
+_MOST_CODES, _CODE = 100, re.compile(r"[0-9a-f]{8}")
 
 
 def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
@@ -62,7 +65,12 @@ def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
         if known and not _says_what_searches_say(told, schema):
             raise VerificationFailed("the certificate does not say what a release by its method says, as if it were by another")
         _refuse_other_levels(told)
+        one_level = known and registry.find("search", certificate.method["name"]).one_level
+        if known and ("levels" in told) is not one_level or one_level and not set(schema.quasi) <= set(told["levels"]):
+            raise VerificationFailed(_LEVELS)
         _refuse_other_writing(told.get("written_as", {}), schema)
+    if certificate.format != FIRST_FORMAT and not set(told) >= _ALWAYS:
+        raise VerificationFailed("the certificate does not tell what every release of its kind tells about how it was made")
 
 
 def _says_what_searches_say(told: Mapping[str, Any], schema: Schema) -> bool:
@@ -83,7 +91,7 @@ def _refuse_other_writing(told: Any, schema: Schema) -> None:
             and _TYPE.fullmatch(kind) is not None
             and isinstance(missing, list)
             and len(missing) <= _MOST_CODES
-            and all(isinstance(code, str) and len(code) <= _LONGEST_CODE for code in missing)
+            and all(isinstance(code, str) and _CODE.fullmatch(code) for code in missing)
             and set(written) <= {"type", "missing"}
         )
     if not sound:

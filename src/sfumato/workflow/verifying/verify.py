@@ -86,6 +86,7 @@ def verify(
             kind = content_kind(certificate)
             kind.refuse_other_facts(certificate, schema)
             refuse_other_comparison(certificate.composition)
+            parts.refuse_other_attacks(certificate)
             findings.append(_check_files(public, certificate, Path(private)))
             findings.append(parts.stated_only(certificate))
             signature, signer = _check_signature(public, content, public_key)

@@ -44,6 +44,7 @@ class ProsecutorRisk(Measure[object, ReleasedTable]):
 
     threshold: Annotated[PositiveShare, "the risk above which records are counted"] = 0.2
     key: ClassVar[str] = "prosecutor_risk"
+    of_rows_alone: ClassVar[bool] = True
 
     def score(self, original: object, released: ReleasedTable) -> Score:
         """Risk of the worst record."""
@@ -61,6 +62,7 @@ class JournalistRisk(Measure[object, ReleasedTable]):
     population: Population = field(default=None, repr=False)
     threshold: Annotated[PositiveShare, "the risk above which records are counted"] = 0.2
     key: ClassVar[str] = "journalist_risk"
+    of_rows_alone: ClassVar[bool] = True
 
     def score(self, original: object, released: ReleasedTable) -> Score:
         """Risk of the worst record."""
@@ -78,6 +80,7 @@ class MarketerRisk(Measure[object, ReleasedTable]):
 
     population: Population = field(default=None, repr=False)
     key: ClassVar[str] = "marketer_risk"
+    of_rows_alone: ClassVar[bool] = True
 
     def score(self, original: object, released: ReleasedTable) -> Score:
         """Mean over records of one over the people behind the record's class."""
@@ -101,6 +104,7 @@ class SampleUniques(Measure[object, ReleasedTable]):
     """Share of records that are alone in their class."""
 
     key: ClassVar[str] = "uniques"
+    of_rows_alone: ClassVar[bool] = True
 
     def score(self, original: object, released: ReleasedTable) -> Score:
         """The share; the count is a part."""
