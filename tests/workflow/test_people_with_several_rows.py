@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.core.errors import Infeasible, ParameterError
+from sfumato.core.errors import Infeasible, ParameterError, VerificationFailed
 
 PATIENTS, VISITS = 40, 6
 
@@ -85,3 +85,14 @@ def test_a_mask_promises_nothing_about_tied_classes_either() -> None:
     with pytest.raises(Infeasible, match="pseudonyms of 'patient'"):
         sf.mask(visits(pseudonym=True), swap, guarantees=sf.KAnonymity(2), seed=1)
     assert sf.mask(visits(), swap, guarantees=sf.KAnonymity(2), seed=1).certificate.measured["KAnonymity"] >= 2
+
+
+def test_a_mask_that_groups_records_says_that_the_promise_counts_people() -> None:
+    rows = [(patient, visit) for patient in range(6) for visit in range(3)]
+    table = pa.table(
+        {"patient": [f"p{patient}" for patient, _ in rows], "week": [10 * patient + visit for patient, visit in rows]}
+    )
+    columns = {"patient": sf.Column(role="unit", type="string"), "week": sf.Column(role="quasi", type="integer")}
+    data = sf.read(table, schema=sf.Schema(dataset="visits", columns=columns))
+    with pytest.raises(VerificationFailed, match=r"1 was measured.*Mdav groups records.*counts different 'patient'.*search"):
+        sf.protect(data, sf.KAnonymity(3), sf.Mdav(3))

@@ -308,7 +308,7 @@ class _Uniqueness:
 def _among_units(column: tuple[Codes, int], unit: tuple[Codes, int]) -> float:
     """The share of records with a value that no other unit has; the last code, a missing value, is none."""
     codes, width = column
-    units = _Uniqueness._units(codes, width, *unit)
+    units = _Uniqueness._units(codes.astype(np.int64), width, *unit)
     return float(np.count_nonzero((units[codes] == 1) & (codes < width - 1))) / codes.size
 
 

@@ -194,7 +194,7 @@ class Recipe(_Frozen):
         path, and without the places that this release went to."""
         listed = {name: value for name, value in self.to_mapping().items() if name not in ("output", "overwrite", "write")}
         ledger = self.ledger_place()
-        places = {name: listed[name] for name in ("data", "population", "sign", "key") if name in listed}
+        places: dict[str, str] = {name: listed[name] for name in ("data", "population", "sign", "key") if name in listed}
         places |= {} if ledger is None else {"ledger": without_secrets(ledger)}
         whole = {name: each if "://" in each else str(Path(self.place(each)).absolute()) for name, each in places.items()}
         return {**listed, **whole, "schema": "schema.toml"}
