@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -73,6 +74,18 @@ def test_skewness_is_the_largest_rise_of_a_share(rows: list[tuple[str, str]]) ->
     ]
     assert found.details["largest_gain"] == pytest.approx(max(rises), abs=1e-12)
     sound(found)
+
+
+@given(ROWS, st.sampled_from([Fraction(1, 10), Fraction(1, 5), Fraction(1, 2)]))
+def test_skewness_counts_the_records_whose_own_value_is_believed_more(rows: list[tuple[str, str]], notable: Fraction) -> None:
+    found = attacks.Skewness(notable=float(notable)).run(view_of(rows))
+    overall, classes = Counter(value for _, value in rows), classes_by_hand(rows)
+    rises = [Fraction(classes[q][s], sum(classes[q].values())) - Fraction(overall[s], len(rows)) for q, s in rows]
+    affected = sum(rise >= notable for rise in rises)
+    assert found.details["affected"] == affected
+    assert found.finding.endswith(
+        f"for {affected} of {len(rows)} records, belief in the value that they have rises by {int(notable * 100)} points or more."
+    )
 
 
 @given(ROWS, st.integers(0, 3), st.integers(0, 3))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +20,7 @@ from sfumato.core.view import View
 from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable
-from sfumato.data.schema import Schema
+from sfumato.data.schema import Column, Schema
 from tests.attacks.published import bare, four_anonymous, six_anonymous
 
 SCHEMA = Schema.of(quasi=["x", "y"], sensitive=["s"])
@@ -171,6 +173,70 @@ def test_two_hundred_thousand_people_are_laid_over() -> None:
     owner = attacks.Intersection().run(first, attacks.OtherReleases((second,), pa.table(raw)))
     assert owner.targets == n
     assert 0 < owner.details["worst_remaining_group"] < owner.details["worst_group_alone"]
+
+
+def spread_by_hand(views: list[View]) -> dict[tuple[int, ...], Fraction]:
+    """Each record of the first release goes, with equal chances, to the records of the next one that can be the same."""
+    read = [view.result.table.select(list("xys")).to_pylist() for view in views]
+    paths = {(place,): Fraction(1) for place in range(len(read[0]))}
+
+    def meets(one: tuple[int, Any], other: tuple[int, Any]) -> bool:
+        leaves = [[views[place].result.shown[c][row[c]].leaves for place, row in (one, other)] for c in "xy"]
+        return all(a & b for a, b in leaves) and one[1]["s"] == other[1]["s"]
+
+    for release, rows in enumerate(read[1:], 1):
+        longer: dict[tuple[int, ...], Fraction] = {}
+        for path, weight in paths.items():
+            can = [
+                place
+                for place, row in enumerate(rows)
+                if all(meets((earlier, read[earlier][at]), (release, row)) for earlier, at in enumerate(path))
+            ]
+            longer |= {(*path, place): weight / len(can) for place in can}
+        paths = longer
+    return paths
+
+
+@given(ROWS, LEVELS, LEVELS)
+@settings(max_examples=25)
+def test_without_the_original_records_are_spread_over_those_that_can_be_the_same(
+    rows: list[Row], first: tuple[int, int], second: tuple[int, int]
+) -> None:
+    views = [release(rows, first), release(rows, second)]
+    spread = spread_by_hand(views)
+    found = attacks.Intersection().run(views[0], attacks.OtherReleases((views[1],)))
+    assert found.targets == round(sum(spread.values()))
+
+    def values_left(path: tuple[int, ...]) -> int:
+        shown = [
+            {
+                s
+                for x, y, s in zip(*(view.result.table.column(c).to_pylist() for c in "xys"), strict=True)
+                if (x, y) == tuple(view.result.table.column(c)[at].as_py() for c in "xy")
+            }
+            for view, at in zip(views, path, strict=True)
+        ]
+        return len(set.intersection(*shown))
+
+    certain = sum((weight for path, weight in spread.items() if values_left(path) == 1), Fraction(0))
+    assert found.success == pytest.approx(float(certain / sum(spread.values())))
+
+
+@given(st.integers(0, 10_000), st.lists(LEVELS, min_size=2, max_size=3))
+@settings(max_examples=15)
+def test_columns_that_tell_records_apart_make_the_estimate_exact(seed: int, levels: list[tuple[int, int]]) -> None:
+    """A record that can be one record alone is where it really is."""
+    draw = np.random.default_rng(seed)
+    rows = [(int(x), int(y), "uvw"[s]) for x, y, s in draw.integers(0, [8, 8, 3], (12, 3))]
+    schema = SCHEMA.replace(columns={**SCHEMA.columns, "n": Column()})
+    views = []
+    for each in levels:
+        table = release(rows, each).result.table.append_column("n", pa.array([str(n) for n in range(12)]))
+        views.append(View(ReleasedTable(table, schema, {"x": TREE, "y": TREE}, 12), schema))
+    others = tuple(views[1:])
+    guessed, owner = (attacks.Intersection().run(views[0], attacks.OtherReleases(others, o)) for o in (None, original(rows)))
+    assert (guessed.targets, guessed.success) == (12, pytest.approx(owner.success))
+    assert guessed.details["singled_out"] == pytest.approx(owner.details["singled_out"])
 
 
 def without(rows: list[Row], hidden: set[int]) -> list[Row]:

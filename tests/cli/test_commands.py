@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -45,6 +46,33 @@ def test_protect_then_verify(place: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "sfumato verify" in shown and len(shown.splitlines()) <= 12
     assert run(["verify", "release"]) == 0
     assert (place / "sfumato-ledger.db").exists()
+
+
+def commands_in(shown: str) -> list[list[str]]:
+    """The commands that a text proposes, as a shell reads them."""
+    lines = [line[line.index("sfumato ") :].removesuffix(")") for line in shown.splitlines() if "sfumato " in line]
+    return [shlex.split(line)[1:] for line in lines]
+
+
+def test_commands_that_are_printed_can_be_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever the folder is called."""
+    place = tmp_path / "my data; it's mine"
+    files(place)
+    monkeypatch.chdir(tmp_path)
+    source, schema = str(place / "people.csv"), str(place / "first look.toml")
+    assert run(["inspect", source, "--schema-out", schema]) == 0
+    [proposed] = commands_in(capsys.readouterr().out)
+    assert proposed == ["protect", source, "--schema", schema, "--k", "5"]
+    out = str(place / "out 1")
+    assert run(["protect", source, "--schema", str(place / "people.toml"), "--k", "5", *SEARCH, "-o", out, "--no-ledger"]) == 0
+    [check] = [each for each in commands_in(capsys.readouterr().out) if each[0] == "verify"]
+    assert check == ["verify", out] and run(check) == 0
+    key = str(place / "signing key")
+    capsys.readouterr()
+    assert run(["key", "new", key]) == 0
+    assert [each[-1] for each in commands_in(capsys.readouterr().out)] == [key, f"{key}.pub"]
 
 
 def test_protect_a_recipe(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -305,6 +306,7 @@ def test_a_published_result_says_how_many_rows_of_one_unit_it_counts(place: Path
     assert said in (place / "out/public/card.html").read_text() and said in (place / "out/public/certificate.json").read_text()
     told = as_json([*made, "--set", "epsilon=0.5", "--set", "rows=2", "--overwrite"], capsys)
     assert told["method"]["contribution"].startswith(said)
+    assert "has a category that is not declared, are left out" in told["method"]["contribution"]
     assert run(["verify", "out", "--ledger", "sfumato-ledger.db"]) == 0
 
 
@@ -452,3 +454,13 @@ def test_a_question_without_declared_types_is_refused_without_guessing_them(
     assert "the type of 'sex' is not declared" in told and 'for instance type = "integer"' not in told
     assert run(["query", "SELECT COUNT(*) AS n FROM t", *asked]) == 2
     assert "the type of any column, and rows are read by one, is not declared" in capsys.readouterr().err
+
+
+def test_the_check_that_a_private_result_proposes_can_be_typed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = ["publish", "PrivateHistogram", "people.csv", "--schema", "people.toml", "--set", "columns=sex", "--analyst", "ann"]
+    assert run([*made, "--set", "epsilon=0.5", "--set", "rows=2", "-o", "a histogram"]) == 0
+    assert run(query(COUNT, "--epsilon", "0.5", "-o", "an answer")) == 0
+    shown = [line.removesuffix(")") for line in capsys.readouterr().out.splitlines() if "sfumato verify" in line]
+    for line, folder in zip(shown, ("a histogram", "an answer"), strict=True):
+        check = shlex.split(line[line.index("sfumato verify") :])[1:]
+        assert check == ["verify", folder, "--ledger", "sfumato-ledger.db"] and run(check) == 0

@@ -348,3 +348,25 @@ def test_with_a_unit_classes_are_counted_in_units(drawn: list[tuple[int, str, in
         assert (found.uniques, found.smallest_class) == units_alone(rows, found.columns, "person_id")
     measured = sf.check(table, sf.Schema.parse(schema)).measures
     assert (measured.uniques, measured.k) == (profile.uniques, profile.k)
+
+
+def ones_of(drawn: list[tuple[int, str | None]]) -> float:
+    people = [person for person, _ in drawn]
+    return sum(people.count(person) == 1 for person in people) / len(people)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["f", "m", "n", None])), min_size=24, max_size=60), st.booleans())
+@settings(max_examples=40)
+def test_one_column_is_counted_as_a_combination_of_one(drawn: list[tuple[int, str | None]], units: bool) -> None:
+    """In units where there is one, given or suggested: both figures stand in one output."""
+    rows = [{"person_id": person, "sex": sex} for person, sex in drawn]
+    role = {"role": "unit"} if units else {"role": "plain"}
+    schema = {"dataset": "d", "columns": {"person_id": role, "sex": {"role": "quasi"}}}
+    profile = profile_table(sf.read(pa.Table.from_pylist(rows), schema))
+    own = rows if profile.unit == "person_id" else [{**row, "person_id": place} for place, row in enumerate(rows)]
+    alone, _ = units_alone(own, ("sex",), "person_id")
+    missing = [row["person_id"] for row in own if row["sex"] is None]
+    with_value = alone - (len(missing) if len(set(missing)) == 1 else 0)
+    assert profile.column("sex").unique_share == pytest.approx(with_value / len(rows))
+    assert [found.uniques for found in profile.combinations if found.columns == ("sex",)] == [alone]
+    assert profile.column("person_id").unique_share == (1.0 if profile.unit == "person_id" else pytest.approx(ones_of(drawn)))

@@ -3,12 +3,15 @@ TOML."""
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sfumato as sf
 from sfumato.core.errors import MissingColumn, SchemaError
 from sfumato.data.schema import Column, HierarchySpec, Schema
 
@@ -111,6 +114,17 @@ def test_hierarchies_that_contradict_themselves(spec: dict[str, object], complai
 def test_at_most_one_unit_and_one_weight(role: str) -> None:
     with pytest.raises(SchemaError, match=f"at most one column may have the role '{role}'"):
         Schema.parse({"columns": {"a": {"role": role}, "b": {"role": role}}})
+
+
+@pytest.mark.parametrize("kind", ["integer", "number", "string"])
+def test_a_whole_number_is_a_missing_code(kind: str) -> None:
+    schema = Schema.parse({"dataset": "d", "columns": {"x": {"type": kind, "missing": [999, "NA"]}}})
+    assert schema.columns["x"].missing == ("999", "NA")
+    assert sf.read(pa.table({"x": [1, 999]}), schema).table().column("x").null_count == 1
+    assert Schema.parse(tomllib.loads(schema.to_toml())) == schema
+    for wrong in ([True], [9.5], 999):
+        with pytest.raises(SchemaError, match=r"columns\.x\.missing"):
+            Schema.parse({"dataset": "d", "columns": {"x": {"missing": wrong}}})
 
 
 def test_missing_columns_are_named_with_the_nearest_name() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.certificate import FIRST_FORMAT
-from sfumato.core.errors import Infeasible, ParameterError
+from sfumato.core.errors import Infeasible, ParameterError, VerificationFailed
 from sfumato.workflow.publishing.claims import References
 from sfumato.workflow.verifying.claims import check_claims
 
@@ -163,3 +163,14 @@ def test_verify_refuses_what_protect_refuses(case: str, tmp_path: Path, monkeypa
     findings = check_claims(first, made.content.schema, made.data, References(), None)
     assert all(finding.passed is not False for finding in findings)
     assert any(reason in finding.caveat for finding in findings)
+
+
+def test_a_mask_that_groups_records_says_that_the_promise_counts_people() -> None:
+    rows = [(patient, visit) for patient in range(6) for visit in range(3)]
+    table = pa.table(
+        {"patient": [f"p{patient}" for patient, _ in rows], "week": [10 * patient + visit for patient, visit in rows]}
+    )
+    columns = {"patient": sf.Column(role="unit", type="string"), "week": sf.Column(role="quasi", type="integer")}
+    data = sf.read(table, schema=sf.Schema(dataset="visits", columns=columns))
+    with pytest.raises(VerificationFailed, match=r"1 was measured.*Mdav groups records.*counts different 'patient'.*search"):
+        sf.protect(data, sf.KAnonymity(3), sf.Mdav(3))

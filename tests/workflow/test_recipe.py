@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
+from sfumato.cli.main import run
 from sfumato.core.errors import RecipeError
 from sfumato.workflow.recipe import Recipe, without_secrets
 from tests.workflow.people import files
@@ -60,9 +62,41 @@ def test_a_recipe_and_the_library_give_the_same_rows(tmp_path: Path) -> None:
 
 def test_the_owners_recipe_makes_the_same_release_again(tmp_path: Path) -> None:
     first = Recipe.load(written(tmp_path)).run()
-    kept = (tmp_path / "out" / "owner" / "recipe.toml").read_text()
-    (tmp_path / "again.toml").write_text(kept.replace('output = "out"', 'output = "again"'))
-    assert Recipe.load(tmp_path / "again.toml").run().data.equals(first.data)
+    kept = Recipe.load(tmp_path / "out" / "owner" / "recipe.toml")
+    assert kept.output is None and kept.ledger_place() == str(tmp_path / "sfumato-ledger.db")
+    assert kept.run().data.equals(first.data)
+
+
+@pytest.mark.parametrize("source", ["csv", "duckdb"])
+def test_the_owners_recipe_runs_from_another_folder(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a column that is dropped, a hierarchy file and paths that were relative to where the command was typed."""
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    for folder in (project / "schemas", elsewhere):
+        folder.mkdir(parents=True)
+    rows = "".join(f"p{row},{30 + row % 4},{'ab'[row % 2]},{'xy'[row // 2 % 2]}\n" for row in range(24))
+    (project / "people.csv").write_text("name,age,place,ill\n" + rows)
+    (project / "schemas" / "places.csv").write_text("a,*\nb,*\n")
+    (project / "schemas" / "people.toml").write_text(
+        'dataset = "people"\nunit = "record"\n[columns.name]\nrole = "identifier"\n[columns.age]\nrole = "quasi"\n'
+        'type = "integer"\nhierarchy = { intervals = [2, 10] }\n[columns.place]\nrole = "quasi"\nhierarchy = "places.csv"\n'
+        '[columns.ill]\nrole = "sensitive"\n'
+    )
+    monkeypatch.setenv("SFUMATO_KEY", str(tmp_path / "owner.key"))
+    monkeypatch.chdir(project)
+    data = ["people.csv"]
+    if source == "duckdb":
+        duckdb = pytest.importorskip("duckdb")
+        with duckdb.connect("people.duckdb") as base:
+            base.execute("CREATE TABLE people AS SELECT * FROM read_csv('people.csv')")
+        data = ["people.duckdb", "--table", "people"]
+    assert run(["protect", *data, "--schema", "schemas/people.toml", "--k", "5", "-o", "o 1", "--write-to", "rows.duckdb"]) == 0
+    monkeypatch.chdir(elsewhere)
+    assert run(["protect", "../project/o 1/owner/recipe.toml", "-o", "again"]) == 0, capsys.readouterr().err
+    first, again = (pq.read_table(folder / "public" / "data.parquet") for folder in (project / "o 1", elsewhere / "again"))
+    assert again.equals(first)
+    assert not list(elsewhere.glob("*.db")) and (project / "sfumato-ledger.db").exists()
 
 
 def test_every_fault_of_form_is_reported_at_once(tmp_path: Path) -> None:

@@ -89,6 +89,9 @@ def test_what_an_algorithm_says_of_itself_agrees_with_its_claim(algorithm: Any) 
     made = publish(Session(table(), budget=algorithm.loss().about(unit="user")).release(algorithm)).certificate
     assert made.claims[0].unit == "user" and "contribution" in made.method
     assert said(made) is None
+    assert algorithm.left_out() and made.method["contribution"].endswith(algorithm.left_out())
+    assert said(forged(made, contribution=algorithm.contribution("user"))) is None  # as earlier versions wrote it
+    assert refused(forged(made, contribution=algorithm.left_out()))
     paid = dataclasses.replace(made, claims=(dataclasses.replace(made.claims[0], ledger_entry="0" * 64),))
     loss = "epsilon" if "epsilon" in made.method else "rho"
     for wrong in ({loss: "1/1000"}, {loss: "none"}, {loss: "1e999999999"}, {loss: [1]}, {"contribution": "for ever"}):
@@ -102,7 +105,30 @@ def test_of_records_all_are_counted() -> None:
     counts = sf.dp.PrivateHistogram(("word",), epsilon=1, rows=1)
     made = publish(Session(table(RECORDS), budget=sf.PureDP(1)).release(counts)).certificate
     assert made.claims[0].unit == "record" and said(made) is None
+    assert made.method["contribution"] == counts.left_out()
+    assert said(forged(made, contribution=None)) is None  # as earlier versions wrote it
     assert refused(forged(made, contribution=counts.contribution("record")))
+
+
+MESSY = pa.table(
+    {
+        "user": ["u1", "u2", "u3", "u4", "u5", None],
+        "word": ["a", None, "other", "b", "a", "b"],
+        "score": [3, 4, 5, 99, None, 2],
+    }
+)
+
+
+@pytest.mark.parametrize("columns", [COLUMNS, RECORDS], ids=["units", "records"])
+def test_rows_are_left_out_as_it_is_said(columns: Any) -> None:
+    """Missing and undeclared values are left out, and rows without a unit; a number beyond its bounds is not."""
+    data, one = sf.read(MESSY, {"dataset": "log", "columns": columns}), int(columns is RECORDS)
+    assert sf.dp.PrivateHistogram(("word",), epsilon=1, rows=1).counts(data).tolist() == [2, 1 + one]
+    scores = sf.dp.PrivateHistogram(("score",), epsilon=1, rows=1).counts(data).tolist()
+    assert scores == [0, 0, one, 1, 1, 1, 0, 0, 0, 1]
+    _, leaves = sf.dp.PrivateQuantiles("score", epsilon=1, rows=1).leaf_counts(data)
+    assert leaves.tolist() == scores
+    assert sf.dp.TopK("word", 1, epsilon=1).scores(data)[1].tolist() == [2, 1 + one]
 
 
 def test_a_method_that_is_not_known_is_called_that() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -29,8 +30,8 @@ def new(
     public, place = new_key(file)
     facts = {"private": file, "public": str(place), "public_key": str(public), "identity": public.identity}
     lines = [
-        f"private   {file} (keep it to yourself; sign with: sfumato protect … --sign {file})",
-        f"public    {place} (give it to those who verify: sfumato verify FOLDER --public-key {place})",
+        f"private   {file} (keep it to yourself; sign with: sfumato protect … --sign {shlex.quote(file)})",
+        f"public    {place} (give it to those who verify: sfumato verify FOLDER --public-key {shlex.quote(str(place))})",
         f"key       {public}",
         f"identity  {public.identity}",
     ]

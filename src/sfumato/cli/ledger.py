@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -77,7 +78,7 @@ def _alone(
     if any(line.open for line in accounts.lines):
         lines.append("open: reserved and not answered (a process stopped in between, or is at work); it stays spent")
     lines += [
-        f"notice    the data of {name} changed under their version; see: sfumato ledger versions {name}"
+        f"notice    the data of {name} changed under their version; see: sfumato ledger versions {shlex.quote(name)}"
         for name in accounts.outdated
     ]
     entries = "1 entry" if accounts.entries == 1 else f"{accounts.entries:,} entries"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -103,7 +104,7 @@ def _print_release(release: Any, left: Any, output: str, ledger: str, sign: str 
     lines += [] if left is None else [f"left      {left}"]
     lines += [f"notice    {notice}" for notice in certificate.notices]
     lines += [f"saved     {output}/public to give away, {output}/owner to keep"]
-    lines += [f"check     sfumato verify {output} --ledger {ledger_name(ledger)}"]
+    lines += [f"check     {shlex.join(['sfumato', 'verify', output, '--ledger', ledger_name(ledger)])}"]
     propose(facts, lines, sign)
     answer(facts, lines, json)
 

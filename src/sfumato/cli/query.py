@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -190,7 +191,8 @@ def _answered(
     if output is not None:
         publish_outcome(session, answered.outcome, output, format, sign, overwrite)
         facts["folder"] = output
-        lines.append(f"published {output} (check it with: sfumato verify {output} --ledger {ledger_name(ledger)})")
+        check = shlex.join(["sfumato", "verify", output, "--ledger", ledger_name(ledger)])
+        lines.append(f"published {output} (check it with: {check})")
         propose(facts, lines, sign)
     answer(facts, lines, json)
 

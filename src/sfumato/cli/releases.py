@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.output import Json, Quiet, answer, shown_progress
+from sfumato.cli.output import Json, Quiet, answer, complain, shown_progress
 from sfumato.core.errors import ParameterError
 from sfumato.core.rounding import percent
 
@@ -60,6 +60,12 @@ def attack(
         ),
     ],
     register: Annotated[str | None, typer.Option("--with", help="A register of people with raw values.")] = None,
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            "--schema", help="A schema of the register: types and codes for missing values, if not those of the release."
+        ),
+    ] = None,
     earlier: Annotated[list[str] | None, typer.Option("--earlier", help="An earlier release of the same data.")] = None,
     aligned: Annotated[
         bool, typer.Option("--aligned", help="The register is the table that was masked (for its owner).")
@@ -80,20 +86,33 @@ def attack(
     quiet: Quiet = False,
 ) -> None:
     """Attack a release, or what a JSON file describes, and report success beside blind guessing."""
+    import warnings
+
+    from sfumato.data.schema import Schema
     from sfumato.workflow.attacking.outputs import attack_outputs
+    from sfumato.workflow.attacking.registers import CodesNotApplied, read_described
     from sfumato.workflow.attacking.releases import attack as run_attacks
     from sfumato.workflow.attacking.releases import stated
 
     if folder.endswith(".json"):
-        if register or earlier or only or aligned or key:
+        if register or schema or earlier or only or aligned or key:
             raise ParameterError("a file that describes an attack must hold everything about it; leave the options out")
         results = [attack_outputs(folder)]
         answer({"file": folder, "attacks": results}, _told(results), json)
         return
-    with shown_progress(json, quiet) as progress:
+    if schema and register is None:
+        raise ParameterError("--schema describes the register: pass that with --with")
+    people = read_described(register, Schema.load(schema).columns) if schema else register
+    with shown_progress(json, quiet) as progress, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         outcomes = run_attacks(
-            folder, register=register, earlier=earlier or (), only=only or (), aligned=aligned, key=key, progress=progress
+            folder, register=people, earlier=earlier or (), only=only or (), aligned=aligned, key=key, progress=progress
         )
+    for each in caught:
+        if issubclass(each.category, CodesNotApplied):
+            complain(f"notice: {each.message}")
+        else:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
     results = [stated(result) for result in outcomes]
     answer({"folder": folder, "attacks": results}, _told(results), json)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,6 +58,7 @@ def inspect(
     from sfumato.report.wording import counted
     from sfumato.workflow.inspect import dataset_id
     from sfumato.workflow.inspect import inspect as run
+    from sfumato.workflow.recipe import without_secrets
 
     kept = None
     if schema_out is None and not no_schema:
@@ -84,9 +86,11 @@ def inspect(
     if kept is not None:
         lines += ["", f"'{kept}' exists already and was kept; name another file with --schema-out for a fresh one"]
     if schema_out is not None:
+        of_table = [] if table is None else ["--table", table]
         lines += [
             "",
-            f"wrote {schema_out}; check every role in it, then: sfumato protect {source} --schema {schema_out} --k 5",
+            f"wrote {schema_out}; check every role in it, then: "
+            f"{shlex.join(['sfumato', 'protect', without_secrets(source), *of_table, '--schema', schema_out, '--k', '5'])}",
         ]
     answer(facts, lines, json)
 

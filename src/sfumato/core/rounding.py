@@ -24,6 +24,15 @@ def percent(rate: float) -> str:
     return f"{shown} %" if shown != "100" or rate == 1 else f"{rate * 100:.2f} %"
 
 
+def rough_percent(rate: float) -> str:
+    """A rate that is only estimated, in per cent with one digit; two above 95 %, so that it does not read as everybody.
+
+    >>> rough_percent(0.184), rough_percent(0.0047), rough_percent(0.972), rough_percent(1)
+    ('20 %', '0.5 %', '97 %', '100 %')
+    """
+    return percent(float(f"{rate:.{1 if rate < 0.95 else 2}g}"))
+
+
 def rounded_up(number: float, digits: int = 2) -> str:
     """A number with at most so many digits, not below itself.
 

@@ -43,9 +43,9 @@ _MOST_LISTED = 1_000
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """One column. `unique_share` is the share of records whose value no other record has; `entropy` is in
-    nats; `mean_rows` and `most_rows` say how many records have the same value, on average and at most; `learnt` says that the
-    type was found by looking at the values.
+    """One column. `unique_share` is the share of records whose value no other record has, or no other unit's where there is one;
+    `entropy` is in nats; `mean_rows` and `most_rows` say how many records have the same value, on average and at most; `learnt`
+    says that the type was found by looking at the values.
 
     Smallest and largest value and the distinct values themselves are the owner's alone and never printed by
     `repr`.
@@ -158,6 +158,8 @@ def profile_table(data: Microdata | pa.Table) -> Profile:
         unit = SuggestedUnit("record", "given by the schema")
     quasi = tuple(column.name for column in columns if column.role == "quasi")
     named = next((column.name for column in columns if column.role == "unit"), "")
+    if named and table.num_rows:
+        columns = [replace(column, unique_share=_among_units(codes[column.name], codes[named])) for column in columns]
     found = _Uniqueness(table.num_rows, {name: codes[name] for name in quasi}, codes.get(named))
     whole = found.of(quasi) if quasi and table.num_rows else None
     return Profile(
@@ -301,6 +303,13 @@ class _Uniqueness:
     def _units(classes: NDArray[np.int64], count: int, unit: Codes, width: int) -> NDArray[np.int64]:
         _, pairs = group_columns([classes.astype(np.int32), unit], [count, width])
         return np.bincount(classes[pairs], minlength=count).astype(np.int64)
+
+
+def _among_units(column: tuple[Codes, int], unit: tuple[Codes, int]) -> float:
+    """The share of records with a value that no other unit has; the last code, a missing value, is none."""
+    codes, width = column
+    units = _Uniqueness._units(codes.astype(np.int64), width, *unit)
+    return float(np.count_nonzero((units[codes] == 1) & (codes < width - 1))) / codes.size
 
 
 def _combinations(found: _Uniqueness, columns: Sequence[ColumnProfile], quasi: Sequence[str]) -> list[Combination]:

@@ -107,6 +107,14 @@ class Column(_Frozen):
             return {**given, "hierarchy": {"file": given["hierarchy"]}}
         return given
 
+    @field_validator("missing", mode="before")
+    @classmethod
+    def _codes_as_texts(cls, given: Any) -> Any:
+        """A whole number is a code too: it is compared by its text."""
+        if not isinstance(given, (list, tuple)):
+            return given
+        return [str(code) if isinstance(code, int) and not isinstance(code, bool) else code for code in given]
+
     @model_validator(mode="after")
     def _consistent(self) -> Column:
         if self.bounds is not None and not self.bounds[0] <= self.bounds[1]:  # so that "not a number" is refused too

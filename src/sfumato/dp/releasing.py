@@ -67,7 +67,7 @@ def charged_run(
         outcome = algorithm.run(replace(data, relation=relation), randomness=randomness, progress=progress)
     stored = book.commit(reservation, {"artefact": asked["method"], "sha256": result_digest(outcome.result)})
     details = {**outcome.details, "ledger_entry": stored.entry or None, "dataset": dataset}
-    counted = None if table.unit is None else algorithm.contribution(table.unit)
+    counted = algorithm.counted(table.unit)
     method = {**outcome.method, **({} if counted is None else {"contribution": counted})}
     return replace(outcome, method=method, details=details if for_owner else {**details, "owner": {}})
 

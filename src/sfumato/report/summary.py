@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,7 +77,7 @@ def _places(release: Release[Content], folder: str | Path | None) -> list[str]:
         place = Path(folder)
         lines += [
             f"look      {place / 'owner' / 'card.html'} (yours), {place / 'public' / 'card.html'} (to give away)",
-            f"verify    sfumato verify {place}",
+            f"verify    sfumato verify {shlex.quote(str(place))}",
         ]
     return lines
 

@@ -159,7 +159,7 @@ class Recipe(_Frozen):
             answers=self.answers,
             seed=self.seed,
             key=None if self.key is None else Path(self.place(self.key)),
-            recipe=self.to_mapping(),
+            recipe=self.kept(),
             progress=progress,
         )
         if output is not None:
@@ -189,8 +189,18 @@ class Recipe(_Frozen):
             return name
         return str(Path(self.folder) / name)
 
+    def kept(self) -> dict[str, Any]:
+        """The recipe as it is kept with the owner's files, where it runs as it is: beside the schema, other files by their whole
+        path, and without the places that this release went to."""
+        listed = {name: value for name, value in self.to_mapping().items() if name not in ("output", "overwrite", "write")}
+        ledger = self.ledger_place()
+        places: dict[str, str] = {name: listed[name] for name in ("data", "population", "sign", "key") if name in listed}
+        places |= {} if ledger is None else {"ledger": without_secrets(ledger)}
+        whole = {name: each if "://" in each else str(Path(self.place(each)).absolute()) for name, each in places.items()}
+        return {**listed, **whole, "schema": "schema.toml"}
+
     def to_mapping(self) -> dict[str, Any]:
-        """The recipe as it is kept with the owner's files, passwords in URLs left out."""
+        """The recipe as plain data, passwords in URLs left out."""
         listed = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
         for name in ("data", "population", "ledger"):
             if isinstance(listed.get(name), str):

@@ -26,6 +26,7 @@ from sfumato.attacks.tables.classes import Classes, Ids, classes_of, of_units, r
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.ranges import ColumnName
+from sfumato.core.rounding import rough_percent
 from sfumato.core.view import AttackResult, Detail, View
 from sfumato.data.masked import TableView
 
@@ -52,8 +53,8 @@ class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"
     """An adversary who knows a target's raw quasi-identifiers, and that the target is in every release.
 
     `knowledge`: `OtherReleases`, a view or several. With the original at hand the combinations of classes are
-    those of real people; without it all combinations whose texts may stand for the same raw values, people
-    being spread over them evenly.
+    those of real people; without it all combinations whose texts may stand for the same raw values, each record being spread
+    evenly over those that can be the same one: a rough estimate, often of too many people, as some combinations hold nobody.
 
     What is a quasi-identifier in one release is taken for one in all: who knows it finds it wherever it is
     shown. Masked and synthetic releases are refused (`Unsupported`): their values are not those of people.
@@ -166,9 +167,10 @@ def _overlays(
     found = []
     for chosen in (every, *(combinations(every, 2) if len(every) > 2 else ())):
         some = [releases[place] for place in chosen]
-        joint = joint_by_overlap(some, others.unread) if looked_up is None else looked_up.joint(chosen)
         link = link_columns([views[place] for place in chosen], known)
-        records, attributes = remaining(joint, some, linked(some, link), attributes_of(some, names, link))
+        whole = linked(some, link)
+        joint = joint_by_overlap(some, whole.rows, others.unread) if looked_up is None else looked_up.joint(chosen)
+        records, attributes = remaining(joint, some, whole, attributes_of(some, names, link))
         found.append(_Overlay(joint, link, records, attributes))
     return found
 
@@ -237,8 +239,9 @@ def _finding(
     if several:
         parts.append("One person may stand behind several records.")
     if names:
-        most = "up to " * (releases > 2 and rate > 0) + "an estimated " * (not exact)
-        parts.append(f"For {most}{percent(rate)} of them one value of {_quoted(names)} is left.")
+        most = "up to " * (releases > 2 and rate > 0)
+        whom = f"{percent(rate)} of them" if exact or not rate else f"roughly {rough_percent(rate)} of them (estimated)"
+        parts.append(f"For {most}{whom} one value of {_quoted(names)} is left.")
     if taken := [name for view in views for name in view.schema.sensitive if any(name in each.schema.quasi for each in views)]:
         parts.append(f"What is a quasi-identifier in one of them counts as known: {_quoted(dict.fromkeys(taken))}.")
     if len({each.link for each in found}) > 1:

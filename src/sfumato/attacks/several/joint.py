@@ -1,8 +1,7 @@
 """Joint combinations of classes of several releases, and how many people are in each.
 
 With the original rows a combination is what a real person has; without them it is whatever the hierarchies
-allow, and people are spread over the possibilities in proportion to the size of the other class and to how
-much of it overlaps.
+allow, and each record is spread evenly over the records of the next release that can be the same one.
 """
 
 from __future__ import annotations
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Most combinations of classes that are enumerated without the original.
 MAX_COMBINATIONS = 20_000_000
+#: Combinations over which records are spread at once.
+_BATCH = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,19 +115,32 @@ class LookedUp:
         )
 
 
-def joint_by_overlap(releases: Sequence[Classes], unread: frozenset[str] = frozenset()) -> Joint:
-    """The combinations that the texts allow; in `unread` columns any text may stand for any value. A person of a class is taken
-    to be in each overlapping class of the next release with a probability proportional to that class's people."""
+def joint_by_overlap(releases: Sequence[Classes], values: Sequence[Any], unread: frozenset[str] = frozenset()) -> Joint:
+    """The combinations that the texts allow; in `unread` columns any text may stand for any value.
+
+    `values` has per release the records of each class by their values in the columns that all show as they are. A record is
+    taken to be, with the same chance, any record of the next release in an overlapping class that has its values: combinations
+    without a common record hold nobody.
+    """
+    from scipy.sparse import csr_matrix, diags, vstack
+
     shared = set.intersection(*(set(classes.quasi) for classes in releases)) - unread
     start = releases[0]
     combination: list[Ids] = [np.arange(start.sizes.size, dtype=np.int64)]
-    people = start.units.astype(np.float64)
-    for following in releases[1:]:
+    spread = diags(start.units / start.sizes) @ values[0].astype(np.float64)
+    for following, records in zip(releases[1:], values[1:], strict=True):
         last = _pairs_meeting(releases, combination, following, shared)
-        weight = following.units[last[1]].astype(np.float64)
-        total = np.bincount(last[0], weights=weight, minlength=people.size)
-        people = people[last[0]] * weight / total[last[0]]
+        met = csr_matrix((np.ones(last[0].size), last), shape=(combination[0].size, following.sizes.size))
+        chance = (met @ records).tocsr()
+        chance.data = 1 / chance.data
+        each = spread.multiply(chance).tocsr()
+        parts = [
+            each[last[0][begin : begin + _BATCH]].multiply(records[last[1][begin : begin + _BATCH]]).tocsr()
+            for begin in range(0, max(last[0].size, 1), _BATCH)
+        ]
+        spread = vstack(parts).tocsr()
         combination = [*(ids[last[0]] for ids in combination), last[1]]
+    people = np.asarray(spread.sum(axis=1), dtype=np.float64).reshape(-1)
     single = tuple(
         Groups(np.arange(classes.sizes.size + 1, dtype=np.int64), np.arange(classes.sizes.size, dtype=np.int64))
         for classes in releases

@@ -25,6 +25,8 @@ from sfumato.data.masked import TableView
 
 #: Shares that somebody wrote down may add up to a little more than 1.
 _ROUNDING = 1e-6
+#: So that a gain of exactly `notable` counts, whatever floating-point numbers make of the difference.
+_TINY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,12 @@ class Skewness(ClassAttack[Mapping[str | None, float]]):
     """The adversary compares the share of a value of `attribute` in the target's class with its share overall.
 
     Success is the belief in the value whose share rises most, in the class where it does; blind guessing is
-    the belief without the release. `notable` is the gain from which a record is counted as affected.
+    the belief without the release. A record is counted as affected where the belief in its own value gains `notable` or more.
     `knowledge` may be a mapping of values to prior shares; without it the released table is its own prior.
     """
 
     attribute: AttackedAttribute = None
-    notable: Annotated[float, Number(), "the gain from which a record is counted as affected"] = 0.2
+    notable: Annotated[float, Number(), "the gain of belief in its own value from which a record is counted"] = 0.2
 
     helped_by: ClassVar[tuple[str, ...]] = ("prior",)
 
@@ -64,7 +66,7 @@ class Skewness(ClassAttack[Mapping[str | None, float]]):
         posterior = histogram.count / size
         gain = posterior - prior[histogram.value]
         peak = int(np.argmax(gain))
-        affected = int(histogram.count[gain >= self.notable].sum())
+        affected = int(histogram.count[gain >= self.notable - _TINY].sum())
         before, after = float(prior[histogram.value[peak]]), float(posterior[peak])
         return AttackResult(
             attack="Skewness",
@@ -73,11 +75,9 @@ class Skewness(ClassAttack[Mapping[str | None, float]]):
             interval=wilson(float(histogram.count[peak]), int(size[peak])),
             targets=int(size[peak]),
             finding=(
-                f"In the most telling class of {int(size[peak]):,} records, belief in one value of '{name}' "
-                f"rises from "
-                f"{percent(before)} to {percent(after)}; for {affected:,} of {classes.records:,} records it "
-                f"rises by "
-                f"{self.notable * 100:.0f} points or more."
+                f"In the most telling class of {int(size[peak]):,} records, belief in one value of '{name}' rises from "
+                f"{percent(before)} to {percent(after)}; for {affected:,} of {classes.records:,} records, belief in the value "
+                f"that they have rises by {self.notable * 100:.0f} points or more."
             ),
             details={
                 "attribute": name,

@@ -51,6 +51,15 @@ class Algorithm(Declared, ABC):
         """How many rows of one unit count, in words; None where all do."""
         return counted_rows(getattr(self, "rows", None), unit)
 
+    def left_out(self) -> str | None:
+        """Which rows are left out because of their values, in words; None where none is."""
+        return None
+
+    def counted(self, unit: str | None) -> str | None:
+        """What of a table counts, in words; `unit` is None where each record is one."""
+        sentences = [None if unit is None else self.contribution(unit), self.left_out()]
+        return ". ".join(each for each in sentences if each is not None) or None
+
     def tells(self) -> Mapping[str, Any]:  # plain data
         """What the public page says besides the parameters, as far as it follows from them."""
         return {}

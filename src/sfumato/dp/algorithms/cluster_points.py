@@ -32,6 +32,9 @@ MOST_CENTRES = 10_000
 
 _TRIALS = 10
 
+#: What becomes of rows that are no point between the bounds.
+LEFT_OUT = "Rows in which a clustered column is missing are left out; a number beyond its bounds counts as the nearest bound"
+
 #: The columns whose numbers are clustered.
 ClusteredColumns = Annotated[
     Sequence[str],

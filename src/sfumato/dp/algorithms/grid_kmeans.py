@@ -25,6 +25,7 @@ from sfumato.core.randomness import Randomness, below, default
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import RowBounded
 from sfumato.dp.algorithms.cluster_points import (
+    LEFT_OUT,
     Centres,
     ClusteredColumns,
     bounded_points,
@@ -87,6 +88,9 @@ class GridKMeans(RowBounded):
 
     def loss(self) -> LossGuarantee:
         return self._spending.guarantee()
+
+    def left_out(self) -> str:
+        return LEFT_OUT
 
     def run(self, data: Microdata, *, randomness: Randomness | None = None, progress: Progress = silent) -> Outcome[pa.Table]:
         """An Arrow table with a row per centre: the clustered columns and the noisy `size`."""

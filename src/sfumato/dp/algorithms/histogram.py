@@ -153,6 +153,12 @@ class PrivateHistogram(RowBounded):
             **self.tells(),
         )
 
+    def left_out(self) -> str:
+        return (
+            "Rows in which a counted column is missing, or has a category that is not declared, are left out; a number beyond "
+            "its bounds counts in the outermost bin"
+        )
+
     def tells(self) -> Mapping[str, Any]:  # plain data
         """The standard deviation of the noise on a count."""
         return {"deviation": self.error().deviation}

@@ -24,6 +24,7 @@ from sfumato.core.ranges import Because, Each, Whole
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import RowBounded
 from sfumato.dp.algorithms.cluster_points import (
+    LEFT_OUT,
     Centres,
     ClusteredColumns,
     bounded_points,
@@ -106,6 +107,9 @@ class KMeans(RowBounded):
     def budget_per_iteration(self) -> Fraction:
         """ε/T, of which sizes and sums get a half each."""
         return exact(self.epsilon, "epsilon") / self.iterations
+
+    def left_out(self) -> str:
+        return LEFT_OUT
 
     def run(self, data: Microdata, *, randomness: Randomness | None = None, progress: Progress = silent) -> Outcome[pa.Table]:
         """An Arrow table with a row per centre: the clustered columns and the noisy `size`."""

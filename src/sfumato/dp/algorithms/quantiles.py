@@ -102,6 +102,9 @@ class PrivateQuantiles(RowBounded):
             **self.tells(),
         )
 
+    def left_out(self) -> str:
+        return "Rows without a number are left out; a number beyond its bounds counts as the nearest bound"
+
     def tells(self) -> Mapping[str, Any]:  # plain data
         """The standard deviation of a rank."""
         return {"rank_deviation": self.error().deviation}

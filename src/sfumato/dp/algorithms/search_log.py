@@ -91,6 +91,9 @@ class SearchLog(Algorithm):
     def contribution(self, unit: str) -> str | None:
         return counted_rows(self.limit, unit, "keyword")
 
+    def left_out(self) -> str:
+        return "Rows without a keyword are left out" if self.domain is None else "Keywords outside the domain are left out"
+
     def sensitivity(self) -> tuple[int, int]:
         """(L1, squared L2) of all counts together when one user's log comes or goes."""
         return self.limit, self.limit**2 if self.repeats else self.limit

@@ -84,6 +84,9 @@ class TopK(RowBounded):
         once = f"Each {unit} is counted once for every candidate that it has, however many rows it has"
         return counted_rows(self.rows, unit, "mention") if self.repeats else once
 
+    def left_out(self) -> str:
+        return "Values that are missing or no candidate are left out"
+
     @property
     def sensitivity(self) -> int:
         """How much one unit changes a score: 1 where it counts once, else the mentions it may keep."""

@@ -111,6 +111,12 @@ class Synthesis(Algorithm):
     def contribution(self, unit: str) -> str | None:
         return counted_rows(self.max_rows, unit)
 
+    def left_out(self) -> str:
+        return (
+            "Rows with a value that is missing or not declared are left out, unless its column may be missing: there it counts "
+            "as missing; a number beyond its bounds counts as the nearest bound"
+        )
+
     def loss(self, schema: Schema | None = None) -> ConcentratedDP:
         """What one run costs; with a schema the unit has its name."""
         named = schema.unit if schema is not None else None

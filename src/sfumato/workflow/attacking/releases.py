@@ -29,6 +29,7 @@ from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Column, Schema
 from sfumato.data.values import texts
 from sfumato.workflow import named
+from sfumato.workflow.attacking.registers import read_register
 from sfumato.workflow.contents.base import Content
 from sfumato.workflow.publishing.scoring import Attacked, plain_result
 from sfumato.workflow.verifying.verify import OpenRelease, open_release
@@ -75,11 +76,12 @@ def attack(
     `earlier` releases also their intersection, and with other `knowledge` by name those who need that. `only` names the attacks
     to run, with their parameters where they have some (`"Minimality(value='HIV')"`, or a mapping). A masked table is attacked by
     distance and with all that its certificate tells about the mask; to count what was right, either the register is the very
-    source of the release (`aligned`, which needs the owner's folder) or both have the column `key`. Results are counts and
-    rates, never values.
+    source of the release (`aligned`, which needs the owner's folder) or both have the column `key`. A register is read with the
+    types and codes for missing values that the releases name; one that `sf.read` returned is taken as it is. Results are counts
+    and rates, never values.
     """
     asked = [only] if isinstance(only, (str, Mapping, Attack)) else list(only)
-    people = None if register is None else _table(register, aligned)
+    people = None if register is None else _table(read_register(register, (release, *earlier), aligned=aligned), aligned)
     view = view_of(release, person(target_in(knowledge)) if people is None and "target" in knowledge else people)
     truth = None if people is None else _truth(release, view, people, aligned, key)
     held = {"register": people, "truth": truth, "earlier": earlier or None, **knowledge}

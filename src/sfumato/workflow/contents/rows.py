@@ -241,7 +241,7 @@ class Rows(Content):
         files = {
             "scores.json": pretty({"scores": scores, "loss_per_attribute": dict(self.loss_per_attribute)}),
             "details.json": pretty(plain_details(release.details)),
-            SCHEMA: self.owners.to_toml().encode(),
+            SCHEMA: _whole_schema(self).to_toml().encode(),
             "recipe.toml": _recipe(release),
         }
         return files if self.source_rows is None else {**files, SOURCE_ROWS: _file_of(self.source_rows)}
@@ -366,6 +366,19 @@ def _file_of(rows: NDArray[np.int64]) -> bytes:
     buffer = io.BytesIO()
     pq.write_table(pa.table({"source_row": rows}), buffer)
     return buffer.getvalue()
+
+
+def _whole_schema(rows: Rows) -> Schema:
+    """The schema of the source, dropped columns too, with the whole paths of its hierarchy files."""
+    source = rows.references.original
+    schema = rows.owners if source is None else source.schema
+    columns = {}
+    for name, column in schema.columns.items():
+        if column.hierarchy is not None and column.hierarchy.file is not None:
+            place = str((Path(schema.folder or ".") / column.hierarchy.file).absolute())
+            column = column.model_copy(update={"hierarchy": column.hierarchy.model_copy(update={"file": place})})
+        columns[name] = column
+    return schema.replace(columns=columns)
 
 
 def _recipe(release: Release[Any]) -> bytes:

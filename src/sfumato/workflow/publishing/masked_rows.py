@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core.errors import VerificationFailed
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import ORDERED, Relation
@@ -41,7 +42,13 @@ def masked_rows(request: Request, mask: Mask, source: Relation) -> Changed:
     kept = [name for name in plan.keep if name in masked.table.column_names]
     units = None
     if plan.unit_to_count is not None and masked.rows is not None and promised:
-        units = units_behind(masked.table, people, plan.unit_to_count, promised)
+        try:
+            units = units_behind(masked.table, people, plan.unit_to_count, promised)
+        except VerificationFailed as error:
+            raise VerificationFailed(
+                f"{error}. {type(mask).__name__} groups records, whoever they belong to, and the promise counts different "
+                f"'{plan.unit_to_count}': leave the promise out, or let a search keep it (leave the method out)"
+            ) from None
     published = masked.table.select(kept)
     table, rows = _in_order(_with_pseudonyms(published, plan, request.key), masked.rows)
     details = {name: value for name, value in outcome.details.items() if isinstance(value, _PLAIN)}

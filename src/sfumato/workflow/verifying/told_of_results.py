@@ -171,7 +171,9 @@ def _contradicted(certificate: Certificate) -> str | None:
                 return _NO_PARAMETERS
             if algorithm.loss().about(unit=claim.unit) != loss_of(claim):
                 return "the method that the certificate names costs another loss than the one that it claims"
-            counted = {None if claim.unit == RECORD else algorithm.contribution(claim.unit)}
+            unit = None if claim.unit == RECORD else claim.unit
+            # certificates of earlier versions do not say which values are left out
+            counted = {algorithm.counted(unit), None if unit is None else algorithm.contribution(unit)}
     except (SfumatoError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError, MemoryError, RecursionError):
         return _NO_PARAMETERS
     not_told = "contribution" not in method and (certificate.format == FIRST_FORMAT or claim.ledger_entry is None)

@@ -133,6 +133,15 @@ def open_release(folder: str | Path) -> Iterator[OpenRelease]:
         yield OpenRelease(data, schema.replace(folder=private), certificate)
 
 
+def certificate_of(folder: str | Path) -> Certificate:
+    """The certificate of a saved release; its form is checked, and nothing else."""
+    place = Path(folder)
+    if not place.is_dir():
+        raise SourceError(f"there is no release folder '{place}'")
+    with _public_folder(place) as public:
+        return read_certificate(untrusted.parse_json(public.read(CERTIFICATE), "the certificate"))
+
+
 @contextmanager
 def _public_folder(place: Path) -> Iterator[UntrustedFolder]:
     inner = place / "public"

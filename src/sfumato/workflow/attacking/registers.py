@@ -1,0 +1,91 @@
+"""A register of people, read as the releases write: with their types and their codes for missing values.
+
+An entry whose cell is such a code matches the classes that show the value as missing. Read as a value of its own, it would match
+none, and the risk would look smaller than it is.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import pyarrow as pa
+
+from sfumato.core.errors import InputError, VerificationFailed
+from sfumato.core.view import View
+from sfumato.data.microdata import Microdata
+from sfumato.data.schema import Column, Schema, Type
+from sfumato.workflow.verifying.verify import certificate_of
+
+_NOT_APPLIED = (
+    "codes for missing values were not applied to the register, because a release does not say which there are; if it has some, "
+    "name them in a schema: --schema FILE, or register=sf.read(REGISTER, FILE) in Python"
+)
+
+
+class CodesNotApplied(UserWarning):
+    """A register was read without codes for missing values, because a release does not name them."""
+
+
+def read_register(register: Any, releases: Sequence[Any], *, aligned: bool) -> Microdata:  # whatever `read` takes
+    """The register with the types and missing codes of the releases, or of the first one's owner where it is the very table that
+    was masked. What was read under a schema of its own stays as it is."""
+    if isinstance(register, Microdata):
+        return register
+    owners = _owners_columns(releases[0]) if aligned else None
+    if owners is not None:
+        return read_described(register, owners)
+    written = [_written_columns(release) for release in releases]
+    if isinstance(register, (str, Path)) and None in written:
+        warnings.warn(_NOT_APPLIED, CodesNotApplied, stacklevel=3)
+    described: dict[str, Column] = {}
+    for columns in reversed(written):  # what the first says counts
+        described |= columns or {}
+    return read_described(register, described)
+
+
+def read_described(source: Any, columns: Mapping[str, Column]) -> Microdata:  # whatever `read` takes
+    """A table with the types and missing codes of those of the columns that it has."""
+    from sfumato.engines.sources import read
+
+    source = source.read_all() if isinstance(source, pa.RecordBatchReader) else source  # it can be read once
+    opened = read(source)
+    present = {name: columns[name] for name in opened.column_names if name in columns}
+    if all(not each.missing and each.type in (None, opened.schema.columns[name].type) for name, each in present.items()):
+        return opened
+    kept = {name: Column(type=each.type, missing=each.missing) for name, each in present.items()}
+    return read(source, Schema(dataset=opened.schema.dataset, columns=kept))
+
+
+def _owners_columns(release: Any) -> Mapping[str, Column] | None:
+    """The columns as the owner of the release described them; None where that is not at hand."""
+    if isinstance(release, (str, Path)):
+        path = Path(release) / "owner" / "schema.toml"
+        return Schema.load(path).columns if path.is_file() else None
+    owners = None if isinstance(release, View) else getattr(release.content, "owners", None)
+    return owners.columns if isinstance(owners, Schema) else None
+
+
+def _written_columns(release: Any) -> dict[str, Column] | None:
+    """How the values behind the columns of a release were written; None where it does not say."""
+    told = _certificate(release).get("transparency", {}).get("written_as")
+    if not isinstance(told, Mapping):
+        return None
+    columns = {}
+    for name, each in told.items():
+        kind, codes = (each.get("type"), each.get("missing", [])) if isinstance(each, Mapping) else (None, [])
+        if isinstance(codes, list) and all(isinstance(code, str) for code in codes):
+            columns[name] = Column(type=kind if kind in get_args(Type) else None, missing=tuple(codes))
+    return columns
+
+
+def _certificate(release: Any) -> Mapping[str, Any]:
+    if not isinstance(release, (str, Path)):
+        view = release if isinstance(release, View) else release.view()
+        return view.certificate
+    try:
+        return certificate_of(release).to_mapping()
+    except VerificationFailed as error:
+        raise InputError(f"'{release}' is not a release that can be attacked: {error}") from None

@@ -1,0 +1,130 @@
+"""A register is read as the release writes: a code for a missing value is no value of its own."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.cli.main import run
+from sfumato.workflow.attacking.registers import CodesNotApplied
+from tests.workflow.attacked import attack_folder
+
+SCHEMA = """dataset = "people"
+unit = "record"
+[columns.zip]
+role = "quasi"
+type = "string"
+missing = ["-9"]
+hierarchy = { flat = true }
+[columns.age]
+role = "quasi"
+type = "integer"
+missing = ["999"]
+hierarchy = { intervals = [5, 10, 20] }
+[columns.ill]
+role = "sensitive"
+type = "string"
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The table with codes (coded.csv) and with empty cells (empty.csv), and what was published of it."""
+    folder = tmp_path_factory.mktemp("registers")
+    choose = random.Random(1)
+    rows = [
+        (choose.choice(["01.10", "2.50", "-9"]), choose.choice([*range(20, 60), *[999] * 4]), choose.choice("xyz"))
+        for _ in range(200)
+    ]
+    for name, codes in (("coded", ("-9", "999")), ("empty", ("", ""))):
+        cells = [(codes[0] if z == "-9" else z, codes[1] if age == 999 else age, ill) for z, age, ill in rows]
+        (folder / f"{name}.csv").write_text("zip,age,ill\n" + "".join(f"{z},{age},{ill}\n" for z, age, ill in cells))
+    (folder / "people.toml").write_text(SCHEMA)
+    people = sf.read(folder / "coded.csv", folder / "people.toml")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SFUMATO_KEY", str(folder / "owner.key"))
+        sf.protect(people, sf.KAnonymity(5)).save(folder / "local")
+        sf.protect(people, sf.KAnonymity(5), sf.Mondrian()).save(folder / "mondrian")
+        sf.mask(people, sf.RankSwapping(p=5, columns=("age",))).save(folder / "masked")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def no_warning() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CodesNotApplied)
+        yield
+
+
+@pytest.mark.parametrize("options", [{"only": "Linkage"}, {"only": "Intersection", "earlier": "mondrian"}])
+def test_codes_and_empty_cells_find_the_same(place: Path, options: dict[str, Any]) -> None:
+    options |= {"earlier": [place / options["earlier"]]} if "earlier" in options else {}
+    coded, empty = (attack_folder(place / "local", register=place / f"{each}.csv", **options) for each in ("coded", "empty"))
+    assert coded == empty
+
+
+def test_everybody_of_the_original_matches_some_record(place: Path) -> None:
+    """By brute force: each entry picks among the rows that show its values, a missing one as missing."""
+    released, people = pd.read_parquet(place / "local" / "public" / "data.parquet"), pd.read_csv(place / "empty.csv", dtype=str)
+
+    def shows(text: Any, value: Any) -> bool:
+        if pd.isna(text) or pd.isna(value):
+            return text == "*" or (pd.isna(text) and pd.isna(value))
+        if str(text).startswith("["):
+            low, high = str(text).strip("[)").split(", ")
+            return float(low) <= float(value) < float(high)
+        return text in ("*", value)
+
+    right = 0.0
+    for entry in people.itertuples():
+        matches = sum(shows(row.zip, entry.zip) and shows(row.age, entry.age) for row in released.itertuples())
+        right += 1 / matches if matches else 0.0
+    [found] = sf.attack(place / "local", register=place / "coded.csv", only="Linkage")
+    assert found.success == pytest.approx(right / len(people))
+
+
+@pytest.mark.parametrize(
+    "take", [lambda path: pd.read_csv(path, dtype=str), lambda path: pa.table(pd.read_csv(path, dtype=str)).to_reader()]
+)
+def test_a_frame_without_a_schema_is_read_in_the_same_way(place: Path, take: Any) -> None:
+    frame, file = (
+        attack_folder(place / "local", register=register, only="Linkage")
+        for register in (take(place / "coded.csv"), place / "coded.csv")
+    )
+    assert frame == file
+
+
+def test_what_was_read_under_a_schema_stays_as_it_is(place: Path) -> None:
+    own = sf.read(place / "coded.csv", {"columns": {"zip": {"type": "string"}, "age": {"type": "integer"}}})
+    [found] = sf.attack(place / "local", register=own, only="Linkage")
+    [file] = sf.attack(place / "local", register=place / "coded.csv", only="Linkage")
+    assert found.success < file.success
+
+
+def test_the_owner_who_aligns_has_the_schema(place: Path) -> None:
+    coded, empty = (attack_folder(place / "masked", register=place / f"{each}.csv", aligned=True) for each in ("coded", "empty"))
+    assert coded == empty
+
+
+def test_a_release_that_names_no_codes_is_told(place: Path) -> None:
+    with pytest.warns(CodesNotApplied):
+        sf.attack(place / "local", earlier=[place / "masked"], register=place / "coded.csv", only="Linkage")
+
+
+def test_the_command_takes_a_schema_of_the_register(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    known = ["attack", str(place / "local"), "--earlier", str(place / "masked"), "--attack", "Linkage", "--json"]
+    assert run([*known, "--with", str(place / "coded.csv")]) == 0
+    told = capsys.readouterr()
+    assert told.err.count("codes for missing values were not applied") == 1 and "--schema FILE" in told.err
+    assert run([*known, "--with", str(place / "coded.csv"), "--schema", str(place / "people.toml")]) == 0
+    schema = capsys.readouterr()
+    assert schema.err == "" and schema.out == told.out
+    assert run([*known, "--schema", str(place / "people.toml")]) == 2
+    assert "--with" in capsys.readouterr().out
