@@ -16,8 +16,14 @@ from tests import services
 UNDER_CI = os.environ.get("CI") == "true"
 
 # Time limits per example would fail on a busy machine; under CI the same examples are drawn every time.
-settings.register_profile("sfumato", deadline=None, print_blob=True, derandomize=UNDER_CI)
+settings.register_profile("sfumato", deadline=None, print_blob=True, derandomize=UNDER_CI, max_examples=30)
+settings.register_profile("stress", settings.get_profile("sfumato"), max_examples=300)
 settings.load_profile("sfumato")
+
+# Several workers have a core each: threads of linear algebra would wait for one another and burn what the others need.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(threads, "1")
 
 
 def unavailable(reason: str) -> NoReturn:
