@@ -305,7 +305,7 @@ def _check(what: str, before: Records, after: Records, tolerance: float) -> None
 
 
 def _check_on_average(what: str, draws: list[tuple[Records, Records]]) -> None:
-    """The mean over the draws, of which there are 40, lies within 6 standard errors (false alarm below 1e-8 per number, were it normal) or within
+    """The mean over 40 draws lies within 6 standard errors (false alarm below 1e-8 per number, were it normal) or within
     2 % of the original."""
     drawn = []
     target: Any = None

@@ -111,7 +111,7 @@ def test_points_go_to_the_nearest_centre(entries: list[tuple[int, int]], k: int)
 
 @pytest.mark.parametrize(("columns", "clusters"), [(2, 5), (5, 4)])
 def test_the_grid_is_far_closer_to_ordinary_k_means_than_noisy_iterations(columns: int, clusters: int) -> None:
-    """10,000 points at ε = 1 and three seeds: within 10 % of the baseline on average, where noisy iterations lose half or more."""
+    """10,000 points at ε = 1 and three seeds: on average within 10 % of the baseline, where noisy iterations lose half."""
     grid, lloyd = [], []
     for seed in range(3):
         data = mixture(10_000, columns, clusters, seed)
