@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import io
 import os
@@ -114,6 +115,12 @@ def data_dir() -> Path:
     if not folder.is_dir():
         unavailable("real data: the folder that SFUMATO_DATA names does not exist")
     return folder
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and modules stay to the end: the collector of cycles need not walk over them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
