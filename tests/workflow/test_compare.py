@@ -76,6 +76,7 @@ def test_the_front_is_what_nobody_betters(found: Any) -> None:
     assert found.recommended.balance == min(point.balance for point in found.front)
 
 
+@pytest.mark.slow
 def test_processes_and_this_process_find_the_same(people: sf.Microdata, found: Any) -> None:
     apart = sf.compare(people, METHODS, cache=False, workers=2)
     assert [(point.risk, point.loss) for point in apart.points] == [(point.risk, point.loss) for point in found.points]
@@ -139,6 +140,7 @@ def test_a_cache_without_a_key_of_its_own_is_refused(people: sf.Microdata, tmp_p
         sf.compare(people, ["Mdav(k=3)"], cache=tmp_path / "file")
 
 
+@pytest.mark.slow
 def test_parameters_that_are_mappings_can_be_compared(people: sf.Microdata, tmp_path: Path) -> None:
     masks = [sf.Rounding({"height": 5, "weight": 10, "wage": 1000}), sf.Rounding(20), sf.Mdav(3)]
     assert len(sf.compare(people, masks, cache=tmp_path, workers=2).measured) == 3
@@ -211,6 +213,7 @@ def test_runs_are_averaged(people: sf.Microdata) -> None:
     assert point.risk != single[0]
 
 
+@pytest.mark.slow
 def test_a_mask_of_ones_own_is_compared_too(people: sf.Microdata) -> None:
     @dataclasses.dataclass(frozen=True)
     class Flat(Mask):
@@ -289,6 +292,7 @@ def test_words_that_name_no_recoding_are_refused(given: Any, why: str) -> None:
         expanded([given])
 
 
+@pytest.mark.slow
 def test_a_recoding_is_compared_in_processes_as_here_and_cannot_win_by_leaving_people_out(people: sf.Microdata) -> None:
     methods = ["KAnonymity(k=[3, 20]) by Mondrian", "KAnonymity(k=5000) by Mondrian", "Mdav(k=3)"]
     here = sf.compare(people, methods, cache=False, workers=1)
