@@ -28,6 +28,9 @@ demo: setup  ## protect a generated table of people and say what came out
 services: $(VENV)/.stamp-test  ## what the tests start: Chromium and a Java runtime
 	@.ci/services
 
+# Tests start many processes: bytecode is kept, even where the shell says otherwise.
+test check stress: export PYTHONDONTWRITEBYTECODE :=
+
 test: setup gates services  ## the gates, then every test but the stress tests
 	@echo "== fast tests, $(WORKERS) at a time"
 	@$(BIN)/python -m pytest -n $(WORKERS) -m "$(FIRST)" || [ $$? -eq 5 ]
@@ -51,8 +54,10 @@ bench: setup  ## measure speed against the bars; writes benchmarks/results.json
 bench-peers: $(VENV)/.stamp-test  ## measure the peers, each in its own environment
 	$(BIN)/python -m benchmarks.peers
 
-stress: $(VENV)/.stamp-test services  ## long runs: many rows, faults, killed processes
+stress: $(VENV)/.stamp-test services  ## long runs: many rows, many examples, faults, killed processes
 	@$(BIN)/python -m pytest -m stress || [ $$? -eq 5 ]
+	@echo "== property tests of the fast part again, with more examples"
+	@$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and $(FIRST)" --hypothesis-profile stress
 
 spark-versions: services  ## the tests with Spark on every version that is read from, classic and Connect
 	@PY=$(PY) .ci/spark-versions

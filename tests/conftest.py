@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import gc
+import importlib
+import io
 import os
-from collections.abc import Iterator
+import pickle
+import pkgutil
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import pytest
@@ -16,8 +23,14 @@ from tests import services
 UNDER_CI = os.environ.get("CI") == "true"
 
 # Time limits per example would fail on a busy machine; under CI the same examples are drawn every time.
-settings.register_profile("sfumato", deadline=None, print_blob=True, derandomize=UNDER_CI)
+settings.register_profile("sfumato", deadline=None, print_blob=True, derandomize=UNDER_CI, max_examples=30)
+settings.register_profile("stress", settings.get_profile("sfumato"), max_examples=300)
 settings.load_profile("sfumato")
+
+# Several workers have a core each: threads of linear algebra would wait for one another and burn what the others need.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(threads, "1")
 
 
 def unavailable(reason: str) -> NoReturn:
@@ -38,6 +51,37 @@ def start(stack: ExitStack, service: AbstractContextManager[Any]) -> Any:
 def no_key_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Sessions make an owner's key on first use; tests never touch the user's."""
     os.environ.setdefault("SFUMATO_KEY", str(tmp_path_factory.mktemp("keys") / "owner.key"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def equal_figures_are_drawn_once() -> Iterator[None]:
+    """A figure depends on nothing but what it is given, and drawing takes most of the time of saving or verifying a release.
+    Whoever tests figures imports them at the top of a file, and draws them each time."""
+    from sfumato.report import figures
+
+    with pytest.MonkeyPatch.context() as patch:
+        for found in pkgutil.iter_modules(figures.__path__):
+            module = importlib.import_module(f"{figures.__name__}.{found.name}")
+            if draw := getattr(module, found.name, None):
+                patch.setattr(module, found.name, _once(draw))
+        yield
+
+
+def _once(draw: Callable[..., str]) -> Callable[..., str]:
+    drawn: dict[bytes, str] = {}
+
+    @functools.wraps(draw)
+    def remembered(*given: Any, **named: Any) -> str:
+        content = io.BytesIO()
+        pickler = pickle.Pickler(content)
+        pickler.dispatch_table = {MappingProxyType: lambda mapping: (dict, (dict(mapping),))}
+        pickler.dump((given, named))
+        key = content.getvalue()
+        if key not in drawn:
+            drawn[key] = draw(*given, **named)
+        return drawn[key]
+
+    return remembered
 
 
 @pytest.fixture(scope="session")
@@ -71,6 +115,12 @@ def data_dir() -> Path:
     if not folder.is_dir():
         unavailable("real data: the folder that SFUMATO_DATA names does not exist")
     return folder
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and modules stay to the end: the collector of cycles need not walk over them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

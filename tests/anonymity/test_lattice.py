@@ -40,7 +40,7 @@ def small_lattices() -> st.SearchStrategy[People]:
 
 
 @pytest.mark.parametrize("key_bits", [KEY_BITS, 0], ids=["packed keys", "keys that do not fit"])
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(table=small_lattices(), data=st.data())
 def test_the_search_equals_brute_force_over_all_nodes(key_bits: int, table: People, data: st.DataObject) -> None:
     asked = data.draw(mixtures(table.secrets))

@@ -19,7 +19,7 @@ tables = st.lists(st.tuples(values, values), min_size=1, max_size=8)
 extremes = st.builds(Extreme, st.sampled_from(["a", "b"]), st.integers(0, 3), st.sampled_from(["least", "greatest"]))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(tables, st.lists(extremes, min_size=1, max_size=3))
 def test_candidates_attain_every_answer_and_whoever_is_sure_contradicts_none(
     rows: list[tuple[Any, Any]], answers: list[Extreme]

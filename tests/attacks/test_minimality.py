@@ -156,7 +156,7 @@ def everything_fits(classes: Classes, known: KnownAlgorithm) -> bool:
     return not any(choices)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     st.lists(DISEASES, min_size=2, max_size=3).filter(lambda groups: sum(map(len, groups)) <= 6),
     st.lists(DISEASES, min_size=1, max_size=2).filter(lambda groups: sum(map(len, groups)) <= 4),

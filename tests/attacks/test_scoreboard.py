@@ -61,7 +61,7 @@ def by_hand(release: list[Any], known: list[Any], record: int, form: str) -> flo
     return min(parts) if form == "plain" else sum(parts)
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(releases, auxiliary)
 def test_scores_are_those_of_the_formula_record_by_record(release: list[Any], known: list[Any]) -> None:
     columns = list(zip(*release, strict=True))

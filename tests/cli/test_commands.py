@@ -254,6 +254,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert not {"numpy", "pyarrow", "pydantic", "duckdb", "matplotlib", "numba", "sklearn", "polars"} & set(loaded)
 
 
+@pytest.mark.slow
 def test_progress_goes_to_standard_error_and_only_to_a_terminal(place: Path) -> None:
     answer = subprocess.run(
         [sys.executable, "-c", "from sfumato.cli.main import main; main()", *protect("--output", "quiet")],
@@ -263,6 +264,7 @@ def test_progress_goes_to_standard_error_and_only_to_a_terminal(place: Path) -> 
     assert answer.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_terminal_sees_progress(place: Path) -> None:
     pty = pytest.importorskip("pty")
     leader, follower = pty.openpty()

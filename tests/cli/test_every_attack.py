@@ -66,6 +66,8 @@ COMMANDS: dict[str, list[str]] = {
     "PramPosterior": ["changed", "--with", "people.csv", "--aligned", "-a", "PramPosterior"],
     **{name: [GAME.format(name)] for name, kind in every("attack").items() if issubclass(kind, OutputAttack)},
 }
+#: Run without --json too: one attack of each way of being run.
+PRINTED = {"Homogeneity", "PseudonymTracking", "Linkage", "Intersection", "RankWindow", "MembershipInModels", "Similarity"}
 BESIDE: dict[str, dict[str, Any]] = {
     "AnswerIntersection": {"published": [{"column": "age", "value": 21}], "knowledge": {"people": "people.csv"}},
     "MembershipInModels": {"published": {"answers": "answers.csv"}, "knowledge": {"training_loss": 0.3}},
@@ -107,8 +109,9 @@ def test_an_attack_runs_as_a_command(
     assert run(["attack", *COMMANDS[name], "--json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["attacks"]
     assert told["attack"] == name and 0 <= told["baseline"] <= 1 and 0 <= told["success"] <= 1 and told["targets"] > 0
-    assert run(["attack", *COMMANDS[name]]) == 0
-    assert f"{name}: success {percent(told['success'])}" in capsys.readouterr().out
+    if name in PRINTED:
+        assert run(["attack", *COMMANDS[name]]) == 0
+        assert f"{name}: success {percent(told['success'])}" in capsys.readouterr().out
 
 
 def rows_of_the_manual() -> list[set[str]]:

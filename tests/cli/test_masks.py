@@ -61,6 +61,7 @@ def test_protect_without_guarantee_or_mask_is_refused(place: Path) -> None:
 
 def test_compare_draws_the_map_and_says_what_to_take(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["compare", "people.csv", "--schema", "people.toml", "-m", "Mdav(k=[3, 10])", "-m", "RankSwapping, p=10"]
+    arguments += ["--workers", "1"]
     assert run([*arguments, "-o", "map.html", "-o", "map.svg"]) == 0
     shown = capsys.readouterr().out
     assert "Mdav(k=10)" in shown and "Take " in shown and "look      map.html" in shown
@@ -71,7 +72,7 @@ def test_compare_draws_the_map_and_says_what_to_take(place: Path, capsys: pytest
 
 
 def test_compare_guesses_roles_and_says_so(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["compare", "people.csv", "-m", "Mdav(k=5)"]) == 0
+    assert run(["compare", "people.csv", "-m", "Mdav(k=5)", "--workers", "1"]) == 0
     assert "roles were guessed" in capsys.readouterr().out
 
 

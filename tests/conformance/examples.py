@@ -1,4 +1,7 @@
-"""One of everything that has a name. A class that has to be told something and is not listed here fails the suite."""
+"""One of everything that has a name. A class that needs parameters and is not listed here fails the suite.
+
+What is listed also runs on people of `tests.conformance.masks`, of whom columns are declared where an algorithm asks for it.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,24 @@ from tests.conformance import masks
 _BOUNDED = {"lower": 0, "upper": 10, "epsilon": 1}
 _CHOOSING = {"candidates": ("a", "b"), "sensitivity": 1, "epsilon": 1}
 
-#: What a class has to be told; masks have their examples elsewhere.
-TOLD: dict[str, dict[str, Any]] = {
+#: The parameters that a class needs to be made and to run; masks have their examples elsewhere.
+NEEDED: dict[str, dict[str, Any]] = {
     "Averaging": {"tolerance": 0.5},
-    **{name: {"target": "ill"} for name in ("classification", "machine_learning", "regression", "attribute_disclosure")},
-    "household_risk": {"household": "town"},
-    "AlphaKAnonymity": {"alpha": 0.5, "k": 2, "attribute": "ill"},
-    "BetaLikeness": {"beta": 0.5, "attribute": "ill"},
-    "DeltaDisclosure": {"delta": 0.5, "attribute": "ill"},
-    "DeltaPresence": {"minimum": 0.25, "maximum": 0.5},
+    **{name: {"target": "ill"} for name in ("classification", "machine_learning", "attribute_disclosure")},
+    **{name: {"sampling_fraction": 0.5} for name in ("individual_risk", "population_uniqueness")},
+    "regression": {"target": "wage"},
+    "household_risk": {"household": "region", "sampling_fraction": 0.5},
+    "recommender": {"user": "town", "item": "region", "rating": "wage"},
+    "AlphaKAnonymity": {"alpha": 0.9, "k": 2, "attribute": "ill"},
+    "BetaLikeness": {"beta": 4, "attribute": "ill"},
+    "DeltaDisclosure": {"delta": 4, "attribute": "ill"},
+    "DeltaPresence": {"minimum": 0, "maximum": 1},
     "DistinctLDiversity": {"l": 2, "attribute": "ill"},
     "EntropyLDiversity": {"l": 1.5, "attribute": "ill"},
     "KAnonymity": {"k": 2, "knowledge": sf.Knowledge(attributes=("age",))},
     "KMap": {"k": 2},
-    "RecursiveLDiversity": {"c": 1.5, "l": 2, "attribute": "ill"},
-    "TCloseness": {"t": 0.25, "attribute": "ill"},
+    "RecursiveLDiversity": {"c": 4, "l": 2, "attribute": "ill"},
+    "TCloseness": {"t": 0.9, "attribute": "ill"},
     "ApproxDP": {"epsilon": 0.5, "delta": "1e-6"},
     "ConcentratedDP": {"rho": 0.5},
     "PureDP": {"epsilon": 0.5},
@@ -46,13 +52,13 @@ TOLD: dict[str, dict[str, Any]] = {
     "Regression": {"bounds": ((0, 1), (0, 2)), "epsilon": 1},
     "SparseVector": {"threshold": 3, "sensitivity": 1, "epsilon": 1},
     "TruncatedGeometric": {"domain": (0, 1, 2), "epsilon": 1},
-    "GridKMeans": {"columns": ("age",), "k": 2, "epsilon": 0.5},
-    "KMeans": {"columns": ("age",), "k": 2, "epsilon": 0.5},
-    "PrivateHistogram": {"columns": ("age",), "epsilon": 0.5, "bins": {"age": 3}},
-    "PrivateQuantiles": {"column": "age", "epsilon": 0.5},
-    "SearchLog": {"column": "terms", "limit": 2, "epsilon": 0.5, "domain": ("apple", "boat")},
-    "TopK": {"column": "terms", "k": 1, "epsilon": 0.5, "candidates": ("apple", "boat")},
-    **{name: {"rho": 0.5} for name in ("Aim", "Mst")},
+    "GridKMeans": {"columns": ("age",), "k": 2, "epsilon": 0.5, "rows": 1},
+    "KMeans": {"columns": ("age",), "k": 2, "epsilon": 0.5, "rows": 1},
+    "PrivateHistogram": {"columns": ("age",), "epsilon": 0.5, "bins": {"age": 3}, "rows": 1},
+    "PrivateQuantiles": {"column": "age", "epsilon": 0.5, "rows": 1},
+    "SearchLog": {"column": "ill", "limit": 2, "epsilon": 0.5, "domain": ("no", "flu")},
+    "TopK": {"column": "ill", "k": 1, "epsilon": 0.5, "candidates": ("no", "flu")},
+    **{name: {"rho": 0.5, "max_rows": 1} for name in ("Aim", "Mst")},
 }
 
 
@@ -64,4 +70,4 @@ def examples(kind: str) -> dict[str, Any]:
 def _example(kind: str, name: str, each: type[Any]) -> Any:
     if name == "Combined":
         return sf.Combined(masks=(masks.example("AdditiveNoise"), masks.example("Pram")))
-    return masks.example(name) if kind == "mask" else each(**TOLD.get(name, {}))
+    return masks.example(name) if kind == "mask" else each(**NEEDED.get(name, {}))

@@ -352,13 +352,13 @@ def test_a_file_without_permission(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_any_bytes_give_a_table_or_one_of_our_errors(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     check_total(tmp_path_factory, content)
 
 
 @given(st.text('abc0123,;\t|"\r\n.-é \ufeff', max_size=120))
-@settings(max_examples=400)
+@settings(max_examples=130)
 def test_any_text_gives_a_table_or_one_of_our_errors(tmp_path_factory: pytest.TempPathFactory, content: str) -> None:
     check_total(tmp_path_factory, content.encode())
 

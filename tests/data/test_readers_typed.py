@@ -393,7 +393,7 @@ def test_dates_that_nobody_can_print_are_refused() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4), st.booleans())
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_a_damaged_file_gives_a_table_or_one_of_our_errors(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]], arrow: bool
 ) -> None:

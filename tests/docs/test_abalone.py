@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pcsv
 import pytest
+
+import sfumato as sf
 
 STUDY = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "abalone" / "study.py"))
 FAMILIES = (
@@ -20,7 +23,7 @@ FAMILIES = (
 )
 
 
-def shells(path: Path, rows: int = 400) -> Path:
+def shells(path: Path, rows: int = 200) -> Path:
     """Made-up shells with the columns of the real file."""
     draw = np.random.default_rng(4)
     size = draw.normal(size=rows)
@@ -42,7 +45,8 @@ def check_trends(rows: dict[str, Any]) -> None:
         assert losses == sorted(losses) and risks == sorted(risks, reverse=True), family
 
 
-def test_the_study_prints_twenty_settings_beside_the_published_ones(tmp_path: Path) -> None:
+def test_the_study_prints_twenty_settings_beside_the_published_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sf, "compare", partial(sf.compare, workers=1))
     rows, found = STUDY["run"](STUDY["read"](shells(tmp_path / "shells.csv")), classifiers=False, cache=False)
     assert len(rows) == 20 and rows[0].measured == pytest.approx((0.0, 100.0), abs=1.0)
     assert sum(bool(row.refused) for row in rows) <= 3

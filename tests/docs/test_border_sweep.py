@@ -118,7 +118,7 @@ def protects_somebody(given_rows: list[tuple[str, ...]], guarantees: tuple[Any, 
     return all(set(getattr(guarantee, "protected_values", None) or present) <= present for guarantee in guarantees)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(rows, wanted)
 def test_base_loss_rises_and_penalty_falls_towards_general_nodes(
     given_rows: list[tuple[str, ...]], guarantees: tuple[Any, ...]

@@ -115,6 +115,7 @@ def test_the_example_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (tmp_path / "out" / "public" / "certificate.json").is_file()
 
 
+@pytest.mark.slow
 def test_the_figures_can_be_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = runpy.run_path(str(ROOT / "examples" / "draw_figures.py"))
     told = re.compile(r"<desc[^>]*>(.*?)</desc>", re.DOTALL)

@@ -76,7 +76,7 @@ def table_of(rows: list[tuple[Any, ...]]) -> pa.Table:
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8)
 @given(rows=people, wanted=st.lists(st.sampled_from(GUARANTEES), min_size=1, max_size=3, unique_by=repr))
 def test_any_search_keeps_any_mixture_of_guarantees_or_says_why_not(
     method: Search, rows: list[tuple[Any, ...]], wanted: list[Any]

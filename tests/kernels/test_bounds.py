@@ -94,7 +94,7 @@ def split_classes(draw: DrawFn, width: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", sorted(CHECKS))
-@settings(max_examples=400)
+@settings(max_examples=130)
 @given(data=st.data())
 def test_parts_of_a_failing_class_lose_at_least_the_bound(kind: str, data: st.DataObject) -> None:
     width = data.draw(st.integers(1, 4))
@@ -108,7 +108,7 @@ def test_parts_of_a_failing_class_lose_at_least_the_bound(kind: str, data: st.Da
 
 
 @pytest.mark.parametrize("kind", sorted(CHECKS))
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_parts_that_keep_a_promise_keep_it_together_unless_it_says_no_bound(kind: str, data: st.DataObject) -> None:
     width = data.draw(st.integers(1, 4))
@@ -120,7 +120,7 @@ def test_parts_that_keep_a_promise_keep_it_together_unless_it_says_no_bound(kind
 
 
 @pytest.mark.parametrize("kind", sorted(CHECKS))
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_a_class_without_records_loses_none_unless_people_are_promised_a_chance(kind: str, data: st.DataObject) -> None:
     width = data.draw(st.integers(1, 4))
@@ -134,7 +134,7 @@ def test_a_class_without_records_loses_none_unless_people_are_promised_a_chance(
         assert need == 0
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     first=st.integers(1, 10**6),
     tail=st.integers(1, 10**6),

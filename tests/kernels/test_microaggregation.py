@@ -96,7 +96,7 @@ def test_thousands_of_records_fall_into_the_same_clusters_with_and_without_boxes
     assert np.array_equal(mdav(Space.of_numbers(points), k), plain_mdav(points, k))
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(grids(), st.data())
 def test_searches_find_what_a_look_at_every_record_finds(points: np.ndarray, data: st.DataObject) -> None:
     with small_blocks():
@@ -154,7 +154,7 @@ def test_mixed_records_fall_into_the_clusters_of_the_definition(records: list[tu
         assert oracle.as_sets(labels.tolist()) == oracle.sets(oracle.mdav(records, k))  # type: ignore[arg-type]
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.lists(st.integers(-20, 20), min_size=2, max_size=9), st.integers(2, 3))
 def test_no_partition_of_one_attribute_beats_the_shortest_path(values: list[int], k: int) -> None:
     if len(values) < k:

@@ -36,7 +36,7 @@ def test_every_kernel_is_compared() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(KERNELS))
-@settings(max_examples=150)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_compiled_numpy_and_plain_python_give_the_same_numbers(
     machine_code: dict[str, Any], name: str, data: st.DataObject

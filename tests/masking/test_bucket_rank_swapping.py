@@ -9,9 +9,9 @@ import sfumato as sf
 
 
 def test_the_first_rank_chooses_buckets_by_powers_of_two() -> None:
-    """Rank 0 of 40 in buckets of 10 stays in its own with probability 8/15, then 4/15, 2/15, 1/15: a chi-square of 4,000
+    """Rank 0 of 40 in buckets of 10 stays in its own with probability 8/15, then 4/15, 2/15, 1/15: a chi-square of 1,000
     seeds below 35.9 (three degrees of freedom, false alarm below 10⁻⁷)."""
-    values, seeds = np.arange(40.0), 4000
+    values, seeds = np.arange(40.0), 1000
     mask = sf.BucketRankSwapping(p=25, columns=("x",))
     table = pa.table({"x": values})
     reached = [int(mask.apply(table, seed=seed).result.table["x"][0].as_py()) // 10 for seed in range(seeds)]

@@ -66,7 +66,7 @@ def test_p_sensitive_clusters_are_those_of_the_definition(given: tuple[Any, Any]
     assert oracle.as_sets(outcome.details["labels"]) == oracle.sets(expected)
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(people(), st.integers(2, 5), st.sampled_from(["p", "distinct", "entropy", "recursive"]), st.sampled_from([2, 3]))
 def test_every_cluster_is_as_diverse_as_asked_or_the_request_is_refused(
     given: tuple[Any, Any], k: int, kind: str, least: int

@@ -15,9 +15,9 @@ def moved(p: float, size: int, seed: int) -> np.ndarray:
 
 
 def test_the_first_rank_moves_by_the_law_of_the_distance() -> None:
-    """Rank 0 finds every rank unswapped, so it moves by max(1, round(r)), r ~ N(p/2, (p/2)²): its mean over 4,000 seeds lies
+    """Rank 0 finds every rank unswapped, so it moves by max(1, round(r)), r ~ N(p/2, (p/2)²): its mean over 1,000 seeds lies
     within 5.5 standard errors (false alarm below 10⁻⁷)."""
-    p, seeds = 40, 4000
+    p, seeds = 40, 1000
     first = np.array([moved(p, 200, seed)[0] for seed in range(seeds)])
     distances = np.arange(1, 200)
     from scipy.stats import norm

@@ -38,7 +38,7 @@ def test_a_group_of_three_and_one_of_four() -> None:
     assert (outcome.details["x"]["smallest_cluster"], outcome.details["x"]["largest_cluster"]) == (3, 4)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.permutations(range(9)), st.lists(st.integers(0, 30), min_size=9, max_size=9), st.integers(2, 4))
 def test_no_clusters_of_one_attribute_lose_less(order: list[int], values: list[int], k: int) -> None:
     points = [[float(values[i])] for i in order]

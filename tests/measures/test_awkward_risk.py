@@ -29,7 +29,7 @@ COLUMNS = {
     "nothing": pa.array([None] * ROWS, pa.string()),
     "whole": list(range(ROWS)),
 }
-SETS = [tuple(COLUMNS), *((name,) for name in COLUMNS), *list(combinations(COLUMNS, 3))[::9]]
+SETS = [tuple(COLUMNS), *((name,) for name in COLUMNS), *list(combinations(COLUMNS, 3))[::20]]
 MEASURES: list[Measure] = [
     risk.DistanceLinkage(),
     risk.DistanceLinkage("euclidean"),

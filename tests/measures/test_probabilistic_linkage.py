@@ -42,7 +42,7 @@ def test_pattern_counts_equal_counting_pairs(files: tuple[list[np.ndarray], list
     assert agreement_counts(left, right).tolist() == expected
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(coded(), st.lists(st.sampled_from([0.5, 1.0, 1.5, 2.0]), min_size=4, max_size=4))
 def test_best_agreement_equals_looking_at_every_pair(
     files: tuple[list[np.ndarray], list[np.ndarray]], drawn: list[float]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -114,6 +115,7 @@ def figures(name: str = "age") -> dict[str, str]:
     }
 
 
+@cache
 def content() -> CardContent:
     return CardContent(
         certificate=certificate(),
@@ -148,6 +150,7 @@ def content() -> CardContent:
     )
 
 
+@cache
 def hostile() -> CardContent:
     """Every text a canary."""
     c = CANARY

@@ -77,6 +77,7 @@ def test_the_front_is_what_nobody_betters(found: Any) -> None:
     assert found.recommended.balance == min(point.balance for point in found.front)
 
 
+@pytest.mark.slow
 def test_processes_and_this_process_find_the_same(people: sf.Microdata, found: Any) -> None:
     apart = sf.compare(people, METHODS, cache=False, workers=2)
     assert [(point.risk, point.loss) for point in apart.points] == [(point.risk, point.loss) for point in found.points]
@@ -140,32 +141,33 @@ def test_a_cache_without_a_key_of_its_own_is_refused(people: sf.Microdata, tmp_p
         sf.compare(people, ["Mdav(k=3)"], cache=tmp_path / "file")
 
 
+@pytest.mark.slow
 def test_parameters_that_are_mappings_can_be_compared(people: sf.Microdata, tmp_path: Path) -> None:
     masks = [sf.Rounding({"height": 5, "weight": 10, "wage": 1000}), sf.Rounding(20), sf.Mdav(3)]
     assert len(sf.compare(people, masks, cache=tmp_path, workers=2).measured) == 3
 
 
 def test_risks_of_different_measures_are_not_weighed_against_each_other(people: sf.Microdata) -> None:
-    found = sf.compare(people, ["Mdav(k=3)", "AdditiveNoise(k=0.1)", "GaussianCopula()"], cache=False)
+    found = sf.compare(people, ["Mdav(k=3)", "AdditiveNoise(k=0.1)", "GaussianCopula()"], cache=False, workers=1)
     synthetic = found.points[2]
     assert synthetic.risk_measure == "nearest_record" and synthetic not in found.front
     assert found.recommended is not synthetic and "cannot be compared" in " ".join(found.reasons)
-    alone = sf.compare(people, ["GaussianCopula()"], cache=False)
+    alone = sf.compare(people, ["GaussianCopula()"], cache=False, workers=1)
     assert alone.recommended is alone.points[0]
 
 
 def test_a_further_measure_that_does_not_fit_is_left_out(people: sf.Microdata) -> None:
-    found = sf.compare(people, ["Mdav(k=3)", "GaussianCopula()"], also=["distance_linkage"], cache=False)
+    found = sf.compare(people, ["Mdav(k=3)", "GaussianCopula()"], also=["distance_linkage"], cache=False, workers=1)
     assert ["distance_linkage" in point.scores for point in found.points] == [True, False]
 
 
 def test_equal_points_are_both_on_the_front(people: sf.Microdata) -> None:
-    found = sf.compare(people, [sf.Mdav(3), sf.Mdav(3, columns=("height", "weight", "wage"))], cache=False)
+    found = sf.compare(people, [sf.Mdav(3), sf.Mdav(3, columns=("height", "weight", "wage"))], cache=False, workers=1)
     assert len(found.front) == 2
 
 
 def test_a_method_that_fits_no_column_is_refused_and_the_others_go_on(people: sf.Microdata) -> None:
-    found = sf.compare(people, ["Pram(stay=0.8)", "Mdav(k=5)", "Mdav(k=500)"], cache=False)
+    found = sf.compare(people, ["Pram(stay=0.8)", "Mdav(k=5)", "Mdav(k=500)"], cache=False, workers=1)
     refused = {point.label: point.refused for point in found.points if point.refused}
     assert set(refused) == {"Pram(stay=0.8)", "Mdav(k=500)"}
     assert found.recommended.label == "Mdav(k=5)"
@@ -175,7 +177,7 @@ def test_a_method_that_fits_no_column_is_refused_and_the_others_go_on(people: sf
 def test_columns_a_method_cannot_change_are_named_and_still_used_against_it() -> None:
     rows = table(200).append_column("town", pa.array(["a", "b", "c", "d"] * 50))
     schema = SCHEMA.replace(columns={**SCHEMA.columns, "town": Column(role="quasi", type="string")})
-    found = sf.compare(sf.read(rows, schema), ["AdditiveNoise(k=0.5)", "Mdav(k=5)"], cache=False)
+    found = sf.compare(sf.read(rows, schema), ["AdditiveNoise(k=0.5)", "Mdav(k=5)"], cache=False, workers=1)
     assert found.points[0].left == ("town",) and found.points[1].left == ()
     assert "leaves 'town'" in "\n".join(found.table())
 
@@ -205,13 +207,14 @@ def test_the_map_is_one_page_that_fetches_nothing(found: Any, tmp_path: Path) ->
 
 
 def test_runs_are_averaged(people: sf.Microdata) -> None:
-    found = sf.compare(people, [sf.AdditiveNoise(0.5)], runs=3, cache=False)
+    found = sf.compare(people, [sf.AdditiveNoise(0.5)], runs=3, cache=False, workers=1)
     [point] = found.points
     assert point.runs == 3 and point.spread[0] > 0
-    single = [sf.compare(people, [sf.AdditiveNoise(0.5)], cache=False).points[0].risk]
+    single = [sf.compare(people, [sf.AdditiveNoise(0.5)], cache=False, workers=1).points[0].risk]
     assert point.risk != single[0]
 
 
+@pytest.mark.slow
 def test_a_mask_of_ones_own_is_compared_too(people: sf.Microdata) -> None:
     @dataclasses.dataclass(frozen=True)
     class Flat(Mask):
@@ -228,13 +231,13 @@ def test_a_mask_of_ones_own_is_compared_too(people: sf.Microdata) -> None:
 
 def test_requests_that_make_no_sense_are_refused() -> None:
     with pytest.raises(InputError, match="quasi"):
-        sf.compare(table(50), ["Mdav(k=3)"], cache=False)
+        sf.compare(table(50), ["Mdav(k=3)"], cache=False, workers=1)
     with pytest.raises(InputError, match="no records"):
-        sf.compare(sf.read(table(0), SCHEMA), ["Mdav(k=3)"], cache=False)
+        sf.compare(sf.read(table(0), SCHEMA), ["Mdav(k=3)"], cache=False, workers=1)
     with pytest.raises(ParameterError, match="runs"):
-        sf.compare(sf.read(table(50), SCHEMA), ["Mdav(k=3)"], runs=0, cache=False)
+        sf.compare(sf.read(table(50), SCHEMA), ["Mdav(k=3)"], runs=0, cache=False, workers=1)
     with pytest.raises(ParameterError, match="does not measure masked tables"):
-        sf.compare(sf.read(table(50), SCHEMA), ["Mdav(k=3)"], risk="prosecutor_risk", cache=False)
+        sf.compare(sf.read(table(50), SCHEMA), ["Mdav(k=3)"], risk="prosecutor_risk", cache=False, workers=1)
 
 
 def test_a_worker_that_dies_is_an_error_and_not_a_hang(people: sf.Microdata, monkeypatch: Any) -> None:
@@ -246,7 +249,7 @@ def test_a_worker_that_dies_is_an_error_and_not_a_hang(people: sf.Microdata, mon
 def test_the_usual_methods_fit_the_columns() -> None:
     words = Schema(dataset="w", columns={"town": Column(role="quasi", type="string"), "x": Column(role="plain")})
     rows = pa.table({"town": ["a", "b", "c", "d"] * 30, "x": list(range(120))})
-    found = sf.compare(sf.read(rows, words), cache=False)
+    found = sf.compare(sf.read(rows, words), cache=False, workers=1)
     assert {str(point.method["name"]) for point in found.measured} == {"Mdav", "Pram", "Recoded"}
 
 
@@ -290,6 +293,7 @@ def test_words_that_name_no_recoding_are_refused(given: Any, why: str) -> None:
         expanded([given])
 
 
+@pytest.mark.slow
 def test_a_recoding_is_compared_in_processes_as_here_and_cannot_win_by_leaving_people_out(people: sf.Microdata) -> None:
     methods = ["KAnonymity(k=[3, 20]) by Mondrian", "KAnonymity(k=5000) by Mondrian", "Mdav(k=3)"]
     here = sf.compare(people, methods, cache=False, workers=1)

@@ -52,7 +52,7 @@ def largest_on_a_grid(worlds: Worlds, epsilon: float) -> float:
 universes = st.lists(st.integers(0, 40), min_size=3, max_size=6, unique=True)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(universes, st.fractions(min_value=Fraction(1, 100), max_value=4, max_denominator=100))
 def test_the_risk_is_the_largest_posterior_over_all_answers(universe: list[int], epsilon: Fraction) -> None:
     worlds = leave_one_out(universe)

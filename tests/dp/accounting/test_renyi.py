@@ -38,7 +38,7 @@ def close_above(found: Fraction, truth: mpmath.mpf) -> bool:
     return truth <= real(found) <= truth * (1 + mpmath.mpf("1e-9")) + mpmath.mpf("1e-50")
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(epsilons, orders)
 def test_randomised_response_attains_the_pure_curve(epsilon: Fraction, order: Fraction) -> None:
     likely = mpmath.exp(real(epsilon)) / (1 + mpmath.exp(real(epsilon)))
@@ -103,7 +103,7 @@ def test_one_order_of_a_zcdp_loss_never_says_more_than_all_orders(rho: Fraction,
     assert approx_from_renyi(*stated, delta=delta).epsilon >= epsilon_for(rho, delta) * (1 - Fraction(1, 10**10))
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.fractions(min_value=Fraction(1, 100), max_value=3, max_denominator=100), epsilons, orders)
 def test_delta_of_an_order_is_never_understated(rho: Fraction, epsilon: Fraction, order: Fraction) -> None:
     found = delta_from_renyi(RenyiDP(order, rho * order), epsilon=epsilon)

@@ -25,7 +25,7 @@ def test_known_digits() -> None:
     assert float(rho_for(1, "1e-6")) == pytest.approx(0.0243559703595, abs=1e-12)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(rhos, deltas)
 def test_epsilon_is_never_understated_and_is_the_optimum_to_eleven_digits(rho: Fraction, delta: Fraction) -> None:
     epsilon = epsilon_for(rho, delta)
@@ -34,7 +34,7 @@ def test_epsilon_is_never_understated_and_is_the_optimum_to_eleven_digits(rho: F
         assert smallest_zcdp_delta(rho, epsilon * (1 - Fraction(1, 10**10))) >= real(delta) * (1 - real("1e-9"))
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(rhos, epsilons)
 def test_delta_is_never_understated_and_is_the_optimum(rho: Fraction, epsilon: Fraction) -> None:
     found, truth = delta_for(rho, epsilon), smallest_zcdp_delta(rho, epsilon)
@@ -42,7 +42,7 @@ def test_delta_is_never_understated_and_is_the_optimum(rho: Fraction, epsilon: F
     assert real(found) <= truth * (1 + real("1e-9")) + real("2e-60")
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(epsilons, deltas)
 def test_rho_is_never_overstated_and_nearly_all_of_it_is_granted(epsilon: Fraction, delta: Fraction) -> None:
     rho = rho_for(epsilon, delta)

@@ -111,12 +111,12 @@ def test_points_go_to_the_nearest_centre(entries: list[tuple[int, int]], k: int)
 
 @pytest.mark.parametrize(("columns", "clusters"), [(2, 5), (5, 4)])
 def test_the_grid_is_far_closer_to_ordinary_k_means_than_noisy_iterations(columns: int, clusters: int) -> None:
-    """10,000 points at ε = 1 and five seeds: within 10 % of the baseline on average, where noisy iterations lose half or more."""
+    """10,000 points at ε = 1 and three seeds: on average within 10 % of the baseline, where noisy iterations lose half."""
     grid, lloyd = [], []
-    for seed in range(5):
+    for seed in range(3):
         data = mixture(10_000, columns, clusters, seed)
         names = [f"x{place}" for place in range(columns)]
-        baseline = kmeans_baseline(data, names, clusters, restarts=5).cost
+        baseline = kmeans_baseline(data, names, clusters, restarts=3).cost
         grid.append(
             clustering_cost(data, GridKMeans(names, clusters, epsilon=1, rows=1).run(data, randomness=default(seed)).result)
             / baseline

@@ -41,7 +41,7 @@ def test_median_draws_the_exponential_mechanism(neighbours: Neighbours) -> None:
     assert fits(drawn, {float(place): mass for place, mass in enumerate(law)})
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.lists(st.integers(0, 5), max_size=5), st.integers(0, 5), st.integers(0, 5), st.sampled_from(BOTH))
 def test_the_law_of_the_median_is_private(rest: list[int], one: int, other: int, neighbours: Neighbours) -> None:
     tables = (tuple(rest), (*rest, one)) if neighbours == "add_remove" else ((*rest, one), (*rest, other))
@@ -78,7 +78,7 @@ def test_extreme_quantiles_are_allowed() -> None:
 
 
 @pytest.mark.parametrize("neighbours", BOTH)
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(
     rows=st.lists(st.tuples(st.floats(-1, 5), st.floats(-9, 9)), max_size=4),
     one=st.tuples(st.floats(-1, 5), st.floats(-9, 9)),

@@ -46,7 +46,7 @@ def test_bounded_laplace_and_redraw_have_the_same_law(kind: type[dp.BoundedLapla
     assert fits([mechanism.answer(value, source) for _ in range(4000)], mechanism.grid_law(value))
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(
     st.integers(2, 25),
     st.fractions(Fraction(1, 30), 3, max_denominator=30),
@@ -118,7 +118,7 @@ def test_permute_and_flip_draws_its_law_and_is_never_worse_than_exponential() ->
     assert np.dot(law, SCORES[1]) >= np.dot(other, SCORES[1])
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(
     st.lists(st.integers(-3, 3), min_size=2, max_size=4),
     st.data(),
@@ -223,7 +223,7 @@ def test_sparse_vector_draws_its_law_and_stops() -> None:
     assert abs(share - law[(True,)]) < 0.13
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 60)), min_size=1, max_size=6))
 def test_choosing_with_multiplicities_never_takes_what_is_not_there(entries: list[tuple[int, int]]) -> None:
     counts, penalties = [count for count, _ in entries], [penalty for _, penalty in entries]
@@ -256,7 +256,7 @@ def test_a_choice_on_the_border_draws_more_bits() -> None:
     assert last.asked > 8
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(
     st.integers(1, 40),
     st.fractions(0, 2, max_denominator=20),

@@ -77,6 +77,7 @@ def _truth(data: dict[str, np.ndarray[Any, Any]]) -> dict[str, float]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", REQUESTS)
 @pytest.mark.usefixtures("engine_asked_once")
 def test_errors_are_as_large_as_stated_and_margins_hold(law: str) -> None:
@@ -103,6 +104,7 @@ def test_errors_are_as_large_as_stated_and_margins_hold(law: str) -> None:
             assert covered <= 0.95 + 4.9 * math.sqrt(0.05 * 0.95 / DRAWS) + 0.005, (name, covered)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", REQUESTS)
 @pytest.mark.usefixtures("engine_asked_once")
 def test_margins_that_are_told_beforehand_hold(law: str) -> None:
@@ -223,6 +225,7 @@ def _refuted(name: str, epsilon: float, samples: int) -> bool:
     ).refuted
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("engine_asked_once")
 def test_a_claim_of_three_tenths_of_the_loss_of_a_count_is_refuted() -> None:
     assert _refuted("count of a heavy unit", 0.3, 10_000)

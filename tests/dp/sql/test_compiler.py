@@ -247,14 +247,14 @@ _BOUNDS = st.fixed_dictionaries(
 )
 
 
-@settings(_LAX, max_examples=40)
+@settings(_LAX, max_examples=8)
 @given(_TABLES, queries(), _BOUNDS)
 def test_the_integers_before_noise_are_those_of_a_plain_evaluation(tables: Any, query: str, bounds: dict[str, Any]) -> None:
     check_integers(*tables, query, bounds)
 
 
 @pytest.mark.slow
-@settings(_LAX, max_examples=300)
+@settings(_LAX, max_examples=150)
 @given(_TABLES, queries(), _BOUNDS)
 def test_the_integers_before_noise_of_full_tables_are_those_of_a_plain_evaluation(
     tables: Any, query: str, bounds: dict[str, Any]
@@ -263,7 +263,7 @@ def test_the_integers_before_noise_of_full_tables_are_those_of_a_plain_evaluatio
 
 
 @pytest.mark.slow
-@settings(_LAX, max_examples=300)
+@settings(_LAX, max_examples=150)
 @given(customer_rows(), order_rows(), queries(), _BOUNDS)
 def test_the_integers_before_noise_are_those_of_a_plain_evaluation_for_many_queries(
     customers: list[dict[str, Any]], orders: list[dict[str, Any]], query: str, bounds: dict[str, Any]
@@ -321,14 +321,14 @@ def check_answer(shown: Any, text: str, values: Sequence[Any], units: int, *, wi
 _LARGEST_ROUNDING = 400_000.0**2 * 2.0**-18
 
 
-@settings(_LAX, max_examples=25)
+@settings(_LAX, max_examples=8)
 @given(_TABLES, queries())
 def test_with_next_to_no_noise_answers_are_those_of_a_plain_evaluation(tables: Any, query: str) -> None:
     check_answers(*tables, query)
 
 
 @pytest.mark.slow
-@settings(_LAX, max_examples=150)
+@settings(_LAX, max_examples=80)
 @given(customer_rows(), order_rows(), queries())
 def test_with_next_to_no_noise_the_answers_of_many_queries_are_those_of_a_plain_evaluation(
     customers: list[dict[str, Any]], orders: list[dict[str, Any]], query: str

@@ -92,6 +92,7 @@ def rank_errors(answers: list[AnswerTable], told: ColumnNote, values: Column) ->
     return np.maximum(np.maximum(below - wanted, wanted - upto), 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", REQUESTS)
 @pytest.mark.usefixtures("engine_asked_once")
 def test_quantiles_are_within_the_rows_of_their_rank_that_were_told(law: str) -> None:
@@ -163,6 +164,7 @@ LINEAR = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", REQUESTS)
 @pytest.mark.usefixtures("engine_asked_once")
 def test_margins_of_sums_of_counts_and_sums_hold_whatever_the_data(law: str) -> None:

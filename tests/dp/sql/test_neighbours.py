@@ -64,7 +64,7 @@ def check_neighbours(customers: list[dict[str, Any]], orders: list[dict[str, Any
             assert sum(change**2 for change in changes) <= noise.l2_squared
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(customer_rows(), order_rows(), queries(), options())
 def test_one_unit_less_changes_no_measurement_by_more_than_its_sensitivity(
     customers: list[dict[str, Any]], orders: list[dict[str, Any]], query: str, bounds: dict[str, Any]
@@ -73,7 +73,7 @@ def test_one_unit_less_changes_no_measurement_by_more_than_its_sensitivity(
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(customer_rows(), order_rows(), queries(), options())
 def test_the_same_for_many_more_queries(
     customers: list[dict[str, Any]], orders: list[dict[str, Any]], query: str, bounds: dict[str, Any]

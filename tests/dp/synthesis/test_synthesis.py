@@ -295,6 +295,7 @@ def test_records_are_drawn_from_the_model_not_copied(method):
     assert report["matches"]["equal_to_a_unique_original"] <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("seed", [1, 2])
 def test_adult_at_rho_0_015_is_within_the_bar(data_dir, seed):
