@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core import registry
 from sfumato.core.certificate import plain
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ def is_told_by(mask: Mask, told: Any, visible: Visible) -> bool:
     told less."""
     if not isinstance(told, dict) or not isinstance(told.get("method"), dict):
         return False
-    own = plain(mask.described())
-    if told["method"].get("name") != own["name"] or any(own.get(name) != value for name, value in told["method"].items()):
+    own, stated = plain(mask.described()), registry.in_names_of_now("mask", told["method"])
+    if stated.get("name") != own["name"] or any(own.get(name) != value for name, value in stated.items()):
         return False
     names = told.get("masked_columns")
     if not isinstance(names, list) or not all(isinstance(name, str) and name in visible.columns for name in names):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sfumato.core import registry
 from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
@@ -241,7 +242,10 @@ def _results(
 ) -> dict[Job, dict[str, Any]]:
     told = measures.described()
     digest = memory.digest(people) if memory.folder is not None else ""
-    names = {job: memory.name(_EDITION, _version(), digest, job.mask.described(), told, job.seed) for job in jobs}
+    described = {
+        job: registry.in_first_names("method", job.mask.described()) for job in jobs
+    }  # as earlier versions named results
+    names = {job: memory.name(_EDITION, _version(), digest, described[job], told, job.seed) for job in jobs}
     found: dict[Job, dict[str, Any]] = {}
     for job in jobs:
         known = memory.get(names[job]) if told is not None else None

@@ -36,11 +36,12 @@ def refuse_other_parameters(method: Any) -> None:
     if not is_known(method):
         return
     try:
+        stated = plain(registry.in_names_of_now("method", method))
         made = _made(method)
         described = plain(made.described() if named.is_mask(method) else {"name": method["name"], **parameters(made)})
     except (SfumatoError, *_ODD):
         raise VerificationFailed(_NOT_ITS_OWN) from None
-    if any(described.get(name) != value for name, value in plain(dict(method)).items()):
+    if any(described.get(name) != value for name, value in stated.items()):
         raise VerificationFailed(_NOT_ITS_OWN)
 
 
@@ -59,10 +60,11 @@ def refuse_other_words(told: Mapping[str, Any], visible: Visible) -> None:
 
 
 def _made(method: Mapping[str, Any]) -> Any:
+    stated = registry.in_names_of_now("method", method)
     try:
-        return named.method(method)
+        return named.method(stated)
     except SfumatoError:  # a certificate writes infinite numbers as words
-        return named.method({name: value if name == "name" else _infinite(value) for name, value in method.items()})
+        return named.method({name: value if name == "name" else _infinite(value) for name, value in stated.items()})
 
 
 def _infinite(value: Any) -> Any:
