@@ -15,17 +15,18 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.attacks.adversary import TableAttack, is_masked
-from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.tables.linkage import Register
 from sfumato.core import registry
 from sfumato.core.errors import InputError, MissingColumn, Unsupported
 from sfumato.core.ranges import ColumnNames
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, Detail, View
 from sfumato.data.masked import Masked, TableView
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Schema
 from sfumato.measures.risk.linkage.sides import Picked, Sides
 from sfumato.measures.risk.linkage.transparency import steps_told, strata_told
+from sfumato.measures.risk.success import share, wilson
 
 _TABLES = (Masked, ReleasedTable, pa.Table)
 

@@ -17,17 +17,17 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
-from sfumato.attacks.adversary import OutputAttack
-from sfumato.attacks.entries import mapping
+from sfumato.attacks.adversary import OutputAttack, mapping
 from sfumato.attacks.outputs.numeric_input import Real, vector
 from sfumato.attacks.outputs.reconstruction import best_single_guess
-from sfumato.attacks.success import percent, share, wilson
 from sfumato.core import ranges
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.exact import Number, exact
 from sfumato.core.params import build, require
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, View
+from sfumato.measures.risk.success import share, wilson
 
 #: Groups of people whom no answer tells apart that are solved for, one by one.
 MAX_GROUPS = 2_000

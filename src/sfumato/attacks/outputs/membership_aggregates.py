@@ -17,11 +17,12 @@ import numpy as np
 from sfumato.attacks.adversary import OutputAttack
 from sfumato.attacks.outputs.detection import Detection
 from sfumato.attacks.outputs.numeric_input import Numbers, Real, are_numbers, matrix, vector
-from sfumato.attacks.success import percent, share
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
 from sfumato.core.ranges import Probability
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, View
+from sfumato.measures.risk.success import share
 
 
 @dataclass(frozen=True, eq=False)

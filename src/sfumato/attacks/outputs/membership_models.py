@@ -21,15 +21,16 @@ from sfumato.attacks.outputs.answer_table import AnswerTable, answers_of, shadow
 from sfumato.attacks.outputs.answered_model import Answers, Labelled, confidences_of, of_model
 from sfumato.attacks.outputs.detection import Detection
 from sfumato.attacks.outputs.numeric_input import Real
-from sfumato.attacks.success import percent, share
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, ParameterError, all_at_once
 from sfumato.core.params import build, require
 from sfumato.core.randomness import default
 from sfumato.core.ranges import Count, Number, Seed
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, View
 from sfumato.data.schema import Schema
 from sfumato.kernels.sampling.draws import Draws
+from sfumato.measures.risk.success import share
 
 #: No confidence counts as less than this, so that a loss is finite.
 _LEAST = 1e-12

@@ -16,15 +16,15 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from sfumato.attacks.adversary import OutputAttack
-from sfumato.attacks.entries import mapping
+from sfumato.attacks.adversary import OutputAttack, mapping
 from sfumato.attacks.outputs.numeric_input import Real, matrix, vector
-from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.params import build
 from sfumato.core.ranges import Count, Made, Number, Positive
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, View
+from sfumato.measures.risk.success import share, wilson
 
 
 def _means(given: Any) -> Real:

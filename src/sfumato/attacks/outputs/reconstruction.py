@@ -17,12 +17,13 @@ import numpy as np
 
 from sfumato.attacks.adversary import OutputAttack
 from sfumato.attacks.outputs.numeric_input import Numbers, Real, are_numbers, vector
-from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.params import build
 from sfumato.core.ranges import Number, Positive, Seconds
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, View
+from sfumato.measures.risk.success import share, wilson
 
 #: Memberships (people in questions) that a linear programme is tried with.
 MAX_MEMBERSHIPS = 20_000_000

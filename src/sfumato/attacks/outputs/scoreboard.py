@@ -12,16 +12,16 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from sfumato.attacks.adversary import OutputAttack
-from sfumato.attacks.entries import mapping
+from sfumato.attacks.adversary import OutputAttack, mapping
 from sfumato.attacks.outputs.numeric_input import Real
 from sfumato.attacks.outputs.sparse_ratings import KnownItems, Ratings
-from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.tables.classes import Ids
 from sfumato.core.errors import InputError
 from sfumato.core.params import build
 from sfumato.core.ranges import Number, Positive
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, Detail, View
+from sfumato.measures.risk.success import share, wilson
 
 
 @dataclass(frozen=True)

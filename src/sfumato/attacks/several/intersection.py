@@ -20,14 +20,15 @@ from sfumato.attacks.several.comparable import refuse_unread
 from sfumato.attacks.several.differencing import Differences, differences
 from sfumato.attacks.several.joint import Joint, LookedUp, joint_by_overlap
 from sfumato.attacks.several.remaining import Linked, Remaining, attributes_of, link_columns, linked, remaining
-from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.tables.candidates import target_classes
 from sfumato.attacks.tables.classes import Classes, Ids, classes_of, of_units, released_table
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.ranges import ColumnName
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, Detail, View
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import share, wilson
 
 if TYPE_CHECKING:
     import pyarrow as pa

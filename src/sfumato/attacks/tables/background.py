@@ -15,17 +15,25 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.entries import mapped, only, target_in, text
-from sfumato.attacks.success import percent, share, wilson
+from sfumato.attacks.adversary import mapped, only, target_in, text
 from sfumato.attacks.tables.candidates import target_classes
-from sfumato.attacks.tables.classes import AttackedAttribute, ClassAttack, Classes, Histogram, classes_of, sensitive_attributes
-from sfumato.attacks.worst import worst
+from sfumato.attacks.tables.classes import (
+    AttackedAttribute,
+    ClassAttack,
+    Classes,
+    Histogram,
+    classes_of,
+    sensitive_attributes,
+    worst,
+)
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
 from sfumato.core.params import require
 from sfumato.core.ranges import Whole
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import share, wilson
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ Rows are grouped once by the shown quasi-identifiers; every attack then works on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfumato.attacks.adversary import TableAttack, is_masked, is_table
 from sfumato.core.errors import InputError, MissingColumn, Unsupported, all_at_once
 from sfumato.core.ranges import ColumnName
-from sfumato.core.view import ONE_RECORD, View
+from sfumato.core.view import ONE_RECORD, AttackResult, View
 from sfumato.data.masked import TableView
 from sfumato.data.released import ReleasedTable
 from sfumato.data.values import texts
@@ -245,3 +245,21 @@ def _units(table: pa.Table, unit: str | None, of_row: Ids, sizes: Ids) -> Ids:
     people = encoded(table, unit)
     pairs = np.unique(of_row * max(len(people.values), 1) + people.codes)
     return np.bincount(pairs // max(len(people.values), 1), minlength=sizes.size).astype(np.int64)
+
+
+def worst(results: Iterable[AttackResult], view: TableView) -> AttackResult:
+    """The result furthest above blind guessing, with the success on every attribute among its details."""
+    found = [_about_shown_values(result, view) for result in results]
+    chosen = max(found, key=lambda result: (result.success - result.baseline, result.success))
+    if len(found) == 1:
+        return chosen
+    by_attribute = {str(result.details["attribute"]): result.success for result in found}
+    return replace(chosen, details={**chosen.details, "success_by_attribute": by_attribute})
+
+
+def _about_shown_values(result: AttackResult, view: TableView) -> AttackResult:
+    """What is certain about a value that a mask changed is certain about what the release shows."""
+    changed = view.certificate.get("transparency", {}).get("masked_columns", ())
+    if result.details.get("attribute") not in changed:
+        return result
+    return replace(result, finding=f"{result.finding} A mask changed this column: all this is about what the release shows.")

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.attacks.success import percent, share, wilson
-from sfumato.attacks.tables.classes import AttackedAttribute, ClassAttack, Histogram, Ids, classes_of, sensitive_attributes
-from sfumato.attacks.worst import worst
+from sfumato.attacks.tables.classes import AttackedAttribute, ClassAttack, Histogram, Ids, classes_of, sensitive_attributes, worst
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import share, wilson
 
 
 @dataclass(frozen=True)

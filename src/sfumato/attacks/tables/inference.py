@@ -12,12 +12,12 @@ from typing import Annotated
 
 import numpy as np
 
-from sfumato.attacks.success import percent, share, wilson
-from sfumato.attacks.tables.classes import AttackedAttribute, ClassAttack, Classes, classes_of, sensitive_attributes
-from sfumato.attacks.worst import worst
+from sfumato.attacks.tables.classes import AttackedAttribute, ClassAttack, Classes, classes_of, sensitive_attributes, worst
 from sfumato.core.ranges import PositiveShare
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import share, wilson
 
 
 @dataclass(frozen=True)

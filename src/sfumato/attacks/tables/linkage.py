@@ -15,7 +15,6 @@ import numpy as np
 
 from sfumato.attacks.adversary import TableAttack, is_masked, is_table
 from sfumato.attacks.several.coverage import covering
-from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.tables.candidates import matching
 from sfumato.attacks.tables.classes import (
     Classes,
@@ -31,8 +30,10 @@ from sfumato.attacks.tables.classes import (
 from sfumato.attacks.tables.meaning import meanings
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, MissingColumn
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, View
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import share, wilson
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,19 +17,19 @@ import pyarrow as pa
 
 from sfumato.attacks.adversary import TableAttack, is_table
 from sfumato.attacks.several.joint import classes_meeting
-from sfumato.attacks.success import percent, wilson
-from sfumato.attacks.tables.classes import AttackedAttribute, Classes, Ids, classes_of, require, sensitive_attributes
+from sfumato.attacks.tables.classes import AttackedAttribute, Classes, Ids, classes_of, require, sensitive_attributes, worst
 from sfumato.attacks.tables.known_algorithm import KnownAlgorithm as KnownAlgorithm
 from sfumato.attacks.tables.known_algorithm import published_algorithm
 from sfumato.attacks.tables.linkage import Register, look_up
 from sfumato.attacks.tables.possible_worlds import Requirement, Worlds, worlds_of_class
-from sfumato.attacks.worst import worst
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
 from sfumato.core.params import build
 from sfumato.core.ranges import Count, Made
+from sfumato.core.rounding import percent
 from sfumato.core.texts import text_of
 from sfumato.core.view import AttackResult, View
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import wilson
 
 
 def _one_value(value: Any) -> Any:

@@ -15,18 +15,18 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from sfumato.attacks.adversary import TableAttack, is_table
-from sfumato.attacks.entries import only, target_in, text
-from sfumato.attacks.success import percent, share, wilson
+from sfumato.attacks.adversary import TableAttack, is_table, only, target_in, text
 from sfumato.attacks.tables.candidates import target_classes
 from sfumato.attacks.tables.classes import Classes, Ids, classes_of, encoded, released_table, require
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.params import require as require_that
 from sfumato.core.ranges import ColumnName, Count, Whole
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, Detail, View
 from sfumato.data.item_sets import split
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import share, wilson
 
 #: Choices of items that are counted at most: more would not fit or not end.
 MAX_CHOICES = 20_000_000

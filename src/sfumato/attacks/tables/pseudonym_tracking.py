@@ -13,12 +13,13 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from sfumato.attacks.adversary import TableAttack, is_table
-from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.tables.classes import encoded, grouped, released_table, require
 from sfumato.core.errors import Unsupported
 from sfumato.core.ranges import ColumnName, Each, Text
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, View
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import share, wilson
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from sfumato.attacks.entries import mapped, only
-from sfumato.attacks.success import percent, share, wilson
+from sfumato.attacks.adversary import mapped, only
 from sfumato.attacks.tables.classes import (
     AttackedAttribute,
     ClassAttack,
@@ -26,16 +25,18 @@ from sfumato.attacks.tables.classes import (
     released_table,
     sensitive_attributes,
     spread,
+    worst,
 )
 from sfumato.attacks.tables.homogeneity import guessed_blindly
-from sfumato.attacks.worst import worst
 from sfumato.core.errors import Unsupported
 from sfumato.core.params import require
 from sfumato.core.ranges import Count, Probability
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.masked import TableView
 from sfumato.data.values import as_numbers, texts
+from sfumato.measures.risk.success import share, wilson
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,22 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.entries import mapped, only
-from sfumato.attacks.success import percent, share, wilson
-from sfumato.attacks.tables.classes import AttackedAttribute, ClassAttack, Classes, Histogram, classes_of, sensitive_attributes
-from sfumato.attacks.worst import worst
+from sfumato.attacks.adversary import mapped, only
+from sfumato.attacks.tables.classes import (
+    AttackedAttribute,
+    ClassAttack,
+    Classes,
+    Histogram,
+    classes_of,
+    sensitive_attributes,
+    worst,
+)
 from sfumato.core.params import require
 from sfumato.core.ranges import Number
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import share, wilson
 
 #: Shares that somebody wrote down may add up to a little more than 1.
 _ROUNDING = 1e-6

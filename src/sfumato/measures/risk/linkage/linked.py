@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.view import Score
 from sfumato.data.masked import Masked
-from sfumato.measures.risk.interval import wilson
+from sfumato.measures.risk.success import wilson
 
 Int = NDArray[np.int64]
 

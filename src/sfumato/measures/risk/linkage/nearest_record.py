@@ -22,8 +22,8 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
 from sfumato.kernels.linkage.points import PointTree
 from sfumato.measures.parameters import ComparedColumns
-from sfumato.measures.risk.interval import wilson
 from sfumato.measures.risk.linkage.spaces import LinkageDistance, space_of
+from sfumato.measures.risk.success import wilson
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
