@@ -70,23 +70,25 @@ def make(kind: str, mapping: Mapping[str, object] | str) -> Any:  # one of that 
     return build(find(kind, name), arguments)
 
 
-def in_names_of_now(kind: str, description: Mapping[str, Any]) -> dict[str, Any]:  # plain data
+def in_names_of_now(kind: str, description: Mapping[str, object]) -> dict[str, object]:
     """A stored `{name = …, parameters…}`, and those within it, with the names that their parameters have now."""
     return _restated(kind, description, _former_names)
 
 
-def in_first_names(kind: str, description: Mapping[str, Any]) -> dict[str, Any]:  # plain data
+def in_first_names(kind: str, description: Mapping[str, object]) -> dict[str, object]:
     """The same with the names that parameters had first, by which what was stored early is found."""
     return _restated(kind, description, lambda cls: {now: former for former, now in _former_names(cls).items()})
 
 
-def _former_names(cls: type[Any]) -> Mapping[str, str]:
+def _former_names(cls: type[object]) -> Mapping[str, str]:
     names: Mapping[str, str] = getattr(cls, "former_names", {})
     return names
 
 
-def _restated(kind: str, description: Mapping[str, Any], names_of: Callable[[type[Any]], Mapping[str, str]]) -> dict[str, Any]:
-    def within(value: Any) -> Any:
+def _restated(
+    kind: str, description: Mapping[str, object], names_of: Callable[[type[object]], Mapping[str, str]]
+) -> dict[str, object]:
+    def within(value: object) -> object:
         if isinstance(value, (list, tuple)):
             return [within(entry) for entry in value]
         return _restated(kind, value, names_of) if isinstance(value, Mapping) and "name" in value else value

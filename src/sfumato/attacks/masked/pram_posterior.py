@@ -20,6 +20,7 @@ from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.ranges import ByName, Instance
 from sfumato.core.view import AttackResult, Detail
 from sfumato.data.masked import TableView
+from sfumato.kernels.changes.recovered_frequencies import likeliest_frequencies
 from sfumato.measures.risk.linkage.sides import Sides, by_stratum
 from sfumato.measures.risk.linkage.transparency import steps_told
 from sfumato.measures.risk.linkage.transparent_picks import pick_by_transitions
@@ -119,12 +120,7 @@ def guessed_value(matrix: Real, shown: Real) -> tuple[float, float]:
     The prior comes from the published frequencies by expectation maximisation.
     """
     observed = shown / max(float(shown.sum()), 1.0)
-    prior = np.full(matrix.shape[0], 1.0 / matrix.shape[0])
-    for _ in range(_ROUNDS):
-        produced = prior @ matrix
-        weight = np.divide(observed, produced, out=np.zeros_like(observed), where=produced > 0)
-        prior = prior * (matrix @ weight)
-        prior = prior / max(float(prior.sum()), 1e-300)
+    prior = likeliest_frequencies(observed, matrix, rounds=_ROUNDS, settled=0.0)
     joint = prior[:, None] * matrix
     return float(prior.max()), float(joint.max(axis=0).sum())
 
