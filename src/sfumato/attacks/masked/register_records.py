@@ -32,7 +32,7 @@ _TABLES = (Masked, ReleasedTable, pa.Table)
 
 
 class RegisterAttack(TableAttack[Register | pa.Table]):
-    """An adversary who looks people of a register up in a masked table, where the truth is at hand to count what was right."""
+    """An adversary who looks people of a register up in a masked table, where the truth is there to count what was right."""
 
     needs: ClassVar[tuple[str, ...]] = ("register", "truth")
 

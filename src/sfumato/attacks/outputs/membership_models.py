@@ -115,7 +115,7 @@ class MembershipInModels(OutputAttack[Any, ModelKnowledge]):  # whatever answers
             interval=seen.interval,
             targets=int(seen.members.size + seen.others.size),
             finding=(
-                f"The model's confidences betray {percent(found)} of its training records, and {percent(alarms)} of other "
+                f"The model's confidences reveal {percent(found)} of its training records, and {percent(alarms)} of other "
                 f"records are mistaken for such: right in {percent(seen.balanced_accuracy)} of balanced cases, a coin in 50 %."
             ),
             details={

@@ -90,9 +90,9 @@ class OutlierInference(OutputAttack[Numbers, TypicalPeople]):
             interval=wilson(right, targets),
             targets=targets,
             finding=(
-                f"Whether a target is behind the published {self.output} is told rightly in {percent(share(right, targets))} of "
-                f"cases, by a coin in 50 %; the most visible record would move it by {float(seen.expected.max()):.3g} standard "
-                f"deviations."
+                f"Whether a target is behind the published {self.output} is guessed correctly in "
+                f"{percent(share(right, targets))} of cases, by a coin in 50 %; the most visible record would move it by "
+                f"{float(seen.expected.max()):.3g} standard deviations."
             ),
             details={
                 "output": self.output,

@@ -58,14 +58,14 @@ def _shown_writing(view: TableView, name: str) -> tuple[object, ...]:
 
 
 def _unread(view: TableView, name: str) -> str | None:
-    """Why the texts of a column cannot be told apart by what is published and known."""
+    """Why the texts of a column cannot be distinguished by what is published and known."""
     column, told = _column(view, name), view.certificate.get("transparency", {}).get("hierarchies")
     if column.items is not None:
-        return f"column '{name}' holds sets, whose texts cannot be told apart for certain"
+        return f"column '{name}' holds sets, whose texts cannot be distinguished with certainty"
     if name in released_table(view).hierarchies:
         return None
     if column.hierarchy is not None and column.hierarchy.dates is not None:
-        return f"the dates of column '{name}' can only be compared with known dates at hand: pass a register with --with"
+        return f"the dates of column '{name}' can only be compared with known dates: pass a register with --with"
     if isinstance(told, Mapping) and told.get(name) == "frequency":
         return f"the groups of column '{name}' were learnt from a table that is not published"
     if any(text is not None and TO in text for text in texts(released_table(view).table.column(name).unique())):

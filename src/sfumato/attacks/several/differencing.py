@@ -65,7 +65,7 @@ class Differences:
 
 def differences(releases: Sequence[Classes], joint: Joint, unread: frozenset[str] = frozenset()) -> Differences:
     """The small differences that classes lying within each other show, of the two releases that show the smallest; where the
-    original is at hand also those of real people, if they are worse.
+    original is available also those of real people, if they are worse.
 
     A person of the original counts as suppressed where no class fits; after local recoding another class may
     still fit, and then the person is not among those counted here. Who left the table is seen by the classes alone.

@@ -52,7 +52,7 @@ class OtherReleases(Declared):
 class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"]):
     """An adversary who knows a target's raw quasi-identifiers, and that the target is in every release.
 
-    `knowledge`: `OtherReleases`, a view or several. With the original at hand the combinations of classes are
+    `knowledge`: `OtherReleases`, a view or several. With the original the combinations of classes are
     those of real people; without it all combinations whose texts may stand for the same raw values, people
     being spread over them evenly.
 
@@ -233,7 +233,7 @@ def _finding(
     change = f"instead of {alone:,} in the weakest release alone"
     if worst >= alone:
         change = f"and the smallest class of one release alone has {_records(alone)}"
-    parts = [f"Laid over each other{how}, for people who are in {who}, the {releases} releases {left}, {change}."]
+    parts = [f"Combined{how}, for people who are in {who}, the {releases} releases {left}, {change}."]
     several = any(of_units(view) for view in views)
     if several:
         parts.append("One person may stand behind several records.")
@@ -289,7 +289,7 @@ def refuse_changed_values(view: TableView) -> None:
     """Only classes can be combined."""
     if _changed(view):
         raise Unsupported(
-            f"the values of {view.name} were changed, so that its classes cannot be laid over those of other releases: "
+            f"the values of {view.name} were changed, so that its classes cannot be combined with those of other releases: "
             "assume that everything the releases tell adds up."
         )
 

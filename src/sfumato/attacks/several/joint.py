@@ -207,8 +207,6 @@ def _as_groups(person: Ids, klass: Ids, people: int) -> tuple[Groups, Ids]:
 def _refuse_too_many(combinations: int) -> None:
     if combinations > MAX_COMBINATIONS:
         raise Unsupported(
-            f"the releases allow more than {MAX_COMBINATIONS:,} combinations of classes, too many to lay "
-            f"over each other. Run "
-            "the attack with the original at hand (OtherReleases(views, original=…)), which looks at real "
-            "people only."
+            f"the releases allow more than {MAX_COMBINATIONS:,} combinations of classes, too many to go "
+            "through. Run the attack with the original (OtherReleases(views, original=…)), which looks at real people only."
         )

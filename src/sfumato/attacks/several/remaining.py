@@ -72,7 +72,7 @@ def _tie(tables: Sequence[pa.Table], name: str) -> bool:
     if len(found) > 1:
         raise Unsupported(
             f"the pseudonyms in column '{name}' are the same in some of the releases and not in others, so that the releases "
-            "cannot be laid over each other: assume that everything they tell adds up."
+            "cannot be combined: assume that everything they tell adds up."
         )
     return found == {True}
 

@@ -64,7 +64,7 @@ class PseudonymTracking(TableAttack[None]):
         records = np.bincount(people.codes, minlength=count)
         chance = np.bincount(people.codes, weights=1 / sharing[seen] if seen.size else None, minlength=count)
         expected = float((chance / np.maximum(records, 1)).sum())
-        betrayed = int(np.unique(people.codes[sharing[seen] == 1]).size) if seen.size else 0
+        exposed = int(np.unique(people.codes[sharing[seen] == 1]).size) if seen.size else 0
         blind = share(1, count)
         return AttackResult(
             attack="PseudonymTracking",
@@ -77,12 +77,12 @@ class PseudonymTracking(TableAttack[None]):
                 f"people (blind "
                 f"guessing: {percent(blind)}) and with it {share(table.num_rows, count):.3g} records on "
                 f"average; "
-                f"{betrayed:,} people have a record that nobody else has."
+                f"{exposed:,} people have a record that nobody else has."
             ),
             details={
                 "people": count,
                 "expected_correct": expected,
-                "with_a_unique_record": betrayed,
+                "with_a_unique_record": exposed,
                 "records_per_person": share(table.num_rows, count),
             },
         )

@@ -74,7 +74,7 @@ class AttributeDisclosure(Measure[Microdata, Compared]):
         return Score(self.key, min(max(gain, 0.0), 1.0), "lower", meaning, MappingProxyType(parts))
 
     def per_record(self, original: Microdata, released: Any) -> Real:
-        """Per original record: 1 where the category is predicted rightly, else 0; for numbers the absolute error. NaN where the
+        """Per original record: 1 where the category is predicted correctly, else 0; for numbers the absolute error. NaN where the
         original value is missing."""
         known, truth, _, learnt, _ = self._predicted(original, released)
         if isinstance(truth, CategoryColumn):

@@ -1,6 +1,6 @@
 """Interval disclosure: how often the original value lies close to its masked value.
 
-An intruder who links rightly, or needs no link because the file is his own, learns the original up to an interval around the
+An intruder who links correctly, or needs no link because the file is his own, learns the original up to an interval around the
 masked value; the share of values inside is averaged over widths of 1 to 10 % and over the columns of numbers. Domingo-Ferrer,
 Torra, "A quantitative comparison of disclosure control methods for microdata", in: Confidentiality, disclosure and data
 access, North-Holland 2001.

@@ -102,8 +102,8 @@ class DistanceLinkage(Measure[Microdata, Compared]):
 def linkage_credit(
     original: Records, masked: Records, distance: Distance = "auto", owner: Int | None = None
 ) -> NDArray[np.float64]:
-    """Per aligned record the chance of being linked rightly: where an own row is nearest, the own among the masked records tied,
-    else 0. `owner` says whose a row is where somebody has several."""
+    """Per aligned record the chance of being linked correctly: where an own row is nearest, the own among the masked records
+    tied, else 0. `owner` says whose a row is where somebody has several."""
     space = space_of(original, masked, distance)
     return own_is_nearest(space.original, space.released, space.metric, owner)
 

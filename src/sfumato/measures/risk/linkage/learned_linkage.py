@@ -1,6 +1,6 @@
 """Linkage with a learnt distance: how many records would be found by the intruder with the best weights there are.
 
-With both files at hand, the weights of the distance are chosen so that as many masked records as possible are nearest to their
+With both files, the weights of the distance are chosen so that as many masked records as possible are nearest to their
 own original: an optimisation with one block variable per record, solved exactly for few records and by generated constraints for
 many. Abril, Navarro-Arribas, Torra, "Improving record linkage with supervised learning for disclosure risk assessment",
 Information Fusion 13(4), 2012.

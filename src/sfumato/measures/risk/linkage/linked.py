@@ -1,4 +1,4 @@
-"""What every measure of linkage reports: the share linked rightly, its interval, and what blind guessing reaches.
+"""What every measure of linkage reports: the share linked correctly, its interval, and what blind guessing reaches.
 
 A record may be published several times (a bootstrap) or not at all (a sample): all rows of a person are right answers, and blind
 guessing hits one of them more often. The interval counts people, because rows of one person are no independent trials.

@@ -111,7 +111,7 @@ class ProbabilisticLinkage(Measure[Microdata, Compared]):
 def probabilistic_credit(
     original: Records, masked: Records, bins: int | None = None, owner: Int | None = None
 ) -> tuple[Real, FellegiSunter]:
-    """Per aligned record the chance of being linked rightly, and the model behind the links.
+    """Per aligned record the chance of being linked correctly, and the model behind the links.
 
     `owner` says whose a row is where somebody has several: any of them is a right link.
     """

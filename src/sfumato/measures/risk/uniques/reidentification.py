@@ -72,7 +72,7 @@ class JournalistRisk(Measure[object, ReleasedTable]):
 
 @dataclass(frozen=True)
 class MarketerRisk(Measure[object, ReleasedTable]):
-    """Expected share of records matched rightly by linking all of them: with the release alone, or with
+    """Expected share of records matched correctly by linking all of them: with the release alone, or with
     a `population`. The mean over records of 1/(people behind the record's class).
     """
 
