@@ -31,7 +31,7 @@ from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import read_once
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.columns import check_columns, check_strata, chosen_columns, microdata, strata_of
-from sfumato.masking.told import Visible, fits
+from sfumato.masking.told import VisibleTable, fits
 
 Int = NDArray[np.int64]
 
@@ -169,7 +169,7 @@ class Mask(Declared, ABC):
         follows from them, a `Test` of its form where it follows from the data."""
         return {}
 
-    def could_tell(self, told: Mapping[str, Any], names: tuple[str, ...], visible: Visible) -> bool:
+    def could_tell(self, told: Mapping[str, Any], names: tuple[str, ...], visible: VisibleTable) -> bool:
         """Whether this can be what was published about a stratum; a stranger may have written it."""
         own = self.tells(names)
         return set(told) <= set(own) and all(fits(own[name], value, visible) for name, value in told.items())

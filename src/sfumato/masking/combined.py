@@ -19,7 +19,7 @@ from sfumato.data.schema import Schema
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import in_memory
-from sfumato.masking.told import Test, Visible, is_told_by
+from sfumato.masking.told import Test, VisibleTable, is_told_by
 
 
 class _AnyMask(Range):
@@ -89,7 +89,7 @@ class Combined(Mask):
         """What each part tells, in order."""
         return {"steps": Test(self._are_steps)}
 
-    def _are_steps(self, told: Any, visible: Visible) -> bool:
+    def _are_steps(self, told: Any, visible: VisibleTable) -> bool:
         """The rows that a part left are unknown where others came after it."""
         hidden = [replace(visible, rows=None)] * (len(self.masks) - 1)
         return (

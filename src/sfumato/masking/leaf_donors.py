@@ -63,10 +63,10 @@ class Trees:
             values[places] = leaves.smoothed(mine.values, donors, draws) if self.smoothed else mine.values[donors]
         return replace(target, values=values)
 
-    def _leaves(self, target: Column, known: Sequence[Column], made: Sequence[Column], size: int, seed: int) -> Leaves:
+    def _leaves(self, target: Column, known: Sequence[Column], made: Sequence[Column], size: int, seed: int) -> DonorLeaves:
         rows = target.known.size
         if not known or rows < 2 * self.min_leaf:
-            return Leaves(np.zeros(rows, dtype=np.int64), np.zeros(size, dtype=np.int64))
+            return DonorLeaves(np.zeros(rows, dtype=np.int64), np.zeros(size, dtype=np.int64))
         classes = _classes(target)
         features = [_feature(a, b, target, classes) for a, b in zip(known, made, strict=True)]
         table = np.stack([feature for feature, _ in features], axis=1).astype(np.float32)
@@ -74,7 +74,7 @@ class Trees:
         numbers = _numbers(target)
         tree.fit(table, classes if classes is not None else numbers / magnitude(numbers))
         theirs = np.stack([feature for _, feature in features], axis=1).astype(np.float32)
-        return Leaves(np.asarray(tree.apply(table), dtype=np.int64), np.asarray(tree.apply(theirs), dtype=np.int64))
+        return DonorLeaves(np.asarray(tree.apply(table), dtype=np.int64), np.asarray(tree.apply(theirs), dtype=np.int64))
 
     def _tree(self, classifies: bool, seed: int) -> Any:
         from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -84,7 +84,7 @@ class Trees:
 
 
 @dataclass(frozen=True, eq=False)
-class Leaves:
+class DonorLeaves:
     """The leaf of each known record and of each record that is made."""
 
     known: Int

@@ -24,8 +24,8 @@ from sfumato.data.schema import Column, Schema
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking import transition_matrix as matrices
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.told import Test, Visible, alike
-from sfumato.masking.transition_law import JOIN, Law, Variable, invariant_told, is_same_law, labels_told
+from sfumato.masking.told import Test, VisibleTable, alike
+from sfumato.masking.transition_law import JOIN, TransitionLaw, Variable, invariant_told, is_same_law, labels_told
 from sfumato.masking.unchanged import MOST_UNCHANGED, changed_at_random, least_changed
 
 
@@ -140,7 +140,7 @@ class Pram(Mask):
         """The law of each column, the sum of their ε, and what a reader has to know about them, each tested with the others."""
         return dict.fromkeys(("transitions", "epsilon", "notice"), Test(lambda told, visible: True))
 
-    def could_tell(self, told: Mapping[str, Any], names: tuple[str, ...], visible: Visible) -> bool:
+    def could_tell(self, told: Mapping[str, Any], names: tuple[str, ...], visible: VisibleTable) -> bool:
         """Whether the laws are those of the parameters and these columns, with the ε and the notice that follow from them."""
         laws = told.get("transitions")
         if not super().could_tell(told, names, visible):
@@ -159,7 +159,7 @@ class Pram(Mask):
             and ("epsilon" not in told or alike(told["epsilon"], plain(total)))
         )
 
-    def _retold(self, name: str, told: Any, visible: Visible) -> Law | None:
+    def _retold(self, name: str, told: Any, visible: VisibleTable) -> TransitionLaw | None:
         """The law that was published about a column, made again from the parameters; None where it is another one."""
         source = str(told.get("source")) if isinstance(told, dict) else ""
         labels = labels_told(told) if source in ("data", "declared") else None
@@ -181,7 +181,7 @@ class Pram(Mask):
         law = self.law(Variable(name, (), np.empty(0, dtype=np.int32), labels, source, 0, rows))
         return law if is_same_law(told, plain(law.told(source))) else None
 
-    def law(self, variable: Variable) -> Law:
+    def law(self, variable: Variable) -> TransitionLaw:
         """The law by which the categories of a variable change."""
         labels, count = variable.labels, len(variable.labels)
         outputs, matrix, stay = labels, None, None
@@ -199,7 +199,7 @@ class Pram(Mask):
             if variable.source != "data":
                 frequencies = matrices.occurring(frequencies)
             matrix, stay = matrices.invariant(before, frequencies / max(frequencies.sum(), 1.0)), None
-        return Law(labels, outputs, stay, matrix, self.suppress)
+        return TransitionLaw(labels, outputs, stay, matrix, self.suppress)
 
     def _nearly_as_it_is(self, variable: Variable) -> list[str]:
         """Why a column without an own matrix would be published nearly as it is; an own matrix is what its owner wrote."""

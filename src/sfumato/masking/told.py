@@ -25,7 +25,7 @@ _ROUNDING, _LARGEST = 1e-9, 1e300
 
 
 @dataclass(frozen=True)
-class Visible:
+class VisibleTable:
     """What anybody sees of a masked table: its schema, its columns with those that were removed, and how many rows the mask
     left; None where another mask came after it."""
 
@@ -38,10 +38,10 @@ class Visible:
 class Test:
     """Whether something that is published, and follows from the data, fits what anybody sees."""
 
-    passes: Callable[[Any, Visible], bool]
+    passes: Callable[[Any, VisibleTable], bool]
 
 
-def is_told_by(mask: Mask, told: Any, visible: Visible) -> bool:
+def is_told_by(mask: Mask, told: Any, visible: VisibleTable) -> bool:
     """Whether `told` can be all that was published about the mask; a stranger may have written it. Earlier versions may have
     told less."""
     if not isinstance(told, dict) or not isinstance(told.get("method"), dict):
@@ -57,7 +57,7 @@ def is_told_by(mask: Mask, told: Any, visible: Visible) -> bool:
     return _are_masked(mask, names, visible) and all(mask.could_tell(each, tuple(names), visible) for each in strata)
 
 
-def fits(expected: Any, value: Any, visible: Visible) -> bool:
+def fits(expected: Any, value: Any, visible: VisibleTable) -> bool:
     """Whether a value is the one expected, or passes the test that stands in its place."""
     return expected.passes(value, visible) if isinstance(expected, Test) else alike(plain(expected), value)
 
@@ -73,7 +73,7 @@ def alike(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def _are_masked(mask: Mask, names: list[str], visible: Visible) -> bool:
+def _are_masked(mask: Mask, names: list[str], visible: VisibleTable) -> bool:
     """Whether these are the columns that the mask changes; a column that was removed may have been among them."""
     chosen = mask.columns_of(visible.schema, tuple(visible.schema.columns))
     if mask.columns is not None:

@@ -44,7 +44,7 @@ FEWEST = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class TransitionLaw:
     """From inputs to outputs by `matrix`, or by `stay` alone; then to the extra category with probability `suppress`."""
 
     inputs: tuple[Any, ...]
@@ -154,13 +154,13 @@ def is_same_law(told: Mapping[str, Any], law: Mapping[str, Any]) -> bool:
     return one is not None and other is not None and set(one) == set(other) and all(alike(one[each], other[each]) for each in one)
 
 
-def invariant_told(told: Mapping[str, Any], labels: tuple[Any, ...]) -> Law | None:
+def invariant_told(told: Mapping[str, Any], labels: tuple[Any, ...]) -> TransitionLaw | None:
     """The law of a published invariant matrix, which leads to the categories it comes from; None where that is no such law."""
     matrix = told.get("matrix")
     rows = matrix if isinstance(matrix, list) and all(isinstance(row, list) and len(row) == len(labels) for row in matrix) else []
     if len(rows) != len(labels) or not all(type(entry) in (int, float) and 0 <= entry <= 1 for row in rows for entry in row):
         return None
-    law = Law(labels, labels, None, np.array(rows, dtype=np.float64))
+    law = TransitionLaw(labels, labels, None, np.array(rows, dtype=np.float64))
     sums = all(abs(math.fsum(row) - 1.0) <= _ROUNDING for row in rows)
     return law if sums and is_same_law(told, plain(law.told(str(told["source"])))) else None
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.masked.register_records import Part, TransparencyAttack, agreeing, result_of, transparency_of
+from sfumato.attacks.masked.register_records import MaskPart, TransparencyAttack, agreeing, result_of, transparency_of
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.ranges import ByName, Instance
 from sfumato.core.view import AttackResult, Detail
@@ -54,7 +54,7 @@ class PramPosterior(TransparencyAttack):
 
     reads: ClassVar[tuple[str, ...]] = ("transitions",)
 
-    def exploits(self, part: Part) -> bool:
+    def exploits(self, part: MaskPart) -> bool:
         """There are columns with one law everywhere and no other change."""
         return bool(_laws((part,))) and "by stratum" not in part.facts["transitions"]
 
@@ -68,7 +68,7 @@ class PramPosterior(TransparencyAttack):
         missing = InputError("the release does not publish transition matrices; give them with PramPosterior(transitions=…)")
         return self.shared(view) or missing
 
-    def attacked(self, sides: Sides, view: TableView, parts: Sequence[Part]) -> AttackResult:
+    def attacked(self, sides: Sides, view: TableView, parts: Sequence[MaskPart]) -> AttackResult:
         """Take the likeliest record of everybody."""
         laws = self.transitions if self.transitions is not None else _laws(parts)
         strata = parts[0].strata if parts else ()
@@ -105,7 +105,7 @@ def _is_law(law: Mapping[str, Any]) -> bool:
         return False
 
 
-def _laws(parts: Sequence[Part]) -> dict[str, Mapping[str, Any]]:
+def _laws(parts: Sequence[MaskPart]) -> dict[str, Mapping[str, Any]]:
     """The matrices of columns, or of columns that changed together, that nothing but PRAM has changed."""
     laws: dict[str, Mapping[str, Any]] = {}
     for part in parts:

@@ -46,7 +46,7 @@ class RegisterAttack(TableAttack[Register | pa.Table]):
 
 
 @dataclass(frozen=True)
-class Part:
+class MaskPart:
     """One of the masks behind a table: what is told about it, and the columns that it `shares` with other masks, of which what
     is told is no longer true in the release."""
 
@@ -71,7 +71,7 @@ class TransparencyAttack(RegisterAttack):
     reads: ClassVar[tuple[str, ...]]
 
     @abstractmethod
-    def exploits(self, part: Part) -> bool:
+    def exploits(self, part: MaskPart) -> bool:
         """Whether what is told about a mask, of columns that no other has changed, tells this adversary something."""
 
     @abstractmethod
@@ -79,7 +79,7 @@ class TransparencyAttack(RegisterAttack):
         """Why there is nothing to attack where no mask can be exploited; None where it goes on without."""
 
     @abstractmethod
-    def attacked(self, sides: Sides, view: TableView, parts: Sequence[Part]) -> AttackResult:
+    def attacked(self, sides: Sides, view: TableView, parts: Sequence[MaskPart]) -> AttackResult:
         """Pick everybody's record by what is told about these masks, which worked within the same strata; there may be none."""
 
     def fits(self, view: View[object, object]) -> bool:
@@ -103,20 +103,20 @@ class TransparencyAttack(RegisterAttack):
             raise refusals[0]
         return max(results, key=lambda result: result.success - result.baseline)
 
-    def parts(self, view: View[object, object]) -> list[Part]:
+    def parts(self, view: View[object, object]) -> list[MaskPart]:
         """The masks that this attack exploits. Whatever worked within strata that another mask has changed is none of them."""
         steps = steps_told(transparency_of(view))
         changed = [_changed_by(step) for step in steps]
         parts = [
-            Part(step, frozenset[str]().union(*changed[:place], *changed[place + 1 :]))
+            MaskPart(step, frozenset[str]().union(*changed[:place], *changed[place + 1 :]))
             for place, step in enumerate(steps)
             if any(key in step for key in self.reads)
         ]
         return [part for part in parts if part.shares.isdisjoint(part.strata) and self.exploits(part)]
 
-    def together(self, parts: Sequence[Part]) -> list[list[Part]]:
+    def together(self, parts: Sequence[MaskPart]) -> list[list[MaskPart]]:
         """The masks whose facts can be put together: those that worked within the same strata."""
-        by_strata: dict[tuple[str, ...], list[Part]] = {}
+        by_strata: dict[tuple[str, ...], list[MaskPart]] = {}
         for part in parts:
             by_strata.setdefault(part.strata, []).append(part)
         return list(by_strata.values())

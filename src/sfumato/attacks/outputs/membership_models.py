@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.adversary import Beside, OutputAttack
-from sfumato.attacks.outputs.answer_table import AnswerTable, answers_of, shadow_place
+from sfumato.attacks.outputs.answer_table import AnswerFile, answers_of, shadow_place
 from sfumato.attacks.outputs.answered_model import Answers, Labelled, confidences_of, of_model
 from sfumato.attacks.outputs.detection import Detection
 from sfumato.attacks.outputs.numeric_input import Real
@@ -82,7 +82,7 @@ class MembershipInModels(OutputAttack[Any, ModelKnowledge]):  # whatever answers
         """The stand-in for the model, and the people it was asked about beside what the adversary compares with."""
         if not isinstance(published, Mapping):
             raise InputError('published must be an object that names a table of answers, such as {"answers": "answers.csv"}')
-        place = build(AnswerTable, published)
+        place = build(AnswerFile, published)
         unknown = sorted(str(name)[:60] for name in entries if name not in self.helped_by)
         all_at_once(ParameterError, "knowledge", [f"'{name}' is neither training_loss nor shadow_answers" for name in unknown])
         loss, shadow = entries.get("training_loss"), entries.get("shadow_answers")

@@ -38,7 +38,7 @@ class TypicalPeople(Declared):
 
 
 @dataclass(frozen=True, eq=False)
-class Presence:
+class InferredPresence:
     """How visible each target is: `z`, by how many standard deviations the output is shifted in the direction of the
     target's record; `expected`, the mean of z if the target is present (0 if not); `posterior` of presence from a prior of
     1/2; `p_value`, how often chance alone shifts as much without the target."""
@@ -104,7 +104,7 @@ class OutlierInference(OutputAttack[Numbers, TypicalPeople]):
             },
         )
 
-    def presence(self, output: Any, knowledge: TypicalPeople | None) -> Presence:
+    def presence(self, output: Any, knowledge: TypicalPeople | None) -> InferredPresence:
         """How visible each target is in a published output."""
         if not isinstance(knowledge, TypicalPeople):
             raise InputError("outlier inference needs TypicalPeople as knowledge")
@@ -125,7 +125,7 @@ class OutlierInference(OutputAttack[Numbers, TypicalPeople]):
         along = np.linalg.solve(root, published - without) @ directions
         z = np.divide(along, expected, out=np.zeros_like(expected), where=expected > 0)
         ratio = np.clip(expected * (z - expected / 2), -700.0, 700.0)  # logarithm of the likelihood ratio
-        return Presence(z, expected, 1 / (1 + np.exp(-ratio)), _normal(-z))
+        return InferredPresence(z, expected, 1 / (1 + np.exp(-ratio)), _normal(-z))
 
 
 def value_behind_jump(before: float, after: float, count: int) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.tables.classes import Ids
-from sfumato.attacks.tables.meaning import Meaning
+from sfumato.attacks.tables.meaning import TextMeaning
 from sfumato.data.values import as_numbers
 
 
@@ -33,7 +33,7 @@ class Covering:
         return cls(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), pairs % width)
 
 
-def covering(stand_for: Sequence[Meaning], values: Sequence[str | None]) -> Covering:
+def covering(stand_for: Sequence[TextMeaning], values: Sequence[str | None]) -> Covering:
     """For each raw value the texts that cover it."""
     index = {value: i for i, value in enumerate(values)}
     numbers = _numbers(values)
@@ -43,7 +43,7 @@ def covering(stand_for: Sequence[Meaning], values: Sequence[str | None]) -> Cove
     return _pairs(found, len(values))
 
 
-def overlapping(first: Sequence[Meaning], second: Sequence[Meaning]) -> Covering:
+def overlapping(first: Sequence[TextMeaning], second: Sequence[TextMeaning]) -> Covering:
     """For each text of the first release the texts of the second that may stand for the same raw value."""
     universe: dict[str | None, None] = {}
     for meaning in (*first, *second):
@@ -70,7 +70,7 @@ def overlapping(first: Sequence[Meaning], second: Sequence[Meaning]) -> Covering
     return Covering.from_pairs(first_ids, second_ids, len(first))
 
 
-def containing(first: Sequence[Meaning], second: Sequence[Meaning]) -> Covering:
+def containing(first: Sequence[TextMeaning], second: Sequence[TextMeaning]) -> Covering:
     """For each text of the first release the texts of the second that stand for everything it stands for."""
     values = list(dict.fromkeys(leaf for meaning in (*first, *second) for leaf in meaning.leaves))
     index = {value: i for i, value in enumerate(values)}
@@ -86,7 +86,7 @@ def containing(first: Sequence[Meaning], second: Sequence[Meaning]) -> Covering:
     return Covering.from_pairs(found[:, 0], found[:, 1], len(first))
 
 
-def _contains(around: Meaning, covered: set[int], inner: Meaning, leaves: set[int]) -> bool:
+def _contains(around: TextMeaning, covered: set[int], inner: TextMeaning, leaves: set[int]) -> bool:
     if around.everything or inner.everything:
         return around.everything
     if inner.bounds is not None:
@@ -102,7 +102,7 @@ def _numbers(values: Sequence[str | None]) -> NDArray[np.float64]:
     return np.array([(as_numbers([value]) or [float("nan")])[0] for value in values])
 
 
-def _covered(meaning: Meaning, index: dict[str | None, int], numbers: NDArray[np.float64]) -> Ids:
+def _covered(meaning: TextMeaning, index: dict[str | None, int], numbers: NDArray[np.float64]) -> Ids:
     if meaning.everything:
         return np.arange(len(index), dtype=np.int64)
     if meaning.bounds is not None:
@@ -114,14 +114,14 @@ def _covered(meaning: Meaning, index: dict[str | None, int], numbers: NDArray[np
     return np.array(sorted(found), dtype=np.int64)
 
 
-def _meeting(meaning: Meaning, others: Sequence[Meaning]) -> list[int]:
+def _meeting(meaning: TextMeaning, others: Sequence[TextMeaning]) -> list[int]:
     """Ranges and masks that meet without a listed value; a range and a mask are taken to meet."""
     if meaning.bounds is None and meaning.mask is None:
         return []
     return [i for i, other in enumerate(others) if _meet(meaning, other)]
 
 
-def _meet(one: Meaning, other: Meaning) -> bool:
+def _meet(one: TextMeaning, other: TextMeaning) -> bool:
     if one.bounds is not None and other.bounds is not None:
         return one.bounds[0] < other.bounds[1] and other.bounds[0] < one.bounds[1]
     if one.mask is not None and other.mask is not None:

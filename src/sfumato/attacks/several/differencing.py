@@ -16,7 +16,7 @@ import numpy as np
 from sfumato.attacks.several.coverage import containing
 from sfumato.attacks.several.joint import Joint, classes_meeting
 from sfumato.attacks.tables.candidates import matching
-from sfumato.attacks.tables.classes import Classes, Ids
+from sfumato.attacks.tables.classes import Ids, ReleasedClasses
 from sfumato.attacks.tables.meaning import meanings
 from sfumato.core.errors import Unsupported
 
@@ -63,7 +63,7 @@ class Differences:
         )
 
 
-def differences(releases: Sequence[Classes], joint: Joint, unread: frozenset[str] = frozenset()) -> Differences:
+def differences(releases: Sequence[ReleasedClasses], joint: Joint, unread: frozenset[str] = frozenset()) -> Differences:
     """The small differences that classes lying within each other show, of the two releases that show the smallest; where the
     original is available also those of real people, if they are worse.
 
@@ -83,7 +83,7 @@ def differences(releases: Sequence[Classes], joint: Joint, unread: frozenset[str
     return replace(worst, searched=searched, of_today=joint.exact)
 
 
-def _between(pairs: Sequence[tuple[Classes, Classes, int]], unread: frozenset[str]) -> Differences:
+def _between(pairs: Sequence[tuple[ReleasedClasses, ReleasedClasses, int]], unread: frozenset[str]) -> Differences:
     """What is left of the classes of each of two releases without those of the other: nobody is in both."""
     sizes, limits, searched = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], False
     for inner, outer, limit in pairs:
@@ -95,7 +95,7 @@ def _between(pairs: Sequence[tuple[Classes, Classes, int]], unread: frozenset[st
     return Differences.of(np.concatenate(sizes), np.concatenate(limits), searched=searched)
 
 
-def remainders(inner: Classes, outer: Classes) -> Ids | None:
+def remainders(inner: ReleasedClasses, outer: ReleasedClasses) -> Ids | None:
     """For each class of `outer` that consists of whole classes of `inner` and a remainder, the size of the
     remainder; None where there is no such class.
 
@@ -120,7 +120,7 @@ def remainders(inner: Classes, outer: Classes) -> Ids | None:
     return left
 
 
-def _lying_within(inner: Classes, outer: Classes) -> tuple[Ids, Ids]:
+def _lying_within(inner: ReleasedClasses, outer: ReleasedClasses) -> tuple[Ids, Ids]:
     """Pairs of a class of `inner` and a class of `outer` that contains it in every column."""
     places = [inner.quasi.index(name) for name in outer.quasi]
     coverings = [containing(meanings(inner, place), meanings(outer, column)) for column, place in enumerate(places)]

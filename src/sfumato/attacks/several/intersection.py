@@ -21,7 +21,7 @@ from sfumato.attacks.several.differencing import Differences, differences
 from sfumato.attacks.several.joint import Joint, LookedUp, joint_by_overlap
 from sfumato.attacks.several.remaining import Linked, Remaining, attributes_of, link_columns, linked, remaining
 from sfumato.attacks.tables.candidates import target_classes
-from sfumato.attacks.tables.classes import Classes, Ids, classes_of, of_units, released_table
+from sfumato.attacks.tables.classes import Ids, ReleasedClasses, classes_of, of_units, released_table
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.ranges import ColumnName
@@ -159,7 +159,11 @@ class _Overlay:
 
 
 def _overlays(
-    views: Sequence[TableView], releases: Sequence[Classes], known: Collection[str], names: Sequence[str], others: OtherReleases
+    views: Sequence[TableView],
+    releases: Sequence[ReleasedClasses],
+    known: Collection[str],
+    names: Sequence[str],
+    others: OtherReleases,
 ) -> list[_Overlay]:
     """All releases combined, then each two of them."""
     every = tuple(range(len(views)))
@@ -175,7 +179,11 @@ def _overlays(
 
 
 def _result(
-    views: Sequence[TableView], releases: Sequence[Classes], found: Sequence[_Overlay], names: Sequence[str], apart: Differences
+    views: Sequence[TableView],
+    releases: Sequence[ReleasedClasses],
+    found: Sequence[_Overlay],
+    names: Sequence[str],
+    apart: Differences,
 ) -> AttackResult:
     possible = all(each.possible.any() for each in found)
     worst = min(int(each.records[each.possible].min()) for each in found) if possible else 0
@@ -255,7 +263,7 @@ def _quoted(names: Iterable[str]) -> str:
     return " or ".join(f"'{name}'" for name in names)
 
 
-def _releases(views: Sequence[TableView]) -> list[Classes]:
+def _releases(views: Sequence[TableView]) -> list[ReleasedClasses]:
     """The classes of each release by whatever is a quasi-identifier in one of them."""
     known = dict.fromkeys(name for view in views for name in view.schema.quasi)
     columns = [released_table(view).table.column_names for view in views]

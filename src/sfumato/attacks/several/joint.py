@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.attacks.several.coverage import covering, overlapping
 from sfumato.attacks.tables.candidates import matching
-from sfumato.attacks.tables.classes import Classes, Ids, encoded, grouped
+from sfumato.attacks.tables.classes import Ids, ReleasedClasses, encoded, grouped
 from sfumato.attacks.tables.meaning import meanings
 from sfumato.core.errors import MissingColumn, Unsupported
 
@@ -79,7 +79,7 @@ class LookedUp:
     people: NDArray[np.float64] = field(repr=False)
 
     @classmethod
-    def of(cls, releases: Sequence[Classes], original: pa.Table) -> LookedUp:
+    def of(cls, releases: Sequence[ReleasedClasses], original: pa.Table) -> LookedUp:
         """Look everybody up in every release."""
         names = sorted({name for classes in releases for name in classes.quasi})
         missing = [name for name in names if name not in original.column_names]
@@ -114,7 +114,7 @@ class LookedUp:
         )
 
 
-def joint_by_overlap(releases: Sequence[Classes], unread: frozenset[str] = frozenset()) -> Joint:
+def joint_by_overlap(releases: Sequence[ReleasedClasses], unread: frozenset[str] = frozenset()) -> Joint:
     """The combinations that the texts allow; in `unread` columns any text may stand for any value. A person of a class is taken
     to be in each overlapping class of the next release with a probability proportional to that class's people."""
     shared = set.intersection(*(set(classes.quasi) for classes in releases)) - unread
@@ -134,7 +134,7 @@ def joint_by_overlap(releases: Sequence[Classes], unread: frozenset[str] = froze
     return Joint(single, tuple(combination), people, exact=False)
 
 
-def classes_meeting(first: Classes, second: Classes) -> tuple[Ids, Ids]:
+def classes_meeting(first: ReleasedClasses, second: ReleasedClasses) -> tuple[Ids, Ids]:
     """Pairs of a class of each release that may hold the same person."""
     everyone = np.arange(first.sizes.size, dtype=np.int64)
     return _pairs_meeting([first], [everyone], second, set(first.quasi) & set(second.quasi))
@@ -148,7 +148,7 @@ def _missing_somewhere(of_release: Sequence[Ids], people: NDArray[np.float64]) -
 
 
 def _pairs_meeting(
-    releases: Sequence[Classes], combination: Sequence[Ids], following: Classes, shared: set[str]
+    releases: Sequence[ReleasedClasses], combination: Sequence[Ids], following: ReleasedClasses, shared: set[str]
 ) -> tuple[Ids, Ids]:
     """Pairs (combination so far, class of the next release) that may hold the same person."""
     count = combination[0].size

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.attacks.several.joint import Joint, membership
-from sfumato.attacks.tables.classes import Classes, Ids, encoded, grouped, released_table
+from sfumato.attacks.tables.classes import Ids, ReleasedClasses, encoded, grouped, released_table
 from sfumato.core.errors import Unsupported
 from sfumato.data.masked import TableView
 
@@ -77,7 +77,7 @@ def _tie(tables: Sequence[pa.Table], name: str) -> bool:
     return found == {True}
 
 
-def linked(releases: Sequence[Classes], names: Sequence[str]) -> Linked:
+def linked(releases: Sequence[ReleasedClasses], names: Sequence[str]) -> Linked:
     """Count the combinations of values of these columns in each class; without columns all records look
     alike."""
     from scipy.sparse import csr_matrix
@@ -105,7 +105,7 @@ def linked(releases: Sequence[Classes], names: Sequence[str]) -> Linked:
     return Linked(tuple(rows), value, first)
 
 
-def attributes_of(releases: Sequence[Classes], names: Sequence[str], link: Sequence[str]) -> list[Attribute]:
+def attributes_of(releases: Sequence[ReleasedClasses], names: Sequence[str], link: Sequence[str]) -> list[Attribute]:
     """The attributes that these releases show: once for all of them where they tie records together, else once for each."""
     everywhere = tuple(range(len(releases)))
     found = []
@@ -119,7 +119,7 @@ def attributes_of(releases: Sequence[Classes], names: Sequence[str], link: Seque
 
 
 def remaining(
-    joint: Joint, releases: Sequence[Classes], whole: Linked, attributes: Sequence[Attribute]
+    joint: Joint, releases: Sequence[ReleasedClasses], whole: Linked, attributes: Sequence[Attribute]
 ) -> tuple[Ids, list[Remaining]]:
     """Lay the classes of each combination over each other: how many records can be common to all by the columns they share, and
     the values of each attribute among those records."""
@@ -161,7 +161,7 @@ class _Shown:
     width: int
 
     @classmethod
-    def of(cls, joint: Joint, releases: Sequence[Classes], whole: Linked, attribute: Attribute) -> _Shown:
+    def of(cls, joint: Joint, releases: Sequence[ReleasedClasses], whole: Linked, attribute: Attribute) -> _Shown:
         from scipy.sparse import csr_matrix
 
         [place] = attribute.places

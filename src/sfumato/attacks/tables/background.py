@@ -20,8 +20,8 @@ from sfumato.attacks.tables.candidates import target_classes
 from sfumato.attacks.tables.classes import (
     AttackedAttribute,
     ClassAttack,
-    Classes,
-    Histogram,
+    ClassHistogram,
+    ReleasedClasses,
     classes_of,
     sensitive_attributes,
     worst,
@@ -86,7 +86,7 @@ class BackgroundKnowledge(ClassAttack[Facts]):
             return worst((self._everybody(name, classes) for name in names), view)
         return worst((_one_person(name, classes, posterior(view, knowledge, name)) for name in names), view)
 
-    def _everybody(self, name: str, classes: Classes) -> AttackResult:
+    def _everybody(self, name: str, classes: ReleasedClasses) -> AttackResult:
         histogram = classes.histogram(name)
         certain = _certain_pairs(histogram, classes, self.exclusions, self.known_others)
         found, records = int(histogram.count[certain].sum()), classes.records
@@ -138,7 +138,7 @@ def posterior(view: TableView, facts: Facts, attribute: str) -> dict[str | None,
     return {value: count / total for value, count in ordered}
 
 
-def _one_person(name: str, classes: Classes, belief: Mapping[str | None, float]) -> AttackResult:
+def _one_person(name: str, classes: ReleasedClasses, belief: Mapping[str | None, float]) -> AttackResult:
     histogram = classes.histogram(name)
     best, top = next(iter(belief.items()))
     prior = float(histogram.prior[histogram.values.index(best)])
@@ -157,7 +157,7 @@ def _one_person(name: str, classes: Classes, belief: Mapping[str | None, float])
     )
 
 
-def _certain_pairs(histogram: Histogram, classes: Classes, exclusions: int, others: int) -> NDArray[np.bool_]:
+def _certain_pairs(histogram: ClassHistogram, classes: ReleasedClasses, exclusions: int, others: int) -> NDArray[np.bool_]:
     """For each pair (class, value): do the most helpful facts leave only this value to a person who has it?
 
     Of the other values of the class the most frequent ones are excluded; the records of the rest must be

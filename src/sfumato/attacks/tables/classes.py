@@ -29,7 +29,7 @@ Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class EncodedColumn:
     """A column in codes: `values[codes[row]]` is the text of a row (None for a missing value)."""
 
     values: tuple[str | None, ...] = field(repr=False)
@@ -37,7 +37,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Histogram:
+class ClassHistogram:
     """A sensitive attribute over classes, the pairs that occur only: `count[i]` records of `klass[i]` show
     value `value[i]`.
 
@@ -73,7 +73,7 @@ class Histogram:
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class ReleasedClasses:
     """The classes of a release.
 
     `of_row[row]` is the class of a row; `sizes` counts rows, `units` counts people (rows where no unit column
@@ -94,19 +94,19 @@ class Classes:
         """Released rows."""
         return int(self.of_row.size)
 
-    def histogram(self, attribute: str) -> Histogram:
+    def histogram(self, attribute: str) -> ClassHistogram:
         """How the values of a column are spread over the classes."""
         column = encoded(self.table, attribute)
         return spread(self.of_row, column.codes, column.values, len(self.sizes))
 
 
-def spread(klass: Ids, codes: Ids, values: tuple[str | None, ...], classes: int) -> Histogram:
+def spread(klass: Ids, codes: Ids, values: tuple[str | None, ...], classes: int) -> ClassHistogram:
     """Count the values of each class."""
     ids, pairs = hashed(klass * max(len(values), 1) + codes)
     counts = np.bincount(ids, minlength=pairs.size)
     of_class, value = np.divmod(pairs, max(len(values), 1))
     order = np.lexsort((value, -counts, of_class))
-    return Histogram(of_class[order], value[order], counts[order].astype(np.int64), values, classes)
+    return ClassHistogram(of_class[order], value[order], counts[order].astype(np.int64), values, classes)
 
 
 def released_table(view: TableView) -> ReleasedTable:
@@ -131,7 +131,7 @@ def hides_units(view: TableView) -> bool:
     return of_units(view) and view.schema.unit not in released_table(view).table.column_names
 
 
-def classes_of(view: TableView, quasi: Sequence[str] | None = None) -> Classes:
+def classes_of(view: TableView, quasi: Sequence[str] | None = None) -> ReleasedClasses:
     """Group the released rows by their quasi-identifiers."""
     released = released_table(view)
     table = released.table
@@ -140,7 +140,7 @@ def classes_of(view: TableView, quasi: Sequence[str] | None = None) -> Classes:
     columns = [encoded(table, name) for name in chosen]
     of_row, first = grouped([column.codes for column in columns], table.num_rows)
     sizes = np.bincount(of_row, minlength=first.size).astype(np.int64)
-    return Classes(
+    return ReleasedClasses(
         table=table,
         released=released,
         quasi=chosen,
@@ -152,7 +152,7 @@ def classes_of(view: TableView, quasi: Sequence[str] | None = None) -> Classes:
     )
 
 
-def encoded(table: pa.Table, name: str) -> Column:
+def encoded(table: pa.Table, name: str) -> EncodedColumn:
     """A column in codes; equal texts have equal codes, whatever type carried them."""
     import pyarrow as pa
 
@@ -165,7 +165,7 @@ def encoded(table: pa.Table, name: str) -> Column:
     seen: dict[str | None, int] = {}
     merged = np.array([seen.setdefault(text, len(seen)) for text in texts(dictionary.dictionary)], dtype=np.int64)
     codes = dictionary.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return Column(tuple(seen), merged[codes] if codes.size else codes)
+    return EncodedColumn(tuple(seen), merged[codes] if codes.size else codes)
 
 
 def grouped(columns: Sequence[Ids], rows: int) -> tuple[Ids, Ids]:

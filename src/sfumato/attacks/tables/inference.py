@@ -12,7 +12,14 @@ from typing import Annotated
 
 import numpy as np
 
-from sfumato.attacks.tables.classes import AttackedAttribute, ClassAttack, Classes, classes_of, sensitive_attributes, worst
+from sfumato.attacks.tables.classes import (
+    AttackedAttribute,
+    ClassAttack,
+    ReleasedClasses,
+    classes_of,
+    sensitive_attributes,
+    worst,
+)
 from sfumato.core.ranges import PositiveShare
 from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult
@@ -36,7 +43,7 @@ class ProbabilisticInference(ClassAttack[None]):
         classes = classes_of(view)
         return worst((self._attack(name, classes) for name in sensitive_attributes(view, self.attribute)), view)
 
-    def _attack(self, name: str, classes: Classes) -> AttackResult:
+    def _attack(self, name: str, classes: ReleasedClasses) -> AttackResult:
         histogram = classes.histogram(name)
         right = histogram.count[histogram.top] if histogram.count.size else np.zeros(0, dtype=np.int64)
         posterior = right / classes.sizes

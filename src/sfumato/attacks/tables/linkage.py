@@ -17,8 +17,8 @@ from sfumato.attacks.adversary import TableAttack, is_masked, is_table
 from sfumato.attacks.several.coverage import covering
 from sfumato.attacks.tables.candidates import matching
 from sfumato.attacks.tables.classes import (
-    Classes,
     Ids,
+    ReleasedClasses,
     classes_of,
     encoded,
     grouped,
@@ -100,7 +100,9 @@ class Linkage(TableAttack["Register | pa.Table"]):
         return _result(classes, tuple_of_person, people, matched, person, klass, known, _counted(view), everybody)
 
 
-def look_up(classes: Classes, register: Register, known: list[str], named: Mapping[str, str]) -> tuple[Ids, Ids, Ids, Ids, Ids]:
+def look_up(
+    classes: ReleasedClasses, register: Register, known: list[str], named: Mapping[str, str]
+) -> tuple[Ids, Ids, Ids, Ids, Ids]:
     """Per distinct combination of raw values: its people, the records it matches, and the pairs (combination,
     class)."""
     columns = [encoded(register.table, named[name]) for name in known]
@@ -117,7 +119,7 @@ def look_up(classes: Classes, register: Register, known: list[str], named: Mappi
     return tuple_of_person, people, matched, person, klass
 
 
-def _different(classes: Classes, owners: Ids, matched: Ids, person: Ids, klass: Ids) -> Ids:
+def _different(classes: ReleasedClasses, owners: Ids, matched: Ids, person: Ids, klass: Ids) -> Ids:
     """The different units that each combination matches: one with records in several matching classes is one."""
     width = int(owners.max(initial=0)) + 1
     of_class, owner = np.divmod(np.unique(classes.of_row * width + owners), width)
@@ -132,7 +134,7 @@ def _different(classes: Classes, owners: Ids, matched: Ids, person: Ids, klass: 
 
 
 def _result(
-    classes: Classes,
+    classes: ReleasedClasses,
     tuple_of_person: Ids,
     people: Ids,
     matched: Ids,

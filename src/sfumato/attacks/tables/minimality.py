@@ -17,11 +17,19 @@ import pyarrow as pa
 
 from sfumato.attacks.adversary import TableAttack, is_table
 from sfumato.attacks.several.joint import classes_meeting
-from sfumato.attacks.tables.classes import AttackedAttribute, Classes, Ids, classes_of, require, sensitive_attributes, worst
+from sfumato.attacks.tables.classes import (
+    AttackedAttribute,
+    Ids,
+    ReleasedClasses,
+    classes_of,
+    require,
+    sensitive_attributes,
+    worst,
+)
 from sfumato.attacks.tables.known_algorithm import KnownAlgorithm as KnownAlgorithm
 from sfumato.attacks.tables.known_algorithm import published_algorithm
 from sfumato.attacks.tables.linkage import Register, look_up
-from sfumato.attacks.tables.possible_worlds import Requirement, Worlds, worlds_of_class
+from sfumato.attacks.tables.possible_worlds import PossibleWorlds, Requirement, worlds_of_class
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
 from sfumato.core.params import build
 from sfumato.core.ranges import Count, Made
@@ -152,7 +160,7 @@ class Minimality(TableAttack[KnownAlgorithm | Register | pa.Table]):
             },
         )
 
-    def _reasoned(self, view: TableView, knowledge: KnownAlgorithm, name: str) -> tuple[list[Belief], list[Worlds]]:
+    def _reasoned(self, view: TableView, knowledge: KnownAlgorithm, name: str) -> tuple[list[Belief], list[PossibleWorlds]]:
         classes = classes_of(view)
         groups = _people_of_classes(classes, knowledge.register)
         histogram = classes.histogram(name)
@@ -200,7 +208,7 @@ def _lumped(counts: Mapping[str | None, int], protected: tuple[str, ...] | None)
     return {**kept, _OTHERS: others} if others else kept
 
 
-def _refused_globally(worlds: Sequence[Worlds]) -> list[list[list[Fraction]]]:
+def _refused_globally(worlds: Sequence[PossibleWorlds]) -> list[list[list[Fraction]]]:
     """Beliefs when the whole table was recoded because of a violation somewhere: all classes fine at once is ruled out."""
     if any(world.forced or world.too_large for world in worlds):
         return [world.shown() for world in worlds]  # the original table was no option, or cannot be gone through
@@ -230,7 +238,7 @@ def _refused_globally(worlds: Sequence[Worlds]) -> list[list[list[Fraction]]]:
     return found
 
 
-def _people_of_classes(classes: Classes, given: Any) -> list[list[int]]:
+def _people_of_classes(classes: ReleasedClasses, given: Any) -> list[list[int]]:
     """For each class the sizes of the groups of people with equal raw quasi-identifiers in it."""
     register = given if isinstance(given, Register) else Register(given)
     named = register.columns or {name: name for name in classes.quasi}

@@ -17,7 +17,7 @@ import numpy as np
 
 from sfumato.attacks.adversary import TableAttack, is_table, only, target_in, text
 from sfumato.attacks.tables.candidates import target_classes
-from sfumato.attacks.tables.classes import Classes, Ids, classes_of, encoded, released_table, require
+from sfumato.attacks.tables.classes import Ids, ReleasedClasses, classes_of, encoded, released_table, require
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.params import require as require_that
@@ -164,7 +164,7 @@ def candidates(view: TableView, known: KnownSet, column: str) -> Ids:
     return np.flatnonzero(inside[classes.of_row] & holding[of_row]).astype(np.int64) if of_row.size else of_row
 
 
-def _sets(view: TableView, column: str) -> tuple[Classes, list[Items], Ids]:
+def _sets(view: TableView, column: str) -> tuple[ReleasedClasses, list[Items], Ids]:
     """The classes by the other quasi-identifiers, the different sets that occur, and the set of each row."""
     table = released_table(view).table
     require(table, [column], view.name)

@@ -18,9 +18,9 @@ from sfumato.attacks.adversary import mapped, only
 from sfumato.attacks.tables.classes import (
     AttackedAttribute,
     ClassAttack,
-    Classes,
-    Histogram,
+    ClassHistogram,
     Ids,
+    ReleasedClasses,
     classes_of,
     released_table,
     sensitive_attributes,
@@ -74,7 +74,7 @@ class Similarity(ClassAttack[Mapping[str | None, str]]):
         classes = classes_of(view)
         return worst((self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute)), view)
 
-    def _attack(self, name: str, classes: Classes, given: Mapping[Any, str] | None) -> AttackResult:
+    def _attack(self, name: str, classes: ReleasedClasses, given: Mapping[Any, str] | None) -> AttackResult:
         histogram = classes.histogram(name)
         tree = classes.released.hierarchies.get(name)
         if given is not None or tree is not None:
@@ -99,7 +99,7 @@ class Similarity(ClassAttack[Mapping[str | None, str]]):
             details={"attribute": name, "exposed_classes": int(exposed.size), "exposed": found},
         )
 
-    def _narrow(self, name: str, histogram: Histogram) -> tuple[Ids, int]:
+    def _narrow(self, name: str, histogram: ClassHistogram) -> tuple[Ids, int]:
         numbers = as_numbers(histogram.values)
         if numbers is None:
             raise Unsupported(
@@ -120,14 +120,14 @@ class Similarity(ClassAttack[Mapping[str | None, str]]):
         return exposed, _in_best_window(histogram, values, exposed, self.spread * span)
 
 
-def _groups_given(histogram: Histogram, given: Mapping[Any, str]) -> Ids:
+def _groups_given(histogram: ClassHistogram, given: Mapping[Any, str]) -> Ids:
     names: dict[object, int] = {}
     # a value outside the mapping is alike only to itself
     keys = [("group", given[value]) if value in given else ("value", value) for value in histogram.values]
     return np.array([names.setdefault(key, len(names)) for key in keys], dtype=np.int64)
 
 
-def _groups_below(histogram: Histogram, tree: Hierarchy | None, level: int) -> Ids:
+def _groups_below(histogram: ClassHistogram, tree: Hierarchy | None, level: int) -> Ids:
     if tree is None:
         raise Unsupported("this attribute has no hierarchy")
     groups = np.empty(len(histogram.values), dtype=np.int64)
@@ -142,7 +142,7 @@ def _groups_below(histogram: Histogram, tree: Hierarchy | None, level: int) -> I
     return np.unique(groups, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _one_group(histogram: Histogram, groups: Ids) -> tuple[Ids, int]:
+def _one_group(histogram: ClassHistogram, groups: Ids) -> tuple[Ids, int]:
     count = int(groups.max()) + 1 if groups.size else 0
     rows = np.repeat(np.arange(histogram.count.size), histogram.count)
     grouped = spread(histogram.klass[rows], groups[histogram.value[rows]], tuple(map(str, range(count))), histogram.classes)
@@ -150,7 +150,7 @@ def _one_group(histogram: Histogram, groups: Ids) -> tuple[Ids, int]:
     return exposed, guessed_blindly(grouped, exposed)
 
 
-def _in_best_window(histogram: Histogram, values: Any, exposed: Ids, width: float) -> int:
+def _in_best_window(histogram: ClassHistogram, values: Any, exposed: Ids, width: float) -> int:
     """How many of the exposed records a blind guesser gets right by naming the fullest window."""
     inside = np.zeros(histogram.classes, dtype=np.bool_)
     inside[exposed] = True

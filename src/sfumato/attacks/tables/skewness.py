@@ -18,8 +18,8 @@ from sfumato.attacks.adversary import mapped, only
 from sfumato.attacks.tables.classes import (
     AttackedAttribute,
     ClassAttack,
-    Classes,
-    Histogram,
+    ClassHistogram,
+    ReleasedClasses,
     classes_of,
     sensitive_attributes,
     worst,
@@ -63,7 +63,7 @@ class Skewness(ClassAttack[Mapping[str | None, float]]):
         classes = classes_of(view)
         return worst((self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute)), view)
 
-    def _attack(self, name: str, classes: Classes, given: Mapping[Any, float] | None) -> AttackResult:
+    def _attack(self, name: str, classes: ReleasedClasses, given: Mapping[Any, float] | None) -> AttackResult:
         histogram = classes.histogram(name)
         prior = histogram.prior if given is None else _given(given, histogram)
         if not histogram.count.size:
@@ -102,5 +102,5 @@ def _largest_ratio(posterior: NDArray[np.float64], prior: NDArray[np.float64]) -
     return float((posterior[possible] / prior[possible]).max()) if possible.any() else 0.0
 
 
-def _given(prior: Mapping[Any, float], histogram: Histogram) -> NDArray[np.float64]:
+def _given(prior: Mapping[Any, float], histogram: ClassHistogram) -> NDArray[np.float64]:
     return np.array([float(prior.get(value, 0.0)) for value in histogram.values])

@@ -21,7 +21,7 @@ from sfumato.core.errors import InputError, SchemaError
 from sfumato.core.guarantees.base import ClassGuarantee, Reference
 from sfumato.data.item_sets import sorted_set, sorted_sets
 from sfumato.data.schema import Column, Schema
-from sfumato.measures.guarantees.classes import Classes, CodedColumn, Histogram, Integers, require_columns
+from sfumato.measures.guarantees.classes import Classes, CodedColumn, Integers, ValueCounts, require_columns
 from sfumato.measures.guarantees.reference import ReferenceDistribution
 
 Failing = NDArray[np.bool_]
@@ -59,7 +59,7 @@ class ExaminedTable:
     population: pa.Table | None = field(default=None, repr=False)
     _classes: dict[tuple[str, ...], Classes] = field(default_factory=dict, repr=False)
     _columns: dict[str, CodedColumn] = field(default_factory=dict, repr=False)
-    _histograms: dict[tuple[tuple[str, ...], str], Histogram] = field(default_factory=dict, repr=False)
+    _histograms: dict[tuple[tuple[str, ...], str], ValueCounts] = field(default_factory=dict, repr=False)
     _references: dict[str, Mapping[str | None, int]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -94,7 +94,7 @@ class ExaminedTable:
             self._columns[name] = CodedColumn.of(self.table.column(name))
         return self._columns[name]
 
-    def histogram(self, attribute: str) -> Histogram:
+    def histogram(self, attribute: str) -> ValueCounts:
         """Counts of a sensitive attribute in every class."""
         classes = self.classes()
         key = classes.quasi, attribute

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
-from sfumato.measures.guarantees.classes import Classes, Histogram, Integers
+from sfumato.measures.guarantees.classes import Classes, Integers, ValueCounts
 from sfumato.measures.guarantees.examined import (
     ExaminedTable,
     Measurement,
@@ -78,7 +78,7 @@ def smallest_class(classes: Classes) -> float:
     return int(classes.units.min()) if len(classes) else smallest(classes.units)
 
 
-def most_frequent(histogram: Histogram, protected: tuple[str, ...] | None) -> Integers:
+def most_frequent(histogram: ValueCounts, protected: tuple[str, ...] | None) -> Integers:
     """Per class, the records of its most frequent protected value."""
     mask = protected_mask(histogram.values, protected)
     return histogram.largest(np.where(mask[histogram.value], histogram.count, 0))

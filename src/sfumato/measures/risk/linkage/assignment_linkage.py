@@ -25,7 +25,7 @@ from sfumato.kernels.linkage.points import PointTree
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.risk.linkage.linked import linked_score, owners_of, with_assumption, with_classes
-from sfumato.measures.risk.linkage.spaces import LinkageDistance, Space, space_of
+from sfumato.measures.risk.linkage.spaces import LinkageDistance, LinkageSpace, space_of
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -78,7 +78,7 @@ class Assigned:
     candidates: float
 
 
-def assigned(space: Space, owner: Int | None = None) -> Assigned:
+def assigned(space: LinkageSpace, owner: Int | None = None) -> Assigned:
     """The assignment of least total distance between aligned files; row i of both is one person, `owner` says who where somebody
     has several rows."""
     total, held, candidates = _least(space)
@@ -96,7 +96,7 @@ def assigned(space: Space, owner: Int | None = None) -> Assigned:
     return Assigned(total, np.minimum(credits, 1.0), candidates)
 
 
-def _least(space: Space) -> tuple[float, Int, float]:
+def _least(space: LinkageSpace) -> tuple[float, Int, float]:
     """The least total, the place (number of the different masked record) that each original gets, and candidates per record.
 
     Nothing here knows which rows belong together.

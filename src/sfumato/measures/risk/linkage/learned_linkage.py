@@ -24,7 +24,7 @@ from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.risk.linkage.aggregations import Named, aggregation
 from sfumato.measures.risk.linkage.aligned_files import AlignedFiles
-from sfumato.measures.risk.linkage.distance_learning import LEARNT_ON, Effort, Search
+from sfumato.measures.risk.linkage.distance_learning import LEARNT_ON, Effort, WeightSearch
 from sfumato.measures.risk.linkage.linked import with_assumption
 from sfumato.measures.risk.linkage.programme import reachable, solve_exactly
 
@@ -95,7 +95,7 @@ class LearnedLinkage(Measure[Microdata, Compared]):
         """The rate and its parts for two aligned files."""
         few = files.one_each(LEARNT_ON)
         family = aggregation(self.aggregation, files, self.additivity)
-        search = Search.begin(few, family, self.margin, Effort.of_seconds(self.seconds))
+        search = WeightSearch.begin(few, family, self.margin, Effort.of_seconds(self.seconds))
         search.improve()
         if few.size <= self.exact_up_to:
             found = solve_exactly(few, family, [search.best, family.plain], self.margin, self.seconds)

@@ -33,7 +33,7 @@ _NODES, _PROGRAMMES, _CHECKED = 5_000, 200, 500
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class BestWeights:
     """Parameters with the number of records they link by the margin, the most that any parameters can link as far as
     proved, and all parameters seen."""
 
@@ -101,7 +101,7 @@ class PairPool:
         return part
 
 
-def solve_exactly(files: AlignedFiles, family: Aggregation, starts: list[Real], margin: float, seconds: float) -> Found:
+def solve_exactly(files: AlignedFiles, family: Aggregation, starts: list[Real], margin: float, seconds: float) -> BestWeights:
     """The optimum of the integer programme, or the best parameters and bound that the limits allow; the time is a safety net."""
     until = time.monotonic() + seconds
     pool = PairPool(files, family, margin)
@@ -133,7 +133,7 @@ def solve_exactly(files: AlignedFiles, family: Aggregation, starts: list[Real], 
             best, linked = theta, count
         if not pool.add_nearest(links, ~blocked, violated=True) and not more.shape[0]:
             break  # what is left is within the solver's tolerance
-    return Found(best, linked, max(bound, linked), seen)
+    return BestWeights(best, linked, max(bound, linked), seen)
 
 
 def reachable(pool: PairPool, records: Int) -> Flags:

@@ -35,7 +35,7 @@ _FAR = 1e100
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
+class LinkageSpace:
     """Original and released records as points; a column that is constant in the original tells nothing and has no coordinate."""
 
     original: Real = field(repr=False)
@@ -44,7 +44,7 @@ class Space:
     distance: str
 
 
-def space_of(original: Records, released: Records, distance: Distance = "auto") -> Space:
+def space_of(original: Records, released: Records, distance: Distance = "auto") -> LinkageSpace:
     """Both files in one space; scales come from the original, which the intruder holds."""
     if not original.size or not released.size:
         raise InputError("there are no records to link: the original or the released table is empty")
@@ -74,10 +74,10 @@ def space_of(original: Records, released: Records, distance: Distance = "auto") 
         left.append(a)
         right.append(b)
     metric = Metric(np.array(kinds, dtype=np.int64), np.array(costs), np.array(neutral), root=distance == "euclidean")
-    return Space(_side_by_side(left, original.size), _side_by_side(right, released.size), metric, distance)
+    return LinkageSpace(_side_by_side(left, original.size), _side_by_side(right, released.size), metric, distance)
 
 
-def _whitened(original: Records, released: Records) -> Space:
+def _whitened(original: Records, released: Records) -> LinkageSpace:
     if any(isinstance(column, CategoryColumn) and not column.ordered for column in original.columns):
         raise Unsupported("the Mahalanobis distance is about numbers, and there are categories: use distance='gower'")
     left, right = [], []
@@ -100,7 +100,7 @@ def _whitened(original: Records, released: Records) -> Space:
             "there are fewer records than columns): leave columns out with columns=, or use distance='euclidean'"
         )
     whiten = vectors / np.sqrt(values)
-    return Space(a @ whiten, b @ whiten, Metric.euclidean(a.shape[1]), "mahalanobis")
+    return LinkageSpace(a @ whiten, b @ whiten, Metric.euclidean(a.shape[1]), "mahalanobis")
 
 
 def _numbers(column: NumberColumn | CategoryColumn) -> Real:
