@@ -20,7 +20,7 @@ from sfumato.core.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.data.masked import Masked, sides
 from sfumato.data.records import Records
 from sfumato.masking.base import Mask
-from sfumato.masking.told import VisibleTable
+from sfumato.masking.transparency import VisibleTable
 from sfumato.workflow import named
 from sfumato.workflow.verifying.told_methods import refuse_other_words
 from tests.conformance.masks import (

@@ -30,8 +30,9 @@ from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import read_once
 from sfumato.kernels.sampling.draws import Draws
-from sfumato.masking.columns import check_columns, check_strata, chosen_columns, microdata, strata_of
-from sfumato.masking.told import VisibleTable, fits
+from sfumato.masking.columns import check_columns, chosen_columns, microdata
+from sfumato.masking.strata import assembled, check_strata, joined_details, strata_of
+from sfumato.masking.transparency import VisibleTable, fits, transparency_of
 
 Int = NDArray[np.int64]
 
@@ -183,8 +184,6 @@ class Mask(Declared, ABC):
     def _outcome(
         self, people: Microdata, table: pa.Table, records: Records, groups: list[Int], changes: list[Change]
     ) -> Outcome[Masked]:
-        from sfumato.masking.assembly import assembled, joined_details, transparency_of
-
         masked_table, rows = assembled(self, people, table, records, groups, changes)
         told = transparency_of(self, records, changes)
         masked = Masked(masked_table, people.schema, records.names, rows, MappingProxyType(told))

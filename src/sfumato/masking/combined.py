@@ -19,7 +19,7 @@ from sfumato.data.schema import Schema
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import in_memory
-from sfumato.masking.told import Test, VisibleTable, is_told_by
+from sfumato.masking.transparency import Test, VisibleTable, is_told_by
 
 
 class _AnyMask(Range):

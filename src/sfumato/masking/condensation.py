@@ -19,9 +19,9 @@ from sfumato.data.records import Records
 from sfumato.kernels.microaggregation.partitions import mdav
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.clustered_records import ClusteredRecords, means_of_clusters
 from sfumato.masking.magnitude import magnitudes
 from sfumato.masking.microaggregation import check_records, described_clusters
-from sfumato.masking.mixed_records import ClusteredRecords, means_of_clusters
 
 Int = NDArray[np.int64]
 Real = NDArray[np.float64]

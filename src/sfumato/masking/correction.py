@@ -25,8 +25,8 @@ from sfumato.data.masked import Masked
 from sfumato.data.records import Records
 from sfumato.data.schema import Schema
 from sfumato.kernels.changes.recovered_frequencies import recovered_frequencies
-from sfumato.masking.columns import strata_of
 from sfumato.masking.noise_moments import known_means, pairwise_covariance
+from sfumato.masking.strata import strata_of
 
 Real = NDArray[np.float64]
 Step = Mapping[str, Any]

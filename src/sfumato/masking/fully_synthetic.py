@@ -12,7 +12,7 @@ from sfumato.core.errors import Unsupported, all_at_once
 from sfumato.core.ranges import Count
 from sfumato.data.records import Kind, Records
 from sfumato.masking.base import Context, Mask
-from sfumato.masking.told import VisibleTable
+from sfumato.masking.transparency import VisibleTable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ from sfumato.masking.fully_synthetic import check_values
 from sfumato.masking.leaf_donors import LeafSize, Trees
 from sfumato.masking.magnitude import magnitude, mean_of
 from sfumato.masking.predictors import check_predictors, orthonormal, regressors
-from sfumato.masking.told import Test
+from sfumato.masking.transparency import Test
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]

@@ -24,7 +24,7 @@ from sfumato.data.records import Kind, NumberColumn, Records
 from sfumato.kernels.changes.rank_swapping import stable_order
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.told import Test, VisibleTable
+from sfumato.masking.transparency import Test, VisibleTable
 from sfumato.masking.unchanged import refuse_unchanged
 
 Int = NDArray[np.int64]

@@ -20,7 +20,7 @@ from sfumato.masking.base import Change, Context, Kept
 from sfumato.masking.columns import DifferentColumns
 from sfumato.masking.fully_synthetic import FullySynthetic, check_values
 from sfumato.masking.leaf_donors import LeafSize, Trees
-from sfumato.masking.told import Test
+from sfumato.masking.transparency import Test
 
 
 @dataclass(frozen=True)

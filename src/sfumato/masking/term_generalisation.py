@@ -27,7 +27,7 @@ from sfumato.data.schema import Column, Schema
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import chosen_columns
-from sfumato.masking.told import Test
+from sfumato.masking.transparency import Test
 
 Int = NDArray[np.int64]
 

@@ -24,7 +24,7 @@ from sfumato.data.values import text_of
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.magnitude import mean_of
-from sfumato.masking.told import Test
+from sfumato.masking.transparency import Test
 
 _FEWEST_FOR_MEAN = 3
 _EPOCH = datetime.datetime(1970, 1, 1)

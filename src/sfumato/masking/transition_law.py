@@ -21,8 +21,8 @@ from sfumato.data.schema import Column
 from sfumato.kernels.changes.channel import Channel
 from sfumato.kernels.changes.transitions import cumulative, drawn_by_row, kept_or_other
 from sfumato.kernels.sampling.draws import Draws
-from sfumato.masking.told import alike
 from sfumato.masking.transition_matrix import Rows, from_rows, uniform
+from sfumato.masking.transparency import alike
 from sfumato.masking.unchanged import MOST_UNCHANGED
 
 Real = NDArray[np.float64]

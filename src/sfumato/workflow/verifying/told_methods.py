@@ -17,7 +17,7 @@ from sfumato.core.params import parameters
 from sfumato.workflow import named
 
 if TYPE_CHECKING:
-    from sfumato.masking.told import VisibleTable
+    from sfumato.masking.transparency import VisibleTable
 
 _NOT_ITS_OWN = "the certificate says of its method what that method does not have"
 #: What a method of a stranger's parameters may meet.
@@ -47,7 +47,7 @@ def refuse_other_parameters(method: Any) -> None:
 
 def refuse_other_words(told: Mapping[str, Any], visible: VisibleTable) -> None:
     """What a mask publishes about itself, `method` and `masked_columns` among it: what that mask tells with its parameters."""
-    from sfumato.masking.told import is_told_by
+    from sfumato.masking.transparency import is_told_by
 
     method = told.get("method")
     refuse_other_parameters(method)

@@ -117,7 +117,7 @@ def refuse_levels_not_shown(certificate: Certificate, table: pa.Table) -> None:
 
 
 def _refuse_other_mask(certificate: Certificate, schema: Schema) -> None:
-    from sfumato.masking.told import VisibleTable
+    from sfumato.masking.transparency import VisibleTable
 
     told = certificate.transparency
     removed, masked = names_in(told, "removed_columns"), names_in(told, "masked_columns")

@@ -1,4 +1,4 @@
-"""What was published about a mask, held against the mask itself: each says what it tells, and nothing else is believed.
+"""What is published about a mask, and what a stranger publishes compared with the mask itself: nothing else is believed.
 
 What follows from parameters and columns is computed again; what follows from the data must fit what anybody sees.
 """
@@ -14,8 +14,9 @@ from sfumato.core import registry
 from sfumato.core.certificate import plain
 
 if TYPE_CHECKING:
+    from sfumato.data.records import Records
     from sfumato.data.schema import Schema
-    from sfumato.masking.base import Mask
+    from sfumato.masking.base import Change, Mask
 
 #: The key under which several strata tell different things.
 BY_STRATUM = "by stratum"
@@ -39,6 +40,16 @@ class Test:
     """Whether something that is published, and follows from the data, fits what anybody sees."""
 
     passes: Callable[[Any, VisibleTable], bool]
+
+
+def transparency_of(mask: Mask, records: Records, changes: list[Change]) -> dict[str, Any]:
+    """Method, parameters and columns; what each stratum adds is told once where it is the same, otherwise stratum by
+    stratum."""
+    told: dict[str, Any] = {"method": mask.described(), "masked_columns": list(records.names)}
+    for name in dict.fromkeys(name for change in changes for name in change.published):
+        values = [plain(change.published.get(name)) for change in changes]
+        told[name] = values[0] if all(value == values[0] for value in values) else {BY_STRATUM: values}
+    return told
 
 
 def is_told_by(mask: Mask, told: Any, visible: VisibleTable) -> bool:
