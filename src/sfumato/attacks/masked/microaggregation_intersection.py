@@ -57,8 +57,8 @@ class MicroaggregationIntersection(TransparencyAttack):
         listed: Sequence[Sequence[str]] = _groups(parts) if self.groups is None else self.groups
         if self.groups is None and not listed:
             listed = [(column,) for column in only_masked(sides, view, None, name)]
-        known = [[column for column in group if column in sides.names] for group in listed]
-        groups = [group for group in known if group]
+        shared_groups = [[column for column in group if column in sides.names] for group in listed]
+        groups = [group for group in shared_groups if group]
         if not groups:
             raise MissingColumn(f"{name}: the register holds none of the columns that were clustered")
         strata = parts[0].strata if parts else ()

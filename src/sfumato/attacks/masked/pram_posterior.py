@@ -131,11 +131,11 @@ def _shown(released: Any, name: str, outputs: list[Any]) -> Real:
     coded = CodedText.of(released.column(name))
     place = {label: position for position, label in enumerate(outputs)}
     counts = np.bincount(coded.codes[coded.codes >= 0], minlength=len(coded.values))
-    found = np.zeros(len(outputs))
+    totals = np.zeros(len(outputs))
     for label, count in zip(coded.values.to_pylist(), counts.tolist(), strict=True):
         if label in place:
-            found[place[label]] += count
-    return found
+            totals[place[label]] += count
+    return totals
 
 
 def _epsilon(law: Mapping[str, Any]) -> float:

@@ -151,10 +151,10 @@ def released_table(view: TableView) -> pa.Table:
 
 def transparency_of(view: View[object, object]) -> Mapping[str, Any]:
     """What is published about the mask: in the certificate, or beside the masked table."""
-    told = view.certificate.get("transparency") if view.certificate else None
-    if not told and isinstance(view.result, Masked):
-        told = view.result.transparency
-    return told if isinstance(told, Mapping) else {}
+    facts = view.certificate.get("transparency") if view.certificate else None
+    if not facts and isinstance(view.result, Masked):
+        facts = view.result.transparency
+    return facts if isinstance(facts, Mapping) else {}
 
 
 def sides_of(view: TableView, knowledge: Register | pa.Table | None, attack: str) -> Sides:
@@ -191,8 +191,8 @@ RegisterColumns = Annotated[
 
 def masked_columns(view: TableView) -> frozenset[str]:
     """The columns that some mask has changed, as far as it is told."""
-    told = {name for step in steps_told(transparency_of(view)) for name in step.get("masked_columns", [])}
-    return frozenset(told | set(view.result.columns if isinstance(view.result, Masked) else ()))
+    masked = {name for step in steps_told(transparency_of(view)) for name in step.get("masked_columns", [])}
+    return frozenset(masked | set(view.result.columns if isinstance(view.result, Masked) else ()))
 
 
 def masked_and_known(sides: Sides, view: TableView, columns: tuple[str, ...] | None, attack: str) -> tuple[str, ...]:
@@ -203,8 +203,8 @@ def masked_and_known(sides: Sides, view: TableView, columns: tuple[str, ...] | N
         if missing:
             raise MissingColumn(f"{attack}: the register has no column for '{missing[0]}' of the release")
         return columns
-    wanted = masked_columns(view) | set(view.schema.quasi)
-    return tuple(name for name in sides.names if name in wanted) or tuple(sides.names)
+    needed = masked_columns(view) | set(view.schema.quasi)
+    return tuple(name for name in sides.names if name in needed) or tuple(sides.names)
 
 
 def written_alike(sides: Sides, name: str) -> bool:

@@ -74,15 +74,15 @@ class OutlierInference(OutputAttack[Numbers, TypicalPeople]):
 
     def run(self, view: View[Numbers, object], knowledge: TypicalPeople | None = None) -> AttackResult:
         """Decide for every target whether the output shows it."""
-        seen = self.presence(view.result, knowledge)
-        targets = seen.z.size
-        called = seen.z > seen.expected / 2
-        by_law = _normal(seen.expected / 2)
+        presence = self.presence(view.result, knowledge)
+        targets = presence.z.size
+        called = presence.z > presence.expected / 2
+        by_law = _normal(presence.expected / 2)
         if knowledge is None or knowledge.present is None:
             right = float(by_law.sum())
         else:
             right = float((called == _flags(knowledge.present, targets)).sum())
-        visible = int((seen.p_value < 0.01).sum())
+        visible = int((presence.p_value < 0.01).sum())
         return AttackResult(
             attack="OutlierInference",
             success=share(right, targets),
@@ -92,14 +92,14 @@ class OutlierInference(OutputAttack[Numbers, TypicalPeople]):
             finding=(
                 f"Whether a target is behind the published {self.output} is guessed correctly in "
                 f"{percent(share(right, targets))} of cases, by a coin in 50 %; the most visible record would move it by "
-                f"{float(seen.expected.max()):.3g} standard deviations."
+                f"{float(presence.expected.max()):.3g} standard deviations."
             ),
             details={
                 "output": self.output,
                 "called_present": int(called.sum()),
                 "visible_at_1_percent": visible,
-                "largest_expected_shift": float(seen.expected.max()),
-                "largest_shift_seen": float(seen.z.max()),
+                "largest_expected_shift": float(presence.expected.max()),
+                "largest_shift_seen": float(presence.z.max()),
                 "expected_success": share(float(by_law.sum()), targets),
             },
         )
@@ -176,8 +176,8 @@ def _normal(z: Real) -> Real:
     return below
 
 
-def _flags(given: Any, targets: int) -> NDArray[np.bool_]:
-    flags = np.asarray(given)
+def _flags(entries: Any, targets: int) -> NDArray[np.bool_]:
+    flags = np.asarray(entries)
     if flags.shape != (targets,) or not np.isin(flags, (0, 1)).all():
         raise InputError(f"present: true or false is needed for each of the {targets} targets")
     return flags.astype(np.bool_)

@@ -37,10 +37,10 @@ def covering(stand_for: Sequence[TextMeaning], values: Sequence[str | None]) -> 
     """For each raw value the texts that cover it."""
     index = {value: i for i, value in enumerate(values)}
     numbers = _numbers(values)
-    found: list[tuple[Ids, int]] = []
+    covered: list[tuple[Ids, int]] = []
     for label, meaning in enumerate(stand_for):
-        found.append((_covered(meaning, index, numbers), label))
-    return _pairs(found, len(values))
+        covered.append((_covered(meaning, index, numbers), label))
+    return _pairs(covered, len(values))
 
 
 def overlapping(first: Sequence[TextMeaning], second: Sequence[TextMeaning]) -> Covering:
@@ -53,7 +53,7 @@ def overlapping(first: Sequence[TextMeaning], second: Sequence[TextMeaning]) -> 
     index = {value: i for i, value in enumerate(values)}
     numbers = _numbers(values)
     everything = np.array([i for i, meaning in enumerate(second) if meaning.everything], dtype=np.int64)
-    found: list[tuple[Ids, int]] = []
+    covered: list[tuple[Ids, int]] = []
     for label, meaning in enumerate(first):
         if meaning.everything:
             matched = np.arange(len(second), dtype=np.int64)
@@ -63,8 +63,8 @@ def overlapping(first: Sequence[TextMeaning], second: Sequence[TextMeaning]) -> 
             parts.append(everything)
             parts.append(np.array(_meeting(meaning, second), dtype=np.int64))
             matched = np.unique(np.concatenate(parts))
-        found.append((matched, label))
-    swapped = [(np.full(matched.size, label, dtype=np.int64), matched) for matched, label in found]
+        covered.append((matched, label))
+    swapped = [(np.full(matched.size, label, dtype=np.int64), matched) for matched, label in covered]
     first_ids = np.concatenate([pair[0] for pair in swapped]) if swapped else np.zeros(0, dtype=np.int64)
     second_ids = np.concatenate([pair[1] for pair in swapped]) if swapped else np.zeros(0, dtype=np.int64)
     return Covering.from_pairs(first_ids, second_ids, len(first))
@@ -82,8 +82,8 @@ def containing(first: Sequence[TextMeaning], second: Sequence[TextMeaning]) -> C
         for other, around in enumerate(second)
         if _contains(around, wide[other], meaning, {index[leaf] for leaf in meaning.leaves})
     ]
-    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return Covering.from_pairs(found[:, 0], found[:, 1], len(first))
+    contained = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return Covering.from_pairs(contained[:, 0], contained[:, 1], len(first))
 
 
 def _contains(around: TextMeaning, covered: set[int], inner: TextMeaning, leaves: set[int]) -> bool:
@@ -108,10 +108,10 @@ def _covered(meaning: TextMeaning, index: dict[str | None, int], numbers: NDArra
     if meaning.bounds is not None:
         low, high = meaning.bounds
         return np.flatnonzero((numbers >= low) & (numbers < high)).astype(np.int64)
-    found = {index[leaf] for leaf in meaning.leaves if leaf in index}
+    places = {index[leaf] for leaf in meaning.leaves if leaf in index}
     if meaning.mask is not None:
-        found |= {place for value, place in index.items() if meaning.fits(value)}
-    return np.array(sorted(found), dtype=np.int64)
+        places |= {place for value, place in index.items() if meaning.fits(value)}
+    return np.array(sorted(places), dtype=np.int64)
 
 
 def _meeting(meaning: TextMeaning, others: Sequence[TextMeaning]) -> list[int]:
@@ -133,8 +133,8 @@ def _meet(one: TextMeaning, other: TextMeaning) -> bool:
     return all(kinds)
 
 
-def _pairs(found: Iterable[tuple[Ids, int]], values: int) -> Covering:
-    kept = list(found)
+def _pairs(covered: Iterable[tuple[Ids, int]], values: int) -> Covering:
+    kept = list(covered)
     value = np.concatenate([ids for ids, _ in kept]) if kept else np.zeros(0, dtype=np.int64)
     label = np.concatenate([np.full(ids.size, name, dtype=np.int64) for ids, name in kept]) if kept else value
     return Covering.from_pairs(value, label, values)

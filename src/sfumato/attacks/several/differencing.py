@@ -71,15 +71,15 @@ def differences(releases: Sequence[ReleasedClasses], joint: Joint, unread: froze
     still fit, and then the person is not among those counted here. Who left the table is seen by the classes alone.
     """
     smallest = np.array([int(classes.sizes.min()) if classes.sizes.size else 0 for classes in releases], dtype=np.int64)
-    found = [
+    pairs = [
         _between(((releases[one], releases[other], smallest[other]), (releases[other], releases[one], smallest[one])), unread)
         for one, other in combinations(range(len(releases)), 2)
     ]
-    searched = any(each.searched for each in found)
+    searched = any(each.searched for each in pairs)
     if joint.exact:
         limits = (joint.shown_in * smallest[:, None]).max(axis=0, initial=0)
-        found.append(Differences.of(joint.suppressed_somewhere.astype(np.int64), limits, searched=searched, of_today=True))
-    worst = min(found, key=lambda each: (not each.groups, each.smallest, -each.people))
+        pairs.append(Differences.of(joint.suppressed_somewhere.astype(np.int64), limits, searched=searched, of_today=True))
+    worst = min(pairs, key=lambda each: (not each.groups, each.smallest, -each.people))
     return replace(worst, searched=searched, of_today=joint.exact)
 
 
@@ -115,8 +115,8 @@ def remainders(inner: ReleasedClasses, outer: ReleasedClasses) -> Ids | None:
     composed = (parts > 0) & (parts == np.bincount(met, minlength=outer.sizes.size))
     if not composed.any():
         return None
-    taken = np.bincount(whole, weights=inner.sizes[within], minlength=outer.sizes.size).astype(np.int64)
-    left: Ids = (outer.sizes - taken)[composed]
+    inside = np.bincount(whole, weights=inner.sizes[within], minlength=outer.sizes.size).astype(np.int64)
+    left: Ids = (outer.sizes - inside)[composed]
     return left
 
 

@@ -95,10 +95,10 @@ class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"
         if others.comparable:
             refuse_unread(views)
         releases = _releases(views)
-        known = {name for each in views for name in each.schema.quasi}
-        names = _sensitive(views, known, self.attribute)
-        found = _overlays(views, releases, known, names, others)
-        return _result(views, releases, found, names, differences(releases, found[0].joint, others.unread))
+        quasi = {name for each in views for name in each.schema.quasi}
+        names = _sensitive(views, quasi, self.attribute)
+        overlays = _overlays(views, releases, quasi, names, others)
+        return _result(views, releases, overlays, names, differences(releases, overlays[0].joint, others.unread))
 
 
 def sensitive_candidates(views: Sequence[TableView], target: Mapping[str, str | None], attribute: str) -> frozenset[str | None]:
@@ -110,8 +110,8 @@ def sensitive_candidates(views: Sequence[TableView], target: Mapping[str, str | 
     for view in views:
         classes = classes_of(view)
         histogram = classes.histogram(attribute)
-        known = {name: value for name, value in target.items() if name in classes.quasi}
-        inside = np.isin(histogram.klass, target_classes(classes, known))
+        visible = {name: value for name, value in target.items() if name in classes.quasi}
+        inside = np.isin(histogram.klass, target_classes(classes, visible))
         sets.append(frozenset(histogram.values[int(code)] for code in histogram.value[inside]))
     return frozenset.intersection(*sets)
 
@@ -161,33 +161,33 @@ class _Overlay:
 def _overlays(
     views: Sequence[TableView],
     releases: Sequence[ReleasedClasses],
-    known: Collection[str],
+    quasi: Collection[str],
     names: Sequence[str],
     others: OtherReleases,
 ) -> list[_Overlay]:
     """All releases combined, then each two of them."""
     every = tuple(range(len(views)))
     looked_up = None if others.original is None else LookedUp.of(releases, others.original)
-    found = []
+    overlays = []
     for chosen in (every, *(combinations(every, 2) if len(every) > 2 else ())):
         some = [releases[place] for place in chosen]
         joint = joint_by_overlap(some, others.unread) if looked_up is None else looked_up.joint(chosen)
-        link = link_columns([views[place] for place in chosen], known)
+        link = link_columns([views[place] for place in chosen], quasi)
         records, attributes = remaining(joint, some, linked(some, link), attributes_of(some, names, link))
-        found.append(_Overlay(joint, link, records, attributes))
-    return found
+        overlays.append(_Overlay(joint, link, records, attributes))
+    return overlays
 
 
 def _result(
     views: Sequence[TableView],
     releases: Sequence[ReleasedClasses],
-    found: Sequence[_Overlay],
+    overlays: Sequence[_Overlay],
     names: Sequence[str],
     apart: Differences,
 ) -> AttackResult:
-    possible = all(each.possible.any() for each in found)
-    worst = min(int(each.records[each.possible].min()) for each in found) if possible else 0
-    most = max(found, key=lambda each: each.rate(names))  # the first of several: all releases together
+    possible = all(each.possible.any() for each in overlays)
+    worst = min(int(each.records[each.possible].min()) for each in overlays) if possible else 0
+    most = max(overlays, key=lambda each: each.rate(names))  # the first of several: all releases together
     exact = most.joint.exact
     people, exposed = (most.people(True), most.people(most.certain(names))) if possible else (0.0, 0.0)
     alone = min((int(classes.sizes.min()) for classes in releases if classes.sizes.size), default=0)
@@ -199,7 +199,7 @@ def _result(
         "worst_group_alone": alone,
         "singled_out": exposed if not exact else round(exposed),
         "singled_out_by_one_release_alone": most.people(most.alone()) if possible else 0.0,
-        "combinations": min(int(each.possible.sum()) for each in found),
+        "combinations": min(int(each.possible.sum()) for each in overlays),
         "differencing_groups": apart.groups,
         "differencing_people": apart.people,
         "smallest_difference": apart.smallest,
@@ -207,28 +207,28 @@ def _result(
     if len(names) > 1:
         details["singled_out_by_attribute"] = {name: most.people(most.certain([name])) if possible else 0.0 for name in names}
     if exact:
-        details["worst_joint_group"] = min(int(each.joint.people[each.possible].min()) for each in found) if possible else 0
+        details["worst_joint_group"] = min(int(each.joint.people[each.possible].min()) for each in overlays) if possible else 0
     return AttackResult(
         attack="Intersection",
         success=share(exposed, people),
         baseline=share(most.people(most.guessed()), people),
         interval=wilson(share(exposed, people) * targets, targets),
         targets=targets,
-        finding=_finding(views, found, worst, alone, names, share(exposed, people), apart),
+        finding=_finding(views, overlays, worst, alone, names, share(exposed, people), apart),
         details=details,
     )
 
 
 def _finding(
     views: Sequence[TableView],
-    found: Sequence[_Overlay],
+    overlays: Sequence[_Overlay],
     worst: int,
     alone: int,
     names: Sequence[str],
     rate: float,
     apart: Differences,
 ) -> str:
-    releases, exact = len(views), found[0].joint.exact
+    releases, exact = len(views), overlays[0].joint.exact
     if not worst:
         which = f"{releases} releases" if releases == 2 else f"{releases} releases, or two of them,"
         return (
@@ -248,9 +248,11 @@ def _finding(
     if names:
         most = "up to " * (releases > 2 and rate > 0) + "an estimated " * (not exact)
         parts.append(f"For {most}{percent(rate)} of them one value of {_quoted(names)} is left.")
-    if taken := [name for view in views for name in view.schema.sensitive if any(name in each.schema.quasi for each in views)]:
-        parts.append(f"What is a quasi-identifier in one of them counts as known: {_quoted(dict.fromkeys(taken))}.")
-    if len({each.link for each in found}) > 1:
+    if sensitive := [
+        name for view in views for name in view.schema.sensitive if any(name in each.schema.quasi for each in views)
+    ]:
+        parts.append(f"What is a quasi-identifier in one of them counts as known: {_quoted(dict.fromkeys(sensitive))}.")
+    if len({each.link for each in overlays}) > 1:
         parts.append("Links from one release to another by way of a third were not followed.")
     return " ".join([*parts, apart.sentence(records=several)])
 
@@ -265,26 +267,26 @@ def _quoted(names: Iterable[str]) -> str:
 
 def _releases(views: Sequence[TableView]) -> list[ReleasedClasses]:
     """The classes of each release by whatever is a quasi-identifier in one of them."""
-    known = dict.fromkeys(name for view in views for name in view.schema.quasi)
+    quasi = dict.fromkeys(name for view in views for name in view.schema.quasi)
     columns = [released_table(view).table.column_names for view in views]
-    return [classes_of(view, [name for name in known if name in held]) for view, held in zip(views, columns, strict=True)]
+    return [classes_of(view, [name for name in quasi if name in held]) for view, held in zip(views, columns, strict=True)]
 
 
-def _most_frequent(found: Linked) -> int:
-    totals = np.asarray(found.rows[0].sum(axis=0)).reshape(-1)
+def _most_frequent(link: Linked) -> int:
+    totals = np.asarray(link.rows[0].sum(axis=0)).reshape(-1)
     return int(np.argmax(totals)) if totals.size else -1
 
 
-def _sensitive(views: Sequence[TableView], known: Collection[str], attribute: str | None) -> tuple[str, ...]:
+def _sensitive(views: Sequence[TableView], quasi: Collection[str], attribute: str | None) -> tuple[str, ...]:
     """The attribute asked for, or what is sensitive in any release; what is a quasi-identifier in one of them is known."""
     if attribute is not None:
-        if attribute not in link_columns(views, known):
+        if attribute not in link_columns(views, quasi):
             raise InputError(f"not every release shows the column '{attribute}' as it is, so it cannot be compared")
         return (attribute,)
     shown = dict.fromkeys(
         name for view in views for name in view.schema.sensitive if name in released_table(view).table.column_names
     )
-    return tuple(name for name in shown if name not in known)
+    return tuple(name for name in shown if name not in quasi)
 
 
 def _changed(view: TableView) -> bool:

@@ -88,25 +88,25 @@ class LookedUp:
         columns = {name: encoded(original, name) for name in names}
         tuple_of_person, first = grouped([columns[name].codes for name in names], original.num_rows)
         people = np.bincount(tuple_of_person, minlength=first.size).astype(np.float64)
-        found: list[tuple[Groups, Ids]] = []
+        looked_up: list[tuple[Groups, Ids]] = []
         for classes in releases:
             used = [columns[name] for name in classes.quasi]
             coverings = [covering(meanings(classes, a), column.values) for a, column in enumerate(used)]
             batches = list(matching([column.codes[first] for column in used], coverings, classes.shown))
             person = np.concatenate([batch[0] for batch in batches]) if batches else np.zeros(0, dtype=np.int64)
             klass = np.concatenate([batch[1] for batch in batches]) if batches else np.zeros(0, dtype=np.int64)
-            found.append(_as_groups(person, klass, first.size))
-        return cls(tuple(groups for groups, _ in found), tuple(of_person for _, of_person in found), people)
+            looked_up.append(_as_groups(person, klass, first.size))
+        return cls(tuple(groups for groups, _ in looked_up), tuple(of_person for _, of_person in looked_up), people)
 
     def joint(self, chosen: Sequence[int]) -> Joint:
         """The combinations that people have in these releases; who matches no class of one of them is left out."""
-        found = [self.of_person[place] for place in chosen]
-        everywhere = np.logical_and.reduce([of_tuple >= 0 for of_tuple in found])
-        ids, starts = grouped([of_tuple[everywhere] for of_tuple in found], int(everywhere.sum()))
-        suppressed, shown_in = _missing_somewhere(found, self.people)
+        classes = [self.of_person[place] for place in chosen]
+        everywhere = np.logical_and.reduce([of_tuple >= 0 for of_tuple in classes])
+        ids, starts = grouped([of_tuple[everywhere] for of_tuple in classes], int(everywhere.sum()))
+        suppressed, shown_in = _missing_somewhere(classes, self.people)
         return Joint(
             groups=tuple(self.groups[place] for place in chosen),
-            groups_of=tuple(of_tuple[everywhere][starts] for of_tuple in found),
+            groups_of=tuple(of_tuple[everywhere][starts] for of_tuple in classes),
             people=np.bincount(ids, weights=self.people[everywhere], minlength=starts.size).astype(np.float64),
             exact=True,
             suppressed_somewhere=suppressed,
@@ -165,14 +165,14 @@ def _pairs_meeting(
             for name in names
         ]
         shown = [following.shown[following.quasi.index(name)] for name in names]
-        found: list[tuple[Ids, Ids]] = []
+        meetings: list[tuple[Ids, Ids]] = []
         total = 0
         for batch in matching(values, coverings, shown):
             total += batch[0].size
             _refuse_too_many(total)
-            found.append(batch)
+            meetings.append(batch)
         nothing = np.zeros(0, dtype=np.int64)  # no combination is left, or a release has no rows
-        pairs = np.concatenate([nothing, *(b[0] for b in found)]), np.concatenate([nothing, *(b[1] for b in found)])
+        pairs = np.concatenate([nothing, *(b[0] for b in meetings)]), np.concatenate([nothing, *(b[1] for b in meetings)])
         if first is None:
             first = pairs
         else:

@@ -89,26 +89,26 @@ class BackgroundKnowledge(ClassAttack[Facts]):
     def _everybody(self, name: str, classes: ReleasedClasses) -> AttackResult:
         histogram = classes.histogram(name)
         certain = _certain_pairs(histogram, classes, self.exclusions, self.known_others)
-        found, records = int(histogram.count[certain].sum()), classes.records
+        exposed, records = int(histogram.count[certain].sum()), classes.records
         common = int(np.argmax(histogram.prior)) if histogram.prior.size else 0
         blind = int(histogram.count[certain & (histogram.value == common)].sum())
         return AttackResult(
             attack="BackgroundKnowledge",
-            success=share(found, records),
+            success=share(exposed, records),
             baseline=share(blind, records),
-            interval=wilson(found, records),
+            interval=wilson(exposed, records),
             targets=records,
             finding=(
                 f"Somebody who can rule out {self.exclusions} value{'s' * (self.exclusions != 1)} and knows "
-                f"{self.known_others} others of a class learns '{name}' for certain about {found:,} of "
+                f"{self.known_others} others of a class learns '{name}' for certain about {exposed:,} of "
                 f"{records:,} records "
-                f"({percent(share(found, records))})."
+                f"({percent(share(exposed, records))})."
             ),
             details={
                 "attribute": name,
                 "exclusions": self.exclusions,
                 "known_others": self.known_others,
-                "exposed": found,
+                "exposed": exposed,
                 "fewest_values_in_a_class": int(histogram.distinct.min()) if histogram.distinct.size else 0,
             },
         )
@@ -125,10 +125,10 @@ def posterior(view: TableView, facts: Facts, attribute: str) -> dict[str | None,
     for code, count in zip(histogram.value[inside[histogram.klass]], histogram.count[inside[histogram.klass]], strict=True):
         value = histogram.values[int(code)]
         left[value] = left.get(value, 0.0) + float(count)
-    for value, known in facts.others.items():
-        if known > left.get(value, 0.0):
+    for value, amount in facts.others.items():
+        if amount > left.get(value, 0.0):
             raise InputError("the facts contradict the release: more others are known to have a value than the class shows")
-        left[value] -= known
+        left[value] -= amount
     for value in facts.excluded:
         left.pop(value, None)
     total = sum(left.values())

@@ -38,8 +38,8 @@ def matching(values: Sequence[Ids], coverings: Sequence[Covering], shown: Sequen
             person, label, node = _expand(coverings[column], values[column], person, node)
             key = node * width + label
             place = np.minimum(np.searchsorted(keys, key), max(keys.size - 1, 0))
-            found = (keys[place] == key) & (label < width) if keys.size else np.zeros(key.size, dtype=np.bool_)
-            person, node = person[found], place[found]
+            match = (keys[place] == key) & (label < width) if keys.size else np.zeros(key.size, dtype=np.bool_)
+            person, node = person[match], place[match]
         counts = begin[node + 1] - begin[node]
         yield np.repeat(person, counts), order[_runs(begin[node], counts)]
 

@@ -122,8 +122,8 @@ def released_table(view: TableView) -> ReleasedTable:
 
 def of_units(view: TableView) -> bool:
     """Whether one person may stand behind several records, because the unit is, or was before it was dropped, a column."""
-    told = view.certificate.get("transparency", {}).get("unit", ONE_RECORD)
-    return told != ONE_RECORD or view.schema.unit is not None
+    unit = view.certificate.get("transparency", {}).get("unit", ONE_RECORD)
+    return unit != ONE_RECORD or view.schema.unit is not None
 
 
 def hides_units(view: TableView) -> bool:
@@ -162,10 +162,10 @@ def encoded(table: pa.Table, name: str) -> EncodedColumn:
     if pa.types.is_dictionary(chunks.type):
         chunks = chunks.cast(chunks.type.value_type)
     dictionary = chunks.dictionary_encode(null_encoding="encode")
-    seen: dict[str | None, int] = {}
-    merged = np.array([seen.setdefault(text, len(seen)) for text in texts(dictionary.dictionary)], dtype=np.int64)
+    places: dict[str | None, int] = {}
+    merged = np.array([places.setdefault(text, len(places)) for text in texts(dictionary.dictionary)], dtype=np.int64)
     codes = dictionary.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return EncodedColumn(tuple(seen), merged[codes] if codes.size else codes)
+    return EncodedColumn(tuple(places), merged[codes] if codes.size else codes)
 
 
 def grouped(columns: Sequence[Ids], rows: int) -> tuple[Ids, Ids]:
@@ -249,11 +249,11 @@ def _units(table: pa.Table, unit: str | None, of_row: Ids, sizes: Ids) -> Ids:
 
 def worst(results: Iterable[AttackResult], view: TableView) -> AttackResult:
     """The result furthest above blind guessing, with the success on every attribute among its details."""
-    found = [_about_shown_values(result, view) for result in results]
-    chosen = max(found, key=lambda result: (result.success - result.baseline, result.success))
-    if len(found) == 1:
+    candidates = [_about_shown_values(result, view) for result in results]
+    chosen = max(candidates, key=lambda result: (result.success - result.baseline, result.success))
+    if len(candidates) == 1:
         return chosen
-    by_attribute = {str(result.details["attribute"]): result.success for result in found}
+    by_attribute = {str(result.details["attribute"]): result.success for result in candidates}
     return replace(chosen, details={**chosen.details, "success_by_attribute": by_attribute})
 
 

@@ -47,7 +47,7 @@ class ProbabilisticInference(ClassAttack[None]):
         histogram = classes.histogram(name)
         right = histogram.count[histogram.top] if histogram.count.size else np.zeros(0, dtype=np.int64)
         posterior = right / classes.sizes
-        known = int(classes.sizes[posterior >= self.likely].sum())
+        likely = int(classes.sizes[posterior >= self.likely].sum())
         correct, records = int(right.sum()), classes.records
         highest = float(posterior.max()) if posterior.size else 0.0
         blind = float(histogram.prior.max()) if histogram.prior.size else 0.0
@@ -62,12 +62,12 @@ class ProbabilisticInference(ClassAttack[None]):
                 f"{percent(share(correct, records))} "
                 f"of the records, without the release for {percent(blind)}; the surest class gives "
                 f"{percent(highest)}, and "
-                f"{known:,} of {records:,} records are in classes at {percent(self.likely)} or more."
+                f"{likely:,} of {records:,} records are in classes at {percent(self.likely)} or more."
             ),
             details={
                 "attribute": name,
                 "max_posterior": highest,
                 "likely": self.likely,
-                "practically_known": known,
+                "practically_known": likely,
             },
         )

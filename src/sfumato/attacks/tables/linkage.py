@@ -84,31 +84,31 @@ class Linkage(TableAttack["Register | pa.Table"]):
         register = knowledge if isinstance(knowledge, Register) else _register(knowledge)
         named = register.columns or {n: n for n in view.schema.quasi if n in register.table.column_names}
         classes = classes_of(view)
-        known = [name for name in classes.quasi if name in named]
-        if not known:
+        shared = [name for name in classes.quasi if name in named]
+        if not shared:
             raise MissingColumn(
                 "linkage: the register shares no quasi-identifier with the release; map them with "
                 "Register(table, columns={'column of the release': 'column of the register'})"
             )
-        require(register.table, [named[name] for name in known], "the register")
-        tuple_of_person, people, matched, person, klass = look_up(classes, register, known, named)
+        require(register.table, [named[name] for name in shared], "the register")
+        tuple_of_person, people, matched, person, klass = look_up(classes, register, shared, named)
         everybody = classes.records
         unit = view.schema.unit
         if unit is not None and unit in classes.table.column_names:
             owners = encoded(classes.table, unit)
             everybody, matched = len(owners.values), _different(classes, owners.codes, matched, person, klass)
-        return _result(classes, tuple_of_person, people, matched, person, klass, known, _counted(view), everybody)
+        return _result(classes, tuple_of_person, people, matched, person, klass, shared, _counted(view), everybody)
 
 
 def look_up(
-    classes: ReleasedClasses, register: Register, known: list[str], named: Mapping[str, str]
+    classes: ReleasedClasses, register: Register, shared: list[str], named: Mapping[str, str]
 ) -> tuple[Ids, Ids, Ids, Ids, Ids]:
     """Per distinct combination of raw values: its people, the records it matches, and the pairs (combination,
     class)."""
-    columns = [encoded(register.table, named[name]) for name in known]
+    columns = [encoded(register.table, named[name]) for name in shared]
     tuple_of_person, first = grouped([column.codes for column in columns], register.table.num_rows)
     people = np.bincount(tuple_of_person, minlength=first.size).astype(np.int64)
-    positions = [classes.quasi.index(name) for name in known]
+    positions = [classes.quasi.index(name) for name in shared]
     coverings = [
         covering(meanings(classes, position), column.values) for position, column in zip(positions, columns, strict=True)
     ]
@@ -140,17 +140,17 @@ def _result(
     matched: Ids,
     person: Ids,
     klass: Ids,
-    known: list[str],
+    shared: list[str],
     counted: tuple[str, str],
     everybody: int,
 ) -> AttackResult:
     register = int(tuple_of_person.size)
-    found = matched > 0
-    expected = float((people[found] / matched[found]).sum())
+    matching = matched > 0
+    expected = float((people[matching] / matched[matching]).sum())
     alone = int(people[matched == 1].sum())
     by_class = np.bincount(klass, weights=people[person], minlength=classes.sizes.size)
     one_person = int(classes.sizes[by_class == 1].sum())
-    smallest = int(matched[found].min()) if found.any() else 0
+    smallest = int(matched[matching].min()) if matching.any() else 0
     everybody = max(everybody, 1)
     word, caveat = counted
     return AttackResult(
@@ -160,19 +160,19 @@ def _result(
         interval=wilson(expected, register),
         targets=register,
         finding=(
-            f"Of {register:,} entries in the register {alone:,} match exactly one {word} by {len(known)} "
+            f"Of {register:,} entries in the register {alone:,} match exactly one {word} by {len(shared)} "
             f"shared "
-            f"attribute{'s' * (len(known) != 1)}; picking among the matching {word}s is right for "
+            f"attribute{'s' * (len(shared) != 1)}; picking among the matching {word}s is right for "
             f"{percent(share(expected, register))} of them if they took part, blind guessing for "
             f"{percent(1 / everybody)}.{caveat}"
         ),
         details={
             "identified": alone,
             "expected_correct": expected,
-            "without_match": int(people[~found].sum()),
+            "without_match": int(people[~matching].sum()),
             "smallest_candidate_group": smallest,
             "records_matching_one_person": one_person,
-            "shared_attributes": len(known),
+            "shared_attributes": len(shared),
         },
     )
 

@@ -54,9 +54,9 @@ class TextMeaning:
 def meanings(classes: ReleasedClasses, column: int) -> list[TextMeaning]:
     """What each text of a quasi-identifier stands for."""
     name = classes.quasi[column]
-    known = classes.released.shown.get(name, {})
+    shown = classes.released.shown.get(name, {})
     tree = classes.released.hierarchies.get(name)
-    return [read(label, known.get(label), tree) for label in classes.labels[column]]
+    return [read(label, shown.get(label), tree) for label in classes.labels[column]]
 
 
 def read(label: str | None, shown: ShownValue | None = None, tree: Hierarchy | None = None) -> TextMeaning:

@@ -118,15 +118,15 @@ class Minimality(TableAttack[KnownAlgorithm | Register | pa.Table]):
         knowledge = _required(knowledge)
         beliefs, worlds = self._reasoned(view, knowledge, name)
         promised = Fraction(1, knowledge.l)
-        wanted = text_of(self.value)
-        if wanted is None:
+        value = text_of(self.value)
+        if value is None:
             naive = max((world.most_common_share() for world in worlds), default=Fraction(0))
             tops = [max(belief.probability.values(), default=Fraction(0)) for belief in beliefs]
         else:
-            if not any(wanted in belief.probability for belief in beliefs):
+            if not any(value in belief.probability for belief in beliefs):
                 raise InputError(f"minimality: the value asked for is no protected value that the released '{name}' shows")
-            naive = max((world.share_of(wanted) for world in worlds), default=Fraction(0))
-            tops = [belief.probability.get(wanted, Fraction(0)) for belief in beliefs]
+            naive = max((world.share_of(value) for world in worlds), default=Fraction(0))
+            tops = [belief.probability.get(value, Fraction(0)) for belief in beliefs]
         if knowledge.requirement == "distinct":
             promised = naive
         top = max(tops, default=Fraction(0))
@@ -140,7 +140,7 @@ class Minimality(TableAttack[KnownAlgorithm | Register | pa.Table]):
             targets=targets,
             finding=(
                 f"Knowing that the algorithm generalises no further than needed, an adversary believes "
-                f"{'a value' if wanted is None else 'the value asked for'} of '{name}' "
+                f"{'a value' if value is None else 'the value asked for'} of '{name}' "
                 f"of {targets:,} people with probability {percent(float(top))}; the release promises at most "
                 f"{percent(float(promised))}, and {exposed:,} people exceed that."
             ),
@@ -221,12 +221,12 @@ def _refused_globally(worlds: Sequence[PossibleWorlds]) -> list[list[list[Fracti
         product *= chance
     if product == 1:
         raise InputError("minimality: no table behind this release would have needed recoding, so this is not the algorithm")
-    found = []
+    refused = []
     for place, world in enumerate(worlds):
         others = Fraction(1)
         for chance in (*fine[:place], *fine[place + 1 :]):
             others *= chance
-        found.append(
+        refused.append(
             [
                 [
                     (Fraction(total, world.total * size) - others * Fraction(kept, world.total * size)) / (1 - product)
@@ -235,12 +235,12 @@ def _refused_globally(worlds: Sequence[PossibleWorlds]) -> list[list[list[Fracti
                 for group, size in enumerate(world.sizes)
             ]
         )
-    return found
+    return refused
 
 
-def _people_of_classes(classes: ReleasedClasses, given: Any) -> list[list[int]]:
+def _people_of_classes(classes: ReleasedClasses, listed: Any) -> list[list[int]]:
     """For each class the sizes of the groups of people with equal raw quasi-identifiers in it."""
-    register = given if isinstance(given, Register) else Register(given)
+    register = listed if isinstance(listed, Register) else Register(listed)
     named = register.columns or {name: name for name in classes.quasi}
     missing = [name for name in classes.quasi if name not in named]
     if missing or not classes.quasi:

@@ -74,8 +74,8 @@ class PartialKnowledge(TableAttack[KnownSet]):
         items = entries.get("items", [])
         listed = isinstance(items, list) and None not in items
         require_that(listed, "knowledge: items must be a list of items as they are published")
-        wanted = frozenset(str(text(item, "items")) for item in items)
-        return KnownSet(wanted, target) if entries else None
+        names = frozenset(str(text(item, "items")) for item in items)
+        return KnownSet(names, target) if entries else None
 
     def run(self, view: TableView, knowledge: KnownSet | None = None) -> AttackResult:
         """Attack everybody, or the one person of a `KnownSet`."""
@@ -84,14 +84,14 @@ class PartialKnowledge(TableAttack[KnownSet]):
         name = self._column_of(view)
         if knowledge is not None:
             left = candidates(view, knowledge, name)
-            told = {"candidates": int(left.size), "known_items": len(knowledge.items)}
-            return self._result(view, name, 1 / left.size if left.size else 0.0, 1, told)
+            target_details = {"candidates": int(left.size), "known_items": len(knowledge.items)}
+            return self._result(view, name, 1 / left.size if left.size else 0.0, 1, target_details)
         classes, sets, of_row = _sets(view, name)
         klass, shown, people = _different(classes.of_row, of_row)
         sharing = self._sharing(klass, shown, people, sets)
         worst, average = np.empty(people.size), np.empty(people.size)
         for place, (k, s) in enumerate(zip(klass.tolist(), shown.tolist(), strict=True)):
-            counts = [(len(known), sharing[k, known]) for known in self._choices(sets[s])]
+            counts = [(len(choice), sharing[k, choice]) for choice in self._choices(sets[s])]
             most = max(size for size, _ in counts)
             full = [1 / count for size, count in counts if size == most]
             worst[place], average[place] = min(count for _, count in counts), sum(full) / len(full)
@@ -107,7 +107,7 @@ class PartialKnowledge(TableAttack[KnownSet]):
 
     def _result(self, view: TableView, name: str, expected: float, targets: int, details: Mapping[str, Detail]) -> AttackResult:
         records = released_table(view).table.num_rows
-        told = "These items" if "candidates" in details else f"Up to {self.items} known items of a set"
+        subject = "These items" if "candidates" in details else f"Up to {self.items} known items of a set"
         return AttackResult(
             attack="PartialKnowledge",
             success=share(expected, targets),
@@ -115,7 +115,7 @@ class PartialKnowledge(TableAttack[KnownSet]):
             interval=wilson(expected, targets),
             targets=targets,
             finding=(
-                f"{told} in '{name}' pick the right record for {percent(share(expected, targets))} of {targets:,} "
+                f"{subject} in '{name}' pick the right record for {percent(share(expected, targets))} of {targets:,} "
                 f"target{'s' * (targets != 1)}; a blind pick among {records:,} records is right for {percent(share(1, records))}."
             ),
             details={"attribute": name, "known_items": self.items, **details},
@@ -130,8 +130,8 @@ class PartialKnowledge(TableAttack[KnownSet]):
             raise Unsupported(f"the sets have more than {MAX_CHOICES:,} combinations of up to {self.items} items; assume fewer")
         sharing: dict[tuple[int, tuple[str, ...]], int] = {}
         for k, s, count in zip(klass.tolist(), shown.tolist(), people.tolist(), strict=True):
-            for known in self._choices(sets[s]):
-                sharing[k, known] = sharing.get((k, known), 0) + count
+            for choice in self._choices(sets[s]):
+                sharing[k, choice] = sharing.get((k, choice), 0) + count
         return sharing
 
     def _choices(self, items: Items) -> chain[tuple[str, ...]]:
@@ -155,12 +155,12 @@ def _set_columns(view: TableView) -> list[str]:
     return [name for name, column in view.schema.columns.items() if column.items and name in present]
 
 
-def candidates(view: TableView, known: KnownSet, column: str) -> Ids:
+def candidates(view: TableView, knowledge: KnownSet, column: str) -> Ids:
     """The released records that may be the person's: of a class that fits, holding all known items."""
     classes, sets, of_row = _sets(view, column)
-    holding = np.array([known.items <= items for items in sets], dtype=np.bool_)
+    holding = np.array([knowledge.items <= items for items in sets], dtype=np.bool_)
     inside = np.zeros(len(classes.sizes), dtype=np.bool_)
-    inside[target_classes(classes, known.target) if known.target else slice(None)] = True
+    inside[target_classes(classes, knowledge.target) if knowledge.target else slice(None)] = True
     return np.flatnonzero(inside[classes.of_row] & holding[of_row]).astype(np.int64) if of_row.size else of_row
 
 

@@ -86,10 +86,10 @@ class PossibleWorlds:
         meant = [margin for value, margin in zip(self.values, self.margins, strict=True) if isinstance(value, str | None)]
         return Fraction(max(meant, default=0), sum(self.sizes))
 
-    def share_of(self, wanted: str) -> Fraction:
+    def share_of(self, text: str) -> Fraction:
         """The share of one value in the class as released."""
-        found = [margin for value, margin in zip(self.values, self.margins, strict=True) if value == wanted]
-        return Fraction(sum(found), sum(self.sizes))
+        margins = [margin for value, margin in zip(self.values, self.margins, strict=True) if value == text]
+        return Fraction(sum(margins), sum(self.sizes))
 
 
 def worlds_of_class(sizes: Sequence[int], counts: Mapping[Any, int], requirement: Requirement, limit: int) -> PossibleWorlds:
@@ -106,7 +106,7 @@ def worlds_of_class(sizes: Sequence[int], counts: Mapping[Any, int], requirement
     if _tables_at_least(sizes, margins, most) > most:
         return PossibleWorlds(sizes, values, margins, keeps, too_large=True)
     finer = _finer(sizes, requirement)
-    found = [[0] * len(values) for _ in sizes]
+    totals = [[0] * len(values) for _ in sizes]
     kept_found = [[0] * len(values) for _ in sizes]
     total = kept = 0
     for number, (table, weight) in enumerate(_tables(sizes, margins)):
@@ -117,9 +117,9 @@ def worlds_of_class(sizes: Sequence[int], counts: Mapping[Any, int], requirement
         kept += weight * fine
         for group, row in enumerate(table):
             for place, count in enumerate(row):
-                found[group][place] += weight * count
+                totals[group][place] += weight * count
                 kept_found[group][place] += weight * count * fine
-    return PossibleWorlds(sizes, values, margins, keeps, total=total, kept=kept, sums=found, kept_sums=kept_found)
+    return PossibleWorlds(sizes, values, margins, keeps, total=total, kept=kept, sums=totals, kept_sums=kept_found)
 
 
 def _merged_for_k(sizes: Counts, requirement: Requirement) -> bool:
@@ -163,8 +163,8 @@ def _rows_at_least(groups: Counts, margin: int, enough: int) -> int:
     count = len(groups)
     chosen = min(max(count // 2, margin - (sum(groups) - count)), margin)
     ways = 1
-    for taken in range(min(chosen, count - chosen)):
-        ways = ways * (count - taken) // (taken + 1)
+    for step in range(min(chosen, count - chosen)):
+        ways = ways * (count - step) // (step + 1)
         if ways > enough:
             break
     return ways

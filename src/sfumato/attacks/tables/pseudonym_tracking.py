@@ -58,13 +58,13 @@ class PseudonymTracking(TableAttack[None]):
         require(table, (column, *observed), view.name)
         people = encoded(table, column)
         count = len(people.values)
-        seen, first = grouped([encoded(table, name).codes for name in observed], table.num_rows)
-        pairs = np.unique(seen * max(count, 1) + people.codes)
+        observations, first = grouped([encoded(table, name).codes for name in observed], table.num_rows)
+        pairs = np.unique(observations * max(count, 1) + people.codes)
         sharing = np.bincount(pairs // max(count, 1), minlength=first.size)
         records = np.bincount(people.codes, minlength=count)
-        chance = np.bincount(people.codes, weights=1 / sharing[seen] if seen.size else None, minlength=count)
+        chance = np.bincount(people.codes, weights=1 / sharing[observations] if observations.size else None, minlength=count)
         expected = float((chance / np.maximum(records, 1)).sum())
-        exposed = int(np.unique(people.codes[sharing[seen] == 1]).size) if seen.size else 0
+        exposed = int(np.unique(people.codes[sharing[observations] == 1]).size) if observations.size else 0
         blind = share(1, count)
         return AttackResult(
             attack="PseudonymTracking",

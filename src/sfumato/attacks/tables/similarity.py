@@ -74,29 +74,29 @@ class Similarity(ClassAttack[Mapping[str | None, str]]):
         classes = classes_of(view)
         return worst((self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute)), view)
 
-    def _attack(self, name: str, classes: ReleasedClasses, given: Mapping[Any, str] | None) -> AttackResult:
+    def _attack(self, name: str, classes: ReleasedClasses, meanings: Mapping[Any, str] | None) -> AttackResult:
         histogram = classes.histogram(name)
         tree = classes.released.hierarchies.get(name)
-        if given is not None or tree is not None:
-            groups = _groups_given(histogram, given) if given is not None else _groups_below(histogram, tree, self.level)
+        if meanings is not None or tree is not None:
+            groups = _groups_given(histogram, meanings) if meanings is not None else _groups_below(histogram, tree, self.level)
             exposed, blind = _one_group(histogram, groups)
             kind = "lie in one group of similar values"
         else:
             exposed, blind = self._narrow(name, histogram)
             kind = f"lie within {percent(self.spread)} of the range of the whole table"
-        found, records = int(classes.sizes[exposed].sum()), classes.records
+        exposed_records, records = int(classes.sizes[exposed].sum()), classes.records
         return AttackResult(
             attack="Similarity",
-            success=share(found, records),
+            success=share(exposed_records, records),
             baseline=share(blind, records),
-            interval=wilson(found, records),
+            interval=wilson(exposed_records, records),
             targets=records,
             finding=(
                 f"In {exposed.size:,} of {classes.sizes.size:,} classes all values of '{name}' {kind}: it "
                 f"is known "
-                f"roughly for {found:,} of {records:,} records ({percent(share(found, records))})."
+                f"roughly for {exposed_records:,} of {records:,} records ({percent(share(exposed_records, records))})."
             ),
-            details={"attribute": name, "exposed_classes": int(exposed.size), "exposed": found},
+            details={"attribute": name, "exposed_classes": int(exposed.size), "exposed": exposed_records},
         )
 
     def _narrow(self, name: str, histogram: ClassHistogram) -> tuple[Ids, int]:
@@ -111,19 +111,19 @@ class Similarity(ClassAttack[Mapping[str | None, str]]):
         span = float(np.nanmax(values) - np.nanmin(values)) if np.isfinite(values).any() else 0.0
         low = np.full(histogram.classes, np.inf)
         high = np.full(histogram.classes, -np.inf)
-        known = np.isfinite(values[histogram.value])
-        np.minimum.at(low, histogram.klass[known], values[histogram.value[known]])
-        np.maximum.at(high, histogram.klass[known], values[histogram.value[known]])
+        finite = np.isfinite(values[histogram.value])
+        np.minimum.at(low, histogram.klass[finite], values[histogram.value[finite]])
+        np.maximum.at(high, histogram.klass[finite], values[histogram.value[finite]])
         gaps = np.zeros(histogram.classes, dtype=np.bool_)
-        gaps[histogram.klass[~known]] = True
+        gaps[histogram.klass[~finite]] = True
         exposed = np.flatnonzero((high - low <= self.spread * span) & ~gaps).astype(np.int64)
         return exposed, _in_best_window(histogram, values, exposed, self.spread * span)
 
 
-def _groups_given(histogram: ClassHistogram, given: Mapping[Any, str]) -> Ids:
+def _groups_given(histogram: ClassHistogram, groups: Mapping[Any, str]) -> Ids:
     names: dict[object, int] = {}
     # a value outside the mapping is alike only to itself
-    keys = [("group", given[value]) if value in given else ("value", value) for value in histogram.values]
+    keys = [("group", groups[value]) if value in groups else ("value", value) for value in histogram.values]
     return np.array([names.setdefault(key, len(names)) for key in keys], dtype=np.int64)
 
 

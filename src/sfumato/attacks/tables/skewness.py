@@ -63,9 +63,9 @@ class Skewness(ClassAttack[Mapping[str | None, float]]):
         classes = classes_of(view)
         return worst((self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute)), view)
 
-    def _attack(self, name: str, classes: ReleasedClasses, given: Mapping[Any, float] | None) -> AttackResult:
+    def _attack(self, name: str, classes: ReleasedClasses, known_prior: Mapping[Any, float] | None) -> AttackResult:
         histogram = classes.histogram(name)
-        prior = histogram.prior if given is None else _given(given, histogram)
+        prior = histogram.prior if known_prior is None else _given(known_prior, histogram)
         if not histogram.count.size:
             return AttackResult("Skewness", 0.0, 0.0, (0.0, 1.0), 0, "There are no records.", {"attribute": name})
         size = classes.sizes[histogram.klass]
