@@ -104,12 +104,12 @@ class AdditiveNoise(Mask):
         return tuple(kept)
 
     def _masked(self, column: NumberColumn, draws: Draws) -> Real:
-        known = column.known
+        present = column.known
         masked = column.values.copy()
-        count = int(known.sum())
+        count = int(present.sum())
         if count == 0:
             return masked
-        there = masked[known]
+        there = masked[present]
         unit = magnitude(there)
         there = there / unit
         variance = self.ratio * float(there.var(ddof=1))
@@ -120,7 +120,7 @@ class AdditiveNoise(Mask):
             noise = math.sqrt(variance) * drawn
         centre = float(there.mean())
         with np.errstate(over="ignore"):  # what no number can hold is refused when the table is put together
-            masked[known] = (centre + (there - centre + noise) * scaled_by(self.ratio, self.rescale)) * unit
+            masked[present] = (centre + (there - centre + noise) * scaled_by(self.ratio, self.rescale)) * unit
         return masked
 
     def _unchanged(self, column: NumberColumn) -> float:

@@ -80,5 +80,5 @@ def check_columns(mask: Mask, records: Records) -> None:
 def is_constant(column: NumberColumn | CategoryColumn) -> bool:
     """Whether all its known values are one."""
     values = column.values if isinstance(column, NumberColumn) else column.codes
-    known = values[column.known]
-    return bool(known.size and np.all(known == known[0]))
+    present = values[column.known]
+    return bool(present.size and np.all(present == present[0]))

@@ -92,5 +92,5 @@ def drawn_from_groups(values: Real, labels: Int, count: int, draws: Draws) -> Re
     return drawn
 
 
-def _filled(values: Real, known: NDArray[np.bool_], labels: Int, count: int) -> Real:
-    return np.where(known, values, means_of_clusters(values, known, labels, count)[labels])
+def _filled(values: Real, present: NDArray[np.bool_], labels: Int, count: int) -> Real:
+    return np.where(present, values, means_of_clusters(values, present, labels, count)[labels])

@@ -91,8 +91,8 @@ class Correction:
         deviations = np.sqrt(np.diag(covariance))
         if not np.all(deviations > 0):
             raise Unsupported("after correction a column has no variance left, and no correlation: the noise was too large")
-        found: Real = np.clip(covariance / np.outer(deviations, deviations), -1.0, 1.0)
-        return found
+        correlation: Real = np.clip(covariance / np.outer(deviations, deviations), -1.0, 1.0)
+        return correlation
 
     def regression(self, target: str, predictors: Sequence[str]) -> dict[str, float]:
         """Intercept and slopes of a linear regression before noise, which had pulled the slopes towards 0."""
@@ -122,8 +122,8 @@ class Correction:
             if set(shares) - set(outputs):
                 raise InputError(f"column '{column}' has categories that the published matrix does not lead to")
             observed = np.array([shares.get(label, 0.0) for label in outputs])
-            found = recovered_frequencies(observed, matrix, nonnegative=nonnegative)
-            shares = dict(zip(inputs, found.tolist(), strict=True))
+            recovered = recovered_frequencies(observed, matrix, nonnegative=nonnegative)
+            shares = dict(zip(inputs, recovered.tolist(), strict=True))
         return shares
 
     def _means(self, columns: Sequence[str]) -> Real:
@@ -131,7 +131,7 @@ class Correction:
 
     def _noise_on(self, columns: Sequence[str]) -> list[Step]:
         """The steps that put noise on these columns; anything else that was done to them is refused."""
-        found = []
+        steps = []
         for step in _steps(self.transparency):
             touched = [name for name in columns if name in step["masked_columns"]]
             if not touched or step["method"]["name"] == "Sampling":
@@ -141,8 +141,8 @@ class Correction:
                     f"column '{touched[0]}' was masked by {step['method']['name']}, whose effect on it cannot be taken out; "
                     "use the column as it is"
                 )
-            found.append(step)
-        return found
+            steps.append(step)
+        return steps
 
 
 def recover_variance(published_variance: float, ratio: float) -> float:

@@ -98,8 +98,8 @@ def _joined(mask: Mask, records: Records, name: str, changes: list[Change], orde
         return pa.chunked_array(chunks).take(pa.array(order))
     values = np.concatenate(parts)[order]
     if isinstance(column, NumberColumn):
-        known = ~np.isnan(values)
-        if not np.isfinite(values[known]).all():
+        present = ~np.isnan(values)
+        if not np.isfinite(values[present]).all():
             raise SfumatoError(f"{type(mask).__name__}: masked values of column '{name}' grew beyond what a number can hold")
         return column.restored(values, whole=mask.whole)
     return column.restored(values.astype(np.int32))

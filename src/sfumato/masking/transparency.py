@@ -45,25 +45,25 @@ class Test:
 def transparency_of(mask: Mask, records: Records, changes: list[Change]) -> dict[str, Any]:
     """Method, parameters and columns; what each stratum adds is told once where it is the same, otherwise stratum by
     stratum."""
-    told: dict[str, Any] = {"method": mask.described(), "masked_columns": list(records.names)}
+    facts: dict[str, Any] = {"method": mask.described(), "masked_columns": list(records.names)}
     for name in dict.fromkeys(name for change in changes for name in change.published):
         values = [plain(change.published.get(name)) for change in changes]
-        told[name] = values[0] if all(value == values[0] for value in values) else {BY_STRATUM: values}
-    return told
+        facts[name] = values[0] if all(value == values[0] for value in values) else {BY_STRATUM: values}
+    return facts
 
 
-def is_told_by(mask: Mask, told: Any, visible: VisibleTable) -> bool:
-    """Whether `told` can be all that was published about the mask; a stranger may have written it. Earlier versions may have
+def is_told_by(mask: Mask, published: Any, visible: VisibleTable) -> bool:
+    """Whether `published` can be all that was published about the mask; a stranger may have written it. Earlier versions may have
     told less."""
-    if not isinstance(told, dict) or not isinstance(told.get("method"), dict):
+    if not isinstance(published, dict) or not isinstance(published.get("method"), dict):
         return False
-    own, stated = plain(mask.described()), registry.in_names_of_now("mask", told["method"])
+    own, stated = plain(mask.described()), registry.in_names_of_now("mask", published["method"])
     if stated.get("name") != own["name"] or any(own.get(name) != value for name, value in stated.items()):
         return False
-    names = told.get("masked_columns")
+    names = published.get("masked_columns")
     if not isinstance(names, list) or not all(isinstance(name, str) and name in visible.columns for name in names):
         return False
-    facts = {name: value for name, value in told.items() if name not in _ABOUT}
+    facts = {name: value for name, value in published.items() if name not in _ABOUT}
     strata = _strata(facts) if mask.strata else [facts]
     return _are_masked(mask, names, visible) and all(mask.could_tell(each, tuple(names), visible) for each in strata)
 

@@ -121,8 +121,8 @@ def attribute_tree(
     folder: str | None,
 ) -> Hierarchy:
     """The hierarchy of a sensitive attribute over these values."""
-    known = None if counts is None else counts.tolist()
-    return hierarchy_builders.build(attribute, column, values, known, folder)
+    leaf_counts = None if counts is None else counts.tolist()
+    return hierarchy_builders.build(attribute, column, values, leaf_counts, folder)
 
 
 def _differences(histogram: ValueCounts, expected: Integers, total: int, mask: NDArray[np.bool_], bound: int) -> NDArray[Any]:

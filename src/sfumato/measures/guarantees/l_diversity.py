@@ -34,15 +34,15 @@ def measure_distinct(examined: ExaminedTable, guarantee: DistinctLDiversity) -> 
     """The fewest different values in a class."""
     histogram = examined.histogram(guarantee.attribute)
     counted = concerned(histogram, guarantee.protected_values)
-    found = distinct_values(histogram)
-    least = smallest(found[counted])
+    values = distinct_values(histogram)
+    least = smallest(values[counted])
     value = int(least) if math.isfinite(least) else least
     explanation = (
         f"The poorest class shows {shown_number(value)} different values of '{guarantee.attribute}'; "
         f"{guarantee.l:,} "
         f"are promised. {_exempt(counted)}"
     )
-    return conclude(guarantee, examined.classes(), value, counted & (found < guarantee.l), explanation)
+    return conclude(guarantee, examined.classes(), value, counted & (values < guarantee.l), explanation)
 
 
 def measure_entropy(examined: ExaminedTable, guarantee: EntropyLDiversity) -> Measurement:

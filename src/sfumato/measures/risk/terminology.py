@@ -104,15 +104,15 @@ def entailed(claimed: Iterable[Property]) -> frozenset[Property]:
 
     Undetectability against outsiders together with anonymity against everybody is unobservability.
     """
-    known = set(claimed)
+    implied = set(claimed)
     while True:
-        more = {follows for property_ in known for follows in IMPLIES.get(property_, frozenset())}
+        more = {follows for property_ in implied for follows in IMPLIES.get(property_, frozenset())}
         parts = {Property.UNDETECTABILITY, Property.SENDER_ANONYMITY, Property.RECEIVER_ANONYMITY}
-        if parts <= known:
+        if parts <= implied:
             more.add(Property.UNOBSERVABILITY)
-        if more <= known:
-            return frozenset(known)
-        known |= more
+        if more <= implied:
+            return frozenset(implied)
+        implied |= more
 
 
 def entails(claimed: Property, follows: Property) -> bool:

@@ -180,9 +180,9 @@ class _Learner:
                     if self.effort.spent:
                         return theta
                     other = self.family.repaired(theta + step * (corner - theta))
-                    found = np.count_nonzero(self.lead(other) >= 0)
-                    if found > count:
-                        theta, count = other, found
+                    linked = np.count_nonzero(self.lead(other) >= 0)
+                    if linked > count:
+                        theta, count = other, linked
             if count == before:
                 break
         return theta

@@ -106,11 +106,11 @@ def solve_exactly(files: AlignedFiles, family: Aggregation, starts: list[Real], 
     until = time.monotonic() + seconds
     pool = PairPool(files, family, margin)
     everybody = np.ones(files.size, dtype=np.bool_)
-    best, linked, seen = starts[0], -1, []
+    best, linked, visited = starts[0], -1, []
     for theta in starts:
         links = family.links(files, theta, 8)
         pool.add_nearest(links, everybody)
-        seen.append(theta)
+        visited.append(theta)
         if (count := int(links.linked(margin).sum())) > linked:
             best, linked = theta, count
     bound, cuts = files.size - int(pool.hopeless.sum()), np.zeros((0, family.size))
@@ -128,12 +128,12 @@ def solve_exactly(files: AlignedFiles, family: Aggregation, starts: list[Real], 
         cuts = np.concatenate([cuts, more])
         theta = family.repaired(theta)
         links = family.links(files, theta, 8)
-        seen.append(theta)
+        visited.append(theta)
         if (count := int(links.linked(margin).sum())) > linked:
             best, linked = theta, count
         if not pool.add_nearest(links, ~blocked, violated=True) and not more.shape[0]:
             break  # what is left is within the solver's tolerance
-    return BestWeights(best, linked, max(bound, linked), seen)
+    return BestWeights(best, linked, max(bound, linked), visited)
 
 
 def reachable(pool: PairPool, records: Int) -> Flags:
@@ -141,14 +141,14 @@ def reachable(pool: PairPool, records: Int) -> Flags:
     records."""
     order = np.argsort(pool.rows, kind="stable")
     starts = np.searchsorted(pool.rows[order], np.arange(pool.files.size + 1))
-    found = np.ones(records.size, dtype=np.bool_)
+    reached = np.ones(records.size, dtype=np.bool_)
     for position, record in enumerate(records[:_CHECKED].tolist()):
         gaps = pool.gaps[order[starts[record] : starts[record + 1]]]
         if pool.hopeless[record]:
-            found[position] = False
+            reached[position] = False
         elif gaps.shape[0] > 1:
-            found[position] = widest(pool.family, gaps)[0] >= pool.margin - _TOLERANCE
-    return found
+            reached[position] = widest(pool.family, gaps)[0] >= pool.margin - _TOLERANCE
+    return reached
 
 
 def widest(family: Aggregation, gaps: Real, cuts: Real | None = None) -> tuple[float, Real]:

@@ -122,31 +122,31 @@ def _scaled(original: Real, released: Real, distance: str) -> tuple[Real, Real] 
 
 
 def _centre_and_scale(values: Real, distance: str) -> tuple[float, float]:
-    known = values[~np.isnan(values)]
-    if not known.size:
+    present = values[~np.isnan(values)]
+    if not present.size:
         return 0.0, 0.0
-    low, high = float(known.min()), float(known.max())
+    low, high = float(present.min()), float(present.max())
     if low == high:
         return 0.0, 0.0
     if distance == "gower":
         return low, high - low
     # scaled by the range first, so that no square overflows
-    return float(known.mean()), float(np.std((known - low) / (high - low)) * (high - low))
+    return float(present.mean()), float(np.std((present - low) / (high - low)) * (high - low))
 
 
 def _mean_difference(scaled: Real) -> float:
     """The mean absolute difference of two values drawn independently."""
-    known = np.sort(scaled[~np.isnan(scaled)])
-    ranks = 2.0 * np.arange(known.size) - known.size + 1.0
-    return float(2.0 * (ranks @ known) / known.size**2)
+    present = np.sort(scaled[~np.isnan(scaled)])
+    ranks = 2.0 * np.arange(present.size) - present.size + 1.0
+    return float(2.0 * (ranks @ present) / present.size**2)
 
 
 def _unequal_share(codes: Real) -> float:
     """How often two categories drawn independently are different."""
-    known = codes[~np.isnan(codes)].astype(np.int64)
-    if not known.size:
+    present = codes[~np.isnan(codes)].astype(np.int64)
+    if not present.size:
         return 0.0
-    shares = np.bincount(known) / known.size
+    shares = np.bincount(present) / present.size
     return float(1.0 - shares @ shares) if np.count_nonzero(shares) > 1 else 0.0
 
 

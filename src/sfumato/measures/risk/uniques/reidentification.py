@@ -124,8 +124,8 @@ def people_behind(released: ReleasedTable, classes: Classes, population: Any) ->
     if population is not None:
         rows = population.table() if hasattr(population, "relation") else population
         examined = ExaminedTable(released.table, released.schema, None, rows)
-        found, _ = matches(examined, KMap(1), classes)
-        return found.astype(np.float64)
+        people, _ = matches(examined, KMap(1), classes)
+        return people.astype(np.float64)
     weights = survey_weights(released)
     if weights is None:
         raise InputError(
