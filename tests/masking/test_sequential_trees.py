@@ -142,9 +142,9 @@ def test_leaves_hold_the_fewest_records_asked_for() -> None:
     y = NumberColumn("y", np.arange(100.0) ** 2, pa.float64())
     for fewest in (2, 10, 50, 60):
         leaves = Trees(fewest, None, False)._leaves(y, [x], [x], 100, 1)
-        counts = np.unique(leaves.known, return_counts=True)[1]
+        counts = np.unique(leaves.original, return_counts=True)[1]
         assert fewest <= counts.min() < 2 * fewest or counts.size == 1
-    assert np.unique(Trees(2, 3, False)._leaves(y, [x], [x], 100, 1).known).size == 8
+    assert np.unique(Trees(2, 3, False)._leaves(y, [x], [x], 100, 1).original).size == 8
 
 
 def test_strata_and_size() -> None:

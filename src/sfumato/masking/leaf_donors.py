@@ -89,14 +89,14 @@ class Trees:
 class DonorLeaves:
     """The leaf of each known record and of each record that is made."""
 
-    known: Int
-    made: Int
+    original: Int
+    synthetic: Int
 
     def donors(self, draws: Draws) -> Int:
         """For each record that is made a random known record of its leaf."""
-        order = np.argsort(self.known, kind="stable")
-        names, starts, counts = np.unique(self.known[order], return_index=True, return_counts=True)
-        leaf = np.searchsorted(names, self.made)
+        order = np.argsort(self.original, kind="stable")
+        names, starts, counts = np.unique(self.original[order], return_index=True, return_counts=True)
+        leaf = np.searchsorted(names, self.synthetic)
         donors: Int = order[starts[leaf] + draws.below(counts[leaf])]
         return donors
 
@@ -105,14 +105,14 @@ class DonorLeaves:
         range of the column, by reflection (the smoothed bootstrap of Silverman and Young, 1987)."""
         unit = magnitude(values)
         values = values / unit
-        counts = np.bincount(self.known)
+        counts = np.bincount(self.original)
         filled = np.maximum(counts, 1)
-        means = np.bincount(self.known, weights=values) / filled
-        spreads = np.sqrt(np.bincount(self.known, weights=(values - means[self.known]) ** 2) / filled)
+        means = np.bincount(self.original, weights=values) / filled
+        spreads = np.sqrt(np.bincount(self.original, weights=(values - means[self.original]) ** 2) / filled)
         width = 0.9 * filled**-0.2
-        noise = width[self.made] * spreads[self.made] * draws.normal(donors.size)
-        mean = means[self.made]
-        drawn = mean + (values[donors] - mean + noise) / np.sqrt(1.0 + width[self.made] ** 2)
+        noise = width[self.synthetic] * spreads[self.synthetic] * draws.normal(donors.size)
+        mean = means[self.synthetic]
+        drawn = mean + (values[donors] - mean + noise) / np.sqrt(1.0 + width[self.synthetic] ** 2)
         low, high = values.min(), values.max()
         drawn = np.where(drawn < low, 2 * low - drawn, drawn)
         return np.clip(np.where(drawn > high, 2 * high - drawn, drawn), low, high) * unit

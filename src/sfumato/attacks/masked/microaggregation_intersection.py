@@ -69,7 +69,7 @@ class MicroaggregationIntersection(TransparencyAttack):
         details: dict[str, Detail] = {
             "attribute_groups": len(groups),
             "single_candidate": int(np.count_nonzero(picked.candidates == 1)),
-            "own_record_among_candidates": int(np.count_nonzero(picked.found)),
+            "own_record_among_candidates": int(np.count_nonzero(picked.own_found)),
             "without_candidate": int(np.count_nonzero(picked.candidates == 0)),
             "mean_candidates": float(counted.mean()) if counted.size else 0.0,
         }

@@ -82,8 +82,8 @@ class RankWindow(TransparencyAttack):
         if self.columns is None:
             sides = agreeing(sides, view, (*strata, *reach))
         picked = by_stratum(sides, strata, lambda part: pick_by_windows(part, reach))
-        alone = int(np.count_nonzero(picked.found & (picked.candidates == 1)))
-        outside = int(np.count_nonzero((sides.truth >= 0) & ~picked.found))
+        alone = int(np.count_nonzero(picked.own_found & (picked.candidates == 1)))
+        outside = int(np.count_nonzero((sides.truth >= 0) & ~picked.own_found))
         how = f"choosing among the records within the rank windows of {len(reach)} attribute{'s' * (len(reach) != 1)}"
         counted = picked.candidates[picked.candidates > 0]
         details: dict[str, Detail] = {

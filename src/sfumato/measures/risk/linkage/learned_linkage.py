@@ -99,7 +99,7 @@ class LearnedLinkage(Measure[Microdata, Compared]):
         search.improve()
         if few.size <= self.exact_up_to:
             solution = solve_exactly(few, family, [search.best, family.plain], self.margin, self.seconds)
-            for theta in solution.seen:
+            for theta in solution.visited:
                 search.try_out(theta)
             linked, bound = solution.linked, solution.bound
         else:

@@ -40,7 +40,7 @@ class BestWeights:
     theta: Real
     linked: int
     bound: int
-    seen: list[Real]
+    visited: list[Real]
 
     @property
     def proved(self) -> bool:
@@ -55,7 +55,7 @@ class PairPool:
     files: AlignedFiles
     family: Aggregation
     margin: float
-    known: Int = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    keys: Int = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     rows: Int = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     gaps: Real = field(init=False)
     blocks: Real = field(default_factory=lambda: np.zeros(0))
@@ -68,10 +68,10 @@ class PairPool:
     def add(self, rows: Int, others: Int) -> int:
         """Take in pairs; returns how many were new. A record is hopeless once some other is nearer under all parameters."""
         keys, first = np.unique(rows * np.int64(self.files.size) + others, return_index=True)
-        fresh = ~np.isin(keys, self.known, assume_unique=True)
+        fresh = ~np.isin(keys, self.keys, assume_unique=True)
         if not fresh.any():
             return 0
-        self.known = np.concatenate([self.known, keys[fresh]])
+        self.keys = np.concatenate([self.keys, keys[fresh]])
         rows, others = rows[first[fresh]], others[first[fresh]]
         own, other = self.family.features(self.files, rows, rows), self.family.features(self.files, rows, others)
         low, high = self.family.range(own, other)

@@ -90,7 +90,7 @@ class Picked:
 
     credit: Real
     candidates: Int
-    found: NDArray[np.bool_]
+    own_found: NDArray[np.bool_]
     posterior: Real | None = None
 
     @property
@@ -110,7 +110,7 @@ def by_stratum(sides: Sides, strata: Sequence[str] | None, pick: Callable[[Sides
     for rows, _, part in sides.split(strata):
         if rows.size:
             one = pick(part)
-            credit[rows], candidates[rows], own_found[rows] = one.credit, one.candidates, one.found
+            credit[rows], candidates[rows], own_found[rows] = one.credit, one.candidates, one.own_found
             if one.posterior is not None:
                 posterior[rows], has_posterior = one.posterior, True
     return Picked(credit, candidates, own_found, posterior if has_posterior else None)
