@@ -136,7 +136,7 @@ def classes_of(view: TableView, quasi: Sequence[str] | None = None) -> ReleasedC
     released = released_table(view)
     table = released.table
     chosen = tuple(name for name in view.schema.quasi if name in table.column_names) if quasi is None else tuple(quasi)
-    require(table, chosen, view.name)
+    require_columns(table, chosen, view.name)
     columns = [encoded(table, name) for name in chosen]
     of_row, first = grouped([column.codes for column in columns], table.num_rows)
     sizes = np.bincount(of_row, minlength=first.size).astype(np.int64)
@@ -229,11 +229,11 @@ def sensitive_attributes(view: TableView, attribute: str | None) -> tuple[str, .
             f"schema, "
             "or name one with attribute=."
         )
-    require(released_table(view).table, chosen, view.name)
+    require_columns(released_table(view).table, chosen, view.name)
     return chosen
 
 
-def require(table: pa.Table, names: Sequence[str], where: str) -> None:
+def require_columns(table: pa.Table, names: Sequence[str], where: str) -> None:
     """All these columns must be there; every missing one is named."""
     missing = [f"column '{name}' is not in {where}" for name in names if name not in table.column_names]
     all_at_once(MissingColumn, "attack", missing)

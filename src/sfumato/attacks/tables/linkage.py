@@ -25,7 +25,7 @@ from sfumato.attacks.tables.classes import (
     hides_units,
     of_units,
     released_table,
-    require,
+    require_columns,
 )
 from sfumato.attacks.tables.meaning import meanings
 from sfumato.core.declared import Declared
@@ -90,7 +90,7 @@ class Linkage(TableAttack["Register | pa.Table"]):
                 "linkage: the register shares no quasi-identifier with the release; map them with "
                 "Register(table, columns={'column of the release': 'column of the register'})"
             )
-        require(register.table, [named[name] for name in shared], "the register")
+        require_columns(register.table, [named[name] for name in shared], "the register")
         tuple_of_person, people, matched, person, klass = look_up(classes, register, shared, named)
         everybody = classes.records
         unit = view.schema.unit

@@ -22,7 +22,7 @@ from sfumato.attacks.tables.classes import (
     Ids,
     ReleasedClasses,
     classes_of,
-    require,
+    require_columns,
     sensitive_attributes,
     worst,
 )
@@ -247,7 +247,7 @@ def _people_of_classes(classes: ReleasedClasses, listed: Any) -> list[list[int]]
         raise MissingColumn(
             f"minimality: the register needs every quasi-identifier of the release; missing: {', '.join(missing) or 'all'}"
         )
-    require(register.table, [named[name] for name in classes.quasi], "the register")
+    require_columns(register.table, [named[name] for name in classes.quasi], "the register")
     _, people, _, person, klass = look_up(classes, register, list(classes.quasi), named)
     classes_of_tuple = np.bincount(person, minlength=people.size)
     if (classes_of_tuple == 0).any():

@@ -17,10 +17,10 @@ import numpy as np
 
 from sfumato.attacks.adversary import TableAttack, is_table, only, target_in, text
 from sfumato.attacks.tables.candidates import target_classes
-from sfumato.attacks.tables.classes import Ids, ReleasedClasses, classes_of, encoded, released_table, require
+from sfumato.attacks.tables.classes import Ids, ReleasedClasses, classes_of, encoded, released_table, require_columns
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
-from sfumato.core.params import require as require_that
+from sfumato.core.params import require
 from sfumato.core.ranges import ColumnName, Count, Whole
 from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, Detail, View
@@ -73,7 +73,7 @@ class PartialKnowledge(TableAttack[KnownSet]):
         target = target_in(entries)
         items = entries.get("items", [])
         listed = isinstance(items, list) and None not in items
-        require_that(listed, "knowledge: items must be a list of items as they are published")
+        require(listed, "knowledge: items must be a list of items as they are published")
         names = frozenset(str(text(item, "items")) for item in items)
         return KnownSet(names, target) if entries else None
 
@@ -141,7 +141,7 @@ class PartialKnowledge(TableAttack[KnownSet]):
     def _column_of(self, view: TableView) -> str:
         table, named = released_table(view).table, _set_columns(view)
         if self.column is not None:
-            require(table, [self.column], view.name)
+            require_columns(table, [self.column], view.name)
             if self.column not in named:
                 raise Unsupported(f"column '{self.column}' holds no sets; give it the separator of its items in the schema")
             return self.column
@@ -167,7 +167,7 @@ def candidates(view: TableView, knowledge: KnownSet, column: str) -> Ids:
 def _sets(view: TableView, column: str) -> tuple[ReleasedClasses, list[Items], Ids]:
     """The classes by the other quasi-identifiers, the different sets that occur, and the set of each row."""
     table = released_table(view).table
-    require(table, [column], view.name)
+    require_columns(table, [column], view.name)
     quasi = [name for name in view.schema.quasi if name in table.column_names and name != column]
     separator = view.schema.columns[column].items or ""
     shown = encoded(table, column)

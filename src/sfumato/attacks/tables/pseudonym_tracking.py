@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from sfumato.attacks.adversary import TableAttack, is_table
-from sfumato.attacks.tables.classes import encoded, grouped, released_table, require
+from sfumato.attacks.tables.classes import encoded, grouped, released_table, require_columns
 from sfumato.core.errors import Unsupported
 from sfumato.core.ranges import ColumnName, Each, Text
 from sfumato.core.rounding import percent
@@ -55,7 +55,7 @@ class PseudonymTracking(TableAttack[None]):
         if column is None:
             raise Unsupported("this release has no pseudonyms to follow; name their column with pseudonym=")
         observed = tuple(n for n in view.schema.quasi if n in table.column_names) if self.observed is None else self.observed
-        require(table, (column, *observed), view.name)
+        require_columns(table, (column, *observed), view.name)
         people = encoded(table, column)
         count = len(people.values)
         observations, first = grouped([encoded(table, name).codes for name in observed], table.num_rows)
