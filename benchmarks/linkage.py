@@ -172,7 +172,7 @@ def _assignment() -> Case:
 
     from sfumato.kernels.linkage.points import Metric
     from sfumato.measures.risk.linkage.assignment_linkage import assigned
-    from sfumato.measures.risk.linkage.spaces import Space
+    from sfumato.measures.risk.linkage.spaces import LinkageSpace
 
     original, masked = _files(3_000, 0.5)
 
@@ -185,7 +185,7 @@ def _assignment() -> Case:
 
     return Case(
         f"one-to-one linkage, 3,000 records, {_WIDTH} columns, noise 0.5 sd",
-        lambda _: assigned(Space(original, masked, Metric.euclidean(_WIDTH), "euclidean")),
+        lambda _: assigned(LinkageSpace(original, masked, Metric.euclidean(_WIDTH), "euclidean")),
         unit="s",
         peer=full,
         bar=1.5,

@@ -15,7 +15,7 @@ FIGURES = Path(__file__).resolve().parents[1] / "docs" / "figures"
 MASKS = (
     "Mdav(k=[3, 5, 10, 25])",
     "RankSwapping(p=[2, 5, 10, 25])",
-    "AdditiveNoise(k=[0.05, 0.2, 1.0])",
+    "AdditiveNoise(ratio=[0.05, 0.2, 1.0])",
     "MultiplicativeNoise(alpha=[10, 30])",
     "Shuffling()",
 )

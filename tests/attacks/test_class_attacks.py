@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato import attacks
-from sfumato.attacks.success import wilson
 from sfumato.attacks.tables.background import posterior
 from sfumato.attacks.tables.classes import ClassAttack
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
@@ -21,6 +20,7 @@ from sfumato.core.view import Attack, AttackResult, View
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Column, Schema
+from sfumato.measures.risk.success import wilson
 from tests.attacks.published import SCHEMA, bare, four_anonymous
 
 ON_CLASSES = sorted(name for name, kind in every("attack").items() if issubclass(kind, ClassAttack))

@@ -7,7 +7,7 @@ import pytest
 
 from sfumato import attacks
 from sfumato.attacks.several.coverage import covering, overlapping
-from sfumato.attacks.tables.meaning import Meaning, read
+from sfumato.attacks.tables.meaning import TextMeaning, read
 from sfumato.data.hierarchy import Hierarchy
 from tests.attacks.published import bare
 
@@ -73,8 +73,8 @@ def test_a_hostile_mask_takes_no_time() -> None:
 
 
 def test_masks_meet_only_masks() -> None:
-    assert not Meaning().may_share_a_text(read("13*"))
-    assert not Meaning().fits("13")
+    assert not TextMeaning().may_share_a_text(read("13*"))
+    assert not TextMeaning().fits("13")
 
 
 def test_releases_without_hierarchies_are_laid_over_each_other() -> None:

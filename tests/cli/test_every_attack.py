@@ -45,7 +45,7 @@ RELEASES: dict[str, tuple[tuple[str, ...], str, str]] = {
     "baskets": (("age", "basket"), "KAnonymity, k=2", "Hybrid"),
     "swapped": (("age", "income"), "", "RankSwapping(p=20)"),
     "averaged": (("age", "income"), "", "Mdav(k=3)"),
-    "noisy": (("age", "income"), "", "AdditiveNoise(k=0.1)"),
+    "noisy": (("age", "income"), "", "AdditiveNoise(ratio=0.1)"),
     "changed": (("job", "age"), "", 'Pram(columns=["job"], stay=0.7)'),
 }  # fmt: skip
 GAME = "{}.json"

@@ -45,7 +45,7 @@ def test_mask_verify_attack(place: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_mask_without_a_promise(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["protect", "people.csv", "--schema", "people.toml", "--method", "AdditiveNoise, k=0.1", "--output", "out"]
+    arguments = ["protect", "people.csv", "--schema", "people.toml", "--method", "AdditiveNoise, ratio=0.1", "--output", "out"]
     assert run([*arguments, "--risk", "distance_linkage", "--utility", "pil"]) == 0
     shown = capsys.readouterr().out
     assert "no guarantee" in shown and "distance_linkage" in shown and "pil" in shown

@@ -20,7 +20,7 @@ from sfumato.core.errors import InputError, SfumatoError, VerificationFailed
 from sfumato.data.masked import Masked, sides
 from sfumato.data.records import Records
 from sfumato.masking.base import Mask
-from sfumato.masking.told import Visible
+from sfumato.masking.transparency import VisibleTable
 from sfumato.workflow import named
 from sfumato.workflow.verifying.told_methods import refuse_other_words
 from tests.conformance.masks import (
@@ -48,8 +48,8 @@ def apply(mask: Mask, data: sf.Microdata = PEOPLE, seed: int | str = 1) -> Maske
     return mask.apply(data, seed=seed).result
 
 
-def seen(masked: Masked) -> Visible:
-    return Visible(SCHEMA, frozenset(SCHEMA.columns), len(masked))
+def seen(masked: Masked) -> VisibleTable:
+    return VisibleTable(SCHEMA, frozenset(SCHEMA.columns), len(masked))
 
 
 #: Facts that some mask tells, or none.

@@ -89,7 +89,7 @@ def test_infinite_bounds_and_long_texts_are_no_fault(tmp_path: Path) -> None:
 
 
 def test_parameters_beyond_all_numbers_are_refused() -> None:
-    for name, parameter in (("AdditiveNoise", "k"), ("Mdav", "k"), ("Lattice", "suppression")):
+    for name, parameter in (("AdditiveNoise", "ratio"), ("Mdav", "k"), ("Lattice", "suppression")):
         with pytest.raises(ParameterError, match="too large a number"):
             named.method({"name": name, parameter: 10**400})
 
@@ -128,7 +128,7 @@ def test_a_game_whose_numbers_do_not_fit_is_refused(members: object, tmp_path: P
 
 
 def test_a_parameter_without_its_name_is_refused_with_the_names_there_are() -> None:
-    with pytest.raises(ParameterError, match="The parameters of AdditiveNoise are called k, "):
+    with pytest.raises(ParameterError, match="The parameters of AdditiveNoise are called ratio, "):
         named.inline("AdditiveNoise(0.1)")
     with pytest.raises(ParameterError, match="cannot read 'Nothing'") as refused:
         named.inline("Nothing(0.1)")

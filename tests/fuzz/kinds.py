@@ -90,7 +90,8 @@ retention = {given = true, note = "for the tests"}
 RECIPES = (
     RECIPE,
     RECIPE.replace('name = "Lattice"\nsuppression = 0.5', 'name = "Mondrian"'),
-    'data = "people.csv"\nschema = "people.toml"\nledger = false\n[method]\nname = "AdditiveNoise"\nk = 0.1\ncolumns = ["age"]\n',
+    'data = "people.csv"\nschema = "people.toml"\nledger = false\n'
+    '[method]\nname = "AdditiveNoise"\nratio = 0.1\ncolumns = ["age"]\n',
 )
 HIERARCHIES = (
     "".join(f"{CANARY}{i};{'ab'[i % 2]};*\n" for i in range(4)).encode(),

@@ -167,7 +167,7 @@ def test_the_expected_share_of_unchanged_whole_numbers_is_told_to_the_owner() ->
 
 @pytest.mark.parametrize("k", [0, -1, float("nan"), float("inf"), True, "0.1"])
 def test_k_must_be_positive(k: object) -> None:
-    with pytest.raises(ParameterError, match="AdditiveNoise: k must be a number above 0.*; 0 would add no noise"):
+    with pytest.raises(ParameterError, match="AdditiveNoise: ratio must be a number above 0.*; 0 would add no noise"):
         sf.AdditiveNoise(k)  # type: ignore[arg-type]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.certificate import plain
 from sfumato.core.errors import InputError, ParameterError, Unsupported
-from sfumato.masking.correction import recovered_frequencies
+from sfumato.kernels.changes.recovered_frequencies import recovered_frequencies
+from sfumato.masking.correction import recover_correlation, recover_variance
 
 COLUMNS = ("a", "b", "c")
 COUNT = 40_000
@@ -182,3 +184,18 @@ def test_noise_within_different_strata_cannot_be_taken_out_together() -> None:
     )
     with pytest.raises(Unsupported, match="different strata"):
         sf.masking.Correction.of(mask.apply(TABLE, seed=1).result).covariance(["a", "b"])
+
+
+@pytest.mark.golden("G-PBD-01")
+def test_a_published_noise_parameter_recovers_the_variance() -> None:
+    assert recover_variance(3.0, 0.5) == 2.0
+    assert recover_correlation(0.5, 0.5, 0.5) == pytest.approx(0.75)
+    with pytest.raises(ParameterError):
+        recover_variance(3.0, -1)
+
+
+def test_the_recovered_variance_is_that_of_the_data() -> None:
+    draw = np.random.default_rng(11)
+    data = draw.normal(0, 3, 200_000)
+    noisy = data + draw.normal(0, math.sqrt(0.5 * 9), 200_000)
+    assert recover_variance(float(noisy.var()), 0.5) == pytest.approx(9, rel=0.02)

@@ -150,7 +150,7 @@ def test_rounded_away_noise_is_refused() -> None:
 
 
 def test_k_must_be_positive() -> None:
-    with pytest.raises(ParameterError, match="CorrelatedNoise: k must be"):
+    with pytest.raises(ParameterError, match="CorrelatedNoise: ratio must be"):
         sf.CorrelatedNoise(0)
 
 

@@ -15,7 +15,7 @@ from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.randomness import StreamRandomness
 from sfumato.data.records import CategoryColumn, NumberColumn
 from sfumato.kernels.sampling.draws import Draws
-from sfumato.masking.leaf_donors import Leaves, Trees, _by_target
+from sfumato.masking.leaf_donors import DonorLeaves, Trees, _by_target
 from tests.conformance.masks import CATEGORIES, NUMBERS, people
 
 RECORDS = 1_500
@@ -82,7 +82,7 @@ def test_without_smoothing_cells_are_donated_and_with_it_numbers_are_not() -> No
 def test_smoothing_keeps_mean_and_variance_of_a_leaf() -> None:
     """100,000 draws of a leaf of 12: within 5 standard errors; 1 % for what is reflected at the ends of the column."""
     values = np.array([3.0, 4, 4, 5, 6, 7, 8, 8, 9, 10, 12, 13, -200, 200])
-    leaves = Leaves(np.array([0] * 12 + [1, 1]), np.zeros(100_000, dtype=np.int64))
+    leaves = DonorLeaves(np.array([0] * 12 + [1, 1]), np.zeros(100_000, dtype=np.int64))
     draws = Draws(StreamRandomness("smoothing"))
     donors = leaves.donors(draws)
     assert set(donors.tolist()) == set(range(12))
@@ -92,7 +92,7 @@ def test_smoothing_keeps_mean_and_variance_of_a_leaf() -> None:
 
 
 def test_donors_come_from_the_same_leaf_and_evenly() -> None:
-    leaves = Leaves(np.array([7, 3, 7, 3, 3]), np.repeat([3, 7], 30_000))
+    leaves = DonorLeaves(np.array([7, 3, 7, 3, 3]), np.repeat([3, 7], 30_000))
     donors = leaves.donors(Draws(StreamRandomness("donors")))
     assert set(donors[:30_000].tolist()) == {1, 3, 4} and set(donors[30_000:].tolist()) == {0, 2}
     counts = np.bincount(donors[:30_000], minlength=5)[[1, 3, 4]]
@@ -142,9 +142,9 @@ def test_leaves_hold_the_fewest_records_asked_for() -> None:
     y = NumberColumn("y", np.arange(100.0) ** 2, pa.float64())
     for fewest in (2, 10, 50, 60):
         leaves = Trees(fewest, None, False)._leaves(y, [x], [x], 100, 1)
-        counts = np.unique(leaves.known, return_counts=True)[1]
+        counts = np.unique(leaves.original, return_counts=True)[1]
         assert fewest <= counts.min() < 2 * fewest or counts.size == 1
-    assert np.unique(Trees(2, 3, False)._leaves(y, [x], [x], 100, 1).known).size == 8
+    assert np.unique(Trees(2, 3, False)._leaves(y, [x], [x], 100, 1).original).size == 8
 
 
 def test_strata_and_size() -> None:

@@ -14,15 +14,15 @@ from sfumato.data.masked import Masked
 from sfumato.kernels.linkage.points import Metric
 from sfumato.measures.risk.linkage.assignment_linkage import AssignmentLinkage, _least, assigned
 from sfumato.measures.risk.linkage.distance_linkage import DistanceLinkage
-from sfumato.measures.risk.linkage.spaces import Space
+from sfumato.measures.risk.linkage.spaces import LinkageSpace
 from tests.measures.masks import NAMES, grouped, noisy, numbers, people, table
 
 X = numbers(300)
 PEOPLE = people(X)
 
 
-def space(x: np.ndarray, y: np.ndarray) -> Space:
-    return Space(x, y, Metric.euclidean(x.shape[1]), "euclidean")
+def space(x: np.ndarray, y: np.ndarray) -> LinkageSpace:
+    return LinkageSpace(x, y, Metric.euclidean(x.shape[1]), "euclidean")
 
 
 @settings(max_examples=50, deadline=None)

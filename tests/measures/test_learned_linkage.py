@@ -17,7 +17,7 @@ from sfumato.measures.risk import LearnedLinkage
 from sfumato.measures.risk.linkage import aggregations, learned_linkage
 from sfumato.measures.risk.linkage.aggregations import Bilinear, Named, aggregation, antichains
 from sfumato.measures.risk.linkage.aligned_files import AlignedFiles
-from sfumato.measures.risk.linkage.distance_learning import Effort, Search
+from sfumato.measures.risk.linkage.distance_learning import Effort, WeightSearch
 from sfumato.measures.risk.linkage.programme import PairPool, reachable, solve_exactly
 
 FAMILIES = get_args(Named)
@@ -120,7 +120,7 @@ def test_generated_constraints_find_what_the_exact_optimum_is() -> None:
     pair = files(40, [0.1, 0.5, 1.5], 2)
     chosen = aggregation("weighted mean", pair, "2-additive")
     exact = solve_exactly(pair, chosen, [chosen.plain], MARGIN, 60)
-    search = Search.begin(pair, chosen, MARGIN, Effort(np.inf))
+    search = WeightSearch.begin(pair, chosen, MARGIN, Effort(np.inf))
     search.improve()
     learnt = int(search.links.linked(MARGIN).sum())
     assert exact.proved and learnt <= exact.linked
@@ -151,7 +151,7 @@ def test_a_record_that_is_nearer_to_another_in_every_attribute_is_out_of_reach()
 def test_the_bilinear_form_stays_positive_semidefinite() -> None:
     pair = files(30, [0.3, 0.6, 0.9], 4)
     form = Bilinear(3)
-    search = Search.begin(pair, form, MARGIN, Effort(np.inf))
+    search = WeightSearch.begin(pair, form, MARGIN, Effort(np.inf))
     search.improve()
     matrix = form.matrix(search.best)
     assert np.linalg.eigvalsh(matrix).min() >= -1e-12
@@ -288,9 +288,9 @@ def test_many_records_are_learnt_from_a_fixed_sample_and_the_clock_does_not_matt
 def test_work_is_bounded_by_operations() -> None:
     pair = files(60, [0.5, 0.5, 0.5], 1)
     chosen = aggregation("choquet", pair, "2-additive")
-    little = Search.begin(pair, chosen, MARGIN, Effort(1.0))
+    little = WeightSearch.begin(pair, chosen, MARGIN, Effort(1.0))
     little.improve()
-    more = Search.begin(pair, chosen, MARGIN, Effort(5e7))
+    more = WeightSearch.begin(pair, chosen, MARGIN, Effort(5e7))
     more.improve()
     assert little.tried < more.tried
     assert more.effort.left > -5e8 - 60**2 * chosen.steps * 4

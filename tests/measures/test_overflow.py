@@ -11,7 +11,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.guarantees.t_closeness import TCloseness
 from sfumato.data.schema import HierarchySpec, Schema
-from sfumato.measures.guarantees.classes import Histogram
+from sfumato.measures.guarantees.classes import ValueCounts
 from sfumato.measures.guarantees.examined import ExaminedTable
 from sfumato.measures.guarantees.measure import measure, measure_examined
 from tests.measures.tables import grouped_schema
@@ -26,7 +26,7 @@ def halves(n: int, schema: Schema = SCHEMA) -> ExaminedTable:
     examined = ExaminedTable(two, schema)
     half = np.array([n // 2, n // 2], dtype=np.int64)
     key = ("group",), "disease"
-    examined._histograms[key] = Histogram(("x", "y"), np.array([0, 1]), np.array([0, 1]), half, half)
+    examined._histograms[key] = ValueCounts(("x", "y"), np.array([0, 1]), np.array([0, 1]), half, half)
     return examined
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,6 @@ from sfumato.measures.utility.loss import Granularity, Loss
 from sfumato.measures.utility.machine_learning import MachineLearningLoss
 from sfumato.measures.utility.non_uniform_entropy import NonUniformEntropy
 from sfumato.measures.utility.query_error import CountQuery, QueryError, Workload
-from sfumato.measures.utility.transparency import recover_correlation, recover_variance
 
 AGES = Hierarchy.from_levels([[str(age), f"[{age // 10 * 10}, {age // 10 * 10 + 10})", "*"] for age in range(20, 60)])
 SEX = Hierarchy.from_levels([["f", "*"], ["m", "*"]])
@@ -228,21 +226,6 @@ def test_machine_learning_needs_a_feature() -> None:
     ages = pa.table({"age": ["20"] * 20})
     with pytest.raises(Unsupported):
         MachineLearningLoss("age").score(ages, ReleasedTable(ages, schema, {"age": AGES}, 20))
-
-
-@pytest.mark.golden("G-PBD-01")
-def test_a_published_noise_parameter_recovers_the_variance() -> None:
-    assert recover_variance(3.0, 0.5) == 2.0
-    assert recover_correlation(0.5, 0.5, 0.5) == pytest.approx(0.75)
-    with pytest.raises(ParameterError):
-        recover_variance(3.0, -1)
-
-
-def test_the_recovered_variance_is_that_of_the_data() -> None:
-    draw = np.random.default_rng(11)
-    data = draw.normal(0, 3, 200_000)
-    noisy = data + draw.normal(0, math.sqrt(0.5 * 9), 200_000)
-    assert recover_variance(float(noisy.var()), 0.5) == pytest.approx(9, rel=0.02)
 
 
 @pytest.mark.data

@@ -10,8 +10,8 @@ import pytest
 
 from sfumato.core.errors import InputError, ParameterError
 from sfumato.core.randomness import StreamRandomness
+from sfumato.measures.risk.uniques.mix_anonymity import narrowed, sender_belief
 from sfumato.wire.mix import Cascade, Delivery, Recipient, read_letter
-from sfumato.wire.mix_anonymity import narrowed, sender_belief
 from sfumato.wire.sealing import OVERHEAD, SealingKey
 
 ANN, BEN = SealingKey.generate(StreamRandomness(1)), SealingKey.generate(StreamRandomness(2))

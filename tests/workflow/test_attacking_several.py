@@ -95,6 +95,6 @@ def test_a_saved_release_is_attacked_with_earlier_ones_that_can_be_read(tmp_path
     assert sf.verify(tmp_path / "99 is none").holds
     made(*WRITTEN["integer"], k=4).save(tmp_path / "coarser")
     [found] = attack_folder(tmp_path / "integer", earlier=[tmp_path / "coarser"], only=["Intersection"])
-    assert "Laid over each other" in found["finding"]
+    assert "Combined, for people" in found["finding"]
     with pytest.raises(Unsupported, match=OTHERWISE):
         attack_folder(tmp_path / "99 is none", earlier=[tmp_path / "integer"], only=["Intersection"])

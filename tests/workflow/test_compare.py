@@ -44,7 +44,7 @@ def test_lists_are_tried_one_by_one_and_lists_by_nature_are_not() -> None:
 
 def test_combined_masks_are_named_by_their_parts() -> None:
     both = sf.Combined(masks=(sf.Mdav(3, columns=("height",)), sf.AdditiveNoise(0.1, columns=("wage",))))
-    assert label_of(both) == "Mdav(k=3) + AdditiveNoise(k=0.1)"
+    assert label_of(both) == "Mdav(k=3) + AdditiveNoise(ratio=0.1)"
 
 
 def test_faults_of_all_methods_are_told_at_once() -> None:
@@ -107,7 +107,7 @@ def test_what_was_measured_is_not_measured_again(people: sf.Microdata, found: An
 
 
 def test_the_cache_holds_scores_and_no_record(people: sf.Microdata, tmp_path: Path) -> None:
-    sf.compare(people, ["Mdav(k=3)", "AdditiveNoise(k=0.1)"], cache=tmp_path, workers=1)
+    sf.compare(people, ["Mdav(k=3)", "AdditiveNoise(ratio=0.1)"], cache=tmp_path, workers=1)
     for file in tmp_path.glob("*.json"):
         content = file.read_text()
         assert set(json.loads(content)) >= {"risk", "loss"}
@@ -115,7 +115,7 @@ def test_the_cache_holds_scores_and_no_record(people: sf.Microdata, tmp_path: Pa
     first, second = sorted(tmp_path.glob("*.json"))
     first.write_text("damaged")
     second.write_text('{"risk": 0.0}')
-    assert len(sf.compare(people, ["Mdav(k=3)", "AdditiveNoise(k=0.1)"], cache=tmp_path, workers=1).measured) == 2
+    assert len(sf.compare(people, ["Mdav(k=3)", "AdditiveNoise(ratio=0.1)"], cache=tmp_path, workers=1).measured) == 2
 
 
 def test_texts_and_hierarchy_files_are_part_of_what_is_remembered(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_parameters_that_are_mappings_can_be_compared(people: sf.Microdata, tmp_
 
 
 def test_risks_of_different_measures_are_not_weighed_against_each_other(people: sf.Microdata) -> None:
-    found = sf.compare(people, ["Mdav(k=3)", "AdditiveNoise(k=0.1)", "GaussianCopula()"], cache=False, workers=1)
+    found = sf.compare(people, ["Mdav(k=3)", "AdditiveNoise(ratio=0.1)", "GaussianCopula()"], cache=False, workers=1)
     synthetic = found.points[2]
     assert synthetic.risk_measure == "nearest_record" and synthetic not in found.front
     assert found.recommended is not synthetic and "cannot be compared" in " ".join(found.reasons)
@@ -177,7 +177,7 @@ def test_a_method_that_fits_no_column_is_refused_and_the_others_go_on(people: sf
 def test_columns_a_method_cannot_change_are_named_and_still_used_against_it() -> None:
     rows = table(200).append_column("town", pa.array(["a", "b", "c", "d"] * 50))
     schema = SCHEMA.replace(columns={**SCHEMA.columns, "town": Column(role="quasi", type="string")})
-    found = sf.compare(sf.read(rows, schema), ["AdditiveNoise(k=0.5)", "Mdav(k=5)"], cache=False, workers=1)
+    found = sf.compare(sf.read(rows, schema), ["AdditiveNoise(ratio=0.5)", "Mdav(k=5)"], cache=False, workers=1)
     assert found.points[0].left == ("town",) and found.points[1].left == ()
     assert "leaves 'town'" in "\n".join(found.table())
 

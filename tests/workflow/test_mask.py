@@ -75,7 +75,7 @@ def test_a_mask_without_a_guarantee_says_so_everywhere(people: sf.Microdata, tmp
     assert "Nothing is promised" in page and "highest risk of a record" not in page
     assert "disclosure risk" in (tmp_path / "out" / "owner" / "card.html").read_text()
     told = release.certificate.transparency["method"]
-    assert told["name"] == "AdditiveNoise" and told["k"] == 0.1
+    assert told["name"] == "AdditiveNoise" and told["ratio"] == 0.1
 
 
 def test_a_release_that_lost_its_claims_is_not_taken_for_one_that_made_none(people: sf.Microdata, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_promise_about_values_alone_is_refused_where_a_class_may_be_one_person
         with pytest.raises(ParameterError, match=r"'patient' may have several.*--k 2"):
             refused()
     with pytest.raises(ParameterError, match="'patient' may have several"):
-        sf.mask(data, sf.AdditiveNoise(k=0.1, columns=("week",)), guarantees=promise)
+        sf.mask(data, sf.AdditiveNoise(ratio=0.1, columns=("week",)), guarantees=promise)
 
 
 def test_with_k_every_class_has_two_people_and_two_values() -> None:
@@ -84,7 +84,7 @@ def test_pseudonyms_whose_records_are_in_one_class_may_be_published() -> None:
 
 
 def test_a_mask_promises_nothing_about_tied_classes_either() -> None:
-    noise = sf.AdditiveNoise(k=0.1, columns=("week",))
+    noise = sf.AdditiveNoise(ratio=0.1, columns=("week",))
     assert not sf.mask(visits(pseudonym=True), noise, seed=1).certificate.claims
     swap = sf.RankSwapping(p=50, columns=("week",))  # the values stay, so that every class keeps its size
     with pytest.raises(Infeasible, match="pseudonyms of 'patient'"):

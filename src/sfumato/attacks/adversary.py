@@ -1,6 +1,7 @@
 """The two kinds of adversaries: those who look at a published table, and those who look at numbers, models and ratings.
 
 Both can be described by a file, as a game: what was published, what is known, and the tables and releases that lie beside it.
+What a file says is read into values here; none of them is repeated in a message.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeGuard, TypeVar
 
-from sfumato.attacks.entries import Target, target_in
 from sfumato.core import registry
-from sfumato.core.params import build
+from sfumato.core.errors import InputError, ParameterError, all_at_once
+from sfumato.core.params import build, require
+from sfumato.core.texts import text_of
 from sfumato.core.view import Attack, AttackResult, View
 from sfumato.data.masked import Masked, TableView
 from sfumato.data.released import ReleasedTable
@@ -19,6 +21,9 @@ from sfumato.data.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+#: Quasi-identifiers of one person, in their text form.
+Target = Mapping[str, str | None]
 
 V = TypeVar("V", bound=View[object, object])
 K = TypeVar("K")
@@ -88,3 +93,43 @@ def is_masked(view: View[object, object]) -> bool:
     method, facts = view.certificate.get("method"), view.certificate.get("transparency", {})
     by_name = isinstance(method, Mapping) and registry.has("mask", method.get("name"))
     return by_name or isinstance(view.result, Masked) or "masked_columns" in facts or "steps" in facts
+
+
+def only(entries: Mapping[str, Any], *names: str) -> None:
+    """Refuse entries that go by other names."""
+    unknown = [name[:60] for name in entries if name not in names][:10]
+    all_at_once(ParameterError, "knowledge", [f"'{name}' is not among {', '.join(names)}" for name in unknown])
+
+
+def mapping(value: object, what: str) -> Mapping[str, Any]:
+    """An object of JSON."""
+    if not isinstance(value, dict):
+        raise InputError(f"{what} must be an object")
+    return value
+
+
+def mapped(entries: Mapping[str, Any], name: str, form: str) -> Mapping[str, Any]:
+    """The entry of that name, an object of the `form` that the message says; empty where there is none."""
+    value = entries.get(name, {})
+    if not isinstance(value, dict):
+        raise ParameterError(f"knowledge: {name} must be an object from {form}")
+    require(all(writable(key) for key in value), f"knowledge: {name} names something in characters that do not exist")
+    return value
+
+
+def target_in(entries: Mapping[str, Any]) -> Target:
+    """Who is attacked: raw quasi-identifiers as texts; empty where nobody is named."""
+    target = mapped(entries, "target", "quasi-identifiers to values")
+    return {name: text(value, "target") for name, value in target.items()}
+
+
+def text(value: object, what: str) -> str | None:
+    """One value in its text form."""
+    single = value is None or isinstance(value, (str, int, float))
+    require(single and writable(str(value)), f"knowledge: {what} holds single values: texts or numbers")
+    return text_of(value)
+
+
+def writable(name: str) -> bool:
+    """JSON can spell halves of characters, which no table holds and no file is called."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli.keys import propose
-from sfumato.cli.output import Json, Quiet, answer, shown_progress, table_lines
+from sfumato.cli.output import Json, Quiet, answer, complain, shown_progress, table_lines
 from sfumato.core.errors import ParameterError
 from sfumato.core.rounding import percent
 
@@ -237,7 +237,7 @@ def _recipe(source: str, options: dict[str, Any]) -> Recipe:
     from sfumato.workflow.recipe import LEDGER, Recipe
 
     if Path(source).suffix == ".toml":
-        loaded = Recipe.load(source)
+        loaded = Recipe.load(source, notice=lambda hint: complain(f"notice: {hint}"))
         extra = set(options) - {"output", "format", "overwrite", "ledger", "seed", "sign", "write"}
         if extra:
             named = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(extra))

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Hashable, Iterable
-from functools import cache
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import cache, wraps
+from types import MappingProxyType, NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
 from sfumato.core.errors import ParameterError, all_at_once
 from sfumato.core.ranges import Flag, OneOf, Range, Refused
+
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +46,9 @@ class Declaration:
 class Declared:
     """The root of classes with declared parameters; derive a frozen dataclass from it and annotate its fields."""
 
+    #: Names that parameters had in earlier versions, each with the name of now (`formerly`).
+    former_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
     def __post_init__(self) -> None:
         faults = []
         for each in declarations(type(self)):
@@ -69,6 +74,33 @@ class Declared:
     def coherent(self) -> Iterable[str]:
         """What is wrong with parameters that are right one by one; a subclass that has such rules states them here."""
         return ()
+
+
+def formerly(**names: str) -> Callable[[type[T]], type[T]]:
+    """Say which names parameters had before, as in `@formerly(ratio="k")`. What was stored under them is still read
+    (`registry.in_names_of_now`); a call that uses one is refused with the name of now.
+    """
+
+    def renamed(cls: type[T]) -> type[T]:
+        kind: Any = cls  # a dataclass, whose constructor is wrapped
+        construct = kind.__init__
+
+        @wraps(construct)
+        def __init__(self: T, *values: object, **named: object) -> None:
+            all_at_once(ParameterError, cls.__name__, (name_of_now(cls, name) for name in named if name in kind.former_names))
+            construct(self, *values, **named)
+
+        kind.__init__, kind.former_names = __init__, MappingProxyType({former: now for now, former in names.items()})
+        return cls
+
+    return renamed
+
+
+def name_of_now(cls: type[object], former: str) -> str:
+    """A hint for whoever uses a name that a parameter had before."""
+    names: Mapping[str, str] = getattr(cls, "former_names", {})
+    meaning = next(each.meaning for each in declarations(cls) if each.name == names[former])
+    return f"parameter '{former}' has another name; {cls.__name__} calls this {names[former]}: {meaning}"
 
 
 def declarations(cls: type[object]) -> tuple[Declaration, ...]:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from numbers import Real
 from typing import TypeVar, get_args, get_type_hints
 
+from sfumato.core.declared import name_of_now
 from sfumato.core.errors import InputError, ParameterError, all_at_once, as_name, forgetting
 
 T = TypeVar("T")
@@ -33,15 +34,17 @@ def build(cls: type[T], given: Mapping[str, object]) -> T:
     if not dataclasses.is_dataclass(cls):
         raise ParameterError(f"{cls.__name__} takes no parameters from a mapping")
     known = {field.name: field for field in dataclasses.fields(cls) if field.init}
-    faults = []
+    former: Mapping[str, str] = getattr(cls, "former_names", {})
+    faults = [name_of_now(cls, name) for name in given if name in former]
     for name in given:
-        if name not in known:
+        if name not in known and name not in former:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean '{near[0]}'?" if near else f"; it has {', '.join(known) or 'none'}"
             faults.append(f"unknown parameter {as_name(name)}{hint}")
+    stated = {former.get(name, name) for name in given}
     for name, field in known.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if required and name not in given:
+        if required and name not in stated:
             faults.append(f"parameter '{name}' is missing")
     faults += [f"parameter '{name}' is too large a number" for name, value in given.items() if _beyond(value)]
     all_at_once(ParameterError, cls.__name__, faults)

@@ -104,15 +104,15 @@ def entailed(claimed: Iterable[Property]) -> frozenset[Property]:
 
     Undetectability against outsiders together with anonymity against everybody is unobservability.
     """
-    properties = set(claimed)
+    implied = set(claimed)
     while True:
-        more = {follows for property_ in properties for follows in IMPLIES.get(property_, frozenset())}
+        more = {follows for property_ in implied for follows in IMPLIES.get(property_, frozenset())}
         parts = {Property.UNDETECTABILITY, Property.SENDER_ANONYMITY, Property.RECEIVER_ANONYMITY}
-        if parts <= properties:
+        if parts <= implied:
             more.add(Property.UNOBSERVABILITY)
-        if more <= properties:
-            return frozenset(properties)
-        properties |= more
+        if more <= implied:
+            return frozenset(implied)
+        implied |= more
 
 
 def entails(claimed: Property, follows: Property) -> bool:

@@ -11,6 +11,7 @@ from sfumato.masking.base import Kept as Kept
 from sfumato.masking.base import Mask as Mask
 from sfumato.data.masked import Masked as Masked
 from sfumato.masking.microaggregation import Microaggregation as Microaggregation
+from sfumato.masking.correction import recover_variance as recover_variance
 
 NAMES: dict[str, str]
 KINDS: dict[str, Kind]

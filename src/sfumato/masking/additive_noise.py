@@ -1,4 +1,4 @@
-"""Additive noise: X' = X + e with normal e, independent per column, Var(e) = k · Var(X).
+"""Additive noise: X' = X + e with normal e, independent per column, Var(e) = ratio · Var(X).
 
 Each value of a column is moved by a draw whose spread is proportional to the spread of the column. Kim, "A method for
 limiting disclosure in microdata based on random noise and transformation", Proceedings of the ASA Section on Survey
@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from sfumato.core.declared import formerly
 from sfumato.core.errors import Unsupported, all_at_once
 from sfumato.core.ranges import Because, Number
 from sfumato.data.microdata import Microdata
@@ -39,21 +40,22 @@ NoiseRatio = Annotated[
 ]
 
 
+@formerly(ratio="k")
 @dataclass(frozen=True)
 class AdditiveNoise(Mask):
-    """Add independent normal noise to columns of numbers: X' = X + N(0, k·Var X).
+    """Add independent normal noise to columns of numbers: X' = X + N(0, ratio·Var X).
 
-    `k` is the variance of the noise as a multiple of the variance of the column: 0.1 adds a tenth. On average the mean
-    stays and the variance grows by 1 + k, which whoever knows k divides out again (`Correction`); covariances with other
-    columns stay, so correlations shrink.
+    `ratio` is the variance of the noise as a multiple of the variance of the column: 0.1 adds a tenth. On average the mean
+    stays and the variance grows by 1 + ratio, which anyone who knows the ratio divides out again (`Correction`); covariances with
+    other columns stay, so correlations shrink.
 
     `moments="exact"` makes that true of every draw, not only on average: the noise of a column has mean 0, no covariance
     with the column, and exactly the variance asked for. That leaves less to chance, so it needs twelve known values (in each
     stratum): of three, the noise is known up to its sign. `rescale=True` draws the masked values towards the mean, by
-    1/√(1+k), so that the variance itself is kept; covariances with other columns then shrink by the same factor, between
+    1/√(1+ratio), so that the variance itself is kept; covariances with other columns then shrink by the same factor, between
     masked columns by its square.
 
-    Against an intruder who knows k the noise is all there is: a record that stands alone stays near where it was
+    Against an intruder who knows the ratio the noise is all there is: a record that stands alone stays near where it was
     (`attacks` and `measures.risk` say how near). Missing values stay missing. A column that does not vary is refused, and
     so is one whose values lie on a grid (whole numbers, cents) so coarse that rounding to it takes the noise back, in more than
     95 % of them; publishing real numbers (`whole=False`) does not help against who rounds them.
@@ -66,7 +68,7 @@ class AdditiveNoise(Mask):
     0.1
     """
 
-    k: NoiseRatio
+    ratio: NoiseRatio
     moments: Annotated[Literal["free", "exact"], "whether moments are met on average or by every draw"] = "free"
     rescale: Annotated[bool, "whether masked values are drawn towards the mean, so that the variance stays"] = False
     may_round_back: Annotated[bool, "whether columns are masked that rounding gives back"] = False
@@ -91,7 +93,7 @@ class AdditiveNoise(Mask):
 
     def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
         """The kind of noise, its variance in units of a column's own, and by what the sum was scaled."""
-        return {"noise": "independent", "noise_variance_ratio": self.k, "scaled_by": scaled_by(self.k, self.rescale)}
+        return {"noise": "independent", "noise_variance_ratio": self.ratio, "scaled_by": scaled_by(self.ratio, self.rescale)}
 
     def keeps(self) -> tuple[Kept, ...]:
         """The mean; with `rescale` the variance too."""
@@ -102,15 +104,15 @@ class AdditiveNoise(Mask):
         return tuple(kept)
 
     def _masked(self, column: NumberColumn, draws: Draws) -> Real:
-        known = column.known
+        present = column.known
         masked = column.values.copy()
-        count = int(known.sum())
+        count = int(present.sum())
         if count == 0:
             return masked
-        there = masked[known]
+        there = masked[present]
         unit = magnitude(there)
         there = there / unit
-        variance = self.k * float(there.var(ddof=1))
+        variance = self.ratio * float(there.var(ddof=1))
         drawn = draws.normal(count)
         if self.moments == "exact":
             noise = exact_noise(there[:, None], drawn[:, None], np.array([[variance]]))[:, 0]
@@ -118,16 +120,16 @@ class AdditiveNoise(Mask):
             noise = math.sqrt(variance) * drawn
         centre = float(there.mean())
         with np.errstate(over="ignore"):  # what no number can hold is refused when the table is put together
-            masked[known] = (centre + (there - centre + noise) * scaled_by(self.k, self.rescale)) * unit
+            masked[present] = (centre + (there - centre + noise) * scaled_by(self.ratio, self.rescale)) * unit
         return masked
 
     def _unchanged(self, column: NumberColumn) -> float:
-        return rounded_back(column, noise_deviation(column, self.k) * scaled_by(self.k, self.rescale))
+        return rounded_back(column, noise_deviation(column, self.ratio) * scaled_by(self.ratio, self.rescale))
 
 
-def scaled_by(k: float, rescale: bool) -> float:
+def scaled_by(ratio: float, rescale: bool) -> float:
     """The factor by which deviations from the mean are multiplied after the noise was added."""
-    return 1.0 / math.sqrt(1.0 + k) if rescale else 1.0
+    return 1.0 / math.sqrt(1.0 + ratio) if rescale else 1.0
 
 
 def _too_few(column: str) -> str:

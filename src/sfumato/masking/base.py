@@ -30,8 +30,9 @@ from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import read_once
 from sfumato.kernels.sampling.draws import Draws
-from sfumato.masking.columns import check_columns, check_strata, chosen_columns, microdata, strata_of
-from sfumato.masking.told import Visible, fits
+from sfumato.masking.columns import check_columns, chosen_columns, microdata
+from sfumato.masking.strata import assembled, check_strata, joined_details, strata_of
+from sfumato.masking.transparency import VisibleTable, fits, transparency_of
 
 Int = NDArray[np.int64]
 
@@ -107,8 +108,8 @@ class Mask(Declared, ABC):
     ) -> Outcome[Masked]:
         """Mask the data; with a `seed` the same data give the same result on every run."""
         require(randomness is None or seed is None, "pass randomness or a seed, not both")
-        given = microdata(data)
-        people = read_once(given)
+        source = microdata(data)
+        people = read_once(source)
         table = people.table()
         records, groups, parts = self.checked(people, table)
         draws = Draws(randomness if randomness is not None else sources.default(seed))
@@ -118,9 +119,9 @@ class Mask(Declared, ABC):
             changes.append(self.change(part, draws, Context(people, table, rows, progress)))
         progress("masking", len(groups), len(groups))
         outcome = self._outcome(people, table, records, groups, changes)
-        if people is given:
+        if people is source:
             return outcome
-        return replace(outcome, result=replace(outcome.result, source=(given.relation, table)))
+        return replace(outcome, result=replace(outcome.result, source=(source.relation, table)))
 
     def checked(self, people: Microdata, table: pa.Table) -> tuple[Records, list[Int], list[Records]]:
         """The columns to mask as arrays, the rows of each stratum and its records; refused where the method cannot mask
@@ -169,10 +170,10 @@ class Mask(Declared, ABC):
         follows from them, a `Test` of its form where it follows from the data."""
         return {}
 
-    def could_tell(self, told: Mapping[str, Any], names: tuple[str, ...], visible: Visible) -> bool:
+    def could_tell(self, facts: Mapping[str, Any], names: tuple[str, ...], visible: VisibleTable) -> bool:
         """Whether this can be what was published about a stratum; a stranger may have written it."""
         own = self.tells(names)
-        return set(told) <= set(own) and all(fits(own[name], value, visible) for name, value in told.items())
+        return set(facts) <= set(own) and all(fits(own[name], value, visible) for name, value in facts.items())
 
     def described(self) -> dict[str, object]:
         """Name and parameters, those of the method before those that all masks have."""
@@ -183,11 +184,9 @@ class Mask(Declared, ABC):
     def _outcome(
         self, people: Microdata, table: pa.Table, records: Records, groups: list[Int], changes: list[Change]
     ) -> Outcome[Masked]:
-        from sfumato.masking.assembly import assembled, joined_details, transparency_of
-
         masked_table, rows = assembled(self, people, table, records, groups, changes)
-        told = transparency_of(self, records, changes)
-        masked = Masked(masked_table, people.schema, records.names, rows, MappingProxyType(told))
+        facts = transparency_of(self, records, changes)
+        masked = Masked(masked_table, people.schema, records.names, rows, MappingProxyType(facts))
         return Outcome(masked, self.claims(people), self.described(), MappingProxyType(joined_details(changes)))
 
 

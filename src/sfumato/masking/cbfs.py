@@ -92,14 +92,14 @@ class Cbfs(Microaggregation):
         names = self._sensitive(context.people)
         if not names:
             return cbfs(space, self.k, context.progress)
-        asked = [self._asked(name, context) for name in names]
-        for name, diversity in zip(names, asked, strict=True):
+        diversities = [self._asked(name, context) for name in names]
+        for name, diversity in zip(names, diversities, strict=True):
             if not diversity.holds(diversity.counts(np.arange(space.size))):
                 raise Infeasible(
                     f"Cbfs: not even all {space.size:,} records together are as diverse in '{name}' as asked for, so no "
                     "clusters of them are. Lower p or l, or merge strata."
                 )
-        return diverse_cbfs(space, self.k, asked, context.progress)
+        return diverse_cbfs(space, self.k, diversities, context.progress)
 
     def claims(self, people: Microdata) -> tuple[Any, ...]:
         """k-anonymity, and the diversity of every class."""

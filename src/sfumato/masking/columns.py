@@ -1,17 +1,14 @@
-"""Which columns a mask works on, checked before anything is touched; and the strata it works in."""
+"""Which columns a mask works on, checked before anything is touched."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported, all_at_once
+from sfumato.core.errors import InputError, MissingColumn, Unsupported, all_at_once
 from sfumato.core.ranges import Each, Text
-from sfumato.data.column_types import CodedText
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.data.schema import Schema
@@ -75,47 +72,13 @@ def check_columns(mask: Mask, records: Records) -> None:
             )
         elif not column.known.any():
             faults.append(f"column '{column.name}' has no values at all; leave it out of columns=(…)")
-        elif mask.refuses_constant and _constant(column):
+        elif mask.refuses_constant and is_constant(column):
             faults.append(f"column '{column.name}' has one value only, which {name} cannot change; leave it out of columns=(…)")
     all_at_once(Unsupported, name, faults)
 
 
-def check_strata(mask: Mask, parts: Sequence[Records]) -> None:
-    """Refuse columns with one value only in some stratum, where the method would leave them as they are."""
-    if not (mask.refuses_constant and mask.refuses_constant_stratum):
-        return
-    name = type(mask).__name__
-    still = [sum(_constant(column) for column in columns) for columns in zip(*(part.columns for part in parts), strict=True)]
-    all_at_once(
-        Unsupported,
-        name,
-        (
-            f"column '{column.name}' does not vary within {count:,} of {len(parts):,} strata, where {name} would leave it as it "
-            "is; merge strata, or leave it out of columns=(…)"
-            for column, count in zip(parts[0].columns, still, strict=True)
-            if count
-        ),
-    )
-
-
-def strata_of(table: pa.Table, strata: tuple[str, ...] | None, masked: tuple[str, ...]) -> list[NDArray[np.int64]]:
-    """The rows of each stratum, in the order of the table; one stratum of all rows when none are named."""
-    if not strata:
-        return [np.arange(table.num_rows, dtype=np.int64)]
-    missing = [f"stratum column '{name}' is not in the data" for name in strata if name not in table.column_names]
-    all_at_once(MissingColumn, "strata", missing)
-    both = sorted(set(strata) & set(masked))
-    if both:
-        raise ParameterError(f"column '{both[0]}' cannot be masked and be a stratum at once")
-    key = np.zeros(table.num_rows, dtype=np.int64)
-    for name in strata:
-        codes = CodedText.of(table.column(name)).codes.astype(np.int64) + 1
-        key = np.unique(key * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1].reshape(-1)
-    order = np.argsort(key, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
-
-
-def _constant(column: NumberColumn | CategoryColumn) -> bool:
+def is_constant(column: NumberColumn | CategoryColumn) -> bool:
+    """Whether all its known values are one."""
     values = column.values if isinstance(column, NumberColumn) else column.codes
-    known = values[column.known]
-    return bool(known.size and np.all(known == known[0]))
+    present = values[column.known]
+    return bool(present.size and np.all(present == present[0]))

@@ -19,7 +19,7 @@ from sfumato.data.schema import Schema
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import in_memory
-from sfumato.masking.told import Test, Visible, is_told_by
+from sfumato.masking.transparency import Test, VisibleTable, is_told_by
 
 
 class _AnyMask(Range):
@@ -28,10 +28,10 @@ class _AnyMask(Range):
     words = "a mask"
 
     def settled(self, value: Any) -> Mask:
-        made = registry.make("mask", value) if isinstance(value, Mapping) else value
-        if not isinstance(made, Mask):
+        mask = registry.make("mask", value) if isinstance(value, Mapping) else value
+        if not isinstance(mask, Mask):
             raise self.refuse(value)
-        return made
+        return mask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +69,9 @@ class Combined(Mask):
         for mask in self.masks:
             outcome = mask.apply(people, seed=draws.key(), progress=context.progress)
             outcomes.append(outcome)
-            made = outcome.result
-            rows = rows if made.rows is None else rows[made.rows]
-            people = in_memory(made.table, people.schema)
+            masked = outcome.result
+            rows = rows if masked.rows is None else rows[masked.rows]
+            people = in_memory(masked.table, people.schema)
         table = outcomes[-1].result.table
         return Change(
             {name: table.column(name) for name in records.names},
@@ -89,13 +89,15 @@ class Combined(Mask):
         """What each part tells, in order."""
         return {"steps": Test(self._are_steps)}
 
-    def _are_steps(self, told: Any, visible: Visible) -> bool:
+    def _are_steps(self, steps: Any, visible: VisibleTable) -> bool:
         """The rows that a part left are unknown where others came after it."""
         hidden = [replace(visible, rows=None)] * (len(self.masks) - 1)
         return (
-            isinstance(told, list)
-            and len(told) == len(self.masks)
-            and all(is_told_by(mask, step, seen) for mask, step, seen in zip(self.masks, told, [*hidden, visible], strict=True))
+            isinstance(steps, list)
+            and len(steps) == len(self.masks)
+            and all(
+                is_told_by(mask, step, table) for mask, step, table in zip(self.masks, steps, [*hidden, visible], strict=True)
+            )
         )
 
     def keeps(self) -> tuple[Kept, ...]:

@@ -19,9 +19,9 @@ from sfumato.data.records import Records
 from sfumato.kernels.microaggregation.partitions import mdav
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.clustered_records import ClusteredRecords, means_of_clusters
 from sfumato.masking.magnitude import magnitudes
 from sfumato.masking.microaggregation import check_records, described_clusters
-from sfumato.masking.mixed_records import ClusteredRecords, means_of_clusters
 
 Int = NDArray[np.int64]
 Real = NDArray[np.float64]
@@ -92,5 +92,5 @@ def drawn_from_groups(values: Real, labels: Int, count: int, draws: Draws) -> Re
     return drawn
 
 
-def _filled(values: Real, known: NDArray[np.bool_], labels: Int, count: int) -> Real:
-    return np.where(known, values, means_of_clusters(values, known, labels, count)[labels])
+def _filled(values: Real, present: NDArray[np.bool_], labels: Int, count: int) -> Real:
+    return np.where(present, values, means_of_clusters(values, present, labels, count)[labels])

@@ -24,15 +24,12 @@ from sfumato.data.column_types import CodedText
 from sfumato.data.masked import Masked
 from sfumato.data.records import Records
 from sfumato.data.schema import Schema
-from sfumato.masking.columns import strata_of
+from sfumato.kernels.changes.recovered_frequencies import recovered_frequencies
 from sfumato.masking.noise_moments import known_means, pairwise_covariance
-from sfumato.measures.utility.transparency import recover_variance
+from sfumato.masking.strata import strata_of
 
 Real = NDArray[np.float64]
 Step = Mapping[str, Any]
-
-_ROUNDS = 20_000
-_SETTLED = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +91,8 @@ class Correction:
         deviations = np.sqrt(np.diag(covariance))
         if not np.all(deviations > 0):
             raise Unsupported("after correction a column has no variance left, and no correlation: the noise was too large")
-        found: Real = np.clip(covariance / np.outer(deviations, deviations), -1.0, 1.0)
-        return found
+        correlation: Real = np.clip(covariance / np.outer(deviations, deviations), -1.0, 1.0)
+        return correlation
 
     def regression(self, target: str, predictors: Sequence[str]) -> dict[str, float]:
         """Intercept and slopes of a linear regression before noise, which had pulled the slopes towards 0."""
@@ -125,8 +122,8 @@ class Correction:
             if set(shares) - set(outputs):
                 raise InputError(f"column '{column}' has categories that the published matrix does not lead to")
             observed = np.array([shares.get(label, 0.0) for label in outputs])
-            found = recovered_frequencies(observed, matrix, nonnegative=nonnegative)
-            shares = dict(zip(inputs, found.tolist(), strict=True))
+            recovered = recovered_frequencies(observed, matrix, nonnegative=nonnegative)
+            shares = dict(zip(inputs, recovered.tolist(), strict=True))
         return shares
 
     def _means(self, columns: Sequence[str]) -> Real:
@@ -134,7 +131,7 @@ class Correction:
 
     def _noise_on(self, columns: Sequence[str]) -> list[Step]:
         """The steps that put noise on these columns; anything else that was done to them is refused."""
-        found = []
+        steps = []
         for step in _steps(self.transparency):
             touched = [name for name in columns if name in step["masked_columns"]]
             if not touched or step["method"]["name"] == "Sampling":
@@ -144,41 +141,27 @@ class Correction:
                     f"column '{touched[0]}' was masked by {step['method']['name']}, whose effect on it cannot be taken out; "
                     "use the column as it is"
                 )
-            found.append(step)
-        return found
+            steps.append(step)
+        return steps
 
 
-def recovered_frequencies(observed: Real, matrix: Real, *, nonnegative: bool = True) -> Real:
-    """The frequencies π behind observed ones o = Pᵀπ, for a matrix P with a row for each true category.
+def recover_variance(published_variance: float, ratio: float) -> float:
+    """The variance before noise of `ratio` times that variance was added: noise inflates it by 1 + ratio.
 
-    Solving gives an unbiased estimate that may be negative for rare categories; with `nonnegative` such a solution is replaced
-    by the most likely frequencies (by expectation maximisation).
-
-    >>> recovered_frequencies(np.array([0.6, 0.4]), np.array([[0.9, 0.1], [0.1, 0.9]])).round(3).tolist()
-    [0.625, 0.375]
+    >>> recover_variance(3.0, 0.5)
+    2.0
     """
-    rows, columns = matrix.shape
-    require(observed.shape == (columns,), "there must be one observed frequency for each column of the matrix")
-    stochastic = bool(np.all(matrix >= 0) and np.allclose(matrix.sum(axis=1), 1.0, atol=1e-6))
-    require(stochastic, "each row of the matrix must hold probabilities that add up to 1")
-    roots = np.linalg.svd(matrix, compute_uv=False)
-    if columns < rows or roots[-1] < 1e-10 * roots[0]:
-        raise Unsupported("the matrix cannot be inverted: different frequencies lead to the same observed ones")
-    solution = np.linalg.lstsq(matrix.T, observed, rcond=None)[0]
-    solved: Real = np.asarray(solution / solution.sum(), dtype=np.float64)
-    if not nonnegative or np.all(solved >= 0):
-        return solved
-    likely = np.full(rows, 1.0 / rows)
-    for _ in range(_ROUNDS):
-        expected = likely @ matrix
-        ratio = np.divide(observed, expected, out=np.zeros(columns), where=expected > 0)
-        better = likely * (matrix @ ratio)
-        better /= better.sum()
-        moved = float(np.abs(better - likely).max())
-        likely = better
-        if moved < _SETTLED:
-            break
-    return likely
+    require(published_variance >= 0, "a variance is not negative")
+    require(ratio >= 0, "the ratio of noise is not negative")
+    return published_variance / (1.0 + ratio)
+
+
+def recover_correlation(published_correlation: float, first_ratio: float, second_ratio: float) -> float:
+    """The correlation before independent noise of these ratios was added to both variables."""
+    require(-1 <= published_correlation <= 1, "a correlation lies between -1 and 1")
+    require(first_ratio >= 0 and second_ratio >= 0, "the ratios of noise are not negative")
+    recovered = published_correlation * float(((1.0 + first_ratio) * (1.0 + second_ratio)) ** 0.5)
+    return max(-1.0, min(1.0, recovered))
 
 
 def _steps(transparency: Mapping[str, Any]) -> list[Step]:

@@ -1,6 +1,6 @@
-"""Correlated noise: X' = X + e with e ~ N(0, k · Σ), where Σ is the covariance of the columns.
+"""Correlated noise: X' = X + e with e ~ N(0, ratio · Σ), where Σ is the covariance of the columns.
 
-Noise with the shape of the data inflates every covariance by the same factor 1 + k, so that correlations and regressions
+Noise with the shape of the data inflates every covariance by the same factor 1 + ratio, so that correlations and regressions
 between the masked columns stay what they were. Kim, "A method for limiting disclosure in microdata based on random noise
 and transformation", Proceedings of the ASA Section on Survey Research Methods, 1986; Tendick, "Optimal noise addition for
 the preservation of confidentiality in multivariate data", Journal of Statistical Planning and Inference 27, 1991.
@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from sfumato.core.declared import formerly
 from sfumato.core.errors import Unsupported
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
@@ -36,12 +37,13 @@ from sfumato.masking.noise_moments import (
 )
 
 
+@formerly(ratio="k")
 @dataclass(frozen=True)
 class CorrelatedNoise(Mask):
-    """Add normal noise with k times the covariance Σ of the columns, all columns together: X' = X + N(0, k·Σ).
+    """Add normal noise with `ratio` times the covariance Σ of the columns, all columns together: X' = X + N(0, ratio·Σ).
 
-    `k` as for `AdditiveNoise`. On average means stay, covariances grow by 1 + k and correlations stay. `rescale=True`
-    draws the masked records towards the mean by 1/√(1+k), so that covariances stay too. `moments="exact"` makes all this
+    `ratio` as for `AdditiveNoise`. On average means stay, covariances grow by 1 + ratio and correlations stay. `rescale=True`
+    draws the masked records towards the mean by 1/√(1+ratio), so that covariances stay too. `moments="exact"` makes all this
     true of every draw, of the records without missing values; it needs ten records more than twice the columns (in each
     stratum), because exact moments leave so much less to chance that few records could be worked out.
 
@@ -60,7 +62,7 @@ class CorrelatedNoise(Mask):
     'proportional'
     """
 
-    k: NoiseRatio
+    ratio: NoiseRatio
     rescale: Annotated[bool, "whether masked records are drawn towards the mean, so that covariances stay"] = False
     moments: Annotated[Literal["free", "exact"], "whether moments are met on average or by every draw"] = "free"
     may_round_back: Annotated[bool, "whether columns are masked that rounding gives back"] = False
@@ -100,7 +102,7 @@ class CorrelatedNoise(Mask):
 
     def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
         """The kind of noise, its covariance in units of the columns' own, and by what the sum was scaled."""
-        return {"noise": "proportional", "noise_variance_ratio": self.k, "scaled_by": scaled_by(self.k, self.rescale)}
+        return {"noise": "proportional", "noise_variance_ratio": self.ratio, "scaled_by": scaled_by(self.ratio, self.rescale)}
 
     def keeps(self) -> tuple[Kept, ...]:
         """Mean and correlation; with `rescale` variance and covariance too. Correlations of a table masked in strata stay
@@ -117,13 +119,13 @@ class CorrelatedNoise(Mask):
     def _masked(self, values: Real, covariance: Real, draws: Draws) -> Real:
         drawn = draws.normal(*values.shape)
         complete = ~np.isnan(values).any(axis=1)
-        noise = drawn @ np.linalg.cholesky(float(self.k) * covariance).T
+        noise = drawn @ np.linalg.cholesky(float(self.ratio) * covariance).T
         centre = known_means(values)
         if self.moments == "exact":
             there = values[complete]
-            noise[complete] = exact_noise(there, drawn[complete], float(self.k) * pairwise_covariance(there))
+            noise[complete] = exact_noise(there, drawn[complete], float(self.ratio) * pairwise_covariance(there))
             centre = there.mean(axis=0)
-        masked: Real = centre + (values - centre + noise) * scaled_by(self.k, self.rescale)
+        masked: Real = centre + (values - centre + noise) * scaled_by(self.ratio, self.rescale)
         return masked
 
     def _covariance(self, columns: tuple[NumberColumn, ...]) -> Real:
@@ -136,8 +138,8 @@ class CorrelatedNoise(Mask):
         return covariance
 
     def _unchanged(self, columns: tuple[NumberColumn, ...]) -> dict[str, float]:
-        scale = scaled_by(self.k, self.rescale)
-        return {column.name: rounded_back(column, noise_deviation(column, self.k) * scale) for column in columns}
+        scale = scaled_by(self.ratio, self.rescale)
+        return {column.name: rounded_back(column, noise_deviation(column, self.ratio) * scale) for column in columns}
 
 
 def _present(records: Records) -> tuple[NumberColumn, ...]:

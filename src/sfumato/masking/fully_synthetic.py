@@ -12,7 +12,7 @@ from sfumato.core.errors import Unsupported, all_at_once
 from sfumato.core.ranges import Count
 from sfumato.data.records import Kind, Records
 from sfumato.masking.base import Context, Mask
-from sfumato.masking.told import Visible
+from sfumato.masking.transparency import VisibleTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class FullySynthetic(Mask):
         mine = int(context.rows.size)
         return mine if self.size is None else -(-self.size * mine // int(context.table.num_rows))
 
-    def fits(self, rows: Any, visible: Visible) -> bool:
+    def fits(self, rows: Any, visible: VisibleTable) -> bool:
         """Whether a stratum can have got so many records."""
         most = visible.rows
         return type(rows) is int and rows >= 0 and (most is None or rows == most or (bool(self.strata) and rows < most))

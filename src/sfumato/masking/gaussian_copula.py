@@ -20,7 +20,7 @@ from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept
 from sfumato.masking.fully_synthetic import FullySynthetic, check_values
-from sfumato.masking.told import Test
+from sfumato.masking.transparency import Test
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -72,11 +72,11 @@ class GaussianCopula(FullySynthetic):
         hidden = draws.normal(size, len(margins)) @ root.T
         values: dict[str, NDArray[np.generic]] = {}
         for i, column in enumerate(records.columns):
-            known = np.full(size, bool(column.known.any()))
+            present = np.full(size, bool(column.known.any()))
             if i in lacking:
                 place = len(levels) + lacking.index(i)
-                known = margins[place].drawn(hidden[:, place]) == 1
-            values[column.name] = self._read_off(column, levels[i], margins[i], hidden[:, i], known)
+                present = margins[place].drawn(hidden[:, place]) == 1
+            values[column.name] = self._read_off(column, levels[i], margins[i], hidden[:, i], present)
         return Change(values, unrelated=True, published={**self.tells(records.names), "rows": size})
 
     def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
@@ -90,19 +90,19 @@ class GaussianCopula(FullySynthetic):
         return (Kept("mean"), Kept("frequencies", note="of categories"))
 
     def _read_off(
-        self, column: NumberColumn | CategoryColumn, level: Int, margin: _Margin, hidden: Real, known: NDArray[np.bool_]
+        self, column: NumberColumn | CategoryColumn, level: Int, margin: _Margin, hidden: Real, present: NDArray[np.bool_]
     ) -> NDArray[np.generic]:
         if isinstance(column, CategoryColumn):
-            if not known.any():
+            if not present.any():
                 return np.full(hidden.size, -1, dtype=np.int32)
             codes = np.zeros(margin.shares.size, dtype=np.int32)
             codes[level[column.known]] = column.codes[column.known]
-            return np.where(known, codes[margin.drawn(hidden)], -1).astype(np.int32)
-        if not known.any():
+            return np.where(present, codes[margin.drawn(hidden)], -1).astype(np.int32)
+        if not present.any():
             return np.full(hidden.size, np.nan)
         ordered = np.sort(column.values[column.known])
         drawn = _smoothed(ordered, hidden) if self.marginals == "smoothed" else np.unique(ordered)[margin.drawn(hidden)]
-        return np.where(known, drawn, np.nan)
+        return np.where(present, drawn, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,10 +119,10 @@ class _Margin:
     def of(cls, level: Int) -> _Margin:
         from scipy.special import ndtri
 
-        known = level[level >= 0]
-        if not known.size:
+        present = level[level >= 0]
+        if not present.size:
             return cls(level, np.ones(1), np.full(1, _FAR), np.zeros(1))
-        shares = np.bincount(known) / known.size
+        shares = np.bincount(present) / present.size
         upper = np.clip(ndtri(np.clip(np.cumsum(shares), 0.0, 1.0)), -_FAR, _FAR)
         upper[-1] = _FAR
         density = _density(np.concatenate([[-_FAR], upper]))
@@ -136,11 +136,11 @@ class _Margin:
         """Coefficients of the score as a function of the hidden number, in normalised Hermite polynomials 1, 2, …"""
         edges = np.concatenate([[-_FAR], self.upper])
         before, current = np.zeros_like(edges), _density(edges)
-        found = np.empty(_TERMS)
+        coefficients = np.empty(_TERMS)
         for k in range(1, _TERMS + 1):  # the integral of h_k φ up to t is -h_{k-1}(t) φ(t) / √k
-            found[k - 1] = -(self.scores @ np.diff(current)) / np.sqrt(k)
+            coefficients[k - 1] = -(self.scores @ np.diff(current)) / np.sqrt(k)
             before, current = current, (edges * current - np.sqrt(k - 1) * before) / np.sqrt(k)
-        return found
+        return coefficients
 
 
 def _levels(column: NumberColumn | CategoryColumn) -> Int:
@@ -161,12 +161,12 @@ def _order_categories(records: Records, levels: list[Int]) -> None:
     direction = np.linalg.eigh(table.T @ table)[1][:, -1]
     along = table @ direction
     for i in loose:
-        known = levels[i] >= 0
-        counts = np.bincount(levels[i][known])
-        means = np.bincount(levels[i][known], weights=along[known]) / counts
+        present = levels[i] >= 0
+        counts = np.bincount(levels[i][present])
+        means = np.bincount(levels[i][present], weights=along[present]) / counts
         place = np.empty(counts.size, dtype=np.int64)
         place[np.argsort(means, kind="stable")] = np.arange(counts.size)
-        levels[i][known] = place[levels[i][known]]
+        levels[i][present] = place[levels[i][present]]
 
 
 def _scores(margin: _Margin) -> Real:
@@ -179,27 +179,27 @@ def _hidden_correlations(margins: list[_Margin]) -> Real:
     The covariance of two scores is Σ a_k b_k ρ^k (Mehler) and rises with ρ, so that bisection finds ρ.
     """
     table = np.stack([_scores(margin) for margin in margins], axis=1)
-    known = (~np.isnan(table)).astype(np.float64)
+    present = (~np.isnan(table)).astype(np.float64)
     filled = np.nan_to_num(table)
-    counts = np.maximum(known.T @ known, 1.0)
-    means = filled.T @ known / counts
-    spreads = np.maximum((filled**2).T @ known / counts - means**2, 0.0)
+    counts = np.maximum(present.T @ present, 1.0)
+    means = filled.T @ present / counts
+    spreads = np.maximum((filled**2).T @ present / counts - means**2, 0.0)
     together = filled.T @ filled / counts - means * means.T
     scale = np.sqrt(spreads * spreads.T)
     correlations = np.divide(together, scale, out=np.zeros_like(together), where=scale > 1e-12)
     sizes = np.array([np.sqrt(margin.shares @ margin.scores**2) for margin in margins])
-    wanted = np.clip(correlations, -1.0, 1.0) * np.outer(sizes, sizes)
+    targets = np.clip(correlations, -1.0, 1.0) * np.outer(sizes, sizes)
     coefficients = np.stack([margin.hermite() for margin in margins])
     products = coefficients[:, None, :] * coefficients[None, :, :]
-    low, high = np.full_like(wanted, -1.0), np.full_like(wanted, 1.0)
+    low, high = np.full_like(targets, -1.0), np.full_like(targets, 1.0)
     for _ in range(50):
         middle = (low + high) / 2
         value = np.zeros_like(middle)
         for k in range(_TERMS - 1, -1, -1):
             value = (value + products[:, :, k]) * middle
-        below = value < wanted
+        below = value < targets
         low, high = np.where(below, middle, low), np.where(below, high, middle)
-    hidden: Real = np.where(np.abs(wanted) > 1e-12, (low + high) / 2, 0.0)
+    hidden: Real = np.where(np.abs(targets) > 1e-12, (low + high) / 2, 0.0)
     np.fill_diagonal(hidden, 1.0)
     return (hidden + hidden.T) / 2
 

@@ -137,9 +137,9 @@ def _tree(people: Microdata, name: str) -> Hierarchy:
     """The column's hierarchy over all values that occur, built once for these data."""
     tree = people.hierarchies.get(name)
     if tree is None:
-        found = _texts(people, name)
+        counts = _texts(people, name)
         described = people.schema.columns.get(name, Column())
-        tree = hierarchy_builders.build(name, described, list(found), list(found.values()), people.schema.folder)
+        tree = hierarchy_builders.build(name, described, list(counts), list(counts.values()), people.schema.folder)
         people.hierarchies[name] = tree
     return tree
 

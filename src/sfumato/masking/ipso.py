@@ -81,17 +81,17 @@ class Ipso(Mask):
         if complete.any():  # a category that only incomplete records have predicts nothing about the others
             fixed = fixed[:, np.ptp(fixed[complete], axis=0) > 0]
         self._enough(int(complete.sum()), fixed.shape[1], original.shape[1])
-        made = original.copy()
+        synthetic = original.copy()
         parts = np.array_split(np.arange(original.shape[1]), self.groups or 1)
         for position, part in enumerate(parts):
             context.progress("synthesising", position, len(parts))
-            others = np.delete(made, part, axis=1)
-            given = np.concatenate([fixed, others / magnitudes(others)], axis=1) if len(parts) > 1 else fixed
-            made[:, part] = self._synthesised(given, original[:, part], complete, draws)
-        made[np.isnan(original)] = np.nan
+            others = np.delete(synthetic, part, axis=1)
+            predicting = np.concatenate([fixed, others / magnitudes(others)], axis=1) if len(parts) > 1 else fixed
+            synthetic[:, part] = self._synthesised(predicting, original[:, part], complete, draws)
+        synthetic[np.isnan(original)] = np.nan
         names = records.names
         details = {"complete_records": int(complete.sum()), "incomplete_records": int((~complete).sum())}
-        return Change({name: made[:, i] for i, name in enumerate(names)}, published=self.tells(names), details=details)
+        return Change({name: synthetic[:, i] for i, name in enumerate(names)}, published=self.tells(names), details=details)
 
     def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
         """The model, its predictors, and which columns were made together."""
@@ -122,23 +122,23 @@ class Ipso(Mask):
                 "predictors or larger strata"
             )
 
-    def _synthesised(self, given: Real, target: Real, complete: NDArray[np.bool_], draws: Draws) -> Real:
+    def _synthesised(self, regressors: Real, target: Real, complete: NDArray[np.bool_], draws: Draws) -> Real:
         units = magnitudes(target)
         target = target / units
         centre, spread = target[complete].mean(axis=0), target[complete].std(axis=0)
         if (spread == 0).any():
             raise Unsupported("Ipso: a masked column has one value only among the records of a stratum without missing values")
         standard = (target - centre) / spread
-        made = np.empty_like(target)
-        made[complete] = self._exact(given[complete], standard[complete], draws)
+        values = np.empty_like(target)
+        values[complete] = self._exact(regressors[complete], standard[complete], draws)
         if not complete.all():
-            made[~complete] = self._drawn(given, standard, complete, draws)
+            values[~complete] = self._drawn(regressors, standard, complete, draws)
         with np.errstate(over="ignore"):  # what no number can hold is refused when the table is put together
-            synthetic: Real = (made * spread + centre) * units
+            synthetic: Real = (values * spread + centre) * units
         return synthetic
 
-    def _exact(self, given: Real, target: Real, draws: Draws) -> Real:
-        basis = orthonormal("Ipso", given)
+    def _exact(self, regressors: Real, target: Real, draws: Draws) -> Real:
+        basis = orthonormal("Ipso", regressors)
         fitted = basis @ (basis.T @ target)
         residuals = _without(basis, target)
         real = residuals.T @ residuals
@@ -159,23 +159,23 @@ class Ipso(Mask):
         turned = solve_triangular(own, noise.T, lower=True).T @ factor.T
         return np.asarray(fitted + turned, dtype=np.float64)
 
-    def _drawn(self, given: Real, target: Real, complete: NDArray[np.bool_], draws: Draws) -> Real:
+    def _drawn(self, regressors: Real, target: Real, complete: NDArray[np.bool_], draws: Draws) -> Real:
         """Records with missing values: a draw from the regression on whatever of the regressors is known of them."""
-        lacking = given[~complete]
-        known = ~np.isnan(lacking)
+        lacking = regressors[~complete]
+        present = ~np.isnan(lacking)
         noise = draws.normal(lacking.shape[0], target.shape[1])
-        made = np.empty((lacking.shape[0], target.shape[1]))
-        patterns, which = np.unique(known, axis=0, return_inverse=True)
+        synthetic = np.empty((lacking.shape[0], target.shape[1]))
+        patterns, which = np.unique(present, axis=0, return_inverse=True)
         for number, pattern in enumerate(patterns):
             rows = np.flatnonzero(which.reshape(-1) == number)
-            terms = _with_intercept(given[complete][:, pattern])
+            terms = _with_intercept(regressors[complete][:, pattern])
             coefficients = np.linalg.lstsq(terms, target[complete], rcond=None)[0]
-            made[rows] = _with_intercept(lacking[rows][:, pattern]) @ coefficients
+            synthetic[rows] = _with_intercept(lacking[rows][:, pattern]) @ coefficients
             if self.method != "A":
                 residuals = target[complete] - terms @ coefficients
                 left = residuals.T @ residuals / (terms.shape[0] - terms.shape[1])
-                made[rows] += noise[rows] @ np.linalg.cholesky(left).T
-        return made
+                synthetic[rows] += noise[rows] @ np.linalg.cholesky(left).T
+        return synthetic
 
 
 def _without(basis: Real, values: Real) -> Real:

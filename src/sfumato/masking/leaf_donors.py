@@ -41,40 +41,42 @@ class Trees:
     max_depth: int | None
     smoothed: bool
 
-    def drawn(self, target: Column, known: Sequence[Column], made: Sequence[Column], size: int, draws: Draws) -> Column:
+    def drawn(self, target: Column, original: Sequence[Column], synthetic: Sequence[Column], size: int, draws: Draws) -> Column:
         """A new column of `size` cells: the target's values given the columns made so far, as in the known records.
 
         A missing category is a value of its own; whether a number is missing is drawn first.
         """
         if isinstance(target, CategoryColumn):
-            leaves = self._leaves(target, known, made, size, draws.seed())
+            leaves = self._leaves(target, original, synthetic, size, draws.seed())
             return replace(target, codes=target.codes[leaves.donors(draws)])
         values = np.full(size, np.nan)
         present = np.full(size, bool(target.known.any()))
         if present.any() and not target.known.all():
             marks = CategoryColumn(target.name, target.known.astype(np.int32), ("", ""), False, target.arrow)
-            leaves = self._leaves(marks, known, made, size, draws.seed())
+            leaves = self._leaves(marks, original, synthetic, size, draws.seed())
             present = target.known[leaves.donors(draws)]
         rows, places = np.flatnonzero(target.known), np.flatnonzero(present)
         if places.size:
-            mine, theirs = target.take(rows), [column.take(places) for column in made]
-            leaves = self._leaves(mine, [column.take(rows) for column in known], theirs, places.size, draws.seed())
+            mine, theirs = target.take(rows), [column.take(places) for column in synthetic]
+            leaves = self._leaves(mine, [column.take(rows) for column in original], theirs, places.size, draws.seed())
             donors = leaves.donors(draws)
             values[places] = leaves.smoothed(mine.values, donors, draws) if self.smoothed else mine.values[donors]
         return replace(target, values=values)
 
-    def _leaves(self, target: Column, known: Sequence[Column], made: Sequence[Column], size: int, seed: int) -> Leaves:
+    def _leaves(
+        self, target: Column, original: Sequence[Column], synthetic: Sequence[Column], size: int, seed: int
+    ) -> DonorLeaves:
         rows = target.known.size
-        if not known or rows < 2 * self.min_leaf:
-            return Leaves(np.zeros(rows, dtype=np.int64), np.zeros(size, dtype=np.int64))
+        if not original or rows < 2 * self.min_leaf:
+            return DonorLeaves(np.zeros(rows, dtype=np.int64), np.zeros(size, dtype=np.int64))
         classes = _classes(target)
-        features = [_feature(a, b, target, classes) for a, b in zip(known, made, strict=True)]
+        features = [_feature(a, b, target, classes) for a, b in zip(original, synthetic, strict=True)]
         table = np.stack([feature for feature, _ in features], axis=1).astype(np.float32)
         tree = self._tree(classes is not None, seed)
         numbers = _numbers(target)
         tree.fit(table, classes if classes is not None else numbers / magnitude(numbers))
         theirs = np.stack([feature for _, feature in features], axis=1).astype(np.float32)
-        return Leaves(np.asarray(tree.apply(table), dtype=np.int64), np.asarray(tree.apply(theirs), dtype=np.int64))
+        return DonorLeaves(np.asarray(tree.apply(table), dtype=np.int64), np.asarray(tree.apply(theirs), dtype=np.int64))
 
     def _tree(self, classifies: bool, seed: int) -> Any:
         from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -84,33 +86,33 @@ class Trees:
 
 
 @dataclass(frozen=True, eq=False)
-class Leaves:
+class DonorLeaves:
     """The leaf of each known record and of each record that is made."""
 
-    known: Int
-    made: Int
+    original: Int
+    synthetic: Int
 
     def donors(self, draws: Draws) -> Int:
         """For each record that is made a random known record of its leaf."""
-        order = np.argsort(self.known, kind="stable")
-        names, starts, counts = np.unique(self.known[order], return_index=True, return_counts=True)
-        leaf = np.searchsorted(names, self.made)
-        found: Int = order[starts[leaf] + draws.below(counts[leaf])]
-        return found
+        order = np.argsort(self.original, kind="stable")
+        names, starts, counts = np.unique(self.original[order], return_index=True, return_counts=True)
+        leaf = np.searchsorted(names, self.synthetic)
+        donors: Int = order[starts[leaf] + draws.below(counts[leaf])]
+        return donors
 
     def smoothed(self, values: Real, donors: Int, draws: Draws) -> Real:
         """Donors' numbers with a bit of normal noise, drawn towards the leaf's mean so that its variance stays; within the
         range of the column, by reflection (the smoothed bootstrap of Silverman and Young, 1987)."""
         unit = magnitude(values)
         values = values / unit
-        counts = np.bincount(self.known)
+        counts = np.bincount(self.original)
         filled = np.maximum(counts, 1)
-        means = np.bincount(self.known, weights=values) / filled
-        spreads = np.sqrt(np.bincount(self.known, weights=(values - means[self.known]) ** 2) / filled)
+        means = np.bincount(self.original, weights=values) / filled
+        spreads = np.sqrt(np.bincount(self.original, weights=(values - means[self.original]) ** 2) / filled)
         width = 0.9 * filled**-0.2
-        noise = width[self.made] * spreads[self.made] * draws.normal(donors.size)
-        mean = means[self.made]
-        drawn = mean + (values[donors] - mean + noise) / np.sqrt(1.0 + width[self.made] ** 2)
+        noise = width[self.synthetic] * spreads[self.synthetic] * draws.normal(donors.size)
+        mean = means[self.synthetic]
+        drawn = mean + (values[donors] - mean + noise) / np.sqrt(1.0 + width[self.synthetic] ** 2)
         low, high = values.min(), values.max()
         drawn = np.where(drawn < low, 2 * low - drawn, drawn)
         return np.clip(np.where(drawn > high, 2 * high - drawn, drawn), low, high) * unit
@@ -120,25 +122,25 @@ def _classes(target: Column) -> Int | None:
     """Classes to tell apart, missing as one of them; None for numbers, and for categories of too many values."""
     if isinstance(target, NumberColumn):
         return None
-    found = np.unique(target.codes, return_inverse=True)[1].reshape(-1)
-    count = int(found.max(initial=0)) + 1
-    return found.astype(np.int64) if count <= min(_MANY_CLASSES, max(found.size // 2, 2)) else None
+    classes = np.unique(target.codes, return_inverse=True)[1].reshape(-1)
+    count = int(classes.max(initial=0)) + 1
+    return classes.astype(np.int64) if count <= min(_MANY_CLASSES, max(classes.size // 2, 2)) else None
 
 
 def _numbers(column: Column) -> Real:
     return column.values if isinstance(column, NumberColumn) else column.codes.astype(np.float64)
 
 
-def _feature(known: Column, made: Column, target: Column, classes: Int | None) -> tuple[Int, Int]:
+def _feature(original: Column, synthetic: Column, target: Column, classes: Int | None) -> tuple[Int, Int]:
     """A predictor as whole numbers: trees look at the order of values only, and single precision holds these exactly.
 
     Missing numbers come before all others, so that one split sets them apart; a category follows the target.
     """
-    if isinstance(known, CategoryColumn) and isinstance(made, CategoryColumn) and not known.ordered:
-        place = _by_target(known, target, classes)
-        return place[known.codes], place[made.codes]
-    values = np.unique(_numbers(known)[known.known])
-    return _places(values, known), _places(values, made)
+    if isinstance(original, CategoryColumn) and isinstance(synthetic, CategoryColumn) and not original.ordered:
+        place = _by_target(original, target, classes)
+        return place[original.codes], place[synthetic.codes]
+    values = np.unique(_numbers(original)[original.known])
+    return _places(values, original), _places(values, synthetic)
 
 
 def _places(values: Real, column: Column) -> Int:

@@ -23,7 +23,7 @@ from sfumato.data.records import Kind, Records
 from sfumato.kernels.microaggregation.live import Space
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.mixed_records import CategoryCentroid, ClusteredRecords
+from sfumato.masking.clustered_records import CategoryCentroid, ClusteredRecords
 
 Int = NDArray[np.int64]
 
@@ -82,14 +82,14 @@ class Microaggregation(Mask):
     def change(self, records: Records, draws: Draws, context: Context) -> Change:
         """Cluster the records (group by group) and show centroids."""
         values: dict[str, Any] = {}
-        made: list[Mapping[str, Any]] = []
+        clusters: list[Mapping[str, Any]] = []
         for group in self.groups or (records.names,):
             columns = tuple(column for column in records.columns if column.name in group)
             clustered = ClusteredRecords(Records(columns, records.size), context.people, standardise=self.standardise)
             labels = self.partition(clustered.space, context)
             values.update(clustered.centroids(labels, self.category_centroid))
-            made.append(described_clusters(clustered.space, labels))
-        details = made[0] if len(made) == 1 else {name: [entry[name] for entry in made] for name in made[0]}
+            clusters.append(described_clusters(clustered.space, labels))
+        details = clusters[0] if len(clusters) == 1 else {name: [entry[name] for entry in clusters] for name in clusters[0]}
         return Change(values, published=self.tells(records.names), details=details)
 
     def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:

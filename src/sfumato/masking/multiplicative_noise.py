@@ -120,8 +120,8 @@ class MultiplicativeNoise(Mask):
 
 
 def _zero_share(column: NumberColumn) -> float:
-    known = column.values[column.known]
-    return float((known == 0).mean()) if known.size else 0.0
+    present = column.values[column.known]
+    return float((present == 0).mean()) if present.size else 0.0
 
 
 def _hazard(cut: float) -> float:

@@ -42,27 +42,27 @@ SINGULAR = 1e-10
 def pairwise_covariance(values: Real) -> Real:
     """Sample covariances of columns side by side, each from the records that know both; NaN where fewer than two do."""
     width = values.shape[1]
-    known = ~np.isnan(values)
-    found = np.full((width, width), np.nan)
-    if known.all():
+    present = ~np.isnan(values)
+    covariance = np.full((width, width), np.nan)
+    if present.all():
         if values.shape[0] > 1:
             centred = values - values.mean(axis=0)
-            found = centred.T @ centred / (values.shape[0] - 1)
-        return found
+            covariance = centred.T @ centred / (values.shape[0] - 1)
+        return covariance
     for i in range(width):
         for j in range(i, width):
-            both = known[:, i] & known[:, j]
+            both = present[:, i] & present[:, j]
             count = int(both.sum())
             if count > 1:
                 left, right = values[both, i], values[both, j]
-                found[i, j] = found[j, i] = float((left - left.mean()) @ (right - right.mean())) / (count - 1)
-    return found
+                covariance[i, j] = covariance[j, i] = float((left - left.mean()) @ (right - right.mean())) / (count - 1)
+    return covariance
 
 
 def known_means(values: Real) -> Real:
     """The mean of the known values of each column; 0 for a column without any."""
-    known = ~np.isnan(values)
-    totals: Real = np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    present = ~np.isnan(values)
+    totals: Real = np.where(present, values, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
     return totals
 
 
@@ -102,8 +102,8 @@ def refuse_without_spread(method: str, columns: Sequence[NumberColumn]) -> None:
     """Noise in proportion to a spread of 0 is no noise: such a column, or one stratum of it, is not left as it is."""
     faults = []
     for column in columns:
-        known = column.values[column.known]
-        if known.size and not known.max() > known.min():
+        present = column.values[column.known]
+        if present.size and not present.max() > present.min():
             faults.append(
                 f"column '{column.name}' does not vary (in a stratum, where there are strata), so noise in proportion to its "
                 "variance would leave it as it is; leave it out of columns=(…) or use coarser strata"
@@ -117,18 +117,18 @@ def grid_step(column: NumberColumn) -> float:
     Whether the type is one of whole numbers does not matter: who sees that all values are whole rounds to whole numbers. At
     the least it is the distance of neighbouring floats.
     """
-    known = column.values[column.known]
-    if not known.size:
+    present = column.values[column.known]
+    if not present.size:
         return 0.0
-    finest = float(np.spacing(np.abs(known).max()))
+    finest = float(np.spacing(np.abs(present).max()))
     for parts in _PARTS_OF_A_DAY if pa.types.is_timestamp(column.arrow) else _DECIMALS:
-        if not np.abs(known).max() < _LARGEST_COUNT / parts:
+        if not np.abs(present).max() < _LARGEST_COUNT / parts:
             break
-        counts = np.rint(known * parts)
+        counts = np.rint(present * parts)
         back = counts / parts
-        if np.array_equal(back.astype(np.float32) if pa.types.is_float32(column.arrow) else back, known):
+        if np.array_equal(back.astype(np.float32) if pa.types.is_float32(column.arrow) else back, present):
             whole = counts.astype(np.int64)
-            common = int(np.gcd.reduce(whole - whole.min())) if known.size >= _FEWEST_FOR_DIVISOR else 1
+            common = int(np.gcd.reduce(whole - whole.min())) if present.size >= _FEWEST_FOR_DIVISOR else 1
             return max(max(common, 1) / parts, finest)
     return finest
 
@@ -148,8 +148,8 @@ def rounded_back(column: NumberColumn, deviations: Real | float) -> float:
 
 def noise_deviation(column: NumberColumn, ratio: float) -> float:
     """The deviation of noise with `ratio` times the variance of the known values; 0 of fewer than two."""
-    known = column.values[column.known]
-    return math.sqrt(ratio) * deviation_of(known, ddof=1) if known.size > 1 else 0.0
+    present = column.values[column.known]
+    return math.sqrt(ratio) * deviation_of(present, ddof=1) if present.size > 1 else 0.0
 
 
 def refuse_rounded_back(method: str, shares: Mapping[str, float], allowed: bool) -> None:

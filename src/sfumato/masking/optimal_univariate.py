@@ -22,9 +22,9 @@ from sfumato.kernels.microaggregation.live import Space
 from sfumato.kernels.microaggregation.univariate import optimal_groups
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.clustered_records import means_of_clusters
 from sfumato.masking.magnitude import magnitude, mean_of
 from sfumato.masking.microaggregation import ClusterSize, check_records, described_clusters
-from sfumato.masking.mixed_records import means_of_clusters
 
 Int = NDArray[np.int64]
 Real = NDArray[np.float64]
@@ -61,14 +61,14 @@ class OptimalUnivariate(Mask):
         details: dict[str, Any] = {}
         for done, column in enumerate(records.numbers):
             context.progress("microaggregation", done, len(records.columns))
-            known = column.known
-            mean = mean_of(column.values[known]) if known.any() else 0.0
-            filled = np.where(known, column.values, mean)
+            present = column.known
+            mean = mean_of(column.values[present]) if present.any() else 0.0
+            filled = np.where(present, column.values, mean)
             unit = magnitude(filled)
             labels = optimal_partition(filled, self.k)
-            values[column.name] = means_of_clusters(column.values, known, labels, int(labels.max()) + 1)[labels]
-            made = described_clusters(Space.of_numbers((filled / unit)[:, None]), labels)
-            details[column.name] = made | {"squared_error": min(made["squared_error"] * unit * unit, sys.float_info.max)}
+            values[column.name] = means_of_clusters(column.values, present, labels, int(labels.max()) + 1)[labels]
+            clusters = described_clusters(Space.of_numbers((filled / unit)[:, None]), labels)
+            details[column.name] = clusters | {"squared_error": min(clusters["squared_error"] * unit * unit, sys.float_info.max)}
         return Change(values, published=self.tells(records.names), details=details)
 
     def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:

@@ -25,7 +25,7 @@ from sfumato.masking.fully_synthetic import check_values
 from sfumato.masking.leaf_donors import LeafSize, Trees
 from sfumato.masking.magnitude import magnitude, mean_of
 from sfumato.masking.predictors import check_predictors, orthonormal, regressors
-from sfumato.masking.told import Test
+from sfumato.masking.transparency import Test
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -84,18 +84,20 @@ class PartiallySynthetic(Mask):
         """Masked columns in turn, given the predictors and the columns made before."""
         names = self._predictors(records, context.people)
         chosen = self._chosen(context)
-        known: list[Column] = [context.column(name) for name in names]
-        made = list(known)
+        original: list[Column] = [context.column(name) for name in names]
+        synthetic = list(original)
         values: dict[str, NDArray[np.generic]] = {}
         for position, column in enumerate(records.columns):
             context.progress("synthesising", position, len(records.columns))
             rows, places = np.flatnonzero(column.known), np.flatnonzero(column.known & chosen)
             drawn = (
-                self._drawn(column.take(rows), _at(known, rows), _at(made, places), places.size, draws) if places.size else None
+                self._drawn(column.take(rows), _at(original, rows), _at(synthetic, places), places.size, draws)
+                if places.size
+                else None
             )
             new = _put(column, drawn, places)
-            known.append(column)
-            made.append(new)
+            original.append(column)
+            synthetic.append(new)
             values[column.name] = new.values if isinstance(new, NumberColumn) else new.codes
         published = {**self.tells(records.names), "predictors": list(names)}
         return Change(values, published=published, details={"replaced_records": int(chosen.sum())})
@@ -103,7 +105,11 @@ class PartiallySynthetic(Mask):
     def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
         """The model, what it predicts from, the order of the columns, and which records were replaced."""
         kind = "decision trees in sequence" if self.model == "tree" else "linear regressions in sequence, normal residuals"
-        others = Test(lambda told, visible: isinstance(told, list) and all(name in visible.columns - {*names} for name in told))
+        others = Test(
+            lambda published, visible: (
+                isinstance(published, list) and all(name in visible.columns - {*names} for name in published)
+            )
+        )
         predictors = others if self.predictors is None else list(self.predictors)
         return {"model": kind, "predictors": predictors, "order": list(names), "where": self.where}
 
@@ -134,18 +140,18 @@ class PartiallySynthetic(Mask):
         unique: NDArray[np.bool_] = np.bincount(key)[key[context.rows]] == 1
         return unique
 
-    def _drawn(self, target: Column, known: Sequence[Column], made: Sequence[Column], size: int, draws: Draws) -> Column:
+    def _drawn(self, target: Column, original: Sequence[Column], synthetic: Sequence[Column], size: int, draws: Draws) -> Column:
         if self.model == "tree":
-            return Trees(self.min_leaf, self.max_depth, self.smooth).drawn(target, known, made, size, draws)
-        return NumberColumn(target.name, _regressed(_numbers(target), known, made, draws), target.arrow)
+            return Trees(self.min_leaf, self.max_depth, self.smooth).drawn(target, original, synthetic, size, draws)
+        return NumberColumn(target.name, _regressed(_numbers(target), original, synthetic, draws), target.arrow)
 
 
-def _regressed(target: Real, known: Sequence[Column], made: Sequence[Column], draws: Draws) -> Real:
+def _regressed(target: Real, original: Sequence[Column], synthetic: Sequence[Column], draws: Draws) -> Real:
     """A linear regression on the known records, drawn from at the made ones."""
     unit = magnitude(target)
     target = target / unit
-    both = regressors([_joined(a, b) for a, b in zip(known, made, strict=True)], target.size + made[0].known.size)
-    fitted, asked = both[: target.size], both[target.size :]
+    both = regressors([_joined(a, b) for a, b in zip(original, synthetic, strict=True)], target.size + synthetic[0].known.size)
+    fitted, predicting = both[: target.size], both[target.size :]
     if target.size <= both.shape[1] + 2:
         raise Unsupported(
             f"PartiallySynthetic: {target.size} records (of a stratum) with a value do not suffice for a regression on "
@@ -161,19 +167,19 @@ def _regressed(target: Real, known: Sequence[Column], made: Sequence[Column], dr
             "PartiallySynthetic: a masked column follows exactly from the predictors and would be published as it is; "
             "leave out the predictors that give it away"
         )
-    fit = np.concatenate([np.ones((asked.shape[0], 1)), asked], axis=1) @ coefficients
+    fit = np.concatenate([np.ones((predicting.shape[0], 1)), predicting], axis=1) @ coefficients
     with np.errstate(over="ignore"):  # what no number can hold is refused when the table is put together
-        drawn: Real = (fit + spread * draws.normal(asked.shape[0])) * unit
+        drawn: Real = (fit + spread * draws.normal(predicting.shape[0])) * unit
     return drawn
 
 
-def _joined(known: Column, made: Column) -> Column:
+def _joined(original: Column, synthetic: Column) -> Column:
     """Both one after the other; unknown numbers at the mean of the known ones."""
-    if isinstance(known, CategoryColumn) and isinstance(made, CategoryColumn):
-        return replace(known, codes=np.concatenate([known.codes, made.codes]))
-    values = np.concatenate([_numbers(known), _numbers(made)])
-    mean = mean_of(_numbers(known)[known.known]) if known.known.any() else 0.0
-    return NumberColumn(known.name, np.where(np.isnan(values), mean, values), known.arrow)
+    if isinstance(original, CategoryColumn) and isinstance(synthetic, CategoryColumn):
+        return replace(original, codes=np.concatenate([original.codes, synthetic.codes]))
+    values = np.concatenate([_numbers(original), _numbers(synthetic)])
+    mean = mean_of(_numbers(original)[original.known]) if original.known.any() else 0.0
+    return NumberColumn(original.name, np.where(np.isnan(values), mean, values), original.arrow)
 
 
 def _numbers(column: Column) -> Real:

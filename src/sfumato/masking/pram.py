@@ -24,8 +24,8 @@ from sfumato.data.schema import Column, Schema
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking import transition_matrix as matrices
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.told import Test, Visible, alike
-from sfumato.masking.transition_law import JOIN, Law, Variable, invariant_told, is_same_law, labels_told
+from sfumato.masking.transition_law import JOIN, TransitionLaw, Variable, invariant_told, is_same_law, labels_told
+from sfumato.masking.transparency import Test, VisibleTable, alike
 from sfumato.masking.unchanged import MOST_UNCHANGED, changed_at_random, least_changed
 
 
@@ -116,53 +116,53 @@ class Pram(Mask):
     def change(self, records: Records, draws: Draws, context: Context) -> Change:
         """Draw a category from the row of each."""
         values: dict[str, Any] = {}
-        told: dict[str, Any] = {}
+        transitions: dict[str, Any] = {}
         changed, unchanged, expected, notices = {}, {}, {}, []
         for position, variable in enumerate(self._variables(records, context.people.schema)):
             context.progress("post-randomising", position, len(records.columns))
             law = self.law(variable)
             drawn = law.draw(variable.codes, draws)
             values.update(variable.restored(drawn, law.outputs))
-            told[variable.name] = law.told(variable.source)
+            transitions[variable.name] = law.told(variable.source)
             changed[variable.name] = int(np.count_nonzero(drawn != variable.codes))
-            known = int(np.count_nonzero(variable.codes >= 0))
-            unchanged[variable.name] = 1.0 - changed[variable.name] / known if known else 0.0
+            present = int(np.count_nonzero(variable.codes >= 0))
+            unchanged[variable.name] = 1.0 - changed[variable.name] / present if present else 0.0
             expected[variable.name] = law.kept(variable.codes)
             notices += law.notices(variable.name, self.invariant)
         context.progress("post-randomising", len(records.columns), len(records.columns))
-        total = math.fsum(law["epsilon"] for law in told.values())
-        published = {"transitions": told, "epsilon": total, **({"notice": "; ".join(notices)} if notices else {})}
+        total = math.fsum(law["epsilon"] for law in transitions.values())
+        published = {"transitions": transitions, "epsilon": total, **({"notice": "; ".join(notices)} if notices else {})}
         return Change(
             values, None, False, published, {"changed": changed, "unchanged": unchanged, "expected_unchanged": expected}
         )
 
     def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
         """The law of each column, the sum of their ε, and what a reader has to know about them, each tested with the others."""
-        return dict.fromkeys(("transitions", "epsilon", "notice"), Test(lambda told, visible: True))
+        return dict.fromkeys(("transitions", "epsilon", "notice"), Test(lambda published, visible: True))
 
-    def could_tell(self, told: Mapping[str, Any], names: tuple[str, ...], visible: Visible) -> bool:
+    def could_tell(self, facts: Mapping[str, Any], names: tuple[str, ...], visible: VisibleTable) -> bool:
         """Whether the laws are those of the parameters and these columns, with the ε and the notice that follow from them."""
-        laws = told.get("transitions")
-        if not super().could_tell(told, names, visible):
+        laws = facts.get("transitions")
+        if not super().could_tell(facts, names, visible):
             return False
         if laws is None:
-            return not set(told)
+            return not set(facts)
         variables = [JOIN.join(names)] if self.joint and len(names) > 1 else list(names)
         if not isinstance(laws, dict) or sorted(laws) != sorted(variables):
             return False
-        found = {name: self._retold(name, laws[name], visible) for name in variables}
-        notices = [notice for name, law in found.items() if law is not None for notice in law.notices(name, self.invariant)]
-        total = math.fsum(law.epsilon() for law in found.values() if law is not None)
+        restated = {name: self._retold(name, laws[name], visible) for name in variables}
+        notices = [notice for name, law in restated.items() if law is not None for notice in law.notices(name, self.invariant)]
+        total = math.fsum(law.epsilon() for law in restated.values() if law is not None)
         return (
-            None not in found.values()
-            and told.get("notice") == ("; ".join(notices) or None)
-            and ("epsilon" not in told or alike(told["epsilon"], plain(total)))
+            None not in restated.values()
+            and facts.get("notice") == ("; ".join(notices) or None)
+            and ("epsilon" not in facts or alike(facts["epsilon"], plain(total)))
         )
 
-    def _retold(self, name: str, told: Any, visible: Visible) -> Law | None:
+    def _retold(self, name: str, facts: Any, visible: VisibleTable) -> TransitionLaw | None:
         """The law that was published about a column, made again from the parameters; None where it is another one."""
-        source = str(told.get("source")) if isinstance(told, dict) else ""
-        labels = labels_told(told) if source in ("data", "declared") else None
+        source = str(facts.get("source")) if isinstance(facts, dict) else ""
+        labels = labels_told(facts) if source in ("data", "declared") else None
         if labels is None:
             return None
         rows = (self.matrix or {}).get(name)
@@ -177,11 +177,11 @@ class Pram(Mask):
         if source == "declared" and rows is None and declared and {*labels} != {*declared}:
             return None
         if self.invariant:  # it depends on the frequencies, which nobody else has
-            return invariant_told(told, labels)
+            return invariant_told(facts, labels)
         law = self.law(Variable(name, (), np.empty(0, dtype=np.int32), labels, source, 0, rows))
-        return law if is_same_law(told, plain(law.told(source))) else None
+        return law if is_same_law(facts, plain(law.told(source))) else None
 
-    def law(self, variable: Variable) -> Law:
+    def law(self, variable: Variable) -> TransitionLaw:
         """The law by which the categories of a variable change."""
         labels, count = variable.labels, len(variable.labels)
         outputs, matrix, stay = labels, None, None
@@ -199,7 +199,7 @@ class Pram(Mask):
             if variable.source != "data":
                 frequencies = matrices.occurring(frequencies)
             matrix, stay = matrices.invariant(before, frequencies / max(frequencies.sum(), 1.0)), None
-        return Law(labels, outputs, stay, matrix, self.suppress)
+        return TransitionLaw(labels, outputs, stay, matrix, self.suppress)
 
     def _nearly_as_it_is(self, variable: Variable) -> list[str]:
         """Why a column without an own matrix would be published nearly as it is; an own matrix is what its owner wrote."""
@@ -224,9 +224,9 @@ class Pram(Mask):
         return (Kept("frequencies", note=note),) if self.invariant else ()
 
     def _variables(self, records: Records, schema: Schema) -> list[Variable]:
-        given = self.matrix or {}
+        matrices = self.matrix or {}
         parts = [
-            Variable.of(column, schema.columns.get(column.name, Column()), given.get(column.name))
+            Variable.of(column, schema.columns.get(column.name, Column()), matrices.get(column.name))
             for column in records.categories
         ]
         return [Variable.joined(parts)] if self.joint and len(parts) > 1 else parts

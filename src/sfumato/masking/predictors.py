@@ -40,8 +40,8 @@ def regressors(columns: Sequence[NumberColumn | CategoryColumn], size: int) -> R
     parts: list[Real] = []
     for column in columns:
         if isinstance(column, NumberColumn):
-            known = column.values[column.known]
-            if known.size and known.max() > known.min():
+            known_values = column.values[column.known]
+            if known_values.size and known_values.max() > known_values.min():
                 parts.append((column.values / magnitude(column.values))[:, None])
         else:
             present = np.unique(column.codes)
@@ -60,8 +60,8 @@ def orthonormal(method: str, regressor: Real) -> Real:
     sizes = np.linalg.svd(triangle, compute_uv=False)
     if sizes[-1] <= _DEPENDENT * sizes[0]:
         raise Unsupported(f"{method}: {_DEPENDENCE}")
-    found: Real = basis
-    return found
+    orthogonal: Real = basis
+    return orthogonal
 
 
 _DEPENDENCE = (

@@ -24,7 +24,7 @@ from sfumato.data.records import Kind, NumberColumn, Records
 from sfumato.kernels.changes.rank_swapping import stable_order
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.told import Test, Visible
+from sfumato.masking.transparency import Test, VisibleTable
 from sfumato.masking.unchanged import refuse_unchanged
 
 Int = NDArray[np.int64]
@@ -99,14 +99,14 @@ class RankExchange(Mask):
             return self.told({name: self.ranks(0) for name in names})
         return {what: Test(partial(self._fit, what, names)) for what in self.told({})}
 
-    def _fit(self, what: str, names: tuple[str, ...], told: Any, visible: Visible) -> bool:
+    def _fit(self, what: str, names: tuple[str, ...], published: Any, visible: VisibleTable) -> bool:
         """Whether a percentage can stand for these ranks: for no more than in a column without missing values."""
-        if not isinstance(told, dict) or set(told) != set(names):
+        if not isinstance(published, dict) or set(published) != set(names):
             return False
         most = None if visible.rows is None else self.told(dict.fromkeys(names, self.ranks(visible.rows)))[what]
         return all(
             type(value) in (int, float) and 0 <= value < math.inf and (most is None or value <= most[name])
-            for name, value in told.items()
+            for name, value in published.items()
         )
 
     def keeps(self) -> tuple[Kept, ...]:

@@ -96,7 +96,7 @@ class RecordSwapping(Mask):
         able = np.all([column.known for column in records.columns], axis=0)
         members, starts = self._units(context, matched, size)
         order = _priority(self._risk(context, size), members, starts, draws)
-        wanted = max(1, round(self.rate * (starts.size - 1) / 2))
+        pairs = max(1, round(self.rate * (starts.size - 1) / 2))
         first, second = _pairs(
             order,
             _unit_classes(matched, members, starts),
@@ -104,7 +104,7 @@ class RecordSwapping(Mask):
             able,
             members,
             starts,
-            wanted,
+            pairs,
             draws,
         )
         if first.size == 0:
@@ -122,13 +122,13 @@ class RecordSwapping(Mask):
             column.name: (column.values if isinstance(column, NumberColumn) else column.codes)[source]
             for column in records.columns
         }
-        asked = 2 * wanted / (starts.size - 1)
+        rate = 2 * pairs / (starts.size - 1)
         details = {
             "exchanged": 2 * int(first.size),
-            "asked": 2 * wanted,
+            "asked": 2 * pairs,
             "records_exchanged": int(left.size + right.size),
             "unchanged": refuse_unchanged(
-                "RecordSwapping", records.columns, values, _WHAT_TO_DO, asked=min(asked, 1.0), expected=_JUDGED
+                "RecordSwapping", records.columns, values, _WHAT_TO_DO, rate=min(rate, 1.0), expected=_JUDGED
             ),
         }
         return Change(values, details=details)
@@ -173,10 +173,10 @@ def _unit_classes(classes: Int, members: Int, starts: Int) -> Int:
     """The class of each unit: units are equal where they have as many members of the same classes in order."""
     if starts.size == members.size + 1:
         return classes[members]
-    found: dict[bytes, int] = {}
+    class_of: dict[bytes, int] = {}
     inside = classes[members]
     return np.array(
-        [found.setdefault(inside[a:b].tobytes(), len(found)) for a, b in zip(starts[:-1], starts[1:], strict=True)],
+        [class_of.setdefault(inside[a:b].tobytes(), len(class_of)) for a, b in zip(starts[:-1], starts[1:], strict=True)],
         dtype=np.int64,
     )
 
@@ -191,7 +191,7 @@ def _priority(risk: NDArray[np.float64] | None, members: Int, starts: Int, draws
 
 
 def _pairs(
-    order: Int, matched: Int, signature: Int, able: NDArray[np.bool_], members: Int, starts: Int, wanted: int, draws: Draws
+    order: Int, matched: Int, signature: Int, able: NDArray[np.bool_], members: Int, starts: Int, most: int, draws: Draws
 ) -> tuple[Int, Int]:
     """Each chosen unit with a uniformly drawn unchosen one of its match class that differs on the swapped columns."""
     whole = np.logical_and.reduceat(able[members], starts[:-1])
@@ -218,7 +218,7 @@ def _pairs(
     first: list[int] = []
     second: list[int] = []
     for unit in order.tolist():
-        if len(first) == wanted:
+        if len(first) == most:
             break
         pool = pools.get(classes[unit], [])
         if place[unit] < 0 or alike[classes[unit], kinds[unit]] == len(pool):
@@ -234,9 +234,9 @@ def _pairs(
 def _differing(pool: list[int], kinds: list[int], own: int, uniform: Iterator[float]) -> int:
     """A uniformly drawn unit of another kind: by rejection, then among a list of them; there is at least one."""
     for _ in range(_TRIES):
-        found = pool[int(next(uniform) * len(pool))]
-        if kinds[found] != own:
-            return found
+        partner = pool[int(next(uniform) * len(pool))]
+        if kinds[partner] != own:
+            return partner
     others = [unit for unit in pool if kinds[unit] != own]
     return others[int(next(uniform) * len(others))]
 

@@ -89,17 +89,17 @@ class Resampling(Mask):
 
     def _averaged(self, column: NumberColumn | CategoryColumn, draws: Draws) -> NDArray[Any]:
         cells = _cells(column).copy()
-        known = np.flatnonzero(column.known)
-        if not known.size:
+        present = np.flatnonzero(column.known)
+        if not present.size:
             return cells
-        pool = cells[known].astype(np.float64)
+        pool = cells[present].astype(np.float64)
         unit = magnitude(pool)
         pool = pool / unit
-        total: Real = np.zeros(known.size)
+        total: Real = np.zeros(present.size)
         for _ in range(self.samples):
-            total += np.sort(pool[draws.below(np.full(known.size, known.size))])
+            total += np.sort(pool[draws.below(np.full(present.size, present.size))])
         averages = total / self.samples * unit
-        cells[known[np.argsort(pool, kind="stable")]] = (
+        cells[present[np.argsort(pool, kind="stable")]] = (
             averages if isinstance(column, NumberColumn) else np.rint(averages).astype(cells.dtype)
         )
         return cells

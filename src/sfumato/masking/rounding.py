@@ -101,8 +101,8 @@ class Rounding(Mask):
                 below = np.floor(steps)
                 chosen = below + (draws.uniform(records.size) < steps - below)
             values[column.name] = np.round(chosen * base, _decimals(base))
-            known = column.known
-            unchanged[column.name] = float((chosen[known] == steps[known]).mean()) if known.any() else 0.0
+            present = column.known
+            unchanged[column.name] = float((chosen[present] == steps[present]).mean()) if present.any() else 0.0
         return Change(values, details={"unchanged": unchanged})
 
     def keeps(self) -> tuple[Kept, ...]:

@@ -20,7 +20,7 @@ from sfumato.masking.base import Change, Context, Kept
 from sfumato.masking.columns import DifferentColumns
 from sfumato.masking.fully_synthetic import FullySynthetic, check_values
 from sfumato.masking.leaf_donors import LeafSize, Trees
-from sfumato.masking.told import Test
+from sfumato.masking.transparency import Test
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class SequentialTrees(FullySynthetic):
         by_name = {column.name: column for column in records.columns}
         order = self._ordered(records.names)
         size = self.rows_of(context)
-        known: list[NumberColumn | CategoryColumn] = []
-        made: list[NumberColumn | CategoryColumn] = []
+        original: list[NumberColumn | CategoryColumn] = []
+        synthetic: list[NumberColumn | CategoryColumn] = []
         for position, name in enumerate(order):
             context.progress("synthesising", position, len(order))
-            made.append(trees.drawn(by_name[name], known, made, size, draws))
-            known.append(by_name[name])
-        values = {column.name: column.values if isinstance(column, NumberColumn) else column.codes for column in made}
+            synthetic.append(trees.drawn(by_name[name], original, synthetic, size, draws))
+            original.append(by_name[name])
+        values = {column.name: column.values if isinstance(column, NumberColumn) else column.codes for column in synthetic}
         return Change(values, unrelated=True, published={**self.tells(records.names), "rows": size})
 
     def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:

@@ -71,8 +71,8 @@ class Shuffling(Mask):
         context.progress("shuffling", 0, 1)
         scores = np.column_stack([_scores(column) for column in records.columns])
         predictors = [context.column(name) for name in self.predictors]
-        given = [part for column in predictors for part in _predicting(column)]
-        before = np.column_stack(given) if given else np.empty((records.size, 0))
+        features = [part for column in predictors for part in _predicting(column)]
+        before = np.column_stack(features) if features else np.empty((records.size, 0))
         slopes, left = _conditional_law(
             before, scores, np.all([column.known for column in (*records.columns, *predictors)], axis=0)
         )
@@ -126,9 +126,9 @@ def _scores(column: NumberColumn | CategoryColumn) -> Real:
     ends = np.append(starts[1:], rows.size)
     middle = np.repeat((starts + ends) / 2, ends - starts)  # ranks count from 1, less one half
     scores[ordered] = ndtri(middle / rows.size)
-    known = scores[rows]
-    spread = known.std()
-    scores[rows] = (known - known.mean()) / spread if spread > 0 else 0.0
+    present = scores[rows]
+    spread = present.std()
+    scores[rows] = (present - present.mean()) / spread if spread > 0 else 0.0
     return scores
 
 

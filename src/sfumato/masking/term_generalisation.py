@@ -27,7 +27,7 @@ from sfumato.data.schema import Column, Schema
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import chosen_columns
-from sfumato.masking.told import Test
+from sfumato.masking.transparency import Test
 
 Int = NDArray[np.int64]
 
@@ -93,12 +93,12 @@ class TermGeneralisation(Mask):
         for column in records.categories:
             described = context.people.schema.columns[column.name]
             sets = ItemSets.of(column.name, described, column.labels, context.people.schema.folder)
-            found = Occurrences.of([sets.split(label) for label in column.labels], column.codes, holders.astype(np.int64))
-            nodes = found.climbed(sets.taxonomy, self.k)
-            labels = found.labels(nodes, sets.taxonomy)
-            texts = [sets.join({label for term in terms if (label := labels[term])}) for terms in found.sets]
+            occurrences = Occurrences.of([sets.split(label) for label in column.labels], column.codes, holders.astype(np.int64))
+            nodes = occurrences.climbed(sets.taxonomy, self.k)
+            labels = occurrences.labels(nodes, sets.taxonomy)
+            texts = [sets.join({label for term in terms if (label := labels[term])}) for terms in occurrences.sets]
             values[column.name] = CodedText(column.codes, pa.array([], pa.string())).with_values(texts).to_arrow()
-            details[column.name] = found.told(nodes, sets.taxonomy)
+            details[column.name] = occurrences.told(nodes, sets.taxonomy)
         published = {**self.tells(records.names), "counted": _COUNTED[unit is not None]}
         return Change(values, published=published, details=details)
 
@@ -131,12 +131,12 @@ class Occurrences:
         sets = [[number[term] for term in sorted(terms_of_set)] for terms_of_set in split]
         lengths = np.array([len(numbers) for numbers in sets], dtype=np.int64)
         flat = np.array([place for numbers in sets for place in numbers], dtype=np.int64)
-        known = codes >= 0
-        chosen = codes[known]
+        present = codes >= 0
+        chosen = codes[present]
         repeats = lengths[chosen]
         starts = (np.cumsum(lengths) - lengths)[chosen]
         within = np.arange(int(repeats.sum())) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-        return cls(terms, sets, flat[np.repeat(starts, repeats) + within], np.repeat(holders[known], repeats))
+        return cls(terms, sets, flat[np.repeat(starts, repeats) + within], np.repeat(holders[present], repeats))
 
     def climbed(self, taxonomy: Hierarchy | None, k: int) -> Int:
         """The node that each term is shown as: -1 for itself, -2 for not at all."""

@@ -24,7 +24,7 @@ from sfumato.data.values import text_of
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.magnitude import mean_of
-from sfumato.masking.told import Test
+from sfumato.masking.transparency import Test
 
 _FEWEST_FOR_MEAN = 3
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -62,17 +62,17 @@ class TopBottomCoding(Mask):
     refuses_constant_stratum: ClassVar[bool] = False
 
     def coherent(self) -> Iterable[str]:
-        given = [bound for bound in (self.top, self.bottom) if bound is not None]
-        if not given:
+        ends = [bound for bound in (self.top, self.bottom) if bound is not None]
+        if not ends:
             yield "give top, bottom or both"
-        bounds = [each for bound in given for each in (bound.values() if isinstance(bound, Mapping) else (bound,))]
+        bounds = [each for bound in ends for each in (bound.values() if isinstance(bound, Mapping) else (bound,))]
         if self.by == "quantile" and not all(isinstance(each, (int, float)) and 0 < each < 1 for each in bounds):
             yield "quantiles lie between 0 and 1, ends excluded"
 
     def check(self, records: Records, people: Microdata) -> None:
         """Every column needs a bound that makes sense for it; a mean needs three values behind it."""
         name = type(self).__name__
-        stray = {column for given in (self.top, self.bottom) if isinstance(given, Mapping) for column in given} - {*records.names}
+        stray = {column for bound in (self.top, self.bottom) if isinstance(bound, Mapping) for column in bound} - {*records.names}
         if stray:
             raise ParameterError(f"{name}: bounds are given for '{sorted(stray)[0]}', which is not among the masked columns")
         faults = []
@@ -109,11 +109,11 @@ class TopBottomCoding(Mask):
         for column in records.columns:
             low, high = self._bounds(column)
             below, above = _beyond(column, low, high)
-            known = column.values if isinstance(column, NumberColumn) else column.codes
-            shown = known.copy()
+            entries = column.values if isinstance(column, NumberColumn) else column.codes
+            shown = entries.copy()
             for side, bound in ((below, low), (above, high)):
                 if side.any():
-                    shown[side] = mean_of(known[side].astype(np.float64)) if self.show == "mean" else bound
+                    shown[side] = mean_of(entries[side].astype(np.float64)) if self.show == "mean" else bound
             values[column.name] = shown
             coded[column.name] = {"bottom": int(below.sum()), "top": int(above.sum())}
         idle = [name for name, counts in coded.items() if not any(counts.values())]
@@ -122,7 +122,9 @@ class TopBottomCoding(Mask):
     def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
         """The columns in which no value lay beyond a bound."""
         return {
-            "nothing_coded": Test(lambda told, _: isinstance(told, list) and told == [name for name in names if name in told])
+            "nothing_coded": Test(
+                lambda published, _: isinstance(published, list) and published == [name for name in names if name in published]
+            )
         }
 
     def keeps(self) -> tuple[Kept, ...]:
@@ -139,23 +141,23 @@ class TopBottomCoding(Mask):
             high = math.inf if top is None else _as_number(column, top)
             return low, high
         values = column.values if isinstance(column, NumberColumn) else column.codes.astype(np.float64)
-        known = values[column.known]
-        if not known.size:
+        present = values[column.known]
+        if not present.size:
             return -math.inf, math.inf
         # a value that is shown: anything between it and the first coded one would be a function of that one's secret
-        low = -math.inf if bottom is None else float(np.quantile(known, float(bottom), method="higher"))
-        high = math.inf if top is None else float(np.quantile(known, float(top), method="lower"))
+        low = -math.inf if bottom is None else float(np.quantile(present, float(bottom), method="higher"))
+        high = math.inf if top is None else float(np.quantile(present, float(top), method="lower"))
         return low, high
 
 
-def _for(given: float | str | Mapping[str, float | str] | None, column: str) -> float | str | None:
-    return given.get(column) if isinstance(given, Mapping) else given
+def _for(bound: float | str | Mapping[str, float | str] | None, column: str) -> float | str | None:
+    return bound.get(column) if isinstance(bound, Mapping) else bound
 
 
 def _beyond(column: NumberColumn | CategoryColumn, low: float, high: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     values = column.values if isinstance(column, NumberColumn) else column.codes
-    known = column.known
-    return known & (values < low), known & (values > high)
+    present = column.known
+    return present & (values < low), present & (values > high)
 
 
 def _as_number(column: NumberColumn | CategoryColumn, bound: float | str) -> float:

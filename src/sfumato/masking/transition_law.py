@@ -21,8 +21,8 @@ from sfumato.data.schema import Column
 from sfumato.kernels.changes.channel import Channel
 from sfumato.kernels.changes.transitions import cumulative, drawn_by_row, kept_or_other
 from sfumato.kernels.sampling.draws import Draws
-from sfumato.masking.told import alike
 from sfumato.masking.transition_matrix import Rows, from_rows, uniform
+from sfumato.masking.transparency import alike
 from sfumato.masking.unchanged import MOST_UNCHANGED
 
 Real = NDArray[np.float64]
@@ -44,7 +44,7 @@ FEWEST = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class TransitionLaw:
     """From inputs to outputs by `matrix`, or by `stay` alone; then to the extra category with probability `suppress`."""
 
     inputs: tuple[Any, ...]
@@ -109,32 +109,32 @@ class Law:
 
     def notices(self, name: str, invariant: bool) -> list[str]:
         """What a reader of the release has to know about it; from the matrix alone."""
-        stays, found = float(np.min(self.stays())), []
+        stays, notices = float(np.min(self.stays())), []
         as_it_is, nearly, frequencies = sentences(name)
         if stays == 1.0:
-            found.append(as_it_is)
+            notices.append(as_it_is)
         elif stays > MOST_UNCHANGED:
-            found.append(nearly)
+            notices.append(nearly)
         if invariant:
-            found.append(frequencies)
-        return found
+            notices.append(frequencies)
+        return notices
 
     def told(self, source: str) -> dict[str, Any]:
         """What is published: categories and matrix (or the probability to stay, for very many), ε, where categories come from."""
         matrix = self.whole()
-        told: dict[str, Any] = {"epsilon": self.epsilon(), "source": source}
+        facts: dict[str, Any] = {"epsilon": self.epsilon(), "source": source}
         if matrix is None:
-            return {"categories": len(self.inputs), "stay": self.stay, "suppress": self.suppress, **told}
-        return {"labels": list(self.inputs), "outputs": list(self.outputs), "matrix": matrix.tolist(), **told}
+            return {"categories": len(self.inputs), "stay": self.stay, "suppress": self.suppress, **facts}
+        return {"labels": list(self.inputs), "outputs": list(self.outputs), "matrix": matrix.tolist(), **facts}
 
 
-def labels_told(told: Mapping[str, Any]) -> tuple[Any, ...] | None:
+def labels_told(facts: Mapping[str, Any]) -> tuple[Any, ...] | None:
     """The categories in what is published about a law, or as many numbers where they are too many to list; None where neither
     is there."""
-    count = told.get("categories")
+    count = facts.get("categories")
     if count is not None:
         return cast("tuple[Any, ...]", range(count)) if type(count) is int and LISTED < count <= _MOST_CATEGORIES else None
-    listed = told.get("labels")
+    listed = facts.get("labels")
     if not isinstance(listed, list) or not listed:
         return None
     labels = tuple(tuple(label) if isinstance(label, list) else label for label in listed)
@@ -144,39 +144,39 @@ def labels_told(told: Mapping[str, Any]) -> tuple[Any, ...] | None:
         return None
 
 
-def is_same_law(told: Mapping[str, Any], law: Mapping[str, Any]) -> bool:
+def is_same_law(facts: Mapping[str, Any], law: Mapping[str, Any]) -> bool:
     """Whether two laws are one: numbers as they are rounded, outputs in any order, since a certificate sorts an owner's rows."""
     if "matrix" not in law:
-        return alike(dict(told), dict(law))
-    if set(told) != set(law) or not all(alike(told[name], law[name]) for name in ("labels", "epsilon", "source")):
+        return alike(dict(facts), dict(law))
+    if set(facts) != set(law) or not all(alike(facts[name], law[name]) for name in ("labels", "epsilon", "source")):
         return False
-    one, other = _by_output(told), _by_output(law)
+    one, other = _by_output(facts), _by_output(law)
     return one is not None and other is not None and set(one) == set(other) and all(alike(one[each], other[each]) for each in one)
 
 
-def invariant_told(told: Mapping[str, Any], labels: tuple[Any, ...]) -> Law | None:
+def invariant_told(facts: Mapping[str, Any], labels: tuple[Any, ...]) -> TransitionLaw | None:
     """The law of a published invariant matrix, which leads to the categories it comes from; None where that is no such law."""
-    matrix = told.get("matrix")
+    matrix = facts.get("matrix")
     rows = matrix if isinstance(matrix, list) and all(isinstance(row, list) and len(row) == len(labels) for row in matrix) else []
     if len(rows) != len(labels) or not all(type(entry) in (int, float) and 0 <= entry <= 1 for row in rows for entry in row):
         return None
-    law = Law(labels, labels, None, np.array(rows, dtype=np.float64))
+    law = TransitionLaw(labels, labels, None, np.array(rows, dtype=np.float64))
     sums = all(abs(math.fsum(row) - 1.0) <= _ROUNDING for row in rows)
-    return law if sums and is_same_law(told, plain(law.told(str(told["source"])))) else None
+    return law if sums and is_same_law(facts, plain(law.told(str(facts["source"])))) else None
 
 
-def _by_output(told: Mapping[str, Any]) -> dict[Any, list[Any]] | None:
+def _by_output(facts: Mapping[str, Any]) -> dict[Any, list[Any]] | None:
     """The columns of a published matrix; None where it has not the form of one."""
-    matrix, outputs = told["matrix"], told["outputs"]
+    matrix, outputs = facts["matrix"], facts["outputs"]
     sound = isinstance(matrix, list) and isinstance(outputs, list) and all(isinstance(row, list) for row in matrix)
     if not sound or any(len(row) != len(outputs) for row in matrix):
         return None
     names = [tuple(output) if isinstance(output, list) else output for output in outputs]
     try:
-        found = dict(zip(names, map(list, zip(*matrix, strict=True)), strict=True))
+        columns = dict(zip(names, map(list, zip(*matrix, strict=True)), strict=True))
     except TypeError:
         return None
-    return found if len(found) == len(names) else None
+    return columns if len(columns) == len(names) else None
 
 
 def sentences(name: str) -> tuple[str, str, str]:
@@ -252,28 +252,28 @@ class Variable:
         if isinstance(self.rows, tuple) and len(self.rows) != count:
             return [f"the matrix of {named} has {len(self.rows)} rows and the column {count} categories (source: {self.source})"]
         outputs = set(from_rows(self.rows)[1]) if isinstance(self.rows, dict) else set(self.labels)
-        found = []
+        faults = []
         if self.rows is None and count < 2 and not suppress:
-            found.append(f"{named} has one category only, which cannot become another; declare its domain or leave it out")
+            faults.append(f"{named} has one category only, which cannot become another; declare its domain or leave it out")
         if invariant and np.unique(self.codes[self.codes >= 0]).size < 2:
-            found.append(f"{named} has one category only here, which an invariant matrix keeps as it is; leave it out")
-        known = int(np.count_nonzero(self.codes >= 0))
-        if invariant and 0 < known < FEWEST:
-            found.append(
-                f"{named} has {known} known values (in a stratum, where there are strata), and an invariant matrix, which tells "
-                f"the frequencies, is built from {FEWEST} at least; leave out invariant, or use coarser strata"
+            faults.append(f"{named} has one category only here, which an invariant matrix keeps as it is; leave it out")
+        present = int(np.count_nonzero(self.codes >= 0))
+        if invariant and 0 < present < FEWEST:
+            faults.append(
+                f"{named} has {present} known values (in a stratum, where there are strata), and an invariant matrix, which "
+                f"tells the frequencies, is built from {FEWEST} at least; leave out invariant, or use coarser strata"
             )
         if (invariant or joint) and count > LARGEST:
-            found.append(f"{named} has {count} categories, and such a matrix at most {LARGEST}; generalise first")
+            faults.append(f"{named} has {count} categories, and such a matrix at most {LARGEST}; generalise first")
         if invariant and len(outputs) != count:
-            found.append(f"an invariant matrix leads to the categories it comes from, and rows of {named} name others")
+            faults.append(f"an invariant matrix leads to the categories it comes from, and rows of {named} name others")
         if (
             not joint
             and self.columns[0].ordered
             and not outputs | ({SUPPRESSED} if suppress else set()) <= set(self.columns[0].labels)
         ):
-            found.append(f"{named} would get categories that its declared order does not list; add them to the order")
-        return found
+            faults.append(f"{named} would get categories that its declared order does not list; add them to the order")
+        return faults
 
     def restored(self, drawn: Codes, outputs: tuple[Any, ...]) -> dict[str, Any]:
         """Codes of outputs as columns again."""

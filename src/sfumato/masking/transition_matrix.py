@@ -26,20 +26,20 @@ Rows: TypeAlias = "dict[str, Row] | tuple[tuple[float, ...], ...]"
 _TOLERANCE = 1e-9
 
 
-def checked(given: Any, column: str) -> Rows:
+def checked(matrix: Any, column: str) -> Rows:
     """The owner's matrix of a column as plain numbers; every row is a distribution, otherwise it is named by its place."""
     what = f"the matrix of column '{column}'"
-    require(isinstance(given, (Mapping, Sequence)) and not isinstance(given, str), f"Pram: {what} is a table or a list of rows")
-    require(len(given) > 0, f"Pram: {what} has no rows")
-    if isinstance(given, Mapping):
-        listed = {str(label): _row(row, position, what) for position, (label, row) in enumerate(given.items(), 1)}
+    require(isinstance(matrix, (Mapping, Sequence)) and not isinstance(matrix, str), f"Pram: {what} is a table or a list of rows")
+    require(len(matrix) > 0, f"Pram: {what} has no rows")
+    if isinstance(matrix, Mapping):
+        listed = {str(label): _row(row, position, what) for position, (label, row) in enumerate(matrix.items(), 1)}
         plain = {len(row) for row in listed.values() if isinstance(row, tuple)}
         require(
             plain <= {len(listed)},
             f"Pram: a row of {what} given as a list has one probability for each of its {len(listed)} labels",
         )
         return listed
-    rows = [_row(row, position, what) for position, row in enumerate(given, 1)]
+    rows = [_row(row, position, what) for position, row in enumerate(matrix, 1)]
     require(
         all(isinstance(row, tuple) and len(row) == len(rows) for row in rows),
         f"Pram: {what} has {len(rows)} rows and must have as many probabilities in each; "
@@ -48,19 +48,17 @@ def checked(given: Any, column: str) -> Rows:
     return tuple(row for row in rows if isinstance(row, tuple))
 
 
-def _row(given: Any, position: int, what: str) -> Row:
+def _row(row: Any, position: int, what: str) -> Row:
     where = f"Pram: row {position} of {what}"
-    require(
-        isinstance(given, (Mapping, Sequence)) and not isinstance(given, str), f"{where} is a list or a table of probabilities"
-    )
-    entries = list(given.values()) if isinstance(given, Mapping) else list(given)
+    require(isinstance(row, (Mapping, Sequence)) and not isinstance(row, str), f"{where} is a list or a table of probabilities")
+    entries = list(row.values()) if isinstance(row, Mapping) else list(row)
     require(all(isinstance(entry, Numeral) and not isinstance(entry, bool) for entry in entries), f"{where} must hold numbers")
     require(all(is_finite(entry) for entry in entries), f"{where} has an entry that is not a finite number")
     require(all(entry >= 0 for entry in entries), f"{where} has a negative entry; probabilities are not negative")
     total = math.fsum(entries)
     require(abs(total - 1) <= _TOLERANCE, f"{where} adds up to {total:.9g} and must add up to 1")
-    if isinstance(given, Mapping):
-        return {str(label): float(entry) for label, entry in given.items()}
+    if isinstance(row, Mapping):
+        return {str(label): float(entry) for label, entry in row.items()}
     return tuple(float(entry) for entry in entries)
 
 
@@ -113,6 +111,6 @@ def invariant(matrix: Real, frequencies: Real) -> Real:
     produced = joint.sum(axis=0)
     back = np.eye(matrix.shape[0])  # an output that never occurs is led back to itself
     back[produced > 0] = (joint[:, produced > 0] / produced[produced > 0]).T
-    found: Real = matrix @ back
-    found /= found.sum(axis=1, keepdims=True)
-    return found
+    fixed: Real = matrix @ back
+    fixed /= fixed.sum(axis=1, keepdims=True)
+    return fixed

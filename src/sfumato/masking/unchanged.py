@@ -24,8 +24,8 @@ MOST_UNCHANGED = 0.95
 
 def unchanged_share(column: NumberColumn | CategoryColumn, masked: NDArray[Any]) -> float:
     """The share of known values that are the same as before; 0 where none is known."""
-    known = int(np.count_nonzero(column.known))
-    return _same(column, masked, known) / known if known else 0.0
+    present = int(np.count_nonzero(column.known))
+    return _same(column, masked, present) / present if present else 0.0
 
 
 def changed_at_random(frequencies: NDArray[Any]) -> float:
@@ -45,22 +45,22 @@ def refuse_unchanged(
     masked: Mapping[str, NDArray[Any]],
     what_to_do: str,
     *,
-    asked: float = 1.0,
+    rate: float = 1.0,
     expected: float = 0.0,
 ) -> dict[str, float]:
     """The unchanged share by column; refuse columns that would be published nearly as they are.
 
-    `asked` is the share of records that the method was asked to change. Where fewer than `expected` values would change in a
+    `rate` is the share of records that the method was asked to change. Where fewer than `expected` values would change in a
     random dealing, none may have changed by mere chance, and the column is not judged.
     """
     shares, faults = {}, []
     for column in columns:
         share = shares[column.name] = unchanged_share(column, masked[column.name])
-        if 1.0 - share >= asked * (1.0 - MOST_UNCHANGED) or not column.known.any():
+        if 1.0 - share >= rate * (1.0 - MOST_UNCHANGED) or not column.known.any():
             continue
         at_random = changed_at_random(_frequencies(column))
-        judged = asked * at_random * int(np.count_nonzero(column.known)) >= expected
-        if judged and (share == 1.0 or 1.0 - share < asked * least_changed(at_random)):
+        judged = rate * at_random * int(np.count_nonzero(column.known)) >= expected
+        if judged and (share == 1.0 or 1.0 - share < rate * least_changed(at_random)):
             faults.append(
                 f"column '{column.name}' would be published nearly as it is: {100 * share:.1f} % of its known values come out "
                 f"unchanged (in a stratum, where there are strata), because most of them changed places with equal ones or "
@@ -70,10 +70,10 @@ def refuse_unchanged(
     return shares
 
 
-def _same(column: NumberColumn | CategoryColumn, masked: NDArray[Any], known: int) -> int:
+def _same(column: NumberColumn | CategoryColumn, masked: NDArray[Any], present: int) -> int:
     if isinstance(column, NumberColumn):
         return int(np.count_nonzero(column.values == masked))  # a missing value equals nothing
-    return int(np.count_nonzero(column.codes == masked)) - (column.codes.size - known)
+    return int(np.count_nonzero(column.codes == masked)) - (column.codes.size - present)
 
 
 def _frequencies(column: NumberColumn | CategoryColumn) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ folder; all faults are reported at once; names are looked up in the public table
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from sfumato.core import registry
 from sfumato.core.errors import RecipeError, SfumatoError, all_at_once, forgetting
 from sfumato.core.owner_files import load_toml, readable
 from sfumato.core.progress import Progress, silent
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from sfumato.workflow.release import Release
 
 LEDGER = "sfumato-ledger.db"
+_LOG = logging.getLogger("sfumato")
 
 
 class _Frozen(BaseModel):
@@ -91,10 +94,15 @@ class Recipe(_Frozen):
 
     @classmethod
     @forgetting()
-    def load(cls, path: str | Path) -> Recipe:
-        """Read a recipe from a TOML file."""
+    def load(cls, path: str | Path, *, notice: Callable[[str], object] = _LOG.warning) -> Recipe:
+        """Read a recipe from a TOML file; `notice` hears of parameters that had another name when it was written."""
         file = Path(path)
         content = load_toml(file, RecipeError, "recipe", "docs/recipes.md shows one to start from.")
+        method = content.get("method")
+        if isinstance(method, Mapping) and (restated := registry.in_names_of_now("method", method)) != method:
+            content = {**content, "method": restated}
+            for hint in _fault(partial(registry.make, "method", method), str(file)):
+                notice(hint)
         return cls.parse(content, folder=file.resolve().parent, name=str(file))
 
     @classmethod

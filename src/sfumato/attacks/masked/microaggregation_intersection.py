@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from sfumato.attacks.masked.register_records import Part, TransparencyAttack, agreeing, only_masked, result_of
+from sfumato.attacks.masked.register_records import MaskPart, TransparencyAttack, agreeing, only_masked, result_of
 from sfumato.core.errors import InputError, MissingColumn
 from sfumato.core.ranges import Count, Each, Text
 from sfumato.core.view import AttackResult, Detail
@@ -43,7 +43,7 @@ class MicroaggregationIntersection(TransparencyAttack):
 
     reads: ClassVar[tuple[str, ...]] = ("attribute_groups",)
 
-    def exploits(self, part: Part) -> bool:
+    def exploits(self, part: MaskPart) -> bool:
         """Some of the columns still show the clusters."""
         return bool(_groups((part,)))
 
@@ -51,14 +51,14 @@ class MicroaggregationIntersection(TransparencyAttack):
         """Where no groups are published, every masked column is one."""
         return None if self.groups is not None else self.shared(view)
 
-    def attacked(self, sides: Sides, view: TableView, parts: Sequence[Part]) -> AttackResult:
+    def attacked(self, sides: Sides, view: TableView, parts: Sequence[MaskPart]) -> AttackResult:
         """Intersect the clusters of everybody."""
         name = "MicroaggregationIntersection"
         listed: Sequence[Sequence[str]] = _groups(parts) if self.groups is None else self.groups
         if self.groups is None and not listed:
             listed = [(column,) for column in only_masked(sides, view, None, name)]
-        known = [[column for column in group if column in sides.names] for group in listed]
-        groups = [group for group in known if group]
+        shared_groups = [[column for column in group if column in sides.names] for group in listed]
+        groups = [group for group in shared_groups if group]
         if not groups:
             raise MissingColumn(f"{name}: the register holds none of the columns that were clustered")
         strata = parts[0].strata if parts else ()
@@ -69,7 +69,7 @@ class MicroaggregationIntersection(TransparencyAttack):
         details: dict[str, Detail] = {
             "attribute_groups": len(groups),
             "single_candidate": int(np.count_nonzero(picked.candidates == 1)),
-            "own_record_among_candidates": int(np.count_nonzero(picked.found)),
+            "own_record_among_candidates": int(np.count_nonzero(picked.own_found)),
             "without_candidate": int(np.count_nonzero(picked.candidates == 0)),
             "mean_candidates": float(counted.mean()) if counted.size else 0.0,
         }
@@ -78,7 +78,7 @@ class MicroaggregationIntersection(TransparencyAttack):
         return result_of(name, sides, picked, how, details)
 
 
-def _groups(parts: Sequence[Part]) -> list[list[str]]:
+def _groups(parts: Sequence[MaskPart]) -> list[list[str]]:
     """The columns that were clustered together, of those that nothing else has changed."""
     groups = [part.own(group) for part in parts for group in part.facts["attribute_groups"]]
     return [group for group in groups if group]

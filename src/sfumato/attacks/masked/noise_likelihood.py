@@ -12,7 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from sfumato.attacks.masked.register_records import Part, RegisterColumns, TransparencyAttack, agreeing, only_masked, result_of
+from sfumato.attacks.masked.register_records import (
+    MaskPart,
+    RegisterColumns,
+    TransparencyAttack,
+    agreeing,
+    only_masked,
+    result_of,
+)
 from sfumato.core.errors import InputError
 from sfumato.core.ranges import Positive
 from sfumato.core.view import AttackResult, Detail
@@ -45,7 +52,7 @@ class NoiseLikelihood(TransparencyAttack):
         if (self.noise is None) != (self.variance is None):
             yield "give noise and variance, or neither"
 
-    def exploits(self, part: Part) -> bool:
+    def exploits(self, part: MaskPart) -> bool:
         """There are columns with this noise and no other change."""
         return bool(part.own(part.facts["masked_columns"]))
 
@@ -54,15 +61,15 @@ class NoiseLikelihood(TransparencyAttack):
         missing = InputError("the release does not publish a law of noise; give noise=… and variance=…")
         return None if self.noise is not None else self.shared(view) or missing
 
-    def together(self, parts: Sequence[Part]) -> list[list[Part]]:
+    def together(self, parts: Sequence[MaskPart]) -> list[list[MaskPart]]:
         """Each law by itself. What another mask did to a column as well blurs the law, and may still help: the truth counts what
         it is worth."""
         if self.noise is not None:
             return [[self._supposed([name for part in parts for name in part.own(part.facts["masked_columns"])])]]
-        blurred = [Part(part.facts) for part in parts if not part.shares.isdisjoint(part.facts["masked_columns"])]
+        blurred = [MaskPart(part.facts) for part in parts if not part.shares.isdisjoint(part.facts["masked_columns"])]
         return [[part] for part in (*parts, *blurred)]
 
-    def attacked(self, sides: Sides, view: TableView, parts: Sequence[Part]) -> AttackResult:
+    def attacked(self, sides: Sides, view: TableView, parts: Sequence[MaskPart]) -> AttackResult:
         """Take the likeliest record of everybody."""
         [part] = parts
         law = part.facts
@@ -79,7 +86,7 @@ class NoiseLikelihood(TransparencyAttack):
         how = f"taking the record that the {law['noise']} noise makes most likely"
         return result_of("NoiseLikelihood", sides, picked, how, details)
 
-    def _supposed(self, columns: list[str]) -> Part:
+    def _supposed(self, columns: list[str]) -> MaskPart:
         """Another law than is published, of the columns that are said to be noisy; nothing else is known about the mask."""
         key = "factor_variance" if self.noise == "multiplicative" else "noise_variance_ratio"
-        return Part({"noise": self.noise, key: self.variance, "method": {}, "masked_columns": columns})
+        return MaskPart({"noise": self.noise, key: self.variance, "method": {}, "masked_columns": columns})

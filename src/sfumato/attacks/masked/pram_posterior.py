@@ -15,11 +15,12 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.masked.register_records import Part, TransparencyAttack, agreeing, result_of, transparency_of
+from sfumato.attacks.masked.register_records import MaskPart, TransparencyAttack, agreeing, result_of, transparency_of
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.ranges import ByName, Instance
 from sfumato.core.view import AttackResult, Detail
 from sfumato.data.masked import TableView
+from sfumato.kernels.changes.recovered_frequencies import likeliest_frequencies
 from sfumato.measures.risk.linkage.sides import Sides, by_stratum
 from sfumato.measures.risk.linkage.transparency import steps_told
 from sfumato.measures.risk.linkage.transparent_picks import pick_by_transitions
@@ -53,7 +54,7 @@ class PramPosterior(TransparencyAttack):
 
     reads: ClassVar[tuple[str, ...]] = ("transitions",)
 
-    def exploits(self, part: Part) -> bool:
+    def exploits(self, part: MaskPart) -> bool:
         """There are columns with one law everywhere and no other change."""
         return bool(_laws((part,))) and "by stratum" not in part.facts["transitions"]
 
@@ -67,7 +68,7 @@ class PramPosterior(TransparencyAttack):
         missing = InputError("the release does not publish transition matrices; give them with PramPosterior(transitions=…)")
         return self.shared(view) or missing
 
-    def attacked(self, sides: Sides, view: TableView, parts: Sequence[Part]) -> AttackResult:
+    def attacked(self, sides: Sides, view: TableView, parts: Sequence[MaskPart]) -> AttackResult:
         """Take the likeliest record of everybody."""
         laws = self.transitions if self.transitions is not None else _laws(parts)
         strata = parts[0].strata if parts else ()
@@ -104,7 +105,7 @@ def _is_law(law: Mapping[str, Any]) -> bool:
         return False
 
 
-def _laws(parts: Sequence[Part]) -> dict[str, Mapping[str, Any]]:
+def _laws(parts: Sequence[MaskPart]) -> dict[str, Mapping[str, Any]]:
     """The matrices of columns, or of columns that changed together, that nothing but PRAM has changed."""
     laws: dict[str, Mapping[str, Any]] = {}
     for part in parts:
@@ -119,12 +120,7 @@ def guessed_value(matrix: Real, shown: Real) -> tuple[float, float]:
     The prior comes from the published frequencies by expectation maximisation.
     """
     observed = shown / max(float(shown.sum()), 1.0)
-    prior = np.full(matrix.shape[0], 1.0 / matrix.shape[0])
-    for _ in range(_ROUNDS):
-        produced = prior @ matrix
-        weight = np.divide(observed, produced, out=np.zeros_like(observed), where=produced > 0)
-        prior = prior * (matrix @ weight)
-        prior = prior / max(float(prior.sum()), 1e-300)
+    prior = likeliest_frequencies(observed, matrix, rounds=_ROUNDS, settled=0.0)
     joint = prior[:, None] * matrix
     return float(prior.max()), float(joint.max(axis=0).sum())
 
@@ -135,11 +131,11 @@ def _shown(released: Any, name: str, outputs: list[Any]) -> Real:
     coded = CodedText.of(released.column(name))
     place = {label: position for position, label in enumerate(outputs)}
     counts = np.bincount(coded.codes[coded.codes >= 0], minlength=len(coded.values))
-    found = np.zeros(len(outputs))
+    totals = np.zeros(len(outputs))
     for label, count in zip(coded.values.to_pylist(), counts.tolist(), strict=True):
         if label in place:
-            found[place[label]] += count
-    return found
+            totals[place[label]] += count
+    return totals
 
 
 def _epsilon(law: Mapping[str, Any]) -> float:

@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from sfumato.attacks.masked.register_records import (
-    Part,
+    MaskPart,
     RegisterColumns,
     TransparencyAttack,
     agreeing,
@@ -59,7 +59,7 @@ class RankWindow(TransparencyAttack):
         if self.p is not None and self.unit == "percent" and self.p > 100:
             yield f"p must be at most 100 percent, not {self.p}"
 
-    def exploits(self, part: Part) -> bool:
+    def exploits(self, part: MaskPart) -> bool:
         """Values cannot leave their window; where the method has none, one is supposed."""
         return self.p is not None or bool(_windows((part,)))
 
@@ -75,15 +75,15 @@ class RankWindow(TransparencyAttack):
         missing = InputError("the release does not publish a window of ranks; give it with RankWindow(p=…)")
         return self.shared(view) or missing
 
-    def attacked(self, sides: Sides, view: TableView, parts: Sequence[Part]) -> AttackResult:
+    def attacked(self, sides: Sides, view: TableView, parts: Sequence[MaskPart]) -> AttackResult:
         """Intersect the windows of everybody."""
         reach, certain = self._reach(sides, view, parts)
         strata = parts[0].strata if parts else ()
         if self.columns is None:
             sides = agreeing(sides, view, (*strata, *reach))
         picked = by_stratum(sides, strata, lambda part: pick_by_windows(part, reach))
-        alone = int(np.count_nonzero(picked.found & (picked.candidates == 1)))
-        outside = int(np.count_nonzero((sides.truth >= 0) & ~picked.found))
+        alone = int(np.count_nonzero(picked.own_found & (picked.candidates == 1)))
+        outside = int(np.count_nonzero((sides.truth >= 0) & ~picked.own_found))
         how = f"choosing among the records within the rank windows of {len(reach)} attribute{'s' * (len(reach) != 1)}"
         counted = picked.candidates[picked.candidates > 0]
         details: dict[str, Detail] = {
@@ -96,7 +96,7 @@ class RankWindow(TransparencyAttack):
         }
         return result_of("RankWindow", sides, picked, how, details)
 
-    def _reach(self, sides: Sides, view: TableView, parts: Sequence[Part]) -> tuple[dict[str, int], bool]:
+    def _reach(self, sides: Sides, view: TableView, parts: Sequence[MaskPart]) -> tuple[dict[str, int], bool]:
         published = _windows(parts)
         if self.p is None:
             chosen = [name for name in published if name in sides.names and (self.columns is None or name in self.columns)]
@@ -108,7 +108,7 @@ class RankWindow(TransparencyAttack):
         return dict.fromkeys(columns, ranks), certain
 
 
-def _windows(parts: Sequence[Part]) -> dict[str, int]:
+def _windows(parts: Sequence[MaskPart]) -> dict[str, int]:
     """The published windows of columns that nothing but rank swapping has changed."""
     windows: dict[str, int] = {}
     for part in parts:

@@ -63,10 +63,10 @@ class RegisterLinkage(RegisterAttack):
                 raise
             picked = nearest_records(sides, columns, self.distance)
         how = f"taking the nearest of {sides.released.num_rows:,} records by {_attributes(len(columns))}"
-        nearest = int(np.count_nonzero(picked.found))
+        nearest = int(np.count_nonzero(picked.own_found))
         details: dict[str, Detail] = {
             "own_record_nearest": nearest,
-            "own_record_alone_nearest": int(np.count_nonzero(picked.found & (picked.candidates == 1))),
+            "own_record_alone_nearest": int(np.count_nonzero(picked.own_found & (picked.candidates == 1))),
             "shared_attributes": len(columns),
         }
         return result_of("RegisterLinkage", sides, picked, how, details)

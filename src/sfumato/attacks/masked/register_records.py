@@ -15,23 +15,24 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.attacks.adversary import TableAttack, is_masked
-from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.tables.linkage import Register
 from sfumato.core import registry
 from sfumato.core.errors import InputError, MissingColumn, Unsupported
 from sfumato.core.ranges import ColumnNames
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, Detail, View
 from sfumato.data.masked import Masked, TableView
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Schema
 from sfumato.measures.risk.linkage.sides import Picked, Sides
 from sfumato.measures.risk.linkage.transparency import steps_told, strata_told
+from sfumato.measures.risk.success import share, wilson
 
 _TABLES = (Masked, ReleasedTable, pa.Table)
 
 
 class RegisterAttack(TableAttack[Register | pa.Table]):
-    """An adversary who looks people of a register up in a masked table, where the truth is at hand to count what was right."""
+    """An adversary who looks people of a register up in a masked table, where the truth is there to count what was right."""
 
     needs: ClassVar[tuple[str, ...]] = ("register", "truth")
 
@@ -45,7 +46,7 @@ class RegisterAttack(TableAttack[Register | pa.Table]):
 
 
 @dataclass(frozen=True)
-class Part:
+class MaskPart:
     """One of the masks behind a table: what is told about it, and the columns that it `shares` with other masks, of which what
     is told is no longer true in the release."""
 
@@ -70,7 +71,7 @@ class TransparencyAttack(RegisterAttack):
     reads: ClassVar[tuple[str, ...]]
 
     @abstractmethod
-    def exploits(self, part: Part) -> bool:
+    def exploits(self, part: MaskPart) -> bool:
         """Whether what is told about a mask, of columns that no other has changed, tells this adversary something."""
 
     @abstractmethod
@@ -78,7 +79,7 @@ class TransparencyAttack(RegisterAttack):
         """Why there is nothing to attack where no mask can be exploited; None where it goes on without."""
 
     @abstractmethod
-    def attacked(self, sides: Sides, view: TableView, parts: Sequence[Part]) -> AttackResult:
+    def attacked(self, sides: Sides, view: TableView, parts: Sequence[MaskPart]) -> AttackResult:
         """Pick everybody's record by what is told about these masks, which worked within the same strata; there may be none."""
 
     def fits(self, view: View[object, object]) -> bool:
@@ -102,20 +103,20 @@ class TransparencyAttack(RegisterAttack):
             raise refusals[0]
         return max(results, key=lambda result: result.success - result.baseline)
 
-    def parts(self, view: View[object, object]) -> list[Part]:
+    def parts(self, view: View[object, object]) -> list[MaskPart]:
         """The masks that this attack exploits. Whatever worked within strata that another mask has changed is none of them."""
         steps = steps_told(transparency_of(view))
         changed = [_changed_by(step) for step in steps]
         parts = [
-            Part(step, frozenset[str]().union(*changed[:place], *changed[place + 1 :]))
+            MaskPart(step, frozenset[str]().union(*changed[:place], *changed[place + 1 :]))
             for place, step in enumerate(steps)
             if any(key in step for key in self.reads)
         ]
         return [part for part in parts if part.shares.isdisjoint(part.strata) and self.exploits(part)]
 
-    def together(self, parts: Sequence[Part]) -> list[list[Part]]:
+    def together(self, parts: Sequence[MaskPart]) -> list[list[MaskPart]]:
         """The masks whose facts can be put together: those that worked within the same strata."""
-        by_strata: dict[tuple[str, ...], list[Part]] = {}
+        by_strata: dict[tuple[str, ...], list[MaskPart]] = {}
         for part in parts:
             by_strata.setdefault(part.strata, []).append(part)
         return list(by_strata.values())
@@ -150,10 +151,10 @@ def released_table(view: TableView) -> pa.Table:
 
 def transparency_of(view: View[object, object]) -> Mapping[str, Any]:
     """What is published about the mask: in the certificate, or beside the masked table."""
-    told = view.certificate.get("transparency") if view.certificate else None
-    if not told and isinstance(view.result, Masked):
-        told = view.result.transparency
-    return told if isinstance(told, Mapping) else {}
+    facts = view.certificate.get("transparency") if view.certificate else None
+    if not facts and isinstance(view.result, Masked):
+        facts = view.result.transparency
+    return facts if isinstance(facts, Mapping) else {}
 
 
 def sides_of(view: TableView, knowledge: Register | pa.Table | None, attack: str) -> Sides:
@@ -190,8 +191,8 @@ RegisterColumns = Annotated[
 
 def masked_columns(view: TableView) -> frozenset[str]:
     """The columns that some mask has changed, as far as it is told."""
-    told = {name for step in steps_told(transparency_of(view)) for name in step.get("masked_columns", [])}
-    return frozenset(told | set(view.result.columns if isinstance(view.result, Masked) else ()))
+    masked = {name for step in steps_told(transparency_of(view)) for name in step.get("masked_columns", [])}
+    return frozenset(masked | set(view.result.columns if isinstance(view.result, Masked) else ()))
 
 
 def masked_and_known(sides: Sides, view: TableView, columns: tuple[str, ...] | None, attack: str) -> tuple[str, ...]:
@@ -202,8 +203,8 @@ def masked_and_known(sides: Sides, view: TableView, columns: tuple[str, ...] | N
         if missing:
             raise MissingColumn(f"{attack}: the register has no column for '{missing[0]}' of the release")
         return columns
-    wanted = masked_columns(view) | set(view.schema.quasi)
-    return tuple(name for name in sides.names if name in wanted) or tuple(sides.names)
+    needed = masked_columns(view) | set(view.schema.quasi)
+    return tuple(name for name in sides.names if name in needed) or tuple(sides.names)
 
 
 def written_alike(sides: Sides, name: str) -> bool:

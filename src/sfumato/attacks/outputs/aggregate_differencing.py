@@ -17,17 +17,17 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
-from sfumato.attacks.adversary import OutputAttack
-from sfumato.attacks.entries import mapping
+from sfumato.attacks.adversary import OutputAttack, mapping
 from sfumato.attacks.outputs.numeric_input import Real, vector
 from sfumato.attacks.outputs.reconstruction import best_single_guess
-from sfumato.attacks.success import percent, share, wilson
 from sfumato.core import ranges
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.exact import Number, exact
 from sfumato.core.params import build, require
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, View
+from sfumato.measures.risk.success import share, wilson
 
 #: Groups of people whom no answer tells apart that are solved for, one by one.
 MAX_GROUPS = 2_000
@@ -184,14 +184,14 @@ def _exact_totals(memberships: Sequence[frozenset[int]], answers: Sequence[Aggre
     from sfumato.dp.refute.auditing import audit
 
     queries = [[place for place, m in enumerate(memberships) if number in m] for number in range(len(answers))]
-    asked = [number for number, query in enumerate(queries) if query]
-    totals = [_unknown_part(answers[number], knowledge, number) for number in asked]
-    found: dict[int, Range] = {}
-    for disclosure in audit([queries[number] for number in asked]).disclosures if asked else ():
+    answered = [number for number, query in enumerate(queries) if query]
+    totals = [_unknown_part(answers[number], knowledge, number) for number in answered]
+    ranges: dict[int, Range] = {}
+    for disclosure in audit([queries[number] for number in answered]).disclosures if answered else ():
         value = sum((factor * totals[i][0] for i, factor in disclosure.combination), Fraction(0))
         error = sum((abs(factor) * totals[i][1] for i, factor in disclosure.combination), Fraction(0))
-        found[cast(int, disclosure.person)] = (float(value - error), float(value + error))
-    return found
+        ranges[cast(int, disclosure.person)] = (float(value - error), float(value + error))
+    return ranges
 
 
 class _Programme:
@@ -207,9 +207,9 @@ class _Programme:
     ) -> None:
         from scipy.sparse import csr_array, vstack
 
-        asked = [number for number in range(len(answers)) if any(number in m for m in memberships)]
-        rows = csr_array(np.array([[float(number in m) for m in memberships] for number in asked]))
-        parts = [_unknown_part(answers[number], knowledge, number) for number in asked]
+        answered = [number for number in range(len(answers)) if any(number in m for m in memberships)]
+        rows = csr_array(np.array([[float(number in m) for m in memberships] for number in answered]))
+        parts = [_unknown_part(answers[number], knowledge, number) for number in answered]
         totals = np.array([float(total) for total, _ in parts])
         # A billionth of slack: an answer that was rounded to a float must not make the programme infeasible.
         slack = np.array([float(error) for _, error in parts]) + 1e-9 * np.maximum(1.0, np.abs(totals))
@@ -218,13 +218,13 @@ class _Programme:
         self._bounds = [tuple(None if math.isinf(end) else size * end for end in bounds) for size in sizes]
         self._least(np.zeros(len(memberships)))  # refuses answers that contradict each other
 
-    def narrowed(self, place: int, known: Range) -> Range:
+    def narrowed(self, place: int, outer: Range) -> Range:
         """The least and greatest total of one group of people, within what is known of it already."""
-        if known[0] == known[1]:
-            return known
+        if outer[0] == outer[1]:
+            return outer
         cost = np.zeros(len(self._bounds))
         cost[place] = 1.0
-        return max(self._least(cost), known[0]), min(-self._least(-cost), known[1])
+        return max(self._least(cost), outer[0]), min(-self._least(-cost), outer[1])
 
     def _least(self, cost: Real) -> float:
         from scipy.optimize import linprog

@@ -16,16 +16,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.attacks.adversary import Beside, OutputAttack
-from sfumato.attacks.entries import mapping
-from sfumato.attacks.success import percent, wilson
+from sfumato.attacks.adversary import Beside, OutputAttack, mapping
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, MissingColumn
 from sfumato.core.params import build
 from sfumato.core.ranges import ColumnName, Number
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, View
 from sfumato.data.schema import Schema
 from sfumato.data.values import as_numbers, texts
+from sfumato.measures.risk.success import wilson
 
 Real = NDArray[np.float64]
 #: A table of people with more cells is not read, and more answers about them are not intersected.

@@ -31,7 +31,7 @@ _IN_OR_OUT = {"true": True, "1": True, "yes": True, "false": False, "0": False, 
 
 
 @dataclass(frozen=True)
-class AnswerTable:
+class AnswerFile:
     """Where answers are: a file, its columns of labels and of who was trained on, and of every class the column with the
     confidences (by default all columns that are left, each named after its class)."""
 
@@ -50,16 +50,16 @@ class AnswerTable:
             raise ParameterError("confidences names columns: a list of them, or an object from classes to columns")
 
 
-def shadow_place(place: AnswerTable, shadow: Any) -> AnswerTable:
+def shadow_place(place: AnswerFile, shadow: Any) -> AnswerFile:
     """Where the answers of shadow models are: in columns called as in the table of the attacked model, unless said otherwise."""
-    given = {"answers": shadow} if isinstance(shadow, str) else shadow
-    if not isinstance(given, Mapping):
+    entries = {"answers": shadow} if isinstance(shadow, str) else shadow
+    if not isinstance(entries, Mapping):
         raise InputError('shadow_answers must name a table: a text, or an object such as {"answers": "shadow.csv"}')
     usual = {"label": place.label, "member": place.member, "confidences": place.confidences}
-    return build(AnswerTable, {**usual, **given})
+    return build(AnswerFile, {**usual, **entries})
 
 
-def answers_of(place: AnswerTable, beside: Beside) -> Answers:
+def answers_of(place: AnswerFile, beside: Beside) -> Answers:
     """Read a table of answers."""
     table = beside.table(place.answers, "table of answers", answered_model.MOST_CONFIDENCES, "A model is not loaded.")
     columns = place.confidences
@@ -94,19 +94,19 @@ def _numbers(table: pa.Table, name: str) -> NDArray[np.float64]:
             f"the table of answers: the column '{name[:60]}' does not hold a confidence in every row. Name the columns that do "
             "under confidences, if the table has others."
         )
-    found: NDArray[np.float64] = column.cast(pa.float64()).to_numpy()
-    return found
+    numbers: NDArray[np.float64] = column.cast(pa.float64()).to_numpy()
+    return numbers
 
 
 def _texts(table: pa.Table, name: str) -> list[str | None]:
     """The texts of a column in one form; a column has few different ones."""
     encoded = table.column(name).combine_chunks().dictionary_encode()
     chunks = encoded.chunks if hasattr(encoded, "chunks") else [encoded]
-    found: list[str | None] = []
+    values: list[str | None] = []
     for chunk in chunks:
         texts = [None if value is None else written(str(text_of(value))) for value in chunk.dictionary.to_pylist()]
-        found += [None if place is None else texts[place] for place in chunk.indices.to_pylist()]
-    return found
+        values += [None if place is None else texts[place] for place in chunk.indices.to_pylist()]
+    return values
 
 
 def _labels(table: pa.Table, name: str) -> NDArray[Any]:

@@ -80,7 +80,7 @@ class Answers(Declared):
 
     def __post_init__(self) -> None:
         try:
-            names, labels, inside = (np.asarray(given) for given in (self.classes, self.labels, self.inside))
+            names, labels, inside = (np.asarray(entry) for entry in (self.classes, self.labels, self.inside))
             confidences = np.asarray(self.confidences, dtype=np.float64)
         except (TypeError, ValueError):  # the reason would repeat what was given
             raise InputError("answers: rows of numbers of equal length, one label and one mark for each are needed") from None
@@ -97,8 +97,8 @@ class Answers(Declared):
         _require_confidences(confidences)
         if not inside.any() or inside.all():
             raise InputError("answers: both records that were trained on and others are needed, to tell them apart")
-        known = set(names.tolist())
-        strangers = sum(label not in known for label in labels.tolist())
+        named = set(names.tolist())
+        strangers = sum(label not in named for label in labels.tolist())
         if strangers:
             have = "1 record has" if strangers == 1 else f"{strangers:,} records have"
             raise InputError(
@@ -114,11 +114,11 @@ class Answers(Declared):
 
         `classes`: all there are, where the model may never have seen some; in these it has no confidence at all.
         """
-        given = np.vstack([confidences_of(model, people) for people in (members, others)])
-        seen = np.asarray(getattr(model, "classes_", np.arange(given.shape[1]))).tolist()
-        names = [*seen, *(name for name in classes if name not in seen)]
-        confidences = np.pad(given, ((0, 0), (0, len(names) - len(seen))))
-        inside = np.arange(len(given)) < len(members.labels)
+        answers = np.vstack([confidences_of(model, people) for people in (members, others)])
+        model_classes = np.asarray(getattr(model, "classes_", np.arange(answers.shape[1]))).tolist()
+        names = [*model_classes, *(name for name in classes if name not in model_classes)]
+        confidences = np.pad(answers, ((0, 0), (0, len(names) - len(model_classes))))
+        inside = np.arange(len(answers)) < len(members.labels)
         return cls(names, confidences, np.concatenate([members.labels, others.labels]), inside)
 
     @property
@@ -156,17 +156,17 @@ def confidences_of(model: Any, people: Labelled) -> Real:
     """What the model answers about each record: a confidence in every class, and finite."""
     if not callable(getattr(model, "predict_proba", None)):
         raise InputError("membership in models attacks a model with predict_proba; this view's result has none")
-    given = of_model(lambda: model.predict_proba(people.features), "the model gives no confidences in these records")
-    confidence: Real = of_model(lambda: np.asarray(given, dtype=np.float64), "the model's confidences are no numbers")
+    confidences = of_model(lambda: model.predict_proba(people.features), "the model gives no confidences in these records")
+    confidence: Real = of_model(lambda: np.asarray(confidences, dtype=np.float64), "the model's confidences are no numbers")
     if confidence.shape[:1] != people.labels.shape or confidence.ndim != 2 or not np.isfinite(confidence).all():
         raise InputError("the model's predict_proba must give a row of finite confidences for each record")
     return confidence
 
 
-def of_model(asked: Callable[[], Any], failure: str) -> Any:
+def of_model(question: Callable[[], Any], failure: str) -> Any:
     """What a model answers. Whatever it raises may repeat a value of a record, so only its kind is passed on."""
     try:
-        return asked()
+        return question()
     except Exception as error:
         kind = type(error).__name__
     raise InputError(f"{failure} ({kind}): give features as it was trained on, in the same columns, none missing")

@@ -16,12 +16,13 @@ import numpy as np
 
 from sfumato.attacks.adversary import OutputAttack
 from sfumato.attacks.outputs.numeric_input import Numbers, Real, are_numbers, matrix, vector
-from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
 from sfumato.core.params import require
 from sfumato.core.ranges import Positive
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, View
+from sfumato.measures.risk.success import share, wilson
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +58,13 @@ class Averaging(OutputAttack[Numbers | Sequence[Numbers], NoiseKnown]):
 
     def run(self, view: View[Numbers | Sequence[Numbers], object], knowledge: NoiseKnown | None = None) -> AttackResult:
         """Average the answers of each question."""
-        known = NoiseKnown() if knowledge is None else knowledge
-        if not isinstance(known, NoiseKnown) or (known.truth is None and known.scale is None):
+        noise = NoiseKnown() if knowledge is None else knowledge
+        if not isinstance(noise, NoiseKnown) or (noise.truth is None and noise.scale is None):
             raise InputError("averaging needs NoiseKnown(scale=…) or NoiseKnown(truth=…) as knowledge")
         answers = _rows(view.result)
         questions, times = answers.shape
         fresh = np.array([np.unique(row).size for row in answers])
-        success, blind = self._scored(answers, known) if known.truth is not None else self._expected(fresh, known)
+        success, blind = self._scored(answers, noise) if noise.truth is not None else self._expected(fresh, noise)
         repeated = int((fresh == 1).sum()) if times > 1 else 0
         stored = f" For {repeated:,} of them every answer is the same number: asking again told nothing more." if repeated else ""
         return AttackResult(
@@ -79,18 +80,18 @@ class Averaging(OutputAttack[Numbers | Sequence[Numbers], NoiseKnown]):
             details={
                 "answers_per_question": times,
                 "always_the_same_answer": repeated,
-                "expected_deviation": None if known.scale is None else deviation(known.scale, times),
+                "expected_deviation": None if noise.scale is None else deviation(noise.scale, times),
             },
         )
 
-    def _scored(self, answers: Real, known: NoiseKnown) -> tuple[float, float]:
-        truth = vector(known.truth, "the truth", answers.shape[0])
+    def _scored(self, answers: Real, noise: NoiseKnown) -> tuple[float, float]:
+        truth = vector(noise.truth, "the truth", answers.shape[0])
         means = (answers - answers[:, :1]).mean(axis=1) + answers[:, 0]
         right = [int((np.abs(guess - truth) <= self.tolerance).sum()) for guess in (means, answers[:, 0])]
         return share(right[0], truth.size), share(right[1], truth.size)
 
-    def _expected(self, fresh: Any, known: NoiseKnown) -> tuple[float, float]:
-        scale = float(known.scale or 0.0)
+    def _expected(self, fresh: Any, noise: NoiseKnown) -> tuple[float, float]:
+        scale = float(noise.scale or 0.0)
         once = -math.expm1(-self.tolerance / scale)
         # As many answers as are different: those that were stored and shown again carry the same noise.
         each = [once if n == 1 else math.erf(self.tolerance / (deviation(scale, n) * math.sqrt(2))) for n in fresh.tolist()]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.success import share, wilson
+from sfumato.measures.risk.success import share, wilson
 
 Real = NDArray[np.float64]
 

@@ -17,11 +17,12 @@ import numpy as np
 from sfumato.attacks.adversary import OutputAttack
 from sfumato.attacks.outputs.detection import Detection
 from sfumato.attacks.outputs.numeric_input import Numbers, Real, are_numbers, matrix, vector
-from sfumato.attacks.success import percent, share
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
 from sfumato.core.ranges import Probability
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, View
+from sfumato.measures.risk.success import share
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,28 +69,28 @@ class MembershipInAggregates(OutputAttack[Numbers, ReferencePeople]):
         null = self.reference_scores(view.result, knowledge)
         scores = [self.scores(view.result, knowledge.reference, people) for people in (knowledge.members, knowledge.others)]
         threshold = float(np.quantile(null, 1 - self.false_positives, method="higher"))
-        seen = Detection(scores[0], scores[1], threshold)
-        found, alarms = share(seen.found, scores[0].size), share(seen.false_alarms, scores[1].size)
+        detection = Detection(scores[0], scores[1], threshold)
+        hits, alarms = share(detection.found, scores[0].size), share(detection.false_alarms, scores[1].size)
         attributes = int(np.size(view.result))
         return AttackResult(
             attack="MembershipInAggregates",
-            success=seen.balanced_accuracy,
+            success=detection.balanced_accuracy,
             baseline=0.5,
-            interval=seen.interval,
+            interval=detection.interval,
             targets=int(scores[0].size + scores[1].size),
             finding=(
-                f"From {attributes:,} published means {percent(found)} of the members are recognised, and {percent(alarms)} of "
-                f"the others mistaken for members: right in {percent(seen.balanced_accuracy)} of cases, a coin in 50 %."
+                f"From {attributes:,} published means {percent(hits)} of the members are recognised, and {percent(alarms)} of "
+                f"the others mistaken for members: right in {percent(detection.balanced_accuracy)} of cases, a coin in 50 %."
             ),
             details={
                 "statistic": self.statistic,
                 "attributes": attributes,
                 "reference_people": int(null.size),
                 "stated_false_positive_rate": self.false_positives,
-                "true_positive_rate": found,
+                "true_positive_rate": hits,
                 "false_positive_rate": alarms,
-                "area_under_the_curve": seen.area,
-                "advantage_in_hindsight": seen.advantage_in_hindsight,
+                "area_under_the_curve": detection.area,
+                "advantage_in_hindsight": detection.advantage_in_hindsight,
                 "members_below_p_001": int((p_values(scores[0], null) < 0.01).sum()),
             },
         )
@@ -106,11 +107,11 @@ class MembershipInAggregates(OutputAttack[Numbers, ReferencePeople]):
         people = matrix(knowledge.reference, "the reference people", published.size, missing=True)
         if len(people) < 2:
             raise InputError("the reference people: at least two are needed")
-        known = ~np.isnan(people)
-        values, counts = np.where(known, people, 0.0), known.sum(axis=0)
+        present = ~np.isnan(people)
+        values, counts = np.where(present, people, 0.0), present.sum(axis=0)
         around = _means(people)
-        left_out = (values.sum(axis=0) - values) / np.maximum(counts - known, 1)
-        return self._statistic(people, published, np.where(known & (counts > 1), left_out, around))
+        left_out = (values.sum(axis=0) - values) / np.maximum(counts - present, 1)
+        return self._statistic(people, published, np.where(present & (counts > 1), left_out, around))
 
     def _statistic(self, people: Real, published: Real, around: Real) -> Real:
         if self.statistic == "distance":
@@ -136,8 +137,8 @@ def p_values(scores: Real, null: Real) -> Real:
 
 
 def _means(people: Real) -> Real:
-    known = ~np.isnan(people)
-    if not known.any(axis=0).all():
+    present = ~np.isnan(people)
+    if not present.any(axis=0).all():
         raise InputError("the reference people: an attribute is missing for everybody")
-    means: Real = np.where(known, people, 0.0).sum(axis=0) / known.sum(axis=0)
+    means: Real = np.where(present, people, 0.0).sum(axis=0) / present.sum(axis=0)
     return means

@@ -17,19 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.adversary import Beside, OutputAttack
-from sfumato.attacks.outputs.answer_table import AnswerTable, answers_of, shadow_place
+from sfumato.attacks.outputs.answer_table import AnswerFile, answers_of, shadow_place
 from sfumato.attacks.outputs.answered_model import Answers, Labelled, confidences_of, of_model
 from sfumato.attacks.outputs.detection import Detection
 from sfumato.attacks.outputs.numeric_input import Real
-from sfumato.attacks.success import percent, share
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, ParameterError, all_at_once
 from sfumato.core.params import build, require
 from sfumato.core.randomness import default
 from sfumato.core.ranges import Count, Number, Seed
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, View
 from sfumato.data.schema import Schema
 from sfumato.kernels.sampling.draws import Draws
+from sfumato.measures.risk.success import share
 
 #: No confidence counts as less than this, so that a loss is finite.
 _LEAST = 1e-12
@@ -81,7 +82,7 @@ class MembershipInModels(OutputAttack[Any, ModelKnowledge]):  # whatever answers
         """The stand-in for the model, and the people it was asked about beside what the adversary compares with."""
         if not isinstance(published, Mapping):
             raise InputError('published must be an object that names a table of answers, such as {"answers": "answers.csv"}')
-        place = build(AnswerTable, published)
+        place = build(AnswerFile, published)
         unknown = sorted(str(name)[:60] for name in entries if name not in self.helped_by)
         all_at_once(ParameterError, "knowledge", [f"'{name}' is neither training_loss nor shadow_answers" for name in unknown])
         loss, shadow = entries.get("training_loss"), entries.get("shadow_answers")
@@ -104,25 +105,25 @@ class MembershipInModels(OutputAttack[Any, ModelKnowledge]):  # whatever answers
         if not isinstance(knowledge, ModelKnowledge):
             raise InputError("membership in models needs ModelKnowledge: targets to score, and shadow records")
         _require_known_label(view.result, knowledge)
-        seen = self._by_loss(view.result, knowledge) if self.method == "loss" else self._by_shadows(view.result, knowledge)
-        found = share(seen.found, seen.members.size)
-        alarms = share(seen.false_alarms, seen.others.size)
+        detection = self._by_loss(view.result, knowledge) if self.method == "loss" else self._by_shadows(view.result, knowledge)
+        hits = share(detection.found, detection.members.size)
+        alarms = share(detection.false_alarms, detection.others.size)
         return AttackResult(
             attack="MembershipInModels",
-            success=seen.balanced_accuracy,
+            success=detection.balanced_accuracy,
             baseline=0.5,
-            interval=seen.interval,
-            targets=int(seen.members.size + seen.others.size),
+            interval=detection.interval,
+            targets=int(detection.members.size + detection.others.size),
             finding=(
-                f"The model's confidences betray {percent(found)} of its training records, and {percent(alarms)} of other "
-                f"records are mistaken for such: right in {percent(seen.balanced_accuracy)} of balanced cases, a coin in 50 %."
+                f"The model's confidences reveal {percent(hits)} of its training records, and {percent(alarms)} of other records "
+                f"are mistaken for such: right in {percent(detection.balanced_accuracy)} of balanced cases, a coin in 50 %."
             ),
             details={
                 "method": self.method,
-                "true_positive_rate": found,
+                "true_positive_rate": hits,
                 "false_positive_rate": alarms,
-                "area_under_the_curve": seen.area,
-                "advantage_in_hindsight": seen.advantage_in_hindsight,
+                "area_under_the_curve": detection.area,
+                "advantage_in_hindsight": detection.advantage_in_hindsight,
             },
         )
 
@@ -132,8 +133,8 @@ class MembershipInModels(OutputAttack[Any, ModelKnowledge]):  # whatever answers
             # At most the mean loss is below the threshold, as in the paper; the greater score is the surer member.
             return Detection(members, others, math.nextafter(-knowledge.training_loss, -math.inf))
         if knowledge.shadow_answers is not None:
-            told = knowledge.shadow_answers
-            inside, outside, shadow = told.members, told.others, told.model
+            shadow_answers = knowledge.shadow_answers
+            inside, outside, shadow = shadow_answers.members, shadow_answers.others, shadow_answers.model
         else:
             inside, outside, shadow = _shadow(model, knowledge, Draws(default(self.seed)))
         return Detection(members, others, _best_threshold(-losses(shadow, inside), -losses(shadow, outside)))
@@ -143,8 +144,8 @@ class MembershipInModels(OutputAttack[Any, ModelKnowledge]):  # whatever answers
         # Before the shadows are drawn, so that the judges are the same where somebody else has trained these.
         seed_of_judges = draws.seed()
         if knowledge.shadow_answers is not None:
-            told = knowledge.shadow_answers
-            evidence, labels, inside = _shape_of_confidence(told.model, told.people), told.labels, told.inside
+            shadow = knowledge.shadow_answers
+            evidence, labels, inside = _shape_of_confidence(shadow.model, shadow.people), shadow.labels, shadow.inside
         else:
             evidence, labels, inside = self._evidence(model, knowledge, draws)
         judges = _judges(evidence, labels, inside, seed_of_judges)
@@ -157,17 +158,17 @@ class MembershipInModels(OutputAttack[Any, ModelKnowledge]):  # whatever answers
 
     def _evidence(self, model: Any, knowledge: ModelKnowledge, draws: Draws) -> tuple[Real, NDArray[Any], NDArray[np.bool_]]:
         """What the shadows answer about both halves of their records, the labels, and which half each was in."""
-        seen: list[Real] = []
+        evidence: list[Real] = []
         labels: list[NDArray[Any]] = []
         inside: list[NDArray[np.bool_]] = []
         for _ in range(self.shadows):
             halves = _shadow(model, knowledge, draws)
             for half, member in zip(halves[:2], (True, False), strict=True):
-                seen.append(_shape_of_confidence(halves[2], half))
+                evidence.append(_shape_of_confidence(halves[2], half))
                 labels.append(half.labels)
                 inside.append(np.full(len(half.labels), member))
-        width = max(part.shape[1] for part in seen)
-        return np.vstack([_padded(part, width) for part in seen]), np.concatenate(labels), np.concatenate(inside)
+        width = max(part.shape[1] for part in evidence)
+        return np.vstack([_padded(part, width) for part in evidence]), np.concatenate(labels), np.concatenate(inside)
 
 
 def losses(model: Any, people: Labelled) -> Real:

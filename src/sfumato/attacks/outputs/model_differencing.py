@@ -16,27 +16,27 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from sfumato.attacks.adversary import OutputAttack
-from sfumato.attacks.entries import mapping
+from sfumato.attacks.adversary import OutputAttack, mapping
 from sfumato.attacks.outputs.numeric_input import Real, matrix, vector
-from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.params import build
 from sfumato.core.ranges import Count, Made, Number, Positive
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, View
+from sfumato.measures.risk.success import share, wilson
 
 
-def _means(given: Any) -> Real:
-    return vector(given, "MeanVersion")
+def _means(entries: Any) -> Real:
+    return vector(entries, "MeanVersion")
 
 
-def _weights(given: Any) -> Real:
-    return vector(given, "RegressionVersion")
+def _weights(entries: Any) -> Real:
+    return vector(entries, "RegressionVersion")
 
 
-def _gram(given: Any) -> Real:
-    return matrix(given, "RegressionVersion: gram")
+def _gram(entries: Any) -> Real:
+    return matrix(entries, "RegressionVersion: gram")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,10 +125,10 @@ class ModelDifferencing(OutputAttack[Version, EarlierVersion]):
         if knowledge is None or knowledge.truth is None:
             raise InputError("model differencing is scored against the truth: give EarlierVersion(…, truth=…)")
         truth = vector(knowledge.truth, "the truth", record.size)
-        asked = np.array([place not in knowledge.known for place in range(record.size)])
-        right = self._right(record, truth, asked)
-        blind = self._right(_typical(knowledge.model, record.size), truth, asked)
-        targets = int(asked.sum())
+        unknown = np.array([place not in knowledge.known for place in range(record.size)])
+        right = self._right(record, truth, unknown)
+        blind = self._right(_typical(knowledge.model, record.size), truth, unknown)
+        targets = int(unknown.sum())
         kind = "means" if isinstance(view.result, MeanVersion) else "regression"
         return AttackResult(
             attack="ModelDifferencing",
@@ -143,9 +143,9 @@ class ModelDifferencing(OutputAttack[Version, EarlierVersion]):
             details={"model": kind, "recovered": right, "joined": knowledge.joined, "known_before": len(knowledge.known)},
         )
 
-    def _right(self, guess: Real, truth: Real, asked: Any) -> int:
+    def _right(self, guess: Real, truth: Real, unknown: Any) -> int:
         close = np.abs(guess - truth) <= self.tolerance * np.maximum(1.0, np.abs(truth))
-        return int((close & asked).sum())
+        return int((close & unknown).sum())
 
 
 def _version(value: object) -> Version:
@@ -193,7 +193,7 @@ def _from_regressions(before: RegressionVersion, later: RegressionVersion, knowl
     return record[int(before.intercept) :]
 
 
-def _factor(multiple: Real, before: RegressionVersion, known: Mapping[int, float]) -> float:
+def _factor(multiple: Real, before: RegressionVersion, attributes: Mapping[int, float]) -> float:
     """By what the row of the record was multiplied: told by its 1 for the intercept, or by an attribute that is known."""
     size = float(np.abs(multiple).max())
     if size == 0:
@@ -204,7 +204,7 @@ def _factor(multiple: Real, before: RegressionVersion, known: Mapping[int, float
         if multiple[0] == 0:
             raise Unsupported("model differencing: the versions do not differ by one record")
         return float(multiple[0])
-    usable = {place: value for place, value in known.items() if 0 <= place < multiple.size and value and multiple[place]}
+    usable = {place: value for place, value in attributes.items() if 0 <= place < multiple.size and value and multiple[place]}
     if not usable:
         raise Unsupported(
             "model differencing: without an intercept the record is known up to a factor only. Give one of its attributes, "

@@ -15,20 +15,20 @@ Real = NDArray[np.float64]
 Numbers: TypeAlias = Sequence[float] | NDArray[np.number[Any]]
 
 
-def are_numbers(given: object, *, rows: bool = False) -> bool:
+def are_numbers(entries: object, *, rows: bool = False) -> bool:
     """Whether these are finite numbers in a sequence, or in rows of equal length."""
-    if not isinstance(given, (Sequence, np.ndarray)) or isinstance(given, (str, bytes)):
+    if not isinstance(entries, (Sequence, np.ndarray)) or isinstance(entries, (str, bytes)):
         return False
     try:
-        matrix(given, "") if rows else vector(given, "")
+        matrix(entries, "") if rows else vector(entries, "")
     except InputError:
         return False
     return True
 
 
-def vector(given: Any, what: str, size: int | None = None) -> Real:
+def vector(entries: Any, what: str, size: int | None = None) -> Real:
     """A sequence of finite numbers, of this size where one is given."""
-    numbers = _array(given, what)
+    numbers = _array(entries, what)
     if numbers.ndim != 1 or not numbers.size:
         raise InputError(f"{what}: a sequence of numbers is needed")
     if size is not None and numbers.size != size:
@@ -36,9 +36,9 @@ def vector(given: Any, what: str, size: int | None = None) -> Real:
     return _finite(numbers, what)
 
 
-def matrix(given: Any, what: str, columns: int | None = None, *, missing: bool = False) -> Real:
+def matrix(entries: Any, what: str, columns: int | None = None, *, missing: bool = False) -> Real:
     """Rows of numbers, one row per record; `missing` cells are NaN where they are allowed."""
-    numbers = _array(given, what)
+    numbers = _array(entries, what)
     if numbers.ndim != 2 or not numbers.size:
         raise InputError(f"{what}: rows of numbers are needed, one row per record")
     if columns is not None and numbers.shape[1] != columns:
@@ -48,11 +48,11 @@ def matrix(given: Any, what: str, columns: int | None = None, *, missing: bool =
     return _finite(numbers, what)
 
 
-def _array(given: Any, what: str) -> Real:
-    if given is None:
+def _array(entries: Any, what: str) -> Real:
+    if entries is None:
         raise InputError(f"{what}: nothing is given")
     try:
-        return np.asarray(given, dtype=np.float64)
+        return np.asarray(entries, dtype=np.float64)
     except (TypeError, ValueError):  # the reason would repeat a value
         raise InputError(f"{what}: these are not numbers in rows of equal length") from None
 

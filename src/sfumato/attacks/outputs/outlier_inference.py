@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from sfumato.attacks.adversary import OutputAttack
 from sfumato.attacks.outputs.numeric_input import Numbers, Real, are_numbers, matrix, vector
-from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
 from sfumato.core.params import require
 from sfumato.core.ranges import Whole
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, View
+from sfumato.measures.risk.success import share, wilson
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,7 @@ class TypicalPeople(Declared):
 
 
 @dataclass(frozen=True, eq=False)
-class Presence:
+class InferredPresence:
     """How visible each target is: `z`, by how many standard deviations the output is shifted in the direction of the
     target's record; `expected`, the mean of z if the target is present (0 if not); `posterior` of presence from a prior of
     1/2; `p_value`, how often chance alone shifts as much without the target."""
@@ -73,15 +74,15 @@ class OutlierInference(OutputAttack[Numbers, TypicalPeople]):
 
     def run(self, view: View[Numbers, object], knowledge: TypicalPeople | None = None) -> AttackResult:
         """Decide for every target whether the output shows it."""
-        seen = self.presence(view.result, knowledge)
-        targets = seen.z.size
-        called = seen.z > seen.expected / 2
-        by_law = _normal(seen.expected / 2)
+        presence = self.presence(view.result, knowledge)
+        targets = presence.z.size
+        called = presence.z > presence.expected / 2
+        by_law = _normal(presence.expected / 2)
         if knowledge is None or knowledge.present is None:
             right = float(by_law.sum())
         else:
             right = float((called == _flags(knowledge.present, targets)).sum())
-        visible = int((seen.p_value < 0.01).sum())
+        visible = int((presence.p_value < 0.01).sum())
         return AttackResult(
             attack="OutlierInference",
             success=share(right, targets),
@@ -89,21 +90,21 @@ class OutlierInference(OutputAttack[Numbers, TypicalPeople]):
             interval=wilson(right, targets),
             targets=targets,
             finding=(
-                f"Whether a target is behind the published {self.output} is told rightly in {percent(share(right, targets))} of "
-                f"cases, by a coin in 50 %; the most visible record would move it by {float(seen.expected.max()):.3g} standard "
-                f"deviations."
+                f"Whether a target is behind the published {self.output} is guessed correctly in "
+                f"{percent(share(right, targets))} of cases, by a coin in 50 %; the most visible record would move it by "
+                f"{float(presence.expected.max()):.3g} standard deviations."
             ),
             details={
                 "output": self.output,
                 "called_present": int(called.sum()),
                 "visible_at_1_percent": visible,
-                "largest_expected_shift": float(seen.expected.max()),
-                "largest_shift_seen": float(seen.z.max()),
+                "largest_expected_shift": float(presence.expected.max()),
+                "largest_shift_seen": float(presence.z.max()),
                 "expected_success": share(float(by_law.sum()), targets),
             },
         )
 
-    def presence(self, output: Any, knowledge: TypicalPeople | None) -> Presence:
+    def presence(self, output: Any, knowledge: TypicalPeople | None) -> InferredPresence:
         """How visible each target is in a published output."""
         if not isinstance(knowledge, TypicalPeople):
             raise InputError("outlier inference needs TypicalPeople as knowledge")
@@ -124,7 +125,7 @@ class OutlierInference(OutputAttack[Numbers, TypicalPeople]):
         along = np.linalg.solve(root, published - without) @ directions
         z = np.divide(along, expected, out=np.zeros_like(expected), where=expected > 0)
         ratio = np.clip(expected * (z - expected / 2), -700.0, 700.0)  # logarithm of the likelihood ratio
-        return Presence(z, expected, 1 / (1 + np.exp(-ratio)), _normal(-z))
+        return InferredPresence(z, expected, 1 / (1 + np.exp(-ratio)), _normal(-z))
 
 
 def value_behind_jump(before: float, after: float, count: int) -> float:
@@ -175,8 +176,8 @@ def _normal(z: Real) -> Real:
     return below
 
 
-def _flags(given: Any, targets: int) -> NDArray[np.bool_]:
-    flags = np.asarray(given)
+def _flags(entries: Any, targets: int) -> NDArray[np.bool_]:
+    flags = np.asarray(entries)
     if flags.shape != (targets,) or not np.isin(flags, (0, 1)).all():
         raise InputError(f"present: true or false is needed for each of the {targets} targets")
     return flags.astype(np.bool_)

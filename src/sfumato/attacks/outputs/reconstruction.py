@@ -17,12 +17,13 @@ import numpy as np
 
 from sfumato.attacks.adversary import OutputAttack
 from sfumato.attacks.outputs.numeric_input import Numbers, Real, are_numbers, vector
-from sfumato.attacks.success import percent, share, wilson
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.params import build
 from sfumato.core.ranges import Number, Positive, Seconds
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, View
+from sfumato.measures.risk.success import share, wilson
 
 #: Memberships (people in questions) that a linear programme is tried with.
 MAX_MEMBERSHIPS = 20_000_000
@@ -84,22 +85,22 @@ class Reconstruction(OutputAttack[Numbers, KnownQuestions]):
 
     def run(self, view: View[Numbers, object], knowledge: KnownQuestions | None = None) -> AttackResult:
         """Decode the answers and compare with the truth."""
-        found = self.values(view.result, knowledge)
+        guesses = self.values(view.result, knowledge)
         if knowledge is None or knowledge.truth is None:
             raise InputError("reconstruction is scored against the truth: give KnownQuestions(…, truth=…), or take .values()")
-        truth = vector(knowledge.truth, "the truth", found.size)
-        right = int((np.abs(found - truth) <= self._slack).sum())
+        truth = vector(knowledge.truth, "the truth", guesses.size)
+        right = int((np.abs(guesses - truth) <= self._slack).sum())
         blind = best_single_guess(truth, self._slack)
         questions = int(np.size(view.result))
         return AttackResult(
             attack="Reconstruction",
-            success=share(right, found.size),
+            success=share(right, guesses.size),
             baseline=blind,
-            interval=wilson(right, found.size),
-            targets=int(found.size),
+            interval=wilson(right, guesses.size),
+            targets=int(guesses.size),
             finding=(
-                f"{questions:,} published sums give back the values of {percent(share(right, found.size))} of "
-                f"{found.size:,} people; one guess for all is right for {percent(blind)}."
+                f"{questions:,} published sums give back the values of {percent(share(right, guesses.size))} of "
+                f"{guesses.size:,} people; one guess for all is right for {percent(blind)}."
             ),
             details={"questions": questions, "recovered": right, "tolerance": self.tolerance},
         )

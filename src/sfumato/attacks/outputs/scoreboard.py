@@ -12,16 +12,16 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from sfumato.attacks.adversary import OutputAttack
-from sfumato.attacks.entries import mapping
+from sfumato.attacks.adversary import OutputAttack, mapping
 from sfumato.attacks.outputs.numeric_input import Real
 from sfumato.attacks.outputs.sparse_ratings import KnownItems, Ratings
-from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.tables.classes import Ids
 from sfumato.core.errors import InputError
 from sfumato.core.params import build
 from sfumato.core.ranges import Number, Positive
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, Detail, View
+from sfumato.measures.risk.success import share, wilson
 
 
 @dataclass(frozen=True)
@@ -74,16 +74,16 @@ class Scoreboard(OutputAttack[Ratings, KnownItems]):
                 right += float(belief[true]) if true >= 0 else 0.0
                 spread += -float((belief[belief > 0] * np.log2(belief[belief > 0])).sum())
                 continue
-            found = self._accepted(scores)
-            picked += found.size > 0
-            hit = true >= 0 and bool((found == true).any())
-            wrong += found.size > 0 and not hit
-            right += share(1, found.size) if hit else float(true < 0 and not found.size)
+            accepted = self._accepted(scores)
+            picked += accepted.size > 0
+            hit = true >= 0 and bool((accepted == true).any())
+            wrong += accepted.size > 0 and not hit
+            right += share(1, accepted.size) if hit else float(true < 0 and not accepted.size)
         targets = int(knowledge.truth.size)
         present = int((knowledge.truth >= 0).sum())
         blind = share(present, targets) / released.records
-        known = share(knowledge.size, targets)
-        details: dict[str, Detail] = {"form": self.form, "records": released.records, "known_items_per_target": known}
+        size = share(knowledge.size, targets)
+        details: dict[str, Detail] = {"form": self.form, "records": released.records, "known_items_per_target": size}
         details["targets_in_the_release"] = present
         if self.answer == "distribution":
             details |= {"mean_entropy_bits": share(spread, targets), "entropy_before_bits": math.log2(released.records)}
@@ -96,7 +96,7 @@ class Scoreboard(OutputAttack[Ratings, KnownItems]):
             interval=wilson(right, targets),
             targets=targets,
             finding=(
-                f"{known:.3g} known items per person pick out the right one of {released.records:,} records for "
+                f"{size:.3g} known items per person pick out the right one of {released.records:,} records for "
                 f"{percent(share(right, targets))} of {targets:,} targets; a blind pick is right for "
                 f"{percent(blind)}."
             ),

@@ -39,7 +39,7 @@ class Ratings(Declared):
         record, item = _numbered(self.record, "record"), _numbered(self.item, "item")
         if record.size != item.size:
             raise InputError("Ratings: each entry needs a record and an item")
-        known = [_measured(values, name, record.size) for values, name in ((self.rating, "rating"), (self.date, "date"))]
+        measured = [_measured(values, name, record.size) for values, name in ((self.rating, "rating"), (self.date, "date"))]
         order = _last_of_each(item, record)
         sorted_items = item[order]
         items = int(sorted_items[-1]) + 1 if sorted_items.size else 0
@@ -49,8 +49,8 @@ class Ratings(Declared):
         set_ = object.__setattr__  # the constructor of a frozen value stores what it has sorted
         set_(self, "record", record[order])
         set_(self, "item", sorted_items)
-        set_(self, "rating", None if known[0] is None else known[0][order])
-        set_(self, "date", None if known[1] is None else known[1][order])
+        set_(self, "rating", None if measured[0] is None else measured[0][order])
+        set_(self, "date", None if measured[1] is None else measured[1][order])
         set_(self, "records", max(self.records, int(record.max()) + 1 if record.size else 0))
         set_(self, "support", support)
         set_(self, "_starts", np.searchsorted(sorted_items, np.arange(items + 1)).astype(np.int64))
@@ -90,7 +90,7 @@ class KnownItems(Declared):
         target, item = _numbered(self.target, "target"), _numbered(self.item, "item")
         if target.size != item.size or not target.size:
             raise InputError("KnownItems: each entry needs a target and an item, and there must be one")
-        known = [_measured(values, name, target.size) for values, name in ((self.rating, "rating"), (self.date, "date"))]
+        measured = [_measured(values, name, target.size) for values, name in ((self.rating, "rating"), (self.date, "date"))]
         order = _last_of_each(target, item)
         truth = None if self.truth is None else _numbered(self.truth, "truth", lowest=-1)
         targets = int(target.max()) + 1
@@ -99,8 +99,8 @@ class KnownItems(Declared):
         set_ = object.__setattr__
         set_(self, "target", target[order])
         set_(self, "item", item[order])
-        set_(self, "rating", np.full(order.size, np.nan) if known[0] is None else known[0][order])
-        set_(self, "date", np.full(order.size, np.nan) if known[1] is None else known[1][order])
+        set_(self, "rating", np.full(order.size, np.nan) if measured[0] is None else measured[0][order])
+        set_(self, "date", np.full(order.size, np.nan) if measured[1] is None else measured[1][order])
         set_(self, "truth", truth)
         count = targets if truth is None else truth.size
         set_(self, "_starts", np.searchsorted(target[order], np.arange(count + 1)).astype(np.int64))
@@ -126,9 +126,9 @@ def _last_of_each(first: Ids, second: Ids) -> Ids:
     return order[kept].astype(np.int64)
 
 
-def _numbered(given: Any, what: str, lowest: int = 0) -> Ids:
+def _numbered(entries: Any, what: str, lowest: int = 0) -> Ids:
     try:
-        numbers = np.asarray(given)
+        numbers = np.asarray(entries)
     except ValueError:  # the reason would repeat what was given
         raise InputError(f"{what}: a sequence of whole numbers is needed") from None
     if numbers.ndim != 1 or (numbers.size and not np.issubdtype(numbers.dtype, np.integer)):
@@ -138,11 +138,11 @@ def _numbered(given: Any, what: str, lowest: int = 0) -> Ids:
     return numbers.astype(np.int64)
 
 
-def _measured(given: Any, what: str, size: int) -> Real | None:
-    if given is None:
+def _measured(entries: Any, what: str, size: int) -> Real | None:
+    if entries is None:
         return None
     try:
-        numbers = np.asarray(given, dtype=np.float64)
+        numbers = np.asarray(entries, dtype=np.float64)
     except (TypeError, ValueError):  # the reason would repeat a value
         raise InputError(f"{what}: numbers are needed (days as numbers too), NaN where one is missing") from None
     if numbers.shape != (size,) or np.isinf(numbers).any():

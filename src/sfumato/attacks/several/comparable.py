@@ -19,11 +19,11 @@ from sfumato.data.values import texts
 def refuse_unread(views: Sequence[TableView]) -> None:
     """Texts that cannot be read for certain, or that were written otherwise, would make releases seem to have less in common."""
     shown = Counter(name for view in views for name in released_table(view).table.column_names)
-    known = {name for view in views for name in view.schema.quasi}
+    quasi = {name for view in views for name in view.schema.quasi}
     for name in sorted(name for name, releases in shown.items() if releases > 1):
         holding = [view for view in views if name in released_table(view).table.column_names]
         why = _written_otherwise(holding, name)
-        if why is None and name in known:
+        if why is None and name in quasi:
             why = next((why for view in holding if (why := _unread(view, name)) is not None), None)
         if why is not None:
             raise Unsupported(f"{why}; assume that everything the releases tell adds up.")
@@ -44,8 +44,8 @@ def _written_otherwise(views: Sequence[TableView], name: str) -> str | None:
 
 def _told_writing(view: TableView, name: str) -> tuple[object, ...] | None:
     """How the values of a column were written, as the certificate says; None where it does not."""
-    told = view.certificate.get("transparency", {}).get("written_as")
-    each = told.get(name) if isinstance(told, Mapping) else None
+    writing = view.certificate.get("transparency", {}).get("written_as")
+    each = writing.get(name) if isinstance(writing, Mapping) else None
     if isinstance(each, Mapping) and isinstance(each.get("missing", []), list):
         return str(each.get("type")), tuple(sorted(map(str, each.get("missing", [])))), _column(view, name).items
     return None
@@ -58,15 +58,15 @@ def _shown_writing(view: TableView, name: str) -> tuple[object, ...]:
 
 
 def _unread(view: TableView, name: str) -> str | None:
-    """Why the texts of a column cannot be told apart by what is published and known."""
-    column, told = _column(view, name), view.certificate.get("transparency", {}).get("hierarchies")
+    """Why the texts of a column cannot be distinguished by what is published and known."""
+    column, kinds = _column(view, name), view.certificate.get("transparency", {}).get("hierarchies")
     if column.items is not None:
-        return f"column '{name}' holds sets, whose texts cannot be told apart for certain"
+        return f"column '{name}' holds sets, whose texts cannot be distinguished with certainty"
     if name in released_table(view).hierarchies:
         return None
     if column.hierarchy is not None and column.hierarchy.dates is not None:
-        return f"the dates of column '{name}' can only be compared with known dates at hand: pass a register with --with"
-    if isinstance(told, Mapping) and told.get(name) == "frequency":
+        return f"the dates of column '{name}' can only be compared with known dates: pass a register with --with"
+    if isinstance(kinds, Mapping) and kinds.get(name) == "frequency":
         return f"the groups of column '{name}' were learnt from a table that is not published"
     if any(text is not None and TO in text for text in texts(released_table(view).table.column(name).unique())):
         return f"a range of column '{name}' cannot be read"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.tables.classes import Ids
-from sfumato.attacks.tables.meaning import Meaning
+from sfumato.attacks.tables.meaning import TextMeaning
 from sfumato.data.values import as_numbers
 
 
@@ -33,17 +33,17 @@ class Covering:
         return cls(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), pairs % width)
 
 
-def covering(stand_for: Sequence[Meaning], values: Sequence[str | None]) -> Covering:
+def covering(stand_for: Sequence[TextMeaning], values: Sequence[str | None]) -> Covering:
     """For each raw value the texts that cover it."""
     index = {value: i for i, value in enumerate(values)}
     numbers = _numbers(values)
-    found: list[tuple[Ids, int]] = []
+    covered: list[tuple[Ids, int]] = []
     for label, meaning in enumerate(stand_for):
-        found.append((_covered(meaning, index, numbers), label))
-    return _pairs(found, len(values))
+        covered.append((_covered(meaning, index, numbers), label))
+    return _pairs(covered, len(values))
 
 
-def overlapping(first: Sequence[Meaning], second: Sequence[Meaning]) -> Covering:
+def overlapping(first: Sequence[TextMeaning], second: Sequence[TextMeaning]) -> Covering:
     """For each text of the first release the texts of the second that may stand for the same raw value."""
     universe: dict[str | None, None] = {}
     for meaning in (*first, *second):
@@ -53,7 +53,7 @@ def overlapping(first: Sequence[Meaning], second: Sequence[Meaning]) -> Covering
     index = {value: i for i, value in enumerate(values)}
     numbers = _numbers(values)
     everything = np.array([i for i, meaning in enumerate(second) if meaning.everything], dtype=np.int64)
-    found: list[tuple[Ids, int]] = []
+    covered: list[tuple[Ids, int]] = []
     for label, meaning in enumerate(first):
         if meaning.everything:
             matched = np.arange(len(second), dtype=np.int64)
@@ -63,14 +63,14 @@ def overlapping(first: Sequence[Meaning], second: Sequence[Meaning]) -> Covering
             parts.append(everything)
             parts.append(np.array(_meeting(meaning, second), dtype=np.int64))
             matched = np.unique(np.concatenate(parts))
-        found.append((matched, label))
-    swapped = [(np.full(matched.size, label, dtype=np.int64), matched) for matched, label in found]
+        covered.append((matched, label))
+    swapped = [(np.full(matched.size, label, dtype=np.int64), matched) for matched, label in covered]
     first_ids = np.concatenate([pair[0] for pair in swapped]) if swapped else np.zeros(0, dtype=np.int64)
     second_ids = np.concatenate([pair[1] for pair in swapped]) if swapped else np.zeros(0, dtype=np.int64)
     return Covering.from_pairs(first_ids, second_ids, len(first))
 
 
-def containing(first: Sequence[Meaning], second: Sequence[Meaning]) -> Covering:
+def containing(first: Sequence[TextMeaning], second: Sequence[TextMeaning]) -> Covering:
     """For each text of the first release the texts of the second that stand for everything it stands for."""
     values = list(dict.fromkeys(leaf for meaning in (*first, *second) for leaf in meaning.leaves))
     index = {value: i for i, value in enumerate(values)}
@@ -82,11 +82,11 @@ def containing(first: Sequence[Meaning], second: Sequence[Meaning]) -> Covering:
         for other, around in enumerate(second)
         if _contains(around, wide[other], meaning, {index[leaf] for leaf in meaning.leaves})
     ]
-    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return Covering.from_pairs(found[:, 0], found[:, 1], len(first))
+    contained = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return Covering.from_pairs(contained[:, 0], contained[:, 1], len(first))
 
 
-def _contains(around: Meaning, covered: set[int], inner: Meaning, leaves: set[int]) -> bool:
+def _contains(around: TextMeaning, covered: set[int], inner: TextMeaning, leaves: set[int]) -> bool:
     if around.everything or inner.everything:
         return around.everything
     if inner.bounds is not None:
@@ -102,26 +102,26 @@ def _numbers(values: Sequence[str | None]) -> NDArray[np.float64]:
     return np.array([(as_numbers([value]) or [float("nan")])[0] for value in values])
 
 
-def _covered(meaning: Meaning, index: dict[str | None, int], numbers: NDArray[np.float64]) -> Ids:
+def _covered(meaning: TextMeaning, index: dict[str | None, int], numbers: NDArray[np.float64]) -> Ids:
     if meaning.everything:
         return np.arange(len(index), dtype=np.int64)
     if meaning.bounds is not None:
         low, high = meaning.bounds
         return np.flatnonzero((numbers >= low) & (numbers < high)).astype(np.int64)
-    found = {index[leaf] for leaf in meaning.leaves if leaf in index}
+    places = {index[leaf] for leaf in meaning.leaves if leaf in index}
     if meaning.mask is not None:
-        found |= {place for value, place in index.items() if meaning.fits(value)}
-    return np.array(sorted(found), dtype=np.int64)
+        places |= {place for value, place in index.items() if meaning.fits(value)}
+    return np.array(sorted(places), dtype=np.int64)
 
 
-def _meeting(meaning: Meaning, others: Sequence[Meaning]) -> list[int]:
+def _meeting(meaning: TextMeaning, others: Sequence[TextMeaning]) -> list[int]:
     """Ranges and masks that meet without a listed value; a range and a mask are taken to meet."""
     if meaning.bounds is None and meaning.mask is None:
         return []
     return [i for i, other in enumerate(others) if _meet(meaning, other)]
 
 
-def _meet(one: Meaning, other: Meaning) -> bool:
+def _meet(one: TextMeaning, other: TextMeaning) -> bool:
     if one.bounds is not None and other.bounds is not None:
         return one.bounds[0] < other.bounds[1] and other.bounds[0] < one.bounds[1]
     if one.mask is not None and other.mask is not None:
@@ -133,8 +133,8 @@ def _meet(one: Meaning, other: Meaning) -> bool:
     return all(kinds)
 
 
-def _pairs(found: Iterable[tuple[Ids, int]], values: int) -> Covering:
-    kept = list(found)
+def _pairs(covered: Iterable[tuple[Ids, int]], values: int) -> Covering:
+    kept = list(covered)
     value = np.concatenate([ids for ids, _ in kept]) if kept else np.zeros(0, dtype=np.int64)
     label = np.concatenate([np.full(ids.size, name, dtype=np.int64) for ids, name in kept]) if kept else value
     return Covering.from_pairs(value, label, values)

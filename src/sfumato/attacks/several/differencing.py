@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.attacks.several.coverage import containing
 from sfumato.attacks.several.joint import Joint, classes_meeting
 from sfumato.attacks.tables.candidates import matching
-from sfumato.attacks.tables.classes import Classes, Ids
+from sfumato.attacks.tables.classes import Ids, ReleasedClasses
 from sfumato.attacks.tables.meaning import meanings
 from sfumato.core.errors import Unsupported
 
@@ -70,16 +70,16 @@ class Differences:
         )
 
 
-def differences(releases: Sequence[Classes], joint: Joint, unread: frozenset[str] = frozenset()) -> Differences:
+def differences(releases: Sequence[ReleasedClasses], joint: Joint, unread: frozenset[str] = frozenset()) -> Differences:
     """The small differences that classes lying within each other show, of the two releases that show the smallest; where the
-    original is at hand also those of real people, if they are worse.
+    original is available also those of real people, if they are worse.
 
     A person of the original counts as suppressed where no class fits; after local recoding another class may
     still fit, and then the person is not among those counted here. Who left the table is seen by the classes alone.
     """
     smallest = np.array([int(classes.sizes.min()) if classes.sizes.size else 0 for classes in releases], dtype=np.int64)
     composed = [np.zeros(classes.sizes.size, dtype=np.bool_) for classes in releases]
-    found = []
+    pairs = []
     for pair in combinations(range(len(releases)), 2):
         sizes, limits = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
         for inner, outer in (pair, pair[::-1]):
@@ -90,16 +90,16 @@ def differences(releases: Sequence[Classes], joint: Joint, unread: frozenset[str
             sizes.append(np.abs(left))
             # who is missing from the parts is in the whole, and the other way round
             limits.append(np.where(left > 0, smallest[outer], smallest[inner]))
-        found.append(Differences.of(np.concatenate(sizes), np.concatenate(limits)))
+        pairs.append(Differences.of(np.concatenate(sizes), np.concatenate(limits)))
     if joint.exact:
         limits_of_today = (joint.shown_in * smallest[:, None]).max(axis=0, initial=0)
-        found.append(Differences.of(joint.suppressed_somewhere.astype(np.int64), limits_of_today))
-    worst = min(found, key=lambda each: (not each.groups, each.smallest, -each.people))
+        pairs.append(Differences.of(joint.suppressed_somewhere.astype(np.int64), limits_of_today))
+    worst = min(pairs, key=lambda each: (not each.groups, each.smallest, -each.people))
     searched, classes = sum(int(each.sum()) for each in composed), sum(each.size for each in composed)
     return replace(worst, searched=searched, classes=classes, of_today=joint.exact)
 
 
-def remainders(inner: Classes, outer: Classes) -> tuple[NDArray[np.bool_], Ids]:
+def remainders(inner: ReleasedClasses, outer: ReleasedClasses) -> tuple[NDArray[np.bool_], Ids]:
     """Which classes of `outer` consist of whole classes of `inner` and a remainder, and the size of each remainder: below zero
     where the parts have more records than the whole.
 
@@ -118,12 +118,12 @@ def remainders(inner: Classes, outer: Classes) -> tuple[NDArray[np.bool_], Ids]:
     within, whole = within[sole], whole[sole]
     parts = np.bincount(whole, minlength=outer.sizes.size)
     composed = (parts > 0) & (parts == np.bincount(met, minlength=outer.sizes.size))
-    taken = np.bincount(whole, weights=inner.sizes[within], minlength=outer.sizes.size).astype(np.int64)
-    left: Ids = (outer.sizes - taken)[composed]
+    inside = np.bincount(whole, weights=inner.sizes[within], minlength=outer.sizes.size).astype(np.int64)
+    left: Ids = (outer.sizes - inside)[composed]
     return composed, left
 
 
-def _lying_within(inner: Classes, outer: Classes) -> tuple[Ids, Ids]:
+def _lying_within(inner: ReleasedClasses, outer: ReleasedClasses) -> tuple[Ids, Ids]:
     """Pairs of a class of `inner` and a class of `outer` that contains it in every column."""
     places = [inner.quasi.index(name) for name in outer.quasi]
     coverings = [containing(meanings(inner, place), meanings(outer, column)) for column, place in enumerate(places)]

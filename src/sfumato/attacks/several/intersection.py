@@ -20,15 +20,15 @@ from sfumato.attacks.several.comparable import refuse_unread
 from sfumato.attacks.several.differencing import Differences, differences
 from sfumato.attacks.several.joint import Joint, LookedUp, joint_by_overlap
 from sfumato.attacks.several.remaining import Linked, Remaining, attributes_of, link_columns, linked, remaining
-from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.tables.candidates import target_classes
-from sfumato.attacks.tables.classes import Classes, Ids, classes_of, of_units, released_table
+from sfumato.attacks.tables.classes import Ids, ReleasedClasses, classes_of, of_units, released_table
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.ranges import ColumnName
-from sfumato.core.rounding import rough_percent
+from sfumato.core.rounding import percent, rough_percent
 from sfumato.core.view import AttackResult, Detail, View
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import share, wilson
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +52,7 @@ class OtherReleases(Declared):
 class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"]):
     """An adversary who knows a target's raw quasi-identifiers, and that the target is in every release.
 
-    `knowledge`: `OtherReleases`, a view or several. With the original at hand the combinations of classes are
+    `knowledge`: `OtherReleases`, a view or several. With the original the combinations of classes are
     those of real people; without it all combinations whose texts may stand for the same raw values, each record being spread
     evenly over those that can be the same one: a rough estimate, often of too many people, as some combinations hold nobody.
 
@@ -95,10 +95,10 @@ class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"
         if others.comparable:
             refuse_unread(views)
         releases = _releases(views)
-        known = {name for each in views for name in each.schema.quasi}
-        names = _sensitive(views, known, self.attribute)
-        found = _overlays(views, releases, known, names, others)
-        return _result(views, releases, found, names, differences(releases, found[0].joint, others.unread))
+        quasi = {name for each in views for name in each.schema.quasi}
+        names = _sensitive(views, quasi, self.attribute)
+        overlays = _overlays(views, releases, quasi, names, others)
+        return _result(views, releases, overlays, names, differences(releases, overlays[0].joint, others.unread))
 
 
 def sensitive_candidates(views: Sequence[TableView], target: Mapping[str, str | None], attribute: str) -> frozenset[str | None]:
@@ -110,8 +110,8 @@ def sensitive_candidates(views: Sequence[TableView], target: Mapping[str, str | 
     for view in views:
         classes = classes_of(view)
         histogram = classes.histogram(attribute)
-        known = {name: value for name, value in target.items() if name in classes.quasi}
-        inside = np.isin(histogram.klass, target_classes(classes, known))
+        visible = {name: value for name, value in target.items() if name in classes.quasi}
+        inside = np.isin(histogram.klass, target_classes(classes, visible))
         sets.append(frozenset(histogram.values[int(code)] for code in histogram.value[inside]))
     return frozenset.intersection(*sets)
 
@@ -159,28 +159,36 @@ class _Overlay:
 
 
 def _overlays(
-    views: Sequence[TableView], releases: Sequence[Classes], known: Collection[str], names: Sequence[str], others: OtherReleases
+    views: Sequence[TableView],
+    releases: Sequence[ReleasedClasses],
+    quasi: Collection[str],
+    names: Sequence[str],
+    others: OtherReleases,
 ) -> list[_Overlay]:
     """All releases combined, then each two of them."""
     every = tuple(range(len(views)))
     looked_up = None if others.original is None else LookedUp.of(releases, others.original)
-    found = []
+    overlays = []
     for chosen in (every, *(combinations(every, 2) if len(every) > 2 else ())):
         some = [releases[place] for place in chosen]
-        link = link_columns([views[place] for place in chosen], known)
+        link = link_columns([views[place] for place in chosen], quasi)
         whole = linked(some, link)
         joint = joint_by_overlap(some, whole.rows, others.unread) if looked_up is None else looked_up.joint(chosen)
         records, attributes = remaining(joint, some, whole, attributes_of(some, names, link))
-        found.append(_Overlay(joint, link, records, attributes))
-    return found
+        overlays.append(_Overlay(joint, link, records, attributes))
+    return overlays
 
 
 def _result(
-    views: Sequence[TableView], releases: Sequence[Classes], found: Sequence[_Overlay], names: Sequence[str], apart: Differences
+    views: Sequence[TableView],
+    releases: Sequence[ReleasedClasses],
+    overlays: Sequence[_Overlay],
+    names: Sequence[str],
+    apart: Differences,
 ) -> AttackResult:
-    possible = all(each.possible.any() for each in found)
-    worst = min(int(each.records[each.possible].min()) for each in found) if possible else 0
-    most = max(found, key=lambda each: each.rate(names))  # the first of several: all releases together
+    possible = all(each.possible.any() for each in overlays)
+    worst = min(int(each.records[each.possible].min()) for each in overlays) if possible else 0
+    most = max(overlays, key=lambda each: each.rate(names))  # the first of several: all releases together
     exact = most.joint.exact
     people, exposed = (most.people(True), most.people(most.certain(names))) if possible else (0.0, 0.0)
     alone = min((int(classes.sizes.min()) for classes in releases if classes.sizes.size), default=0)
@@ -192,7 +200,7 @@ def _result(
         "worst_group_alone": alone,
         "singled_out": exposed if not exact else round(exposed),
         "singled_out_by_one_release_alone": most.people(most.alone()) if possible else 0.0,
-        "combinations": min(int(each.possible.sum()) for each in found),
+        "combinations": min(int(each.possible.sum()) for each in overlays),
         "differencing_groups": apart.groups,
         "differencing_people": apart.people,
         "smallest_difference": apart.smallest,
@@ -200,28 +208,28 @@ def _result(
     if len(names) > 1:
         details["singled_out_by_attribute"] = {name: most.people(most.certain([name])) if possible else 0.0 for name in names}
     if exact:
-        details["worst_joint_group"] = min(int(each.joint.people[each.possible].min()) for each in found) if possible else 0
+        details["worst_joint_group"] = min(int(each.joint.people[each.possible].min()) for each in overlays) if possible else 0
     return AttackResult(
         attack="Intersection",
         success=share(exposed, people),
         baseline=share(most.people(most.guessed()), people),
         interval=wilson(share(exposed, people) * targets, targets),
         targets=targets,
-        finding=_finding(views, found, worst, alone, names, share(exposed, people), apart),
+        finding=_finding(views, overlays, worst, alone, names, share(exposed, people), apart),
         details=details,
     )
 
 
 def _finding(
     views: Sequence[TableView],
-    found: Sequence[_Overlay],
+    overlays: Sequence[_Overlay],
     worst: int,
     alone: int,
     names: Sequence[str],
     rate: float,
     apart: Differences,
 ) -> str:
-    releases, exact = len(views), found[0].joint.exact
+    releases, exact = len(views), overlays[0].joint.exact
     if not worst:
         which = f"{releases} releases" if releases == 2 else f"{releases} releases, or two of them,"
         return (
@@ -234,7 +242,7 @@ def _finding(
     change = f"instead of {alone:,} in the weakest release alone"
     if worst >= alone:
         change = f"and the smallest class of one release alone has {_records(alone)}"
-    parts = [f"Laid over each other{how}, for people who are in {who}, the {releases} releases {left}, {change}."]
+    parts = [f"Combined{how}, for people who are in {who}, the {releases} releases {left}, {change}."]
     several = any(of_units(view) for view in views)
     if several:
         parts.append("One person may stand behind several records.")
@@ -242,9 +250,11 @@ def _finding(
         most = "up to " * (releases > 2 and rate > 0)
         whom = f"{percent(rate)} of them" if exact or not rate else f"roughly {rough_percent(rate)} of them (estimated)"
         parts.append(f"For {most}{whom} one value of {_quoted(names)} is left.")
-    if taken := [name for view in views for name in view.schema.sensitive if any(name in each.schema.quasi for each in views)]:
-        parts.append(f"What is a quasi-identifier in one of them counts as known: {_quoted(dict.fromkeys(taken))}.")
-    if len({each.link for each in found}) > 1:
+    if sensitive := [
+        name for view in views for name in view.schema.sensitive if any(name in each.schema.quasi for each in views)
+    ]:
+        parts.append(f"What is a quasi-identifier in one of them counts as known: {_quoted(dict.fromkeys(sensitive))}.")
+    if len({each.link for each in overlays}) > 1:
         parts.append("Links from one release to another by way of a third were not followed.")
     return " ".join([*parts, apart.sentence(records=several)])
 
@@ -257,28 +267,28 @@ def _quoted(names: Iterable[str]) -> str:
     return " or ".join(f"'{name}'" for name in names)
 
 
-def _releases(views: Sequence[TableView]) -> list[Classes]:
+def _releases(views: Sequence[TableView]) -> list[ReleasedClasses]:
     """The classes of each release by whatever is a quasi-identifier in one of them."""
-    known = dict.fromkeys(name for view in views for name in view.schema.quasi)
+    quasi = dict.fromkeys(name for view in views for name in view.schema.quasi)
     columns = [released_table(view).table.column_names for view in views]
-    return [classes_of(view, [name for name in known if name in held]) for view, held in zip(views, columns, strict=True)]
+    return [classes_of(view, [name for name in quasi if name in held]) for view, held in zip(views, columns, strict=True)]
 
 
-def _most_frequent(found: Linked) -> int:
-    totals = np.asarray(found.rows[0].sum(axis=0)).reshape(-1)
+def _most_frequent(link: Linked) -> int:
+    totals = np.asarray(link.rows[0].sum(axis=0)).reshape(-1)
     return int(np.argmax(totals)) if totals.size else -1
 
 
-def _sensitive(views: Sequence[TableView], known: Collection[str], attribute: str | None) -> tuple[str, ...]:
+def _sensitive(views: Sequence[TableView], quasi: Collection[str], attribute: str | None) -> tuple[str, ...]:
     """The attribute asked for, or what is sensitive in any release; what is a quasi-identifier in one of them is known."""
     if attribute is not None:
-        if attribute not in link_columns(views, known):
+        if attribute not in link_columns(views, quasi):
             raise InputError(f"not every release shows the column '{attribute}' as it is, so it cannot be compared")
         return (attribute,)
     shown = dict.fromkeys(
         name for view in views for name in view.schema.sensitive if name in released_table(view).table.column_names
     )
-    return tuple(name for name in shown if name not in known)
+    return tuple(name for name in shown if name not in quasi)
 
 
 def _changed(view: TableView) -> bool:
@@ -291,7 +301,7 @@ def refuse_changed_values(view: TableView) -> None:
     """Only classes can be combined."""
     if _changed(view):
         raise Unsupported(
-            f"the values of {view.name} were changed, so that its classes cannot be laid over those of other releases: "
+            f"the values of {view.name} were changed, so that its classes cannot be combined with those of other releases: "
             "assume that everything the releases tell adds up."
         )
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.attacks.several.coverage import covering, overlapping
 from sfumato.attacks.tables.candidates import matching
-from sfumato.attacks.tables.classes import Classes, Ids, encoded, grouped
+from sfumato.attacks.tables.classes import Ids, ReleasedClasses, encoded, grouped
 from sfumato.attacks.tables.meaning import meanings
 from sfumato.core.errors import MissingColumn, Unsupported
 
@@ -80,7 +80,7 @@ class LookedUp:
     people: NDArray[np.float64] = field(repr=False)
 
     @classmethod
-    def of(cls, releases: Sequence[Classes], original: pa.Table) -> LookedUp:
+    def of(cls, releases: Sequence[ReleasedClasses], original: pa.Table) -> LookedUp:
         """Look everybody up in every release."""
         names = sorted({name for classes in releases for name in classes.quasi})
         missing = [name for name in names if name not in original.column_names]
@@ -89,25 +89,25 @@ class LookedUp:
         columns = {name: encoded(original, name) for name in names}
         tuple_of_person, first = grouped([columns[name].codes for name in names], original.num_rows)
         people = np.bincount(tuple_of_person, minlength=first.size).astype(np.float64)
-        found: list[tuple[Groups, Ids]] = []
+        looked_up: list[tuple[Groups, Ids]] = []
         for classes in releases:
             used = [columns[name] for name in classes.quasi]
             coverings = [covering(meanings(classes, a), column.values) for a, column in enumerate(used)]
             batches = list(matching([column.codes[first] for column in used], coverings, classes.shown))
             person = np.concatenate([batch[0] for batch in batches]) if batches else np.zeros(0, dtype=np.int64)
             klass = np.concatenate([batch[1] for batch in batches]) if batches else np.zeros(0, dtype=np.int64)
-            found.append(_as_groups(person, klass, first.size))
-        return cls(tuple(groups for groups, _ in found), tuple(of_person for _, of_person in found), people)
+            looked_up.append(_as_groups(person, klass, first.size))
+        return cls(tuple(groups for groups, _ in looked_up), tuple(of_person for _, of_person in looked_up), people)
 
     def joint(self, chosen: Sequence[int]) -> Joint:
         """The combinations that people have in these releases; who matches no class of one of them is left out."""
-        found = [self.of_person[place] for place in chosen]
-        everywhere = np.logical_and.reduce([of_tuple >= 0 for of_tuple in found])
-        ids, starts = grouped([of_tuple[everywhere] for of_tuple in found], int(everywhere.sum()))
-        suppressed, shown_in = _missing_somewhere(found, self.people)
+        classes = [self.of_person[place] for place in chosen]
+        everywhere = np.logical_and.reduce([of_tuple >= 0 for of_tuple in classes])
+        ids, starts = grouped([of_tuple[everywhere] for of_tuple in classes], int(everywhere.sum()))
+        suppressed, shown_in = _missing_somewhere(classes, self.people)
         return Joint(
             groups=tuple(self.groups[place] for place in chosen),
-            groups_of=tuple(of_tuple[everywhere][starts] for of_tuple in found),
+            groups_of=tuple(of_tuple[everywhere][starts] for of_tuple in classes),
             people=np.bincount(ids, weights=self.people[everywhere], minlength=starts.size).astype(np.float64),
             exact=True,
             suppressed_somewhere=suppressed,
@@ -115,7 +115,7 @@ class LookedUp:
         )
 
 
-def joint_by_overlap(releases: Sequence[Classes], values: Sequence[Any], unread: frozenset[str] = frozenset()) -> Joint:
+def joint_by_overlap(releases: Sequence[ReleasedClasses], values: Sequence[Any], unread: frozenset[str] = frozenset()) -> Joint:
     """The combinations that the texts allow; in `unread` columns any text may stand for any value.
 
     `values` has per release the records of each class by their values in the columns that all show as they are. A record is
@@ -148,7 +148,7 @@ def joint_by_overlap(releases: Sequence[Classes], values: Sequence[Any], unread:
     return Joint(single, tuple(combination), people, exact=False)
 
 
-def classes_meeting(first: Classes, second: Classes) -> tuple[Ids, Ids]:
+def classes_meeting(first: ReleasedClasses, second: ReleasedClasses) -> tuple[Ids, Ids]:
     """Pairs of a class of each release that may hold the same person."""
     everyone = np.arange(first.sizes.size, dtype=np.int64)
     return _pairs_meeting([first], [everyone], second, set(first.quasi) & set(second.quasi))
@@ -162,7 +162,7 @@ def _missing_somewhere(of_release: Sequence[Ids], people: NDArray[np.float64]) -
 
 
 def _pairs_meeting(
-    releases: Sequence[Classes], combination: Sequence[Ids], following: Classes, shared: set[str]
+    releases: Sequence[ReleasedClasses], combination: Sequence[Ids], following: ReleasedClasses, shared: set[str]
 ) -> tuple[Ids, Ids]:
     """Pairs (combination so far, class of the next release) that may hold the same person."""
     count = combination[0].size
@@ -179,14 +179,14 @@ def _pairs_meeting(
             for name in names
         ]
         shown = [following.shown[following.quasi.index(name)] for name in names]
-        found: list[tuple[Ids, Ids]] = []
+        meetings: list[tuple[Ids, Ids]] = []
         total = 0
         for batch in matching(values, coverings, shown):
             total += batch[0].size
             _refuse_too_many(total)
-            found.append(batch)
+            meetings.append(batch)
         nothing = np.zeros(0, dtype=np.int64)  # no combination is left, or a release has no rows
-        pairs = np.concatenate([nothing, *(b[0] for b in found)]), np.concatenate([nothing, *(b[1] for b in found)])
+        pairs = np.concatenate([nothing, *(b[0] for b in meetings)]), np.concatenate([nothing, *(b[1] for b in meetings)])
         if first is None:
             first = pairs
         else:
@@ -221,8 +221,6 @@ def _as_groups(person: Ids, klass: Ids, people: int) -> tuple[Groups, Ids]:
 def _refuse_too_many(combinations: int) -> None:
     if combinations > MAX_COMBINATIONS:
         raise Unsupported(
-            f"the releases allow more than {MAX_COMBINATIONS:,} combinations of classes, too many to lay "
-            f"over each other. Run "
-            "the attack with the original at hand (OtherReleases(views, original=…)), which looks at real "
-            "people only."
+            f"the releases allow more than {MAX_COMBINATIONS:,} combinations of classes, too many to go "
+            "through. Run the attack with the original (OtherReleases(views, original=…)), which looks at real people only."
         )

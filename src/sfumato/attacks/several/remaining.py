@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.attacks.several.joint import Joint, membership
-from sfumato.attacks.tables.classes import Classes, Ids, encoded, grouped, released_table
+from sfumato.attacks.tables.classes import Ids, ReleasedClasses, encoded, grouped, released_table
 from sfumato.core.errors import Unsupported
 from sfumato.data.masked import TableView
 
@@ -53,7 +53,7 @@ class Remaining:
     only: Ids = field(repr=False)
 
 
-def link_columns(views: Sequence[TableView], known: Collection[str]) -> tuple[str, ...]:
+def link_columns(views: Sequence[TableView], quasi: Collection[str]) -> tuple[str, ...]:
     """The columns that every one of these releases shows and nobody is taken to know: sensitive, plain, units, pseudonyms.
 
     Pseudonyms that no two releases have in common were made with different keys, or nobody is in two of them: they tie no
@@ -62,22 +62,22 @@ def link_columns(views: Sequence[TableView], known: Collection[str]) -> tuple[st
     tables = [released_table(view).table for view in views]
     shared = [name for name in tables[0].column_names if all(name in table.column_names for table in tables)]
     pseudonyms = {name for view in views for name in view.certificate.get("transparency", {}).get("pseudonymised_columns", ())}
-    return tuple(name for name in shared if name not in known and (name not in pseudonyms or _tie(tables, name)))
+    return tuple(name for name in shared if name not in quasi and (name not in pseudonyms or _tie(tables, name)))
 
 
 def _tie(tables: Sequence[pa.Table], name: str) -> bool:
     """Whether the releases have pseudonyms in common: each pair of them, or none."""
     values = [set(encoded(table, name).values) - {None} for table in tables]
-    found = {bool(one & other) for place, one in enumerate(values) for other in values[place + 1 :]}
-    if len(found) > 1:
+    shared = {bool(one & other) for place, one in enumerate(values) for other in values[place + 1 :]}
+    if len(shared) > 1:
         raise Unsupported(
             f"the pseudonyms in column '{name}' are the same in some of the releases and not in others, so that the releases "
-            "cannot be laid over each other: assume that everything they tell adds up."
+            "cannot be combined: assume that everything they tell adds up."
         )
-    return found == {True}
+    return shared == {True}
 
 
-def linked(releases: Sequence[Classes], names: Sequence[str]) -> Linked:
+def linked(releases: Sequence[ReleasedClasses], names: Sequence[str]) -> Linked:
     """Count the combinations of values of these columns in each class; without columns all records look
     alike."""
     from scipy.sparse import csr_matrix
@@ -105,28 +105,28 @@ def linked(releases: Sequence[Classes], names: Sequence[str]) -> Linked:
     return Linked(tuple(rows), value, first)
 
 
-def attributes_of(releases: Sequence[Classes], names: Sequence[str], link: Sequence[str]) -> list[Attribute]:
+def attributes_of(releases: Sequence[ReleasedClasses], names: Sequence[str], link: Sequence[str]) -> list[Attribute]:
     """The attributes that these releases show: once for all of them where they tie records together, else once for each."""
     everywhere = tuple(range(len(releases)))
-    found = []
+    attributes = []
     for name in names:
         if name in link:
-            found.append(Attribute(name, everywhere, linked(releases, (name,))))
+            attributes.append(Attribute(name, everywhere, linked(releases, (name,))))
             continue
         shown = [place for place in everywhere if name in releases[place].table.column_names]
-        found += [Attribute(name, (place,), linked([releases[place]], (name,))) for place in shown]
-    return found
+        attributes += [Attribute(name, (place,), linked([releases[place]], (name,))) for place in shown]
+    return attributes
 
 
 def remaining(
-    joint: Joint, releases: Sequence[Classes], whole: Linked, attributes: Sequence[Attribute]
+    joint: Joint, releases: Sequence[ReleasedClasses], whole: Linked, attributes: Sequence[Attribute]
 ) -> tuple[Ids, list[Remaining]]:
     """Lay the classes of each combination over each other: how many records can be common to all by the columns they share, and
     the values of each attribute among those records."""
     grouped_rows = [membership(g, rows.shape[0]) @ rows for g, rows in zip(joint.groups, whole.rows, strict=True)]
     count = joint.people.size
     records = np.zeros(count, dtype=np.int64)
-    found = [Remaining(each, np.zeros(count, dtype=np.int64), np.full(count, -1, dtype=np.int64)) for each in attributes]
+    results = [Remaining(each, np.zeros(count, dtype=np.int64), np.full(count, -1, dtype=np.int64)) for each in attributes]
     shared = len(joint.groups)
     parts = [
         _part(whole, each.linked) if len(each.places) == shared else _Shown.of(joint, releases, whole, each)
@@ -140,14 +140,14 @@ def remaining(
         common = common.tocsr()
         common.eliminate_zeros()
         records[batch] = np.asarray(common.sum(axis=1)).reshape(-1)
-        for part, left in zip(parts, found, strict=True):
+        for part, left in zip(parts, results, strict=True):
             values = part.among(common, batch) if isinstance(part, _Shown) else (common @ part).tocsr()
             values.eliminate_zeros()
             distinct = np.diff(values.indptr)
             left.values[batch] = distinct
             single = np.flatnonzero(distinct == 1)
             left.only[start + single] = values.indices[values.indptr[single]]
-    return records, found
+    return records, results
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +161,7 @@ class _Shown:
     width: int
 
     @classmethod
-    def of(cls, joint: Joint, releases: Sequence[Classes], whole: Linked, attribute: Attribute) -> _Shown:
+    def of(cls, joint: Joint, releases: Sequence[ReleasedClasses], whole: Linked, attribute: Attribute) -> _Shown:
         from scipy.sparse import csr_matrix
 
         [place] = attribute.places

@@ -54,62 +54,62 @@ class Repeated:
         return f"the rank {where} lies in every window around a published one, the narrowest of {together} ranks to either side"
 
 
-def in_words(found: Sequence[Repeated]) -> list[str]:
+def in_words(masks: Sequence[Repeated]) -> list[str]:
     """One sentence for all columns with the same numbers."""
     alike: dict[tuple[str, int, float, float], list[Repeated]] = {}
-    for each in found:
+    for each in masks:
         alike.setdefault((each.kind, each.releases, each.alone, each.together), []).append(each)
     return [group[0].sentence(*(each.column for each in group[1:])) for group in alike.values()]
 
 
-def repeated_masks(told: Sequence[Mapping[str, Any]], tables: Sequence[Hashable] | None = None) -> list[Repeated]:
-    """For each column the mask that changed it in two releases at least, where its law is published; `told` is what each
+def repeated_masks(releases: Sequence[Mapping[str, Any]], tables: Sequence[Hashable] | None = None) -> list[Repeated]:
+    """For each column the mask that changed it in two releases at least, where its law is published; `releases` is what each
     release tells about itself, `tables` names the table of each (without it they are of one). Combinations of masks and masks
     within strata are left out: their laws are others."""
     by_column: dict[tuple[str, str, Hashable], list[float]] = {}
-    for (column, kind, table), number in _all_laws(told, tables):
+    for (column, kind, table), number in _all_laws(releases, tables):
         # a release without any loss tells nothing, alone or with others
         if kind != "categories" or number > 0:
             by_column.setdefault((column, kind, None if kind == "categories" else table), []).append(number)
     return [_together(column, kind, numbers) for (column, kind, _), numbers in by_column.items() if len(numbers) > 1]
 
 
-def over_other_tables(told: Sequence[Mapping[str, Any]], tables: Sequence[Hashable]) -> list[str]:
+def over_other_tables(releases: Sequence[Mapping[str, Any]], tables: Sequence[Hashable]) -> list[str]:
     """Columns whose ranks or noise were published about several tables: they are not put together."""
-    seen: dict[tuple[str, str], set[Hashable]] = {}
-    for (column, kind, table), _ in _all_laws(told, tables):
-        seen.setdefault((column, kind), set()).add(table)
-    return sorted({column for (column, kind), found in seen.items() if kind != "categories" and len(found) > 1})
+    tables_by_law: dict[tuple[str, str], set[Hashable]] = {}
+    for (column, kind, table), _ in _all_laws(releases, tables):
+        tables_by_law.setdefault((column, kind), set()).add(table)
+    return sorted({column for (column, kind), sources in tables_by_law.items() if kind != "categories" and len(sources) > 1})
 
 
 def _all_laws(
-    told: Sequence[Mapping[str, Any]], tables: Sequence[Hashable] | None
+    releases: Sequence[Mapping[str, Any]], tables: Sequence[Hashable] | None
 ) -> list[tuple[tuple[str, str, Hashable], float]]:
     return [
         ((column, kind, table), number)
-        for release, table in zip(told, tables or [None] * len(told), strict=True)
+        for release, table in zip(releases, tables or [None] * len(releases), strict=True)
         if "steps" not in release and not strata_told(release)
         for (column, kind), number in _laws(release)
     ]
 
 
-def _laws(told: Mapping[str, Any]) -> list[tuple[tuple[str, str], float]]:
-    columns = [str(name) for name in told.get("masked_columns", ())]
-    if "noise_variance_ratio" in told:
-        return [((name, "noise"), float(told["noise_variance_ratio"])) for name in columns]
-    if "factor_variance" in told:
-        return [((name, "factors"), float(told["factor_variance"])) for name in columns]
-    if "window" in told:
-        return [((name, "ranks"), float(ranks)) for name, ranks in windows_told(told).items()]
-    losses = {str(name): _loss(law["epsilon"]) for name, law in told.get("transitions", {}).items() if "epsilon" in law}
-    if told.get("method", {}).get("joint"):  # the loss of a combination bounds that of each of its columns
+def _laws(facts: Mapping[str, Any]) -> list[tuple[tuple[str, str], float]]:
+    columns = [str(name) for name in facts.get("masked_columns", ())]
+    if "noise_variance_ratio" in facts:
+        return [((name, "noise"), float(facts["noise_variance_ratio"])) for name in columns]
+    if "factor_variance" in facts:
+        return [((name, "factors"), float(facts["factor_variance"])) for name in columns]
+    if "window" in facts:
+        return [((name, "ranks"), float(ranks)) for name, ranks in windows_told(facts).items()]
+    losses = {str(name): _loss(law["epsilon"]) for name, law in facts.get("transitions", {}).items() if "epsilon" in law}
+    if facts.get("method", {}).get("joint"):  # the loss of a combination bounds that of each of its columns
         losses = {**losses, **{name: loss for loss in losses.values() for name in columns}}
     return [((name, "categories"), loss) for name, loss in losses.items()]
 
 
-def _loss(told: Any) -> float:
+def _loss(stated: Any) -> float:
     """As a certificate writes it: a number, or the word."""
-    return math.inf if told == "infinite" else float(told)
+    return math.inf if stated == "infinite" else float(stated)
 
 
 def _together(column: str, kind: str, numbers: Sequence[float]) -> Repeated:

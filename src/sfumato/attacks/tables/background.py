@@ -15,17 +15,25 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.entries import mapped, only, target_in, text
-from sfumato.attacks.success import percent, share, wilson
+from sfumato.attacks.adversary import mapped, only, target_in, text
 from sfumato.attacks.tables.candidates import target_classes
-from sfumato.attacks.tables.classes import AttackedAttribute, ClassAttack, Classes, Histogram, classes_of, sensitive_attributes
-from sfumato.attacks.worst import worst
+from sfumato.attacks.tables.classes import (
+    AttackedAttribute,
+    ClassAttack,
+    ClassHistogram,
+    ReleasedClasses,
+    classes_of,
+    sensitive_attributes,
+    worst,
+)
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
 from sfumato.core.params import require
 from sfumato.core.ranges import Whole
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import share, wilson
 
 
 @dataclass(frozen=True)
@@ -78,29 +86,29 @@ class BackgroundKnowledge(ClassAttack[Facts]):
             return worst((self._everybody(name, classes) for name in names), view)
         return worst((_one_person(name, classes, posterior(view, knowledge, name)) for name in names), view)
 
-    def _everybody(self, name: str, classes: Classes) -> AttackResult:
+    def _everybody(self, name: str, classes: ReleasedClasses) -> AttackResult:
         histogram = classes.histogram(name)
         certain = _certain_pairs(histogram, classes, self.exclusions, self.known_others)
-        found, records = int(histogram.count[certain].sum()), classes.records
+        exposed, records = int(histogram.count[certain].sum()), classes.records
         common = int(np.argmax(histogram.prior)) if histogram.prior.size else 0
         blind = int(histogram.count[certain & (histogram.value == common)].sum())
         return AttackResult(
             attack="BackgroundKnowledge",
-            success=share(found, records),
+            success=share(exposed, records),
             baseline=share(blind, records),
-            interval=wilson(found, records),
+            interval=wilson(exposed, records),
             targets=records,
             finding=(
                 f"Somebody who can rule out {self.exclusions} value{'s' * (self.exclusions != 1)} and knows "
-                f"{self.known_others} others of a class learns '{name}' for certain about {found:,} of "
+                f"{self.known_others} others of a class learns '{name}' for certain about {exposed:,} of "
                 f"{records:,} records "
-                f"({percent(share(found, records))})."
+                f"({percent(share(exposed, records))})."
             ),
             details={
                 "attribute": name,
                 "exclusions": self.exclusions,
                 "known_others": self.known_others,
-                "exposed": found,
+                "exposed": exposed,
                 "fewest_values_in_a_class": int(histogram.distinct.min()) if histogram.distinct.size else 0,
             },
         )
@@ -117,10 +125,10 @@ def posterior(view: TableView, facts: Facts, attribute: str) -> dict[str | None,
     for code, count in zip(histogram.value[inside[histogram.klass]], histogram.count[inside[histogram.klass]], strict=True):
         value = histogram.values[int(code)]
         left[value] = left.get(value, 0.0) + float(count)
-    for value, known in facts.others.items():
-        if known > left.get(value, 0.0):
+    for value, amount in facts.others.items():
+        if amount > left.get(value, 0.0):
             raise InputError("the facts contradict the release: more others are known to have a value than the class shows")
-        left[value] -= known
+        left[value] -= amount
     for value in facts.excluded:
         left.pop(value, None)
     total = sum(left.values())
@@ -130,7 +138,7 @@ def posterior(view: TableView, facts: Facts, attribute: str) -> dict[str | None,
     return {value: count / total for value, count in ordered}
 
 
-def _one_person(name: str, classes: Classes, belief: Mapping[str | None, float]) -> AttackResult:
+def _one_person(name: str, classes: ReleasedClasses, belief: Mapping[str | None, float]) -> AttackResult:
     histogram = classes.histogram(name)
     best, top = next(iter(belief.items()))
     prior = float(histogram.prior[histogram.values.index(best)])
@@ -149,7 +157,7 @@ def _one_person(name: str, classes: Classes, belief: Mapping[str | None, float])
     )
 
 
-def _certain_pairs(histogram: Histogram, classes: Classes, exclusions: int, others: int) -> NDArray[np.bool_]:
+def _certain_pairs(histogram: ClassHistogram, classes: ReleasedClasses, exclusions: int, others: int) -> NDArray[np.bool_]:
     """For each pair (class, value): do the most helpful facts leave only this value to a person who has it?
 
     Of the other values of the class the most frequent ones are excluded; the records of the rest must be

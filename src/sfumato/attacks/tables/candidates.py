@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.several.coverage import Covering, covering
-from sfumato.attacks.tables.classes import Classes, Ids
+from sfumato.attacks.tables.classes import Ids, ReleasedClasses
 from sfumato.attacks.tables.meaning import meanings
 from sfumato.core.errors import InputError
 
@@ -38,18 +38,18 @@ def matching(values: Sequence[Ids], coverings: Sequence[Covering], shown: Sequen
             person, label, node = _expand(coverings[column], values[column], person, node)
             key = node * width + label
             place = np.minimum(np.searchsorted(keys, key), max(keys.size - 1, 0))
-            found = (keys[place] == key) & (label < width) if keys.size else np.zeros(key.size, dtype=np.bool_)
-            person, node = person[found], place[found]
+            match = (keys[place] == key) & (label < width) if keys.size else np.zeros(key.size, dtype=np.bool_)
+            person, node = person[match], place[match]
         counts = begin[node + 1] - begin[node]
         yield np.repeat(person, counts), order[_runs(begin[node], counts)]
 
 
-def known_columns(classes: Classes, names: Sequence[str]) -> list[int]:
+def known_columns(classes: ReleasedClasses, names: Sequence[str]) -> list[int]:
     """The positions of the quasi-identifiers that the adversary knows."""
     return [position for position, name in enumerate(classes.quasi) if name in names]
 
 
-def target_classes(classes: Classes, target: Mapping[str, str | None]) -> Ids:
+def target_classes(classes: ReleasedClasses, target: Mapping[str, str | None]) -> Ids:
     """The classes a single person may be in."""
     columns = known_columns(classes, list(target))
     unknown = sorted(set(target) - {classes.quasi[column] for column in columns})

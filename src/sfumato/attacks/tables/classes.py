@@ -5,8 +5,8 @@ Rows are grouped once by the shown quasi-identifiers; every attack then works on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfumato.attacks.adversary import TableAttack, is_masked, is_table
 from sfumato.core.errors import InputError, MissingColumn, Unsupported, all_at_once
 from sfumato.core.ranges import ColumnName
-from sfumato.core.view import ONE_RECORD, View
+from sfumato.core.view import ONE_RECORD, AttackResult, View
 from sfumato.data.masked import TableView
 from sfumato.data.released import ReleasedTable
 from sfumato.data.values import texts
@@ -29,7 +29,7 @@ Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class EncodedColumn:
     """A column in codes: `values[codes[row]]` is the text of a row (None for a missing value)."""
 
     values: tuple[str | None, ...] = field(repr=False)
@@ -37,7 +37,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Histogram:
+class ClassHistogram:
     """A sensitive attribute over classes, the pairs that occur only: `count[i]` records of `klass[i]` show
     value `value[i]`.
 
@@ -73,7 +73,7 @@ class Histogram:
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class ReleasedClasses:
     """The classes of a release.
 
     `of_row[row]` is the class of a row; `sizes` counts rows, `units` counts people (rows where no unit column
@@ -94,19 +94,19 @@ class Classes:
         """Released rows."""
         return int(self.of_row.size)
 
-    def histogram(self, attribute: str) -> Histogram:
+    def histogram(self, attribute: str) -> ClassHistogram:
         """How the values of a column are spread over the classes."""
         column = encoded(self.table, attribute)
         return spread(self.of_row, column.codes, column.values, len(self.sizes))
 
 
-def spread(klass: Ids, codes: Ids, values: tuple[str | None, ...], classes: int) -> Histogram:
+def spread(klass: Ids, codes: Ids, values: tuple[str | None, ...], classes: int) -> ClassHistogram:
     """Count the values of each class."""
     ids, pairs = hashed(klass * max(len(values), 1) + codes)
     counts = np.bincount(ids, minlength=pairs.size)
     of_class, value = np.divmod(pairs, max(len(values), 1))
     order = np.lexsort((value, -counts, of_class))
-    return Histogram(of_class[order], value[order], counts[order].astype(np.int64), values, classes)
+    return ClassHistogram(of_class[order], value[order], counts[order].astype(np.int64), values, classes)
 
 
 def released_table(view: TableView) -> ReleasedTable:
@@ -122,8 +122,8 @@ def released_table(view: TableView) -> ReleasedTable:
 
 def of_units(view: TableView) -> bool:
     """Whether one person may stand behind several records, because the unit is, or was before it was dropped, a column."""
-    told = view.certificate.get("transparency", {}).get("unit", ONE_RECORD)
-    return told != ONE_RECORD or view.schema.unit is not None
+    unit = view.certificate.get("transparency", {}).get("unit", ONE_RECORD)
+    return unit != ONE_RECORD or view.schema.unit is not None
 
 
 def hides_units(view: TableView) -> bool:
@@ -131,16 +131,16 @@ def hides_units(view: TableView) -> bool:
     return of_units(view) and view.schema.unit not in released_table(view).table.column_names
 
 
-def classes_of(view: TableView, quasi: Sequence[str] | None = None) -> Classes:
+def classes_of(view: TableView, quasi: Sequence[str] | None = None) -> ReleasedClasses:
     """Group the released rows by their quasi-identifiers."""
     released = released_table(view)
     table = released.table
     chosen = tuple(name for name in view.schema.quasi if name in table.column_names) if quasi is None else tuple(quasi)
-    require(table, chosen, view.name)
+    require_columns(table, chosen, view.name)
     columns = [encoded(table, name) for name in chosen]
     of_row, first = grouped([column.codes for column in columns], table.num_rows)
     sizes = np.bincount(of_row, minlength=first.size).astype(np.int64)
-    return Classes(
+    return ReleasedClasses(
         table=table,
         released=released,
         quasi=chosen,
@@ -152,7 +152,7 @@ def classes_of(view: TableView, quasi: Sequence[str] | None = None) -> Classes:
     )
 
 
-def encoded(table: pa.Table, name: str) -> Column:
+def encoded(table: pa.Table, name: str) -> EncodedColumn:
     """A column in codes; equal texts have equal codes, whatever type carried them."""
     import pyarrow as pa
 
@@ -162,10 +162,10 @@ def encoded(table: pa.Table, name: str) -> Column:
     if pa.types.is_dictionary(chunks.type):
         chunks = chunks.cast(chunks.type.value_type)
     dictionary = chunks.dictionary_encode(null_encoding="encode")
-    seen: dict[str | None, int] = {}
-    merged = np.array([seen.setdefault(text, len(seen)) for text in texts(dictionary.dictionary)], dtype=np.int64)
+    places: dict[str | None, int] = {}
+    merged = np.array([places.setdefault(text, len(places)) for text in texts(dictionary.dictionary)], dtype=np.int64)
     codes = dictionary.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return Column(tuple(seen), merged[codes] if codes.size else codes)
+    return EncodedColumn(tuple(places), merged[codes] if codes.size else codes)
 
 
 def grouped(columns: Sequence[Ids], rows: int) -> tuple[Ids, Ids]:
@@ -229,11 +229,11 @@ def sensitive_attributes(view: TableView, attribute: str | None) -> tuple[str, .
             f"schema, "
             "or name one with attribute=."
         )
-    require(released_table(view).table, chosen, view.name)
+    require_columns(released_table(view).table, chosen, view.name)
     return chosen
 
 
-def require(table: pa.Table, names: Sequence[str], where: str) -> None:
+def require_columns(table: pa.Table, names: Sequence[str], where: str) -> None:
     """All these columns must be there; every missing one is named."""
     missing = [f"column '{name}' is not in {where}" for name in names if name not in table.column_names]
     all_at_once(MissingColumn, "attack", missing)
@@ -245,3 +245,25 @@ def _units(table: pa.Table, unit: str | None, of_row: Ids, sizes: Ids) -> Ids:
     people = encoded(table, unit)
     pairs = np.unique(of_row * max(len(people.values), 1) + people.codes)
     return np.bincount(pairs // max(len(people.values), 1), minlength=sizes.size).astype(np.int64)
+
+
+#: What is added where a mask changed the column.
+ABOUT_SHOWN_VALUES = "A mask changed this column: all this is about what the release shows."
+
+
+def worst(results: Iterable[AttackResult], view: TableView) -> AttackResult:
+    """The result furthest above blind guessing, with the success on every attribute among its details."""
+    candidates = [_about_shown_values(result, view) for result in results]
+    chosen = max(candidates, key=lambda result: (result.success - result.baseline, result.success))
+    if len(candidates) == 1:
+        return chosen
+    by_attribute = {str(result.details["attribute"]): result.success for result in candidates}
+    return replace(chosen, details={**chosen.details, "success_by_attribute": by_attribute})
+
+
+def _about_shown_values(result: AttackResult, view: TableView) -> AttackResult:
+    """What is certain about a value that a mask changed is certain about what the release shows."""
+    changed = view.certificate.get("transparency", {}).get("masked_columns", ())
+    if result.details.get("attribute") not in changed:
+        return result
+    return replace(result, finding=f"{result.finding} {ABOUT_SHOWN_VALUES}")

@@ -11,11 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.attacks.success import percent, share, wilson
-from sfumato.attacks.tables.classes import AttackedAttribute, ClassAttack, Histogram, Ids, classes_of, sensitive_attributes
-from sfumato.attacks.worst import worst
+from sfumato.attacks.tables.classes import (
+    AttackedAttribute,
+    ClassAttack,
+    ClassHistogram,
+    Ids,
+    classes_of,
+    sensitive_attributes,
+    worst,
+)
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import share, wilson
 
 
 @dataclass(frozen=True)
@@ -35,7 +43,7 @@ class Homogeneity(ClassAttack[None]):
         names = sensitive_attributes(view, self.attribute)
         return worst((self._attack(name, classes.histogram(name), classes.sizes) for name in names), view)
 
-    def _attack(self, name: str, histogram: Histogram, sizes: Ids) -> AttackResult:
+    def _attack(self, name: str, histogram: ClassHistogram, sizes: Ids) -> AttackResult:
         uniform = np.flatnonzero(histogram.distinct == 1)
         exposed = int(sizes[uniform].sum())
         records = int(sizes.sum())
@@ -60,7 +68,7 @@ class Homogeneity(ClassAttack[None]):
         )
 
 
-def guessed_blindly(histogram: Histogram, chosen: Ids) -> int:
+def guessed_blindly(histogram: ClassHistogram, chosen: Ids) -> int:
     """Records of these classes that have the most frequent value of the whole table."""
     if not histogram.value.size:
         return 0

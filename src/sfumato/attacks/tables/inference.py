@@ -12,12 +12,19 @@ from typing import Annotated
 
 import numpy as np
 
-from sfumato.attacks.success import percent, share, wilson
-from sfumato.attacks.tables.classes import AttackedAttribute, ClassAttack, Classes, classes_of, sensitive_attributes
-from sfumato.attacks.worst import worst
+from sfumato.attacks.tables.classes import (
+    AttackedAttribute,
+    ClassAttack,
+    ReleasedClasses,
+    classes_of,
+    sensitive_attributes,
+    worst,
+)
 from sfumato.core.ranges import PositiveShare
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import share, wilson
 
 
 @dataclass(frozen=True)
@@ -36,11 +43,11 @@ class ProbabilisticInference(ClassAttack[None]):
         classes = classes_of(view)
         return worst((self._attack(name, classes) for name in sensitive_attributes(view, self.attribute)), view)
 
-    def _attack(self, name: str, classes: Classes) -> AttackResult:
+    def _attack(self, name: str, classes: ReleasedClasses) -> AttackResult:
         histogram = classes.histogram(name)
         right = histogram.count[histogram.top] if histogram.count.size else np.zeros(0, dtype=np.int64)
         posterior = right / classes.sizes
-        known = int(classes.sizes[posterior >= self.likely].sum())
+        likely = int(classes.sizes[posterior >= self.likely].sum())
         correct, records = int(right.sum()), classes.records
         highest = float(posterior.max()) if posterior.size else 0.0
         blind = float(histogram.prior.max()) if histogram.prior.size else 0.0
@@ -55,12 +62,12 @@ class ProbabilisticInference(ClassAttack[None]):
                 f"{percent(share(correct, records))} "
                 f"of the records, without the release for {percent(blind)}; the surest class gives "
                 f"{percent(highest)}, and "
-                f"{known:,} of {records:,} records are in classes at {percent(self.likely)} or more."
+                f"{likely:,} of {records:,} records are in classes at {percent(self.likely)} or more."
             ),
             details={
                 "attribute": name,
                 "max_posterior": highest,
                 "likely": self.likely,
-                "practically_known": known,
+                "practically_known": likely,
             },
         )

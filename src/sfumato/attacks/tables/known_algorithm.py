@@ -116,16 +116,16 @@ def _recoding_of(method: Any) -> Recoding:
 
 
 def _guarantees_of(claims: Any) -> list[ClassGuarantee]:
-    found = []
+    guarantees = []
     for claim in claims if isinstance(claims, Sequence) else ():
-        told = claim.get("parameters") if isinstance(claim, Mapping) else None
-        if not isinstance(told, Mapping):
+        parameters = claim.get("parameters") if isinstance(claim, Mapping) else None
+        if not isinstance(parameters, Mapping):
             raise Unsupported(f"minimality: the certificate's claims cannot be read. {_OR_SUPPOSE}")
         if claim.get("unit", "record") != "record":
             raise _refused("different units, where this attack counts records")
         name = str(claim.get("guarantee")).split("(")[0]
-        found.append(registry.make("guarantee", {**told, "name": name}))
-    return found
+        guarantees.append(registry.make("guarantee", {**parameters, "name": name}))
+    return guarantees
 
 
 def _always_kept(guarantee: ClassGuarantee) -> bool:

@@ -15,24 +15,25 @@ import numpy as np
 
 from sfumato.attacks.adversary import TableAttack, is_masked, is_table
 from sfumato.attacks.several.coverage import covering
-from sfumato.attacks.success import percent, share, wilson
 from sfumato.attacks.tables.candidates import matching
 from sfumato.attacks.tables.classes import (
-    Classes,
     Ids,
+    ReleasedClasses,
     classes_of,
     encoded,
     grouped,
     hides_units,
     of_units,
     released_table,
-    require,
+    require_columns,
 )
 from sfumato.attacks.tables.meaning import meanings
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, MissingColumn
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, View
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import share, wilson
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,29 +84,31 @@ class Linkage(TableAttack["Register | pa.Table"]):
         register = knowledge if isinstance(knowledge, Register) else _register(knowledge)
         named = register.columns or {n: n for n in view.schema.quasi if n in register.table.column_names}
         classes = classes_of(view)
-        known = [name for name in classes.quasi if name in named]
-        if not known:
+        shared = [name for name in classes.quasi if name in named]
+        if not shared:
             raise MissingColumn(
                 "linkage: the register shares no quasi-identifier with the release; map them with "
                 "Register(table, columns={'column of the release': 'column of the register'})"
             )
-        require(register.table, [named[name] for name in known], "the register")
-        tuple_of_person, people, matched, person, klass = look_up(classes, register, known, named)
+        require_columns(register.table, [named[name] for name in shared], "the register")
+        tuple_of_person, people, matched, person, klass = look_up(classes, register, shared, named)
         everybody = classes.records
         unit = view.schema.unit
         if unit is not None and unit in classes.table.column_names:
             owners = encoded(classes.table, unit)
             everybody, matched = len(owners.values), _different(classes, owners.codes, matched, person, klass)
-        return _result(classes, tuple_of_person, people, matched, person, klass, known, _counted(view), everybody)
+        return _result(classes, tuple_of_person, people, matched, person, klass, shared, _counted(view), everybody)
 
 
-def look_up(classes: Classes, register: Register, known: list[str], named: Mapping[str, str]) -> tuple[Ids, Ids, Ids, Ids, Ids]:
+def look_up(
+    classes: ReleasedClasses, register: Register, shared: list[str], named: Mapping[str, str]
+) -> tuple[Ids, Ids, Ids, Ids, Ids]:
     """Per distinct combination of raw values: its people, the records it matches, and the pairs (combination,
     class)."""
-    columns = [encoded(register.table, named[name]) for name in known]
+    columns = [encoded(register.table, named[name]) for name in shared]
     tuple_of_person, first = grouped([column.codes for column in columns], register.table.num_rows)
     people = np.bincount(tuple_of_person, minlength=first.size).astype(np.int64)
-    positions = [classes.quasi.index(name) for name in known]
+    positions = [classes.quasi.index(name) for name in shared]
     coverings = [
         covering(meanings(classes, position), column.values) for position, column in zip(positions, columns, strict=True)
     ]
@@ -116,7 +119,7 @@ def look_up(classes: Classes, register: Register, known: list[str], named: Mappi
     return tuple_of_person, people, matched, person, klass
 
 
-def _different(classes: Classes, owners: Ids, matched: Ids, person: Ids, klass: Ids) -> Ids:
+def _different(classes: ReleasedClasses, owners: Ids, matched: Ids, person: Ids, klass: Ids) -> Ids:
     """The different units that each combination matches: one with records in several matching classes is one."""
     width = int(owners.max(initial=0)) + 1
     of_class, owner = np.divmod(np.unique(classes.of_row * width + owners), width)
@@ -131,23 +134,23 @@ def _different(classes: Classes, owners: Ids, matched: Ids, person: Ids, klass: 
 
 
 def _result(
-    classes: Classes,
+    classes: ReleasedClasses,
     tuple_of_person: Ids,
     people: Ids,
     matched: Ids,
     person: Ids,
     klass: Ids,
-    known: list[str],
+    shared: list[str],
     counted: tuple[str, str],
     everybody: int,
 ) -> AttackResult:
     register = int(tuple_of_person.size)
-    found = matched > 0
-    expected = float((people[found] / matched[found]).sum())
+    matching = matched > 0
+    expected = float((people[matching] / matched[matching]).sum())
     alone = int(people[matched == 1].sum())
     by_class = np.bincount(klass, weights=people[person], minlength=classes.sizes.size)
     one_person = int(classes.sizes[by_class == 1].sum())
-    smallest = int(matched[found].min()) if found.any() else 0
+    smallest = int(matched[matching].min()) if matching.any() else 0
     everybody = max(everybody, 1)
     word, caveat = counted
     return AttackResult(
@@ -157,19 +160,19 @@ def _result(
         interval=wilson(expected, register),
         targets=register,
         finding=(
-            f"Of {register:,} entries in the register {alone:,} match exactly one {word} by {len(known)} "
+            f"Of {register:,} entries in the register {alone:,} match exactly one {word} by {len(shared)} "
             f"shared "
-            f"attribute{'s' * (len(known) != 1)}; picking among the matching {word}s is right for "
+            f"attribute{'s' * (len(shared) != 1)}; picking among the matching {word}s is right for "
             f"{percent(share(expected, register))} of them if they took part, blind guessing for "
             f"{percent(1 / everybody)}.{caveat}"
         ),
         details={
             "identified": alone,
             "expected_correct": expected,
-            "without_match": int(people[~found].sum()),
+            "without_match": int(people[~matching].sum()),
             "smallest_candidate_group": smallest,
             "records_matching_one_person": one_person,
-            "shared_attributes": len(known),
+            "shared_attributes": len(shared),
         },
     )
 

@@ -11,7 +11,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from sfumato.attacks.tables.classes import Classes
+from sfumato.attacks.tables.classes import ReleasedClasses
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.released import ShownValue
 
@@ -26,7 +26,7 @@ _EXACT = 2.0**53
 
 
 @dataclass(frozen=True)
-class Meaning:
+class TextMeaning:
     """What one text stands for: everything, leaves, numbers in [low, high), or texts that fit a mask."""
 
     everything: bool = False
@@ -43,7 +43,7 @@ class Meaning:
         pattern = "".join(f".{{0,{len(run)}}}" if run.startswith("*") else re.escape(run) for run in runs)
         return re.fullmatch(pattern, text, re.DOTALL) is not None
 
-    def may_share_a_text(self, other: Meaning) -> bool:
+    def may_share_a_text(self, other: TextMeaning) -> bool:
         """Whether two masks can stand for the same text, judged by what they show at both ends."""
         if self.mask is None or other.mask is None:
             return False
@@ -51,50 +51,50 @@ class Meaning:
         return (first.startswith(start) or start.startswith(first)) and (last.endswith(end) or end.endswith(last))
 
 
-def meanings(classes: Classes, column: int) -> list[Meaning]:
+def meanings(classes: ReleasedClasses, column: int) -> list[TextMeaning]:
     """What each text of a quasi-identifier stands for."""
     name = classes.quasi[column]
-    known = classes.released.shown.get(name, {})
+    shown = classes.released.shown.get(name, {})
     tree = classes.released.hierarchies.get(name)
-    return [read(label, known.get(label), tree) for label in classes.labels[column]]
+    return [read(label, shown.get(label), tree) for label in classes.labels[column]]
 
 
-def read(label: str | None, shown: ShownValue | None = None, tree: Hierarchy | None = None) -> Meaning:
+def read(label: str | None, shown: ShownValue | None = None, tree: Hierarchy | None = None) -> TextMeaning:
     """Read one text, with its description and the hierarchy of its column where there are such."""
     if shown is not None and shown.leaves:
         # `*` over the listed leaves also stands for values that the hierarchy does not list
-        return Meaning(everything=label == ROOT, leaves=shown.leaves)
+        return TextMeaning(everything=label == ROOT, leaves=shown.leaves)
     if shown is not None and shown.bounds is not None:
-        return Meaning(bounds=shown.bounds)
+        return TextMeaning(bounds=shown.bounds)
     if label is None:
-        return Meaning(leaves=frozenset([None]))
+        return TextMeaning(leaves=frozenset([None]))
     if not label.strip("*"):
-        return Meaning(everything=True)
+        return TextMeaning(everything=True)
     ranged = _range(label, tree)
     if ranged is not None:
         return ranged
     runs = len(re.findall(r"\*+", label))
     if runs > _MOST_RUNS:
-        return Meaning(everything=True)
-    return Meaning(mask=label if runs else None, leaves=frozenset([label]))
+        return TextMeaning(everything=True)
+    return TextMeaning(mask=label if runs else None, leaves=frozenset([label]))
 
 
-def _range(label: str, tree: Hierarchy | None) -> Meaning | None:
+def _range(label: str, tree: Hierarchy | None) -> TextMeaning | None:
     ends = label.split(TO)
     if tree is not None and len(ends) == 2 and ends[0] in tree.index and ends[1] in tree.index:
-        return Meaning(leaves=frozenset(tree.leaves[tree.index[ends[0]] : tree.index[ends[1]] + 1]))
+        return TextMeaning(leaves=frozenset(tree.leaves[tree.index[ends[0]] : tree.index[ends[1]] + 1]))
     match = _RANGE.fullmatch(label.strip())
     if match is None:
         return None
     low, high, closing = (part.strip() for part in match.groups())
     if tree is not None and tree.ordered and low in tree.index and high in tree.index:
         stop = tree.index[high] + (closing == "]")
-        return Meaning(leaves=frozenset(tree.leaves[tree.index[low] : stop]))
+        return TextMeaning(leaves=frozenset(tree.leaves[tree.index[low] : stop]))
     try:
         first, last = float(low), float(high)
     except ValueError:
         return None
-    return Meaning(bounds=(first, math.nextafter(last, math.inf) if closing == "]" or abs(last) >= _EXACT else last))
+    return TextMeaning(bounds=(first, math.nextafter(last, math.inf) if closing == "]" or abs(last) >= _EXACT else last))
 
 
 def _ends(mask: str) -> tuple[str, str]:

@@ -17,19 +17,27 @@ import pyarrow as pa
 
 from sfumato.attacks.adversary import TableAttack, is_table
 from sfumato.attacks.several.joint import classes_meeting
-from sfumato.attacks.success import percent, wilson
-from sfumato.attacks.tables.classes import AttackedAttribute, Classes, Ids, classes_of, require, sensitive_attributes
+from sfumato.attacks.tables.classes import (
+    AttackedAttribute,
+    Ids,
+    ReleasedClasses,
+    classes_of,
+    require_columns,
+    sensitive_attributes,
+    worst,
+)
 from sfumato.attacks.tables.known_algorithm import KnownAlgorithm as KnownAlgorithm
 from sfumato.attacks.tables.known_algorithm import published_algorithm
 from sfumato.attacks.tables.linkage import Register, look_up
-from sfumato.attacks.tables.possible_worlds import Requirement, Worlds, worlds_of_class
-from sfumato.attacks.worst import worst
+from sfumato.attacks.tables.possible_worlds import PossibleWorlds, Requirement, worlds_of_class
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
 from sfumato.core.params import build
 from sfumato.core.ranges import Count, Made
+from sfumato.core.rounding import percent
 from sfumato.core.texts import text_of
 from sfumato.core.view import AttackResult, View
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import wilson
 
 
 def _one_value(value: Any) -> Any:
@@ -110,15 +118,15 @@ class Minimality(TableAttack[KnownAlgorithm | Register | pa.Table]):
         knowledge = _required(knowledge)
         beliefs, worlds = self._reasoned(view, knowledge, name)
         promised = Fraction(1, knowledge.l)
-        wanted = text_of(self.value)
-        if wanted is None:
+        value = text_of(self.value)
+        if value is None:
             naive = max((world.most_common_share() for world in worlds), default=Fraction(0))
             tops = [max(belief.probability.values(), default=Fraction(0)) for belief in beliefs]
         else:
-            if not any(wanted in belief.probability for belief in beliefs):
+            if not any(value in belief.probability for belief in beliefs):
                 raise InputError(f"minimality: the value asked for is no protected value that the released '{name}' shows")
-            naive = max((world.share_of(wanted) for world in worlds), default=Fraction(0))
-            tops = [belief.probability.get(wanted, Fraction(0)) for belief in beliefs]
+            naive = max((world.share_of(value) for world in worlds), default=Fraction(0))
+            tops = [belief.probability.get(value, Fraction(0)) for belief in beliefs]
         if knowledge.requirement == "distinct":
             promised = naive
         top = max(tops, default=Fraction(0))
@@ -132,7 +140,7 @@ class Minimality(TableAttack[KnownAlgorithm | Register | pa.Table]):
             targets=targets,
             finding=(
                 f"Knowing that the algorithm generalises no further than needed, an adversary believes "
-                f"{'a value' if wanted is None else 'the value asked for'} of '{name}' "
+                f"{'a value' if value is None else 'the value asked for'} of '{name}' "
                 f"of {targets:,} people with probability {percent(float(top))}; the release promises at most "
                 f"{percent(float(promised))}, and {exposed:,} people exceed that."
             ),
@@ -152,7 +160,7 @@ class Minimality(TableAttack[KnownAlgorithm | Register | pa.Table]):
             },
         )
 
-    def _reasoned(self, view: TableView, knowledge: KnownAlgorithm, name: str) -> tuple[list[Belief], list[Worlds]]:
+    def _reasoned(self, view: TableView, knowledge: KnownAlgorithm, name: str) -> tuple[list[Belief], list[PossibleWorlds]]:
         classes = classes_of(view)
         groups = _people_of_classes(classes, knowledge.register)
         histogram = classes.histogram(name)
@@ -200,7 +208,7 @@ def _lumped(counts: Mapping[str | None, int], protected: tuple[str, ...] | None)
     return {**kept, _OTHERS: others} if others else kept
 
 
-def _refused_globally(worlds: Sequence[Worlds]) -> list[list[list[Fraction]]]:
+def _refused_globally(worlds: Sequence[PossibleWorlds]) -> list[list[list[Fraction]]]:
     """Beliefs when the whole table was recoded because of a violation somewhere: all classes fine at once is ruled out."""
     if any(world.forced or world.too_large for world in worlds):
         return [world.shown() for world in worlds]  # the original table was no option, or cannot be gone through
@@ -213,12 +221,12 @@ def _refused_globally(worlds: Sequence[Worlds]) -> list[list[list[Fraction]]]:
         product *= chance
     if product == 1:
         raise InputError("minimality: no table behind this release would have needed recoding, so this is not the algorithm")
-    found = []
+    refused = []
     for place, world in enumerate(worlds):
         others = Fraction(1)
         for chance in (*fine[:place], *fine[place + 1 :]):
             others *= chance
-        found.append(
+        refused.append(
             [
                 [
                     (Fraction(total, world.total * size) - others * Fraction(kept, world.total * size)) / (1 - product)
@@ -227,19 +235,19 @@ def _refused_globally(worlds: Sequence[Worlds]) -> list[list[list[Fraction]]]:
                 for group, size in enumerate(world.sizes)
             ]
         )
-    return found
+    return refused
 
 
-def _people_of_classes(classes: Classes, given: Any) -> list[list[int]]:
+def _people_of_classes(classes: ReleasedClasses, listed: Any) -> list[list[int]]:
     """For each class the sizes of the groups of people with equal raw quasi-identifiers in it."""
-    register = given if isinstance(given, Register) else Register(given)
+    register = listed if isinstance(listed, Register) else Register(listed)
     named = register.columns or {name: name for name in classes.quasi}
     missing = [name for name in classes.quasi if name not in named]
     if missing or not classes.quasi:
         raise MissingColumn(
             f"minimality: the register needs every quasi-identifier of the release; missing: {', '.join(missing) or 'all'}"
         )
-    require(register.table, [named[name] for name in classes.quasi], "the register")
+    require_columns(register.table, [named[name] for name in classes.quasi], "the register")
     _, people, _, person, klass = look_up(classes, register, list(classes.quasi), named)
     classes_of_tuple = np.bincount(person, minlength=people.size)
     if (classes_of_tuple == 0).any():

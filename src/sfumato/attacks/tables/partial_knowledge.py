@@ -15,18 +15,18 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from sfumato.attacks.adversary import TableAttack, is_table
-from sfumato.attacks.entries import only, target_in, text
-from sfumato.attacks.success import percent, share, wilson
+from sfumato.attacks.adversary import TableAttack, is_table, only, target_in, text
 from sfumato.attacks.tables.candidates import target_classes
-from sfumato.attacks.tables.classes import Classes, Ids, classes_of, encoded, released_table, require
+from sfumato.attacks.tables.classes import Ids, ReleasedClasses, classes_of, encoded, released_table, require_columns
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
-from sfumato.core.params import require as require_that
+from sfumato.core.params import require
 from sfumato.core.ranges import ColumnName, Count, Whole
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, Detail, View
 from sfumato.data.item_sets import split
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import share, wilson
 
 #: Choices of items that are counted at most: more would not fit or not end.
 MAX_CHOICES = 20_000_000
@@ -73,9 +73,9 @@ class PartialKnowledge(TableAttack[KnownSet]):
         target = target_in(entries)
         items = entries.get("items", [])
         listed = isinstance(items, list) and None not in items
-        require_that(listed, "knowledge: items must be a list of items as they are published")
-        wanted = frozenset(str(text(item, "items")) for item in items)
-        return KnownSet(wanted, target) if entries else None
+        require(listed, "knowledge: items must be a list of items as they are published")
+        names = frozenset(str(text(item, "items")) for item in items)
+        return KnownSet(names, target) if entries else None
 
     def run(self, view: TableView, knowledge: KnownSet | None = None) -> AttackResult:
         """Attack everybody, or the one person of a `KnownSet`."""
@@ -84,14 +84,14 @@ class PartialKnowledge(TableAttack[KnownSet]):
         name = self._column_of(view)
         if knowledge is not None:
             left = candidates(view, knowledge, name)
-            told = {"candidates": int(left.size), "known_items": len(knowledge.items)}
-            return self._result(view, name, 1 / left.size if left.size else 0.0, 1, told)
+            target_details = {"candidates": int(left.size), "known_items": len(knowledge.items)}
+            return self._result(view, name, 1 / left.size if left.size else 0.0, 1, target_details)
         classes, sets, of_row = _sets(view, name)
         klass, shown, people = _different(classes.of_row, of_row)
         sharing = self._sharing(klass, shown, people, sets)
         worst, average = np.empty(people.size), np.empty(people.size)
         for place, (k, s) in enumerate(zip(klass.tolist(), shown.tolist(), strict=True)):
-            counts = [(len(known), sharing[k, known]) for known in self._choices(sets[s])]
+            counts = [(len(choice), sharing[k, choice]) for choice in self._choices(sets[s])]
             most = max(size for size, _ in counts)
             full = [1 / count for size, count in counts if size == most]
             worst[place], average[place] = min(count for _, count in counts), sum(full) / len(full)
@@ -107,7 +107,7 @@ class PartialKnowledge(TableAttack[KnownSet]):
 
     def _result(self, view: TableView, name: str, expected: float, targets: int, details: Mapping[str, Detail]) -> AttackResult:
         records = released_table(view).table.num_rows
-        told = "These items" if "candidates" in details else f"Up to {self.items} known items of a set"
+        subject = "These items" if "candidates" in details else f"Up to {self.items} known items of a set"
         return AttackResult(
             attack="PartialKnowledge",
             success=share(expected, targets),
@@ -115,7 +115,7 @@ class PartialKnowledge(TableAttack[KnownSet]):
             interval=wilson(expected, targets),
             targets=targets,
             finding=(
-                f"{told} in '{name}' pick the right record for {percent(share(expected, targets))} of {targets:,} "
+                f"{subject} in '{name}' pick the right record for {percent(share(expected, targets))} of {targets:,} "
                 f"target{'s' * (targets != 1)}; a blind pick among {records:,} records is right for {percent(share(1, records))}."
             ),
             details={"attribute": name, "known_items": self.items, **details},
@@ -130,8 +130,8 @@ class PartialKnowledge(TableAttack[KnownSet]):
             raise Unsupported(f"the sets have more than {MAX_CHOICES:,} combinations of up to {self.items} items; assume fewer")
         sharing: dict[tuple[int, tuple[str, ...]], int] = {}
         for k, s, count in zip(klass.tolist(), shown.tolist(), people.tolist(), strict=True):
-            for known in self._choices(sets[s]):
-                sharing[k, known] = sharing.get((k, known), 0) + count
+            for choice in self._choices(sets[s]):
+                sharing[k, choice] = sharing.get((k, choice), 0) + count
         return sharing
 
     def _choices(self, items: Items) -> chain[tuple[str, ...]]:
@@ -141,7 +141,7 @@ class PartialKnowledge(TableAttack[KnownSet]):
     def _column_of(self, view: TableView) -> str:
         table, named = released_table(view).table, _set_columns(view)
         if self.column is not None:
-            require(table, [self.column], view.name)
+            require_columns(table, [self.column], view.name)
             if self.column not in named:
                 raise Unsupported(f"column '{self.column}' holds no sets; give it the separator of its items in the schema")
             return self.column
@@ -155,19 +155,19 @@ def _set_columns(view: TableView) -> list[str]:
     return [name for name, column in view.schema.columns.items() if column.items and name in present]
 
 
-def candidates(view: TableView, known: KnownSet, column: str) -> Ids:
+def candidates(view: TableView, knowledge: KnownSet, column: str) -> Ids:
     """The released records that may be the person's: of a class that fits, holding all known items."""
     classes, sets, of_row = _sets(view, column)
-    holding = np.array([known.items <= items for items in sets], dtype=np.bool_)
+    holding = np.array([knowledge.items <= items for items in sets], dtype=np.bool_)
     inside = np.zeros(len(classes.sizes), dtype=np.bool_)
-    inside[target_classes(classes, known.target) if known.target else slice(None)] = True
+    inside[target_classes(classes, knowledge.target) if knowledge.target else slice(None)] = True
     return np.flatnonzero(inside[classes.of_row] & holding[of_row]).astype(np.int64) if of_row.size else of_row
 
 
-def _sets(view: TableView, column: str) -> tuple[Classes, list[Items], Ids]:
+def _sets(view: TableView, column: str) -> tuple[ReleasedClasses, list[Items], Ids]:
     """The classes by the other quasi-identifiers, the different sets that occur, and the set of each row."""
     table = released_table(view).table
-    require(table, [column], view.name)
+    require_columns(table, [column], view.name)
     quasi = [name for name in view.schema.quasi if name in table.column_names and name != column]
     separator = view.schema.columns[column].items or ""
     shown = encoded(table, column)

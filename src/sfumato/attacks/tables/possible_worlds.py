@@ -44,7 +44,7 @@ class Requirement:
 
 
 @dataclass(frozen=True, eq=False)
-class Worlds:
+class PossibleWorlds:
     """The worlds of one class: how many there are, how often they give each value to each group, and the same for those
     worlds (`kept`) in which a finer table would have kept the requirement.
 
@@ -86,13 +86,13 @@ class Worlds:
         meant = [margin for value, margin in zip(self.values, self.margins, strict=True) if isinstance(value, str | None)]
         return Fraction(max(meant, default=0), sum(self.sizes))
 
-    def share_of(self, wanted: str) -> Fraction:
+    def share_of(self, text: str) -> Fraction:
         """The share of one value in the class as released."""
-        found = [margin for value, margin in zip(self.values, self.margins, strict=True) if value == wanted]
-        return Fraction(sum(found), sum(self.sizes))
+        margins = [margin for value, margin in zip(self.values, self.margins, strict=True) if value == text]
+        return Fraction(sum(margins), sum(self.sizes))
 
 
-def worlds_of_class(sizes: Sequence[int], counts: Mapping[Any, int], requirement: Requirement, limit: int) -> Worlds:
+def worlds_of_class(sizes: Sequence[int], counts: Mapping[Any, int], requirement: Requirement, limit: int) -> PossibleWorlds:
     """Go through the tables of counts behind a class of groups of these sizes with these values, unless there are more than
     the limit of them, or so many that it would take long."""
     sizes, values, margins = tuple(sizes), tuple(counts), tuple(counts.values())
@@ -100,26 +100,26 @@ def worlds_of_class(sizes: Sequence[int], counts: Mapping[Any, int], requirement
     constrained = [isinstance(value, str | None) for value in values]
     keeps = requirement.holds(margins, constrained)
     if _merged_for_k(sizes, requirement):
-        return Worlds(sizes, values, margins, keeps, forced=True, total=1, kept=0)
+        return PossibleWorlds(sizes, values, margins, keeps, forced=True, total=1, kept=0)
     steps = len(sizes) * len(values) * _splits_to_try(len(sizes), requirement)
     most = min(limit, _MOST_STEPS // max(steps, 1))
     if _tables_at_least(sizes, margins, most) > most:
-        return Worlds(sizes, values, margins, keeps, too_large=True)
+        return PossibleWorlds(sizes, values, margins, keeps, too_large=True)
     finer = _finer(sizes, requirement)
-    found = [[0] * len(values) for _ in sizes]
+    totals = [[0] * len(values) for _ in sizes]
     kept_found = [[0] * len(values) for _ in sizes]
     total = kept = 0
     for number, (table, weight) in enumerate(_tables(sizes, margins)):
         if number >= most:
-            return Worlds(sizes, values, margins, keeps, too_large=True)
+            return PossibleWorlds(sizes, values, margins, keeps, too_large=True)
         fine = len(sizes) == 1 or any(_all_hold(table, blocks, requirement, constrained) for blocks in finer)
         total += weight
         kept += weight * fine
         for group, row in enumerate(table):
             for place, count in enumerate(row):
-                found[group][place] += weight * count
+                totals[group][place] += weight * count
                 kept_found[group][place] += weight * count * fine
-    return Worlds(sizes, values, margins, keeps, total=total, kept=kept, sums=found, kept_sums=kept_found)
+    return PossibleWorlds(sizes, values, margins, keeps, total=total, kept=kept, sums=totals, kept_sums=kept_found)
 
 
 def _merged_for_k(sizes: Counts, requirement: Requirement) -> bool:
@@ -163,8 +163,8 @@ def _rows_at_least(groups: Counts, margin: int, enough: int) -> int:
     count = len(groups)
     chosen = min(max(count // 2, margin - (sum(groups) - count)), margin)
     ways = 1
-    for taken in range(min(chosen, count - chosen)):
-        ways = ways * (count - taken) // (taken + 1)
+    for step in range(min(chosen, count - chosen)):
+        ways = ways * (count - step) // (step + 1)
         if ways > enough:
             break
     return ways

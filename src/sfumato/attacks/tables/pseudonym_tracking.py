@@ -13,12 +13,13 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from sfumato.attacks.adversary import TableAttack, is_table
-from sfumato.attacks.success import percent, share, wilson
-from sfumato.attacks.tables.classes import encoded, grouped, released_table, require
+from sfumato.attacks.tables.classes import encoded, grouped, released_table, require_columns
 from sfumato.core.errors import Unsupported
 from sfumato.core.ranges import ColumnName, Each, Text
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult, View
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import share, wilson
 
 
 @dataclass(frozen=True)
@@ -54,16 +55,16 @@ class PseudonymTracking(TableAttack[None]):
         if column is None:
             raise Unsupported("this release has no pseudonyms to follow; name their column with pseudonym=")
         observed = tuple(n for n in view.schema.quasi if n in table.column_names) if self.observed is None else self.observed
-        require(table, (column, *observed), view.name)
+        require_columns(table, (column, *observed), view.name)
         people = encoded(table, column)
         count = len(people.values)
-        seen, first = grouped([encoded(table, name).codes for name in observed], table.num_rows)
-        pairs = np.unique(seen * max(count, 1) + people.codes)
+        observations, first = grouped([encoded(table, name).codes for name in observed], table.num_rows)
+        pairs = np.unique(observations * max(count, 1) + people.codes)
         sharing = np.bincount(pairs // max(count, 1), minlength=first.size)
         records = np.bincount(people.codes, minlength=count)
-        chance = np.bincount(people.codes, weights=1 / sharing[seen] if seen.size else None, minlength=count)
+        chance = np.bincount(people.codes, weights=1 / sharing[observations] if observations.size else None, minlength=count)
         expected = float((chance / np.maximum(records, 1)).sum())
-        betrayed = int(np.unique(people.codes[sharing[seen] == 1]).size) if seen.size else 0
+        exposed = int(np.unique(people.codes[sharing[observations] == 1]).size) if observations.size else 0
         blind = share(1, count)
         return AttackResult(
             attack="PseudonymTracking",
@@ -76,12 +77,12 @@ class PseudonymTracking(TableAttack[None]):
                 f"people (blind "
                 f"guessing: {percent(blind)}) and with it {share(table.num_rows, count):.3g} records on "
                 f"average; "
-                f"{betrayed:,} people have a record that nobody else has."
+                f"{exposed:,} people have a record that nobody else has."
             ),
             details={
                 "people": count,
                 "expected_correct": expected,
-                "with_a_unique_record": betrayed,
+                "with_a_unique_record": exposed,
                 "records_per_person": share(table.num_rows, count),
             },
         )

@@ -14,28 +14,29 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from sfumato.attacks.entries import mapped, only
-from sfumato.attacks.success import percent, share, wilson
+from sfumato.attacks.adversary import mapped, only
 from sfumato.attacks.tables.classes import (
     AttackedAttribute,
     ClassAttack,
-    Classes,
-    Histogram,
+    ClassHistogram,
     Ids,
+    ReleasedClasses,
     classes_of,
     released_table,
     sensitive_attributes,
     spread,
+    worst,
 )
 from sfumato.attacks.tables.homogeneity import guessed_blindly
-from sfumato.attacks.worst import worst
 from sfumato.core.errors import Unsupported
 from sfumato.core.params import require
 from sfumato.core.ranges import Count, Probability
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.masked import TableView
 from sfumato.data.values import as_numbers, texts
+from sfumato.measures.risk.success import share, wilson
 
 
 @dataclass(frozen=True)
@@ -73,32 +74,32 @@ class Similarity(ClassAttack[Mapping[str | None, str]]):
         classes = classes_of(view)
         return worst((self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute)), view)
 
-    def _attack(self, name: str, classes: Classes, given: Mapping[Any, str] | None) -> AttackResult:
+    def _attack(self, name: str, classes: ReleasedClasses, meanings: Mapping[Any, str] | None) -> AttackResult:
         histogram = classes.histogram(name)
         tree = classes.released.hierarchies.get(name)
-        if given is not None or tree is not None:
-            groups = _groups_given(histogram, given) if given is not None else _groups_below(histogram, tree, self.level)
+        if meanings is not None or tree is not None:
+            groups = _groups_given(histogram, meanings) if meanings is not None else _groups_below(histogram, tree, self.level)
             exposed, blind = _one_group(histogram, groups)
             kind = "lie in one group of similar values"
         else:
             exposed, blind = self._narrow(name, histogram)
             kind = f"lie within {percent(self.spread)} of the range of the whole table"
-        found, records = int(classes.sizes[exposed].sum()), classes.records
+        exposed_records, records = int(classes.sizes[exposed].sum()), classes.records
         return AttackResult(
             attack="Similarity",
-            success=share(found, records),
+            success=share(exposed_records, records),
             baseline=share(blind, records),
-            interval=wilson(found, records),
+            interval=wilson(exposed_records, records),
             targets=records,
             finding=(
                 f"In {exposed.size:,} of {classes.sizes.size:,} classes all values of '{name}' {kind}: it "
                 f"is known "
-                f"roughly for {found:,} of {records:,} records ({percent(share(found, records))})."
+                f"roughly for {exposed_records:,} of {records:,} records ({percent(share(exposed_records, records))})."
             ),
-            details={"attribute": name, "exposed_classes": int(exposed.size), "exposed": found},
+            details={"attribute": name, "exposed_classes": int(exposed.size), "exposed": exposed_records},
         )
 
-    def _narrow(self, name: str, histogram: Histogram) -> tuple[Ids, int]:
+    def _narrow(self, name: str, histogram: ClassHistogram) -> tuple[Ids, int]:
         numbers = as_numbers(histogram.values)
         if numbers is None:
             raise Unsupported(
@@ -110,23 +111,23 @@ class Similarity(ClassAttack[Mapping[str | None, str]]):
         span = float(np.nanmax(values) - np.nanmin(values)) if np.isfinite(values).any() else 0.0
         low = np.full(histogram.classes, np.inf)
         high = np.full(histogram.classes, -np.inf)
-        known = np.isfinite(values[histogram.value])
-        np.minimum.at(low, histogram.klass[known], values[histogram.value[known]])
-        np.maximum.at(high, histogram.klass[known], values[histogram.value[known]])
+        finite = np.isfinite(values[histogram.value])
+        np.minimum.at(low, histogram.klass[finite], values[histogram.value[finite]])
+        np.maximum.at(high, histogram.klass[finite], values[histogram.value[finite]])
         gaps = np.zeros(histogram.classes, dtype=np.bool_)
-        gaps[histogram.klass[~known]] = True
+        gaps[histogram.klass[~finite]] = True
         exposed = np.flatnonzero((high - low <= self.spread * span) & ~gaps).astype(np.int64)
         return exposed, _in_best_window(histogram, values, exposed, self.spread * span)
 
 
-def _groups_given(histogram: Histogram, given: Mapping[Any, str]) -> Ids:
+def _groups_given(histogram: ClassHistogram, groups: Mapping[Any, str]) -> Ids:
     names: dict[object, int] = {}
     # a value outside the mapping is alike only to itself
-    keys = [("group", given[value]) if value in given else ("value", value) for value in histogram.values]
+    keys = [("group", groups[value]) if value in groups else ("value", value) for value in histogram.values]
     return np.array([names.setdefault(key, len(names)) for key in keys], dtype=np.int64)
 
 
-def _groups_below(histogram: Histogram, tree: Hierarchy | None, level: int) -> Ids:
+def _groups_below(histogram: ClassHistogram, tree: Hierarchy | None, level: int) -> Ids:
     if tree is None:
         raise Unsupported("this attribute has no hierarchy")
     groups = np.empty(len(histogram.values), dtype=np.int64)
@@ -141,7 +142,7 @@ def _groups_below(histogram: Histogram, tree: Hierarchy | None, level: int) -> I
     return np.unique(groups, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _one_group(histogram: Histogram, groups: Ids) -> tuple[Ids, int]:
+def _one_group(histogram: ClassHistogram, groups: Ids) -> tuple[Ids, int]:
     count = int(groups.max()) + 1 if groups.size else 0
     rows = np.repeat(np.arange(histogram.count.size), histogram.count)
     grouped = spread(histogram.klass[rows], groups[histogram.value[rows]], tuple(map(str, range(count))), histogram.classes)
@@ -149,7 +150,7 @@ def _one_group(histogram: Histogram, groups: Ids) -> tuple[Ids, int]:
     return exposed, guessed_blindly(grouped, exposed)
 
 
-def _in_best_window(histogram: Histogram, values: Any, exposed: Ids, width: float) -> int:
+def _in_best_window(histogram: ClassHistogram, values: Any, exposed: Ids, width: float) -> int:
     """How many of the exposed records a blind guesser gets right by naming the fullest window."""
     inside = np.zeros(histogram.classes, dtype=np.bool_)
     inside[exposed] = True

@@ -14,14 +14,22 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.entries import mapped, only
-from sfumato.attacks.success import percent, share, wilson
-from sfumato.attacks.tables.classes import AttackedAttribute, ClassAttack, Classes, Histogram, classes_of, sensitive_attributes
-from sfumato.attacks.worst import worst
+from sfumato.attacks.adversary import mapped, only
+from sfumato.attacks.tables.classes import (
+    AttackedAttribute,
+    ClassAttack,
+    ClassHistogram,
+    ReleasedClasses,
+    classes_of,
+    sensitive_attributes,
+    worst,
+)
 from sfumato.core.params import require
 from sfumato.core.ranges import Number
+from sfumato.core.rounding import percent
 from sfumato.core.view import AttackResult
 from sfumato.data.masked import TableView
+from sfumato.measures.risk.success import share, wilson
 
 #: Shares that somebody wrote down may add up to a little more than 1.
 _ROUNDING = 1e-6
@@ -57,9 +65,9 @@ class Skewness(ClassAttack[Mapping[str | None, float]]):
         classes = classes_of(view)
         return worst((self._attack(name, classes, knowledge) for name in sensitive_attributes(view, self.attribute)), view)
 
-    def _attack(self, name: str, classes: Classes, given: Mapping[Any, float] | None) -> AttackResult:
+    def _attack(self, name: str, classes: ReleasedClasses, known_prior: Mapping[Any, float] | None) -> AttackResult:
         histogram = classes.histogram(name)
-        prior = histogram.prior if given is None else _given(given, histogram)
+        prior = histogram.prior if known_prior is None else _given(known_prior, histogram)
         if not histogram.count.size:
             return AttackResult("Skewness", 0.0, 0.0, (0.0, 1.0), 0, "There are no records.", {"attribute": name})
         size = classes.sizes[histogram.klass]
@@ -94,5 +102,5 @@ def _largest_ratio(posterior: NDArray[np.float64], prior: NDArray[np.float64]) -
     return float((posterior[possible] / prior[possible]).max()) if possible.any() else 0.0
 
 
-def _given(prior: Mapping[Any, float], histogram: Histogram) -> NDArray[np.float64]:
+def _given(prior: Mapping[Any, float], histogram: ClassHistogram) -> NDArray[np.float64]:
     return np.array([float(prior.get(value, 0.0)) for value in histogram.values])

@@ -176,7 +176,7 @@ def own_is_nearest(
     original than the nearest own one, else 0.
 
     `owner` says whose a row is where somebody has several, with the same original: all of them are the own. `slack` replaces
-    the tolerance of ties. The mean is the expected share of rows whose person an intruder with the originals links rightly.
+    the tolerance of ties. The mean is the expected share of rows whose person an intruder with the originals links correctly.
     """
     left, right = _matrix(originals), _matrix(masked)
     if left.shape != right.shape:

@@ -18,7 +18,7 @@ from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.schema import Column
 from sfumato.data.values import as_numbers
-from sfumato.measures.guarantees.classes import Histogram, Integers
+from sfumato.measures.guarantees.classes import Integers, ValueCounts
 from sfumato.measures.guarantees.compared import Compared
 from sfumato.measures.guarantees.distances import levels_below_root
 from sfumato.measures.guarantees.thresholds import whole
@@ -121,11 +121,11 @@ def attribute_tree(
     folder: str | None,
 ) -> Hierarchy:
     """The hierarchy of a sensitive attribute over these values."""
-    known = None if counts is None else counts.tolist()
-    return hierarchy_builders.build(attribute, column, values, known, folder)
+    leaf_counts = None if counts is None else counts.tolist()
+    return hierarchy_builders.build(attribute, column, values, leaf_counts, folder)
 
 
-def _differences(histogram: Histogram, expected: Integers, total: int, mask: NDArray[np.bool_], bound: int) -> NDArray[Any]:
+def _differences(histogram: ValueCounts, expected: Integers, total: int, mask: NDArray[np.bool_], bound: int) -> NDArray[Any]:
     """Σ |count · total - expected · size| over the masked values, per class: values that do not occur
     add expected · size.
     """

@@ -60,7 +60,7 @@ class CodedColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class Histogram:
+class ValueCounts:
     """How often each value occurs in each class, as a list of the occurring pairs, sorted by class.
 
     Pair j says that `count[j]` records of class `klass[j]` show value `value[j]`; class c owns the pairs
@@ -98,7 +98,7 @@ class Histogram:
             return numbers[:0]
         return np.maximum.reduceat(numbers, self.starts)
 
-    def regrouped(self, group_of_value: Integers) -> Histogram:
+    def regrouped(self, group_of_value: Integers) -> ValueCounts:
         """The same histogram with values merged into groups (the nodes of a hierarchy level)."""
         groups = int(group_of_value.max()) + 1 if group_of_value.size else 1
         key = self.klass * groups + group_of_value[self.value]
@@ -107,7 +107,7 @@ class Histogram:
         first = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]])) if key.size else order
         counts = np.add.reduceat(self.count[order], first) if key.size else self.count
         kept = ranked[first]
-        return Histogram((None,) * groups, kept // groups, kept % groups, counts, self.sizes)
+        return ValueCounts((None,) * groups, kept // groups, kept % groups, counts, self.sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ class Classes:
         """All records."""
         return int(self.of_row.size)
 
-    def histogram(self, column: CodedColumn) -> Histogram:
+    def histogram(self, column: CodedColumn) -> ValueCounts:
         """Count the values of a column in every class."""
         width = max(len(column.values), 1)
         cells = len(self) * width
@@ -157,7 +157,7 @@ class Classes:
             counts = dense[occurring].astype(np.int64)
         else:
             occurring, counts = np.unique(key, return_counts=True)
-        return Histogram(column.values, occurring // width, occurring % width, counts.astype(np.int64), self.sizes)
+        return ValueCounts(column.values, occurring // width, occurring % width, counts.astype(np.int64), self.sizes)
 
 
 def combined(columns: Iterable[CodedColumn], rows: int) -> tuple[Integers, int]:

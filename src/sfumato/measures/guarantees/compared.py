@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.guarantees.base import Reference
-from sfumato.measures.guarantees.classes import Histogram, Integers
+from sfumato.measures.guarantees.classes import Integers, ValueCounts
 from sfumato.measures.guarantees.examined import ExaminedTable
 from sfumato.measures.guarantees.protected import concerned, protected_mask
 
@@ -20,7 +20,7 @@ class Compared:
     `total` of the reference.
     """
 
-    histogram: Histogram = field(repr=False)
+    histogram: ValueCounts = field(repr=False)
     values: tuple[str | None, ...] = field(repr=False)
     expected: Integers = field(repr=False)
     total: int
@@ -29,7 +29,7 @@ class Compared:
     @classmethod
     def of(
         cls,
-        histogram: Histogram,
+        histogram: ValueCounts,
         reference: Mapping[str | None, int],
         protected: tuple[str, ...] | None = None,
     ) -> Compared:

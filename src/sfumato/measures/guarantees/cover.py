@@ -55,7 +55,7 @@ def leaves_below(tree: Hierarchy, text: str) -> frozenset[int]:
     """The leaves below the highest node that shows this text; empty when none does."""
     for level in range(tree.height, -1, -1):
         nodes = tree.node_of[level].tolist()
-        found = frozenset(i for i, node in enumerate(nodes) if tree.labels[node] == text)
-        if found:
-            return found
+        leaves = frozenset(i for i, node in enumerate(nodes) if tree.labels[node] == text)
+        if leaves:
+            return leaves
     return frozenset()

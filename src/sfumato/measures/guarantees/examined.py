@@ -21,7 +21,7 @@ from sfumato.core.errors import InputError, SchemaError
 from sfumato.core.guarantees.base import ClassGuarantee, Reference
 from sfumato.data.item_sets import sorted_set, sorted_sets
 from sfumato.data.schema import Column, Schema
-from sfumato.measures.guarantees.classes import Classes, CodedColumn, Histogram, Integers, require_columns
+from sfumato.measures.guarantees.classes import Classes, CodedColumn, Integers, ValueCounts, require_columns
 from sfumato.measures.guarantees.reference import ReferenceDistribution
 
 Failing = NDArray[np.bool_]
@@ -59,16 +59,16 @@ class ExaminedTable:
     population: pa.Table | None = field(default=None, repr=False)
     _classes: dict[tuple[str, ...], Classes] = field(default_factory=dict, repr=False)
     _columns: dict[str, CodedColumn] = field(default_factory=dict, repr=False)
-    _histograms: dict[tuple[tuple[str, ...], str], Histogram] = field(default_factory=dict, repr=False)
+    _histograms: dict[tuple[tuple[str, ...], str], ValueCounts] = field(default_factory=dict, repr=False)
     _references: dict[str, Mapping[str | None, int]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         # Sets that are written differently are the same value; quasi-identifiers stay as they are, since spelling tells apart.
         object.__setattr__(self, "table", sorted_sets(self.table, self.schema, but=self.schema.quasi))
         for name in ("original", "population"):
-            given = getattr(self, name)
-            if isinstance(given, pa.Table):
-                object.__setattr__(self, name, sorted_sets(given, self.schema))
+            table = getattr(self, name)
+            if isinstance(table, pa.Table):
+                object.__setattr__(self, name, sorted_sets(table, self.schema))
 
     def classes(self, quasi: Sequence[str] | None = None) -> Classes:
         """The classes by the schema's quasi-identifiers, or by the columns an adversary is said to know."""
@@ -94,7 +94,7 @@ class ExaminedTable:
             self._columns[name] = CodedColumn.of(self.table.column(name))
         return self._columns[name]
 
-    def histogram(self, attribute: str) -> Histogram:
+    def histogram(self, attribute: str) -> ValueCounts:
         """Counts of a sensitive attribute in every class."""
         classes = self.classes()
         key = classes.quasi, attribute
@@ -118,9 +118,11 @@ class ExaminedTable:
                 "Pass original= (the table or its reference distribution), or ask for reference='released'."
             )
         if attribute not in self._references:
-            given = self.original
-            known = given if isinstance(given, ReferenceDistribution) else ReferenceDistribution.of(given, [attribute])
-            self._references[attribute] = _by_set(known.attribute(attribute), self.described(attribute).items)
+            original = self.original
+            distribution = (
+                original if isinstance(original, ReferenceDistribution) else ReferenceDistribution.of(original, [attribute])
+            )
+            self._references[attribute] = _by_set(distribution.attribute(attribute), self.described(attribute).items)
         return self._references[attribute]
 
     def references(self) -> tuple[Reference, ...]:
@@ -132,10 +134,10 @@ def _by_set(counts: Mapping[str | None, int], items: str | None) -> Mapping[str 
     """Counts of values; of sets that are written differently together."""
     if items is None:
         return counts
-    found: dict[str | None, int] = {}
+    codes_of: dict[str | None, int] = {}
     for text, count in counts.items():
-        found[sorted_set(text, items)] = found.get(sorted_set(text, items), 0) + count
-    return found
+        codes_of[sorted_set(text, items)] = codes_of.get(sorted_set(text, items), 0) + count
+    return codes_of
 
 
 def conclude(

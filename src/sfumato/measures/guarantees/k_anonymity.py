@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
-from sfumato.measures.guarantees.classes import Classes, Histogram, Integers
+from sfumato.measures.guarantees.classes import Classes, Integers, ValueCounts
 from sfumato.measures.guarantees.examined import (
     ExaminedTable,
     Measurement,
@@ -30,20 +30,22 @@ from sfumato.measures.guarantees.thresholds import at_most, ratios
 
 def measure_k_anonymity(examined: ExaminedTable, guarantee: KAnonymity) -> Measurement:
     """k of the table, under the knowledge the guarantee assumes."""
-    known = guarantee.knowledge.attributes if guarantee.knowledge is not None else None
-    columns = examined.schema.quasi if known is None else known
+    attributes = guarantee.knowledge.attributes if guarantee.knowledge is not None else None
+    columns = examined.schema.quasi if attributes is None else attributes
     sets = [name for name in columns if examined.described(name).items is not None]
     if guarantee.items and sets:
         return _measure_with_items(examined, guarantee, columns, sets)
-    classes = examined.classes(known)
+    classes = examined.classes(attributes)
     k = smallest_class(classes)
     explanation = f"The smallest class has {shown_number(k)} {_counted(examined)}; {guarantee.k:,} are promised."
     return conclude(guarantee, classes, k, classes.units < guarantee.k, explanation)
 
 
-def _measure_with_items(examined: ExaminedTable, guarantee: KAnonymity, known: Sequence[str], sets: Sequence[str]) -> Measurement:
+def _measure_with_items(
+    examined: ExaminedTable, guarantee: KAnonymity, attributes: Sequence[str], sets: Sequence[str]
+) -> Measurement:
     """k under knowledge of all other columns and some items of each set."""
-    classes = examined.classes([name for name in known if name not in sets])
+    classes = examined.classes([name for name in attributes if name not in sets])
     fewest = fewest_sharing(examined, classes, sets, guarantee.items)
     k = smallest(fewest)
     explanation = (
@@ -78,7 +80,7 @@ def smallest_class(classes: Classes) -> float:
     return int(classes.units.min()) if len(classes) else smallest(classes.units)
 
 
-def most_frequent(histogram: Histogram, protected: tuple[str, ...] | None) -> Integers:
+def most_frequent(histogram: ValueCounts, protected: tuple[str, ...] | None) -> Integers:
     """Per class, the records of its most frequent protected value."""
     mask = protected_mask(histogram.values, protected)
     return histogram.largest(np.where(mask[histogram.value], histogram.count, 0))

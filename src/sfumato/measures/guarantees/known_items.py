@@ -69,17 +69,17 @@ def _choices(shown: Sequence[tuple[str, ...]], most: int) -> Iterator[Known]:
 def _fewest_records(shown: Sequence[Sequence[tuple[str, ...]]], count: Sequence[int], most: int) -> int:
     sharing: dict[Known, int] = {}
     for sets, records in zip(shown, count, strict=True):
-        for known in _choices(sets, most):
-            sharing[known] = sharing.get(known, 0) + records
+        for choice in _choices(sets, most):
+            sharing[choice] = sharing.get(choice, 0) + records
     return min(sharing.values())
 
 
 def _fewest_units(shown: Sequence[Sequence[tuple[str, ...]]], units: Sequence[int], most: int) -> int:
     sharing: dict[Known, set[int]] = {}
     for sets, unit in zip(shown, units, strict=True):
-        for known in _choices(sets, most):
-            sharing.setdefault(known, set()).add(unit)
-    return min(len(found) for found in sharing.values())
+        for choice in _choices(sets, most):
+            sharing.setdefault(choice, set()).add(unit)
+    return min(len(members) for members in sharing.values())
 
 
 def _affordable(shown: Sequence[Sequence[tuple[str, ...]]], most: int, budget: int) -> int:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.core.guarantees.base import TOLERANCE
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
 from sfumato.core.params import require
-from sfumato.measures.guarantees.classes import Histogram, Integers
+from sfumato.measures.guarantees.classes import Integers, ValueCounts
 from sfumato.measures.guarantees.examined import (
     ExaminedTable,
     Measurement,
@@ -34,15 +34,15 @@ def measure_distinct(examined: ExaminedTable, guarantee: DistinctLDiversity) -> 
     """The fewest different values in a class."""
     histogram = examined.histogram(guarantee.attribute)
     counted = concerned(histogram, guarantee.protected_values)
-    found = distinct_values(histogram)
-    least = smallest(found[counted])
+    values = distinct_values(histogram)
+    least = smallest(values[counted])
     value = int(least) if math.isfinite(least) else least
     explanation = (
         f"The poorest class shows {shown_number(value)} different values of '{guarantee.attribute}'; "
         f"{guarantee.l:,} "
         f"are promised. {_exempt(counted)}"
     )
-    return conclude(guarantee, examined.classes(), value, counted & (found < guarantee.l), explanation)
+    return conclude(guarantee, examined.classes(), value, counted & (values < guarantee.l), explanation)
 
 
 def measure_entropy(examined: ExaminedTable, guarantee: EntropyLDiversity) -> Measurement:
@@ -76,12 +76,12 @@ def measure_recursive(examined: ExaminedTable, guarantee: RecursiveLDiversity) -
     return conclude(guarantee, examined.classes(), value, failing, explanation)
 
 
-def distinct_values(histogram: Histogram) -> Integers:
+def distinct_values(histogram: ValueCounts) -> Integers:
     """Different values per class."""
     return histogram.per_class(np.ones(histogram.count.size, dtype=np.int64))
 
 
-def effective_values(histogram: Histogram) -> NDArray[np.float64]:
+def effective_values(histogram: ValueCounts) -> NDArray[np.float64]:
     """exp(entropy) per class; exactly the number of values where all are equally frequent."""
     if not histogram.sizes.size:
         return np.zeros(0)
@@ -92,7 +92,7 @@ def effective_values(histogram: Histogram) -> NDArray[np.float64]:
     return np.where(even, distinct_values(histogram), effective)
 
 
-def first_and_tail(histogram: Histogram, l: int) -> tuple[Integers, Integers]:  # noqa: E741
+def first_and_tail(histogram: ValueCounts, l: int) -> tuple[Integers, Integers]:  # noqa: E741
     """Per class: the count of the most frequent value, and the records of all values from the l-th most
     frequent on.
     """

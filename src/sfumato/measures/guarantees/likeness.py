@@ -24,32 +24,32 @@ Failing = NDArray[np.bool_]
 
 def measure_beta_likeness(examined: ExaminedTable, guarantee: BetaLikeness) -> Measurement:
     """The largest relative gain of a value; infinite when the enhanced bound cannot be kept."""
-    found = {which: _beta(examined, guarantee, which) for which in {guarantee.reference, *examined.references()}}
-    value, failing = found[guarantee.reference]
+    betas = {which: _beta(examined, guarantee, which) for which in {guarantee.reference, *examined.references()}}
+    value, failing = betas[guarantee.reference]
     kind = "enhanced " if guarantee.enhanced else ""
     explanation = (
         f"The largest relative gain of a value of '{guarantee.attribute}' in a class is "
         f"{shown_number(value)} times its overall "
         f"share; at most {guarantee.beta:.6g} is promised ({kind}β-likeness)."
     )
-    also = {f"reference {which}": found[which][0] for which in sorted(found)}
+    also = {f"reference {which}": betas[which][0] for which in sorted(betas)}
     return conclude(guarantee, examined.classes(), value, failing, explanation, also=also)
 
 
 def measure_delta_disclosure(examined: ExaminedTable, guarantee: DeltaDisclosure) -> Measurement:
     """The largest |ln(p/q)|; infinite when a class lacks a value of the reference."""
-    found = {}
+    disclosures = {}
     for which in {guarantee.reference, *examined.references()}:
         compared = Compared.against(examined, guarantee.attribute, which, guarantee.protected_values)
-        found[which] = class_deltas(compared)
-    deltas = found[guarantee.reference]
+        disclosures[which] = class_deltas(compared)
+    deltas = disclosures[guarantee.reference]
     value = largest(deltas)
     explanation = (
         f"The largest |ln(p/q)| of a value of '{guarantee.attribute}' in a class is "
         f"{shown_number(value)}; less than "
         f"{guarantee.delta:.6g} is promised. A value that a class lacks makes it infinite."
     )
-    also = {f"reference {which}": largest(found[which]) for which in sorted(found)}
+    also = {f"reference {which}": largest(disclosures[which]) for which in sorted(disclosures)}
     return conclude(guarantee, examined.classes(), value, deltas >= guarantee.delta, explanation, also=also)
 
 

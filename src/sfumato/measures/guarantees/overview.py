@@ -135,17 +135,17 @@ def _attribute(examined: ExaminedTable, name: str) -> AttributeMeasures:
 
 
 def _distances(examined: ExaminedTable, name: str, which: Reference) -> dict[str, float]:
-    found: dict[str, float] = {}
+    distances: dict[str, float] = {}
     described = examined.described(name)
     for distance in get_args(Distance):
         if distance == "variational" or (distance == "hierarchical" and described.hierarchy is None):
             continue  # the same number as `equal`
         try:
-            found[distance] = largest(class_values(examined, name, distance, which))
+            distances[distance] = largest(class_values(examined, name, distance, which))
         except (Unsupported, HierarchyError):
             continue
-    found["variational"] = found["equal"]
-    return found
+    distances["variational"] = distances["equal"]
+    return distances
 
 
 def _plain(value: Any) -> Any:

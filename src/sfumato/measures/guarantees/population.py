@@ -87,14 +87,14 @@ def matches(examined: ExaminedTable, guarantee: ClassGuarantee, classes: Classes
         bits.append(_bits(examined, name, shown))
         texts_of_class.append(shown.codes[classes.first])
     people = np.zeros(len(classes), dtype=np.int64)
-    seen = np.zeros((rows + 7) // 8, dtype=np.uint8)
+    covered = np.zeros((rows + 7) // 8, dtype=np.uint8)
     for c in range(len(classes)):
         matched = bits[0][int(texts_of_class[0][c])]
         for column in range(1, len(bits)):
             matched = matched & bits[column][int(texts_of_class[column][c])]
         people[c] = int(np.bitwise_count(matched).sum(dtype=np.int64))
-        seen |= matched
-    return people, rows - int(np.bitwise_count(seen).sum(dtype=np.int64))
+        covered |= matched
+    return people, rows - int(np.bitwise_count(covered).sum(dtype=np.int64))
 
 
 def _bits(examined: ExaminedTable, name: str, shown: CodedColumn) -> list[Bits]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.measures.guarantees.classes import Histogram
+from sfumato.measures.guarantees.classes import ValueCounts
 
 
 def protected_mask(values: Sequence[str | None], protected: tuple[str, ...] | None) -> NDArray[np.bool_]:
@@ -21,7 +21,7 @@ def protected_mask(values: Sequence[str | None], protected: tuple[str, ...] | No
     return np.array([value in chosen for value in values], dtype=np.bool_)
 
 
-def concerned(histogram: Histogram, protected: tuple[str, ...] | None) -> NDArray[np.bool_]:
+def concerned(histogram: ValueCounts, protected: tuple[str, ...] | None) -> NDArray[np.bool_]:
     """For each class whether it contains a protected value; the others are exempt."""
     if protected is None:
         return np.ones(histogram.sizes.size, dtype=np.bool_)

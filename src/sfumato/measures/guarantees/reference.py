@@ -52,14 +52,14 @@ class ReferenceDistribution:
         }
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> ReferenceDistribution:
+    def from_mapping(cls, entries: Mapping[str, Any]) -> ReferenceDistribution:
         """Read back what `to_mapping` wrote."""
         try:
             counts = {
                 str(name): {None if value is None else str(value): int(count) for value, count in pairs}
-                for name, pairs in given["counts"].items()
+                for name, pairs in entries["counts"].items()
             }
-            records = int(given["records"])
+            records = int(entries["records"])
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError(
                 "this is not a reference distribution: it needs 'records' and, per attribute, pairs of value and count"

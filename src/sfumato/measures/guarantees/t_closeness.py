@@ -28,15 +28,15 @@ def measure_t_closeness(examined: ExaminedTable, guarantee: TCloseness) -> Measu
     """t of the table for the guarantee's distance and reference; both references beside it where both
     are known.
     """
-    found = {which: _largest(examined, guarantee, which) for which in {guarantee.reference, *examined.references()}}
-    value, failing = found[guarantee.reference]
+    distances = {which: _largest(examined, guarantee, which) for which in {guarantee.reference, *examined.references()}}
+    value, failing = distances[guarantee.reference]
     rows = "original" if guarantee.reference == "input" else "released"
     explanation = (
         f"The class that differs most has distance {shown_number(value)} ({guarantee.distance}) from "
         f"the {rows} distribution of "
         f"'{guarantee.attribute}'; at most {guarantee.t:.6g} is promised."
     )
-    also = {f"reference {which}": found[which][0] for which in sorted(found)}
+    also = {f"reference {which}": distances[which][0] for which in sorted(distances)}
     return conclude(guarantee, examined.classes(), value, failing, explanation, also=also)
 
 

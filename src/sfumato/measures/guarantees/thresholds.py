@@ -65,11 +65,11 @@ def _decide(numerator: NDArray[Any], denominator: NDArray[Any], threshold: float
     if near.size == 0:
         return verdict
     limit = written(threshold) if strict else written(threshold) + _SLACK
-    known: dict[tuple[int, int], bool] = {}
+    decided: dict[tuple[int, int], bool] = {}
     for i in near.tolist():
         pair = int(numerator[i]), int(denominator[i])
-        if pair not in known:
+        if pair not in decided:
             left, right = pair[0] * limit.denominator, limit.numerator * pair[1]
-            known[pair] = left < right if strict else left <= right
-        verdict[i] = known[pair]
+            decided[pair] = left < right if strict else left <= right
+        verdict[i] = decided[pair]
     return verdict

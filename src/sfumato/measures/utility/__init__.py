@@ -37,7 +37,6 @@ NAMES = {
     "AnalysisLoss": f"{_ROOM}.information_loss",
     "CountQuery": f"{_ROOM}.query_error",
     "Workload": f"{_ROOM}.query_error",
-    "recover_variance": f"{_ROOM}.transparency",
 }
 
 __all__, __getattr__, __dir__ = face(__name__, NAMES)

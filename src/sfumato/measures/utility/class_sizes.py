@@ -34,7 +34,7 @@ class Discernibility(Measure[object, ReleasedTable]):
             self.key,
             float(value),
             "lower",
-            "pairs of records that can no longer be told apart",
+            "pairs of records that can no longer be distinguished",
             uses_original=False,
         )
 

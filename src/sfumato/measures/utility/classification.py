@@ -76,7 +76,7 @@ class Classification(Measure[Microdata, Compared]):
         """Mean accuracy lost; accuracy and area of every learner on both sides, and their deviation over splits, as parts."""
         draws = Draws(default(self.seed))
         task = self._task(original, released, draws)
-        found: dict[str, list[float]] = {}
+        errors: dict[str, list[float]] = {}
         for test, train, shown in task.splits(self.folds, self.repeats, draws):
             seed = draws.seed()
             for name in self.learners:
@@ -86,11 +86,11 @@ class Classification(Measure[Microdata, Compared]):
                 ):
                     scored = _examine(name, records, labels, task.original.take(test), task.labels[test], seed)
                     for what, rate in zip(("accuracy", "AUC"), scored, strict=True):
-                        found.setdefault(f"{what} {name} {side}", []).append(rate)
-        if not found:
+                        errors.setdefault(f"{what} {name} {side}", []).append(rate)
+        if not errors:
             raise Unsupported("classification: no split leaves masked records to train on; use fewer folds")
         parts: dict[str, float] = {}
-        for what, rates in found.items():
+        for what, rates in errors.items():
             parts[what] = float(np.mean(rates))
             if len(rates) > 1:  # one split does not say how much the rate varies
                 parts[f"{what} spread"] = float(np.std(rates, ddof=1))

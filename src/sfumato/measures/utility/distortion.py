@@ -64,8 +64,8 @@ def steps_climbed(column: ShownColumn, source: OriginalColumn) -> NDArray[np.flo
         for value, leaf in enumerate(leaf_of):
             if source.coded.values[value] not in column.meanings[text].leaves:
                 continue
-            known = level is not None and leaf >= 0
-            climbed[text, value] = float(tree.steps[level, leaf]) if known else column.meanings[text].steps
+            placed = level is not None and leaf >= 0
+            climbed[text, value] = float(tree.steps[level, leaf]) if placed else column.meanings[text].steps
     return climbed
 
 

@@ -141,24 +141,24 @@ class Cells:
         return first, second
 
 
-def range_cuts(known: Real, bins: int) -> Real:
+def range_cuts(present: Real, bins: int) -> Real:
     """Where ranges begin: at quantiles, moved halfway to the next lower value, so that rounding and a little noise do not carry
     a value over the edge; a value frequent enough for a range is one by itself."""
-    values = np.unique(known)
+    values = np.unique(present)
     between = values[:-1] + np.diff(values) / 2
     if values.size <= bins:
         return between
-    found, times = np.unique(np.quantile(known, np.arange(1, bins) / bins), return_counts=True)
-    starts = np.searchsorted(values, found, side="left")
-    ends = np.searchsorted(values, found[times > 1], side="right")
+    quantiles, times = np.unique(np.quantile(present, np.arange(1, bins) / bins), return_counts=True)
+    starts = np.searchsorted(values, quantiles, side="left")
+    ends = np.searchsorted(values, quantiles[times > 1], side="right")
     inside = np.unique(np.concatenate([starts, ends]))
     cuts: Real = between[inside[(inside > 0) & (inside < values.size)] - 1]
     return cuts
 
 
-def mean_over_pairs(cells: list[Cells], distance: Distance, wanted: Callable[[int, int], bool] = lambda i, j: True) -> float:
+def mean_over_pairs(cells: list[Cells], distance: Distance, counts: Callable[[int, int], bool] = lambda i, j: True) -> float:
     """Mean distance of the joint distributions of the wanted pairs of columns; 0 where there is none."""
-    chosen = [(a, b) for (i, a), (j, b) in combinations(enumerate(cells), 2) if wanted(i, j)]
+    chosen = [(a, b) for (i, a), (j, b) in combinations(enumerate(cells), 2) if counts(i, j)]
     return float(np.mean([distance(*a.joined(b).counts()) for a, b in chosen])) if chosen else 0.0
 
 
@@ -176,5 +176,5 @@ def _mean_distance(
 
 
 def _ranges(values: Real, cuts: Real) -> Int:
-    found = np.searchsorted(cuts, values, side="right") + 1
-    return np.where(np.isnan(values), 0, found).astype(np.int64)
+    ranges = np.searchsorted(cuts, values, side="right") + 1
+    return np.where(np.isnan(values), 0, ranges).astype(np.int64)

@@ -38,10 +38,10 @@ class Encoding:
         numbers = [np.concatenate([c.values for c in columns]) for columns in zip(*(s.numbers for s in sides), strict=True)]
         units = tuple(unit_of(values) for values in numbers)
         scaled = (in_units(values, unit) for values, unit in zip(numbers, units, strict=True))
-        found = np.array([_centre_and_scale(values) for values in scaled]).reshape(-1, 2)
+        centres = np.array([_centre_and_scale(values) for values in scaled]).reshape(-1, 2)
         marked = np.array([mark_missing and bool(np.isnan(values).any()) for values in numbers], dtype=bool)
         categories = zip(*(side.categories for side in sides), strict=True)
-        return cls(units, found[:, 0], found[:, 1], tuple(_most_frequent(columns) for columns in categories), marked)
+        return cls(units, centres[:, 0], centres[:, 1], tuple(_most_frequent(columns) for columns in categories), marked)
 
     def points(self, records: Records) -> Real:
         """One row per record. Two records that differ in a category are as far apart as two whose numbers differ by one
@@ -60,12 +60,12 @@ class Encoding:
 
 def _centre_and_scale(values: Real) -> tuple[float, float]:
     """Mean and deviation of the known values; a constant is only moved."""
-    known = values[~np.isnan(values)]
-    if not known.size:
+    present = values[~np.isnan(values)]
+    if not present.size:
         return 0.0, 1.0
-    moved = known - known[0]
+    moved = present - present[0]
     deviation = float(np.std(moved))
-    return float(known[0] + moved.mean()), deviation if deviation > 0 else 1.0
+    return float(present[0] + moved.mean()), deviation if deviation > 0 else 1.0
 
 
 def _most_frequent(columns: tuple[CategoryColumn, ...]) -> NDArray[np.int32]:

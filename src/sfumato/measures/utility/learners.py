@@ -57,21 +57,21 @@ def _naive_bayes(records: Records, points: Real, labels: Int, tests: Records, te
     evidence = np.tile(np.log(counts / counts.sum()), (tests.size, 1))
     # The numbers are the first features: standardised, so that no square of one overflows.
     for place, (column, test) in enumerate(zip(records.numbers, tests.numbers, strict=True)):
-        known, standardised = column.known, points[:, place]
-        overall = float(np.var(standardised[known])) if known.any() else 0.0
+        present, standardised = column.known, points[:, place]
+        overall = float(np.var(standardised[present])) if present.any() else 0.0
         if overall == 0:
             continue
         for c in range(classes.size):
-            values = standardised[known & (member == c)]
+            values = standardised[present & (member == c)]
             if values.size:
                 variance = float(np.var(values)) + 1e-9 * overall
                 density = -0.5 * ((test_points[:, place] - values.mean()) ** 2 / variance + np.log(2 * np.pi * variance))
                 evidence[:, c] += np.where(test.known, density, 0.0)
-    for named, asked in zip(records.categories, tests.categories, strict=True):
+    for named, tested in zip(records.categories, tests.categories, strict=True):
         table = np.ones((len(named.labels), classes.size))
         np.add.at(table, (named.codes[named.known], member[named.known]), 1.0)
         shares = np.log(table / table.sum(axis=0))
-        evidence += np.where(asked.known[:, None], shares[asked.codes], 0.0)
+        evidence += np.where(tested.known[:, None], shares[tested.codes], 0.0)
     return classes[np.argmax(evidence, axis=1)].astype(np.int64), evidence - _log_total(evidence)
 
 

@@ -80,20 +80,20 @@ class Loss(Measure[Rows | None, ReleasedTable]):
         )
 
     def _weights(self, released: ReleasedTable, names: list[str]) -> dict[str, float]:
-        given = self.weights
-        if given is None:
-            given = {name: released.schema.columns[name].importance for name in names}
-        unknown = sorted(set(given) - set(names))
-        missing = [name for name in names if name not in given]
+        weights = self.weights
+        if weights is None:
+            weights = {name: released.schema.columns[name].importance for name in names}
+        unknown = sorted(set(weights) - set(names))
+        missing = [name for name in names if name not in weights]
         if unknown or missing:
             raise ParameterError(
                 "Loss: weights name the quasi-identifiers, each once; unknown: "
                 f"{', '.join(unknown) or 'none'}, "
                 f"missing: {', '.join(missing) or 'none'}"
             )
-        total = float(np.sum([given[name] for name in names]))
-        require(total > 0 and min(given.values()) >= 0, "Loss: weights cannot be negative and not all 0")
-        return {name: given[name] / total for name in names}
+        total = float(np.sum([weights[name] for name in names]))
+        require(total > 0 and min(weights.values()) >= 0, "Loss: weights cannot be negative and not all 0")
+        return {name: weights[name] / total for name in names}
 
 
 @dataclass(frozen=True)

@@ -130,9 +130,9 @@ def _describe(below: list[frozenset[str | None]], column: ShownColumn, numbers: 
     index = column.tree.index
     weights = np.zeros((len(below), len(column.tree.leaves)))
     for row, leaves in enumerate(below):
-        known = [index[leaf] for leaf in leaves if leaf in index]
-        if known:
-            weights[row, known] = 1.0 / len(known)
+        places = [index[leaf] for leaf in leaves if leaf in index]
+        if places:
+            weights[row, places] = 1.0 / len(places)
     if numbers is None:
         return weights
     values = np.array(numbers)

@@ -77,8 +77,8 @@ class MomentsLoss(Measure[Microdata, Compared]):
 def standardised_distance(original: Real, masked: Real, scales: Real) -> float:
     """IL1s: mean of |x − x'|/(√2 S) over the cells known on both sides; 0 where there is none."""
     moved = np.abs(masked - original) / (np.sqrt(2.0) * scales)
-    known = ~np.isnan(moved)
-    return float(moved[known].mean()) if known.any() else 0.0
+    present = ~np.isnan(moved)
+    return float(moved[present].mean()) if present.any() else 0.0
 
 
 def _units(values: Real) -> tuple[Real, Real]:
@@ -92,11 +92,11 @@ def _units(values: Real) -> tuple[Real, Real]:
 def _moments(records: Records, centres: Real, scales: Real) -> dict[str, Real]:
     """Standardised moments by family, covariances and correlations over the records that know both columns."""
     columns = [(column.values - centre) / scale for column, centre, scale in zip(records.numbers, centres, scales, strict=True)]
-    known = [column[~np.isnan(column)] for column in columns]
+    present = [column[~np.isnan(column)] for column in columns]
     pairs = [PairMoments.of(columns[i], columns[j]) for i in range(len(columns)) for j in range(i)]
     return {
-        "means": np.array([column.mean() if column.size else 0.0 for column in known]),
-        "variances": np.array([column.var() if column.size else 0.0 for column in known]),
+        "means": np.array([column.mean() if column.size else 0.0 for column in present]),
+        "variances": np.array([column.var() if column.size else 0.0 for column in present]),
         "covariances": np.array([0.0 if pair is None else pair.mu11 for pair in pairs]),
         "correlations": np.array([0.0 if pair is None else pair.correlation or 0.0 for pair in pairs]),
     }

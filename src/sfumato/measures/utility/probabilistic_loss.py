@@ -66,10 +66,10 @@ class ProbabilisticInformationLoss(Measure[Microdata, Compared]):
         left, right, _ = compared(original, released, self.columns)
         if not left.numbers:
             raise Unsupported("pil compares numbers and there is no column of numbers; use hellinger or information_loss")
-        found = probabilistic_losses(left, right)
-        parts = {**found.families, **{f"column {name}": loss for name, loss in found.columns.items()}}
+        losses = probabilistic_losses(left, right)
+        parts = {**losses.families, **{f"column {name}": loss for name, loss in losses.columns.items()}}
         meaning = "chance that sampling alone would have changed the statistics less than masking did"
-        return Score(self.key, found.value, "lower", meaning, MappingProxyType(parts))
+        return Score(self.key, losses.value, "lower", meaning, MappingProxyType(parts))
 
 
 @dataclass(frozen=True)
@@ -270,4 +270,4 @@ def _rounded(variance: float, terms: float) -> float:
 
 
 def _averages(losses: dict[str, list[float]]) -> dict[str, float]:
-    return {family: float(np.mean(found)) for family, found in losses.items() if found}
+    return {family: float(np.mean(values)) for family, values in losses.items() if values}

@@ -67,13 +67,13 @@ class PropensityScore(Measure[Microdata, Compared]):
         """pMSE / (c (1 − c)) with c the share of masked rows."""
         left, right, _ = compared(original, released, self.columns)
         fit = self._logistic if self.model == "logistic" else self._tree
-        found, largest, expected, deviation = fit(left, right)
-        found = found if found > _ROUNDING else 0.0
-        parts = {"pMSE": found, "expected pMSE": expected}
+        score, largest, expected, deviation = fit(left, right)
+        score = score if score > _ROUNDING else 0.0
+        parts = {"pMSE": score, "expected pMSE": expected}
         if expected > 0 and deviation > 0:
-            parts.update({"ratio": found / expected, "standardised": (found - expected) / deviation})
+            parts.update({"ratio": score / expected, "standardised": (score - expected) / deviation})
         meaning = "how well a model tells masked records from original ones: 0 not at all, 1 always"
-        return Score(self.key, min(1.0, found / largest), "lower", meaning, MappingProxyType(parts))
+        return Score(self.key, min(1.0, score / largest), "lower", meaning, MappingProxyType(parts))
 
     def _logistic(self, left: Records, right: Records) -> tuple[float, float, float, float]:
         if self.interactions:
@@ -90,10 +90,10 @@ class PropensityScore(Measure[Microdata, Compared]):
         design = np.hstack([np.ones((points.shape[0], 1)), points])
         labels = np.repeat([0.0, 1.0], [left.size, right.size])
         total, share = labels.size, right.size / labels.size
-        found = float(np.mean((logistic_fit(design, labels) - share) ** 2))
+        error = float(np.mean((logistic_fit(design, labels) - share) ** 2))
         free = int(np.linalg.matrix_rank(design.T @ design, hermitian=True)) - 1
         unit = (1 - share) ** 2 * share / total
-        return found, share * (1 - share), free * unit, float(np.sqrt(2 * free)) * unit
+        return error, share * (1 - share), free * unit, float(np.sqrt(2 * free)) * unit
 
     def _sampled(self, left: Records, right: Records, draws: Draws) -> tuple[Records, Records]:
         """At most `sample` records of each side; the same rows of both where there are as many."""

@@ -74,12 +74,12 @@ class Workload(Declared):
         """Draw the queries for a table."""
         source = randomness.default(self.seed)
         columns = {name: OriginalColumn.of(table, name) for name in quasi}
-        asked = min(self.attributes, len(columns))
-        share = self.selectivity ** (1.0 / asked)
+        attributes = min(self.attributes, len(columns))
+        share = self.selectivity ** (1.0 / attributes)
         names = list(columns)
         drawn = []
         for _ in range(self.queries):
-            chosen = [names[i] for i in randomness.permutation(source, len(names)).tolist()[:asked]]
+            chosen = [names[i] for i in randomness.permutation(source, len(names)).tolist()[:attributes]]
             drawn.append(CountQuery({name: _some_values(source, columns[name], share) for name in chosen}))
         return drawn
 
@@ -132,14 +132,14 @@ class QueryError(Measure[Rows, ReleasedTable]):
         """The answers that the release gives."""
         shown = shown_columns(original, released)
         columns = {column.name: column for column in shown}
-        asked = {name for query in queries for name in query.accepts}
-        unknown = sorted(asked - set(columns))
+        named = {name for query in queries for name in query.accepts}
+        unknown = sorted(named - set(columns))
         if unknown:
             raise MissingColumn(f"queries ask about {', '.join(unknown)}, which are no quasi-identifiers of the release")
-        require_leaves(tuple(column for column in shown if column.name in asked))
+        require_leaves(tuple(column for column in shown if column.name in named))
         classes = Classes.of(released.table, tuple(columns))
-        spreads = {name: _Spread.of(columns[name], original, self._domain(name)) for name in asked}
-        texts = {name: columns[name].coded.codes[classes.first] for name in asked}
+        spreads = {name: _Spread.of(columns[name], original, self._domain(name)) for name in named}
+        texts = {name: columns[name].coded.codes[classes.first] for name in named}
         answers = []
         for query in queries:
             share = np.ones(len(classes))

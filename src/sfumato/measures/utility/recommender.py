@@ -165,12 +165,12 @@ def factorise(users: Int, items: Int, ratings: Real, everybody: int, start: Real
     return Factors(mean, found_users, found_items)
 
 
-def _solve(found: Real, owners: Int, others: Real, centred: Real, penalty: float) -> None:
+def _solve(factors: Real, owners: Int, others: Real, centred: Real, penalty: float) -> None:
     """Least squares for each owner from its ratings (which stand together): factors and bias against the other side's factors
     and 1, after the other side's bias is taken off. Only the products of one chunk of owners are held."""
-    width = found.shape[1]
+    width = factors.shape[1]
     features = np.hstack([others[:, :-1], np.ones((len(others), 1))])
-    wanted = centred - others[:, -1]
+    targets = centred - others[:, -1]
     starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]])
     stops = np.r_[starts[1:], owners.size]
     first = 0
@@ -180,10 +180,10 @@ def _solve(found: Real, owners: Int, others: Real, centred: Real, penalty: float
         inside = starts[first:last] - begin
         part = features[begin:end]
         grams = np.add.reduceat(part[:, :, None] * part[:, None, :], inside, axis=0)
-        sums = np.add.reduceat(part * wanted[begin:end, None], inside, axis=0)
+        sums = np.add.reduceat(part * targets[begin:end, None], inside, axis=0)
         sizes = (stops[first:last] - starts[first:last]).astype(np.float64)
         grams += (penalty * sizes)[:, None, None] * np.eye(width)
-        found[owners[starts[first:last]]] = np.linalg.solve(grams, sums[:, :, None])[:, :, 0]
+        factors[owners[starts[first:last]]] = np.linalg.solve(grams, sums[:, :, None])[:, :, 0]
         first = last
 
 
@@ -199,11 +199,11 @@ def _coded(columns: list[pa.ChunkedArray]) -> Int:
     return np.asarray(pa.chunked_array(chunks).combine_chunks().dictionary_encode().indices, dtype=np.int64)
 
 
-def _table(given: Any) -> pa.Table:
-    if isinstance(given, Microdata):
-        return given.table()
-    if isinstance(given, Masked):
-        return given.table
-    if isinstance(given, pa.Table):
-        return given
+def _table(ratings: Any) -> pa.Table:
+    if isinstance(ratings, Microdata):
+        return ratings.table()
+    if isinstance(ratings, Masked):
+        return ratings.table
+    if isinstance(ratings, pa.Table):
+        return ratings
     raise InputError("ratings are Microdata, a Masked or an Arrow table with a row per rating")

@@ -68,11 +68,13 @@ class RegressionLoss(Measure[Microdata, Compared]):
         parts: dict[str, float] = {}
         overlaps = []
         for i, name in enumerate(names):
-            known = after is not None and bool(after.determined[i])
-            overlap = interval_overlap(before.interval(i, self.level), after.interval(i, self.level)) if after and known else 0.0
+            determined = after is not None and bool(after.determined[i])
+            overlap = (
+                interval_overlap(before.interval(i, self.level), after.interval(i, self.level)) if after and determined else 0.0
+            )
             overlaps.append(max(0.0, overlap))
             parts[f"overlap {name}"] = overlap
-            if after and known and before.errors[i] > 0:
+            if after and determined and before.errors[i] > 0:
                 parts[f"moved {name}"] = float(abs(after.values[i] - before.values[i]) / before.errors[i])
         meaning = f"share of the confidence intervals of a linear model of '{self.target}' that the masked data miss"
         return Score(self.key, 1.0 - float(np.mean(overlaps)), "lower", meaning, MappingProxyType(parts))

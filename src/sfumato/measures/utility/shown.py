@@ -76,10 +76,10 @@ def rows_of(table: Rows) -> pa.Table:
         return table
     if isinstance(table, ReleasedTable):
         return table.table
-    found = table.table()
-    if not isinstance(found, pa.Table):
+    rows = table.table()
+    if not isinstance(rows, pa.Table):
         raise ParameterError("a measure compares tables: pass microdata, a released table or an Arrow table")
-    return found
+    return rows
 
 
 def quasi_of(released: ReleasedTable) -> tuple[str, ...]:
@@ -111,11 +111,11 @@ def shown_columns(original: Rows | None, released: ReleasedTable) -> tuple[Shown
     require_release(released)
     names = quasi_of(released)
     trees = {name: released.hierarchies.get(name) or _tree(original, released, name) for name in names}
-    known = replace(released, hierarchies=trees).shown
+    shown = replace(released, hierarchies=trees).shown
     columns = []
     for name in names:
         coded = CodedColumn.of(released.table.column(name))
-        columns.append(ShownColumn(name, coded, _meanings(coded, known[name], trees[name], name), trees[name]))
+        columns.append(ShownColumn(name, coded, _meanings(coded, shown[name], trees[name], name), trees[name]))
     return tuple(columns)
 
 
@@ -139,7 +139,7 @@ def joint_counts(columns: tuple[ShownColumn, ...], original: pa.Table) -> list[F
 
 
 def _aligned(columns: tuple[ShownColumn, ...], before: list[OriginalColumn]) -> list[Floats] | None:
-    found = []
+    aligned = []
     for column, source in zip(columns, before, strict=True):
         if column.coded.codes.size != source.coded.codes.size:
             return None
@@ -150,8 +150,8 @@ def _aligned(columns: tuple[ShownColumn, ...], before: list[OriginalColumn]) -> 
         for text, meaning in enumerate(column.meanings):
             if joint[text][~source.below(meaning)].any():
                 return None
-        found.append(joint)
-    return found
+        aligned.append(joint)
+    return aligned
 
 
 def _tree(original: Any, released: ReleasedTable, name: str) -> Hierarchy:
@@ -160,10 +160,10 @@ def _tree(original: Any, released: ReleasedTable, name: str) -> Hierarchy:
     return hierarchy_builders.build(name, column, source.coded.values, source.counts.tolist(), released.schema.folder)
 
 
-def _meanings(coded: CodedColumn, known: Mapping[str | None, ShownValue], tree: Hierarchy, name: str) -> tuple[ShownValue, ...]:
+def _meanings(coded: CodedColumn, shown: Mapping[str | None, ShownValue], tree: Hierarchy, name: str) -> tuple[ShownValue, ...]:
     meanings, unknown = [], 0
     for text in coded.values:
-        meaning = known.get(text) or _outside_the_tree(text, tree)
+        meaning = shown.get(text) or _outside_the_tree(text, tree)
         if meaning is not None and not meaning.leaves:
             meaning = _with_leaves(text, meaning, tree)
         if meaning is None:

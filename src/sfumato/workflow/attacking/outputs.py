@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sfumato.attacks.adversary import Player
-from sfumato.attacks.entries import mapping
+from sfumato.attacks.adversary import Player, mapping
 from sfumato.core import registry
 from sfumato.core.errors import InputError, SfumatoError, SourceError
 from sfumato.core.plain_files import read_plain

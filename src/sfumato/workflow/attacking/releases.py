@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sfumato.attacks.adversary import OutputAttack
-from sfumato.attacks.entries import Target, target_in
+from sfumato.attacks.adversary import OutputAttack, Target, target_in
 from sfumato.attacks.tables.classes import released_table
 from sfumato.core import registry
 from sfumato.core.declared import declarations

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sfumato.attacks.entries import Target, writable
+from sfumato.attacks.adversary import Target, writable
 from sfumato.core.errors import HierarchyGap, InputError, SourceError
 from sfumato.data.masked import TableView
 

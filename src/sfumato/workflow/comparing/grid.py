@@ -29,7 +29,7 @@ Method = Mask | Recoded
 USUAL: tuple[Mapping[str, Any], ...] = (
     {"name": "Mdav", "k": [3, 5, 10, 25]},
     {"name": "RankSwapping", "p": [2, 5, 10, 25]},
-    {"name": "AdditiveNoise", "k": [0.01, 0.1, 0.5]},
+    {"name": "AdditiveNoise", "ratio": [0.01, 0.1, 0.5]},
     {"name": "Pram", "stay": [0.95, 0.8]},
 )
 USUAL_RECODINGS = "KAnonymity(k=[3, 10]) by Mondrian"

@@ -213,7 +213,7 @@ def _tree(name: str, column: ColumnReading, values: list[str | None], today: Tod
     now = today.reading.columns.get(name)
     told = dict(column.hierarchy or {})
     if column.items is not None:
-        raise Unsupported(f"column '{name}' holds sets, whose texts cannot be told apart for certain")
+        raise Unsupported(f"column '{name}' holds sets, whose texts cannot be distinguished with certainty")
     if "frequency" in told:
         if not today.same_table or now is None or now.hierarchy != column.hierarchy or name not in today.hierarchies:
             raise Unsupported(f"the groups of column '{name}' were learnt from the table of then")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sfumato.attacks.worst import ABOUT_SHOWN_VALUES
+from sfumato.attacks.tables.classes import ABOUT_SHOWN_VALUES
 from sfumato.core import registry
 from sfumato.core.errors import ParameterError, SfumatoError, Unsupported, all_at_once
 from sfumato.core.params import require

@@ -13,7 +13,7 @@ from typing import Any
 from sfumato.core import registry
 from sfumato.core.certificate import Certificate, plain
 from sfumato.core.errors import SfumatoError, VerificationFailed
-from sfumato.masking.told import alike
+from sfumato.masking.transparency import alike
 from sfumato.report.card_sections import HEADLINES
 from sfumato.report.content import plain_details
 from sfumato.workflow import named

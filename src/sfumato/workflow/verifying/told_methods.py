@@ -18,7 +18,7 @@ from sfumato.workflow import named
 
 if TYPE_CHECKING:
     from sfumato.data.schema import Schema
-    from sfumato.masking.told import Visible
+    from sfumato.masking.transparency import VisibleTable
 
 _NOT_ITS_OWN = "the certificate says of its method what that method does not have"
 #: What a method of a stranger's parameters may meet.
@@ -37,17 +37,18 @@ def refuse_other_parameters(method: Any) -> None:
     if not is_known(method):
         return
     try:
+        stated = plain(registry.in_names_of_now("method", method))
         made = _made(method)
         described = plain(made.described() if named.is_mask(method) else {"name": method["name"], **parameters(made)})
     except (SfumatoError, *_ODD):
         raise VerificationFailed(_NOT_ITS_OWN) from None
-    if any(described.get(name) != value for name, value in plain(dict(method)).items()):
+    if any(described.get(name) != value for name, value in stated.items()):
         raise VerificationFailed(_NOT_ITS_OWN)
 
 
-def refuse_other_words(told: Mapping[str, Any], visible: Visible) -> None:
+def refuse_other_words(told: Mapping[str, Any], visible: VisibleTable) -> None:
     """What a mask publishes about itself, `method` and `masked_columns` among it: what that mask tells with its parameters."""
-    from sfumato.masking.told import is_told_by
+    from sfumato.masking.transparency import is_told_by
 
     method = told.get("method")
     refuse_other_parameters(method)
@@ -76,10 +77,11 @@ def refuse_missing_claims(certificate: Certificate, schema: Schema) -> None:
 
 
 def _made(method: Mapping[str, Any]) -> Any:
+    stated = registry.in_names_of_now("method", method)
     try:
-        return named.method(method)
+        return named.method(stated)
     except SfumatoError:  # a certificate writes infinite numbers as words
-        return named.method({name: value if name == "name" else _infinite(value) for name, value in method.items()})
+        return named.method({name: value if name == "name" else _infinite(value) for name, value in stated.items()})
 
 
 def _infinite(value: Any) -> Any:

@@ -132,7 +132,7 @@ def refuse_levels_not_shown(certificate: Certificate, table: pa.Table) -> None:
 
 
 def _refuse_other_mask(certificate: Certificate, schema: Schema) -> None:
-    from sfumato.masking.told import Visible
+    from sfumato.masking.transparency import VisibleTable
 
     told = certificate.transparency
     removed, masked = names_in(told, "removed_columns"), names_in(told, "masked_columns")
@@ -141,7 +141,7 @@ def _refuse_other_mask(certificate: Certificate, schema: Schema) -> None:
     if not set(masked) <= {*schema.columns, *removed}:
         raise VerificationFailed("the certificate says of a column that it was masked, and there is no such column")
     rows = next((about["rows"] for about in certificate.files.values() if about.get("rows") is not None), None)
-    visible = Visible(_before_pseudonyms(schema, told), frozenset({*schema.columns, *removed}), rows)
+    visible = VisibleTable(_before_pseudonyms(schema, told), frozenset({*schema.columns, *removed}), rows)
     own = {name: value for name, value in told.items() if name not in _OF_EACH}
     told_methods.refuse_other_words({"method": certificate.method, "masked_columns": masked, **own}, visible)
     if certificate.format != FIRST_FORMAT and stated_unit(certificate) is None:

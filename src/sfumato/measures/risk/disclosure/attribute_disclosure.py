@@ -55,17 +55,17 @@ class AttributeDisclosure(Measure[Microdata, Compared]):
 
     def score(self, original: Microdata, released: Compared) -> Score:
         """The gain over the prior."""
-        known, truth, shown, learnt, presence = self._predicted(original, released)
+        present, truth, shown, learnt, presence = self._predicted(original, released)
         if isinstance(truth, CategoryColumn):
             prior = np.bincount(shown.codes[shown.known]).argmax()
-            right = float(np.mean(truth.codes[known] == learnt[known]))
-            blind = float(np.mean(truth.codes[known] == prior))
+            right = float(np.mean(truth.codes[present] == learnt[present]))
+            blind = float(np.mean(truth.codes[present] == prior))
             gain = (right - blind) / (1.0 - blind) if blind < 1.0 else 0.0
             parts = {"right": right, "prior": blind}
         else:
-            span = float(np.abs(truth.values[known]).max()) or 1.0  # no square overflows
-            value, mean = truth.values[known] / span, float((shown.values[shown.known] / span).mean())
-            error = float(np.mean((value - learnt[known] / span) ** 2))
+            span = float(np.abs(truth.values[present]).max()) or 1.0  # no square overflows
+            value, mean = truth.values[present] / span, float((shown.values[shown.known] / span).mean())
+            error = float(np.mean((value - learnt[present] / span) ** 2))
             blind = float(np.mean((value - mean) ** 2))
             gain = 1.0 - error / blind if blind > 0.0 else 0.0
             parts = {"error": float(np.sqrt(error)) * span, "prior error": float(np.sqrt(blind)) * span}
@@ -74,11 +74,11 @@ class AttributeDisclosure(Measure[Microdata, Compared]):
         return Score(self.key, min(max(gain, 0.0), 1.0), "lower", meaning, MappingProxyType(parts))
 
     def per_record(self, original: Microdata, released: Any) -> Real:
-        """Per original record: 1 where the category is predicted rightly, else 0; for numbers the absolute error. NaN where the
+        """Per original record: 1 where the category is predicted correctly, else 0; for numbers the absolute error. NaN where the
         original value is missing."""
-        known, truth, _, learnt, _ = self._predicted(original, released)
+        present, truth, _, learnt, _ = self._predicted(original, released)
         if isinstance(truth, CategoryColumn):
-            return np.where(known, (truth.codes == learnt).astype(np.float64), np.nan)
+            return np.where(present, (truth.codes == learnt).astype(np.float64), np.nan)
         return np.asarray(np.abs(truth.values - learnt), dtype=np.float64)
 
     def _predicted(self, original: Microdata, released: Any) -> tuple[NDArray[np.bool_], Any, Any, Real, float]:
@@ -100,8 +100,8 @@ class AttributeDisclosure(Measure[Microdata, Compared]):
         places, place_of = np.unique(space.released, axis=0, return_inverse=True)
         place_of = place_of.reshape(-1)
         tree = PointTree(places, space.metric)
-        wanted = min(self.neighbours, places.shape[0])
-        sums, nearest = tree.closest(space.original, wanted)
+        count = min(self.neighbours, places.shape[0])
+        sums, nearest = tree.closest(space.original, count)
         rows = np.bincount(place_of, minlength=places.shape[0])
         before = np.cumsum(rows[nearest], axis=1) - rows[nearest]
         counted = before < self.neighbours
@@ -122,7 +122,7 @@ def _majority(place_of: Int, codes: Any, nearest: Int, counted: NDArray[np.bool_
     for label in range(labels):
         votes = np.bincount(place_of[codes == label], minlength=places)
         if votes.any():
-            found = (votes[nearest] * counted).sum(axis=1)
-            winner[found > best] = label
-            best = np.maximum(best, found)
+            share = (votes[nearest] * counted).sum(axis=1)
+            winner[share > best] = label
+            best = np.maximum(best, share)
     return winner

@@ -72,11 +72,11 @@ class IntegralPrivacy(Declared, Generic[Record]):
 
     def generators(self, population: Sequence[Record]) -> dict[Hashable, Generators]:
         """All models found, each with its generators."""
-        found: dict[Hashable, set[frozenset[int]]] = {}
+        generators: dict[Hashable, set[frozenset[int]]] = {}
         for chosen in self._subsets(len(population)):
             model = self.algorithm([population[i] for i in sorted(chosen)])
-            found.setdefault(model, set()).add(chosen)
-        return {model: Generators(model, tuple(sets), self.background) for model, sets in found.items()}
+            generators.setdefault(model, set()).add(chosen)
+        return {model: Generators(model, tuple(sets), self.background) for model, sets in generators.items()}
 
     def private_models(self, population: Sequence[Record]) -> list[Generators]:
         """The integrally private models, the most recurrent first."""

@@ -1,6 +1,6 @@
 """Interval disclosure: how often the original value lies close to its masked value.
 
-An intruder who links rightly, or needs no link because the file is his own, learns the original up to an interval around the
+An intruder who links correctly, or needs no link because the file is his own, learns the original up to an interval around the
 masked value; the share of values inside is averaged over widths of 1 to 10 % and over the columns of numbers. Domingo-Ferrer,
 Torra, "A quantitative comparison of disclosure control methods for microdata", in: Confidentiality, disclosure and data
 access, North-Holland 2001.
@@ -64,10 +64,10 @@ def disclosed_intervals(original: Records, masked: Records, version: Version = "
     """The share of each column of numbers, averaged over the widths; columns without a known original value are left out."""
     shares = {}
     for ours, theirs in zip(original.numbers, masked.numbers, strict=True):
-        known = ours.known
-        if known.any():
+        present = ours.known
+        if present.any():
             inside = _within_ranks if version == "rank" else _within_deviation
-            shares[ours.name] = float(inside(ours.values, theirs.values).sum() / (len(WIDTHS) * int(known.sum())))
+            shares[ours.name] = float(inside(ours.values, theirs.values).sum() / (len(WIDTHS) * int(present.sum())))
     return shares
 
 
@@ -90,9 +90,9 @@ def _within_ranks(original: Real, masked: Real) -> Real:
 
 def _within_deviation(original: Real, masked: Real) -> Real:
     """Per record the number of widths whose interval, in deviations of the original, holds the original."""
-    known = original[~np.isnan(original)]
-    span = float(np.abs(known).max()) or 1.0  # no square overflows
-    reach = float(np.std(known / span)) / 100.0
+    present = original[~np.isnan(original)]
+    span = float(np.abs(present).max()) or 1.0  # no square overflows
+    reach = float(np.std(present / span)) / 100.0
     with np.errstate(over="ignore"):  # a masked value that is infinitely far in this unit is in no interval
         gap = np.abs(original / span - masked / span)
     return np.asarray(sum((gap <= width * reach).astype(np.float64) for width in WIDTHS))

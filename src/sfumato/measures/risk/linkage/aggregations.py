@@ -137,10 +137,10 @@ class Weighted(Aggregation):
         there, equal = np.flatnonzero(partner >= 0), np.zeros(rows.size)
         for who, far in distances:
             equal[who] += far <= own[who] * (1.0 + RELATIVE) + ABSOLUTE
-        found = links(seeking[there], files.sought, files.category, partner[there], self.terms, weights, 0)
+        credit = links(seeking[there], files.sought, files.category, partner[there], self.terms, weights, 0)
         shares = np.zeros(rows.size)
         # the partner is one of the own records that tie
-        shares[there] = np.minimum(found.share * equal[there], 1.0)
+        shares[there] = np.minimum(credit.share * equal[there], 1.0)
         return shares
 
     def _weights(self, theta: Real) -> Real:
@@ -330,16 +330,16 @@ def _full_choquet(attributes: int) -> Weighted:
             'take additivity="2-additive"'
         )
     steps: list[tuple[int, int, int]] = []
-    known: dict[tuple[int, int, int], int] = {}
+    places: dict[tuple[int, int, int], int] = {}
 
     def term(left: int, right: int, largest: int) -> int:
         key = (min(left, right), max(left, right), largest)
         if left == right:
             return left
-        if key not in known:
-            known[key] = attributes + len(steps)
+        if key not in places:
+            places[key] = attributes + len(steps)
             steps.append(key)
-        return known[key]
+        return places[key]
 
     chosen = []
     for sets in antichains(attributes):
@@ -362,14 +362,14 @@ def _full_choquet(attributes: int) -> Weighted:
 def antichains(attributes: int) -> list[tuple[tuple[int, ...], ...]]:
     """All nonempty families of nonempty sets none of which holds another: the minimal winning sets of 0/1 measures."""
     sets = [tuple(a for a in range(attributes) if mask >> a & 1) for mask in range(1, 1 << attributes)]
-    found: list[tuple[tuple[int, ...], ...]] = []
+    chains: list[tuple[tuple[int, ...], ...]] = []
 
     def extend(chosen: tuple[tuple[int, ...], ...], start: int) -> None:
         for position in range(start, len(sets)):
             one = set(sets[position])
             if all(not one <= set(other) and not set(other) <= one for other in chosen):
-                found.append((*chosen, sets[position]))
+                chains.append((*chosen, sets[position]))
                 extend((*chosen, sets[position]), position + 1)
 
     extend((), 0)
-    return found
+    return chains

@@ -25,7 +25,7 @@ from sfumato.kernels.linkage.points import PointTree
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.risk.linkage.linked import linked_score, owners_of, with_assumption, with_classes
-from sfumato.measures.risk.linkage.spaces import LinkageDistance, Space, space_of
+from sfumato.measures.risk.linkage.spaces import LinkageDistance, LinkageSpace, space_of
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -62,10 +62,10 @@ class AssignmentLinkage(Measure[Microdata, Compared]):
         masked = as_masked(released, original)
         left, right = aligned(original, masked, self.columns)
         owner = owners_of(masked)
-        found = assigned(space_of(left, right, self.distance), owner)
-        parts = {"mean distance": found.total / right.size, "candidates": found.candidates}
+        expected = assigned(space_of(left, right, self.distance), owner)
+        parts = {"mean distance": expected.total / right.size, "candidates": expected.candidates}
         meaning = "share of people whom the one-to-one assignment of least total distance gives away"
-        credit = with_classes(found.credits, masked, left.names)
+        credit = with_classes(expected.credits, masked, left.names)
         return linked_score(self.key, credit, owner, with_assumption(meaning, released), parts)
 
 
@@ -78,7 +78,7 @@ class Assigned:
     candidates: float
 
 
-def assigned(space: Space, owner: Int | None = None) -> Assigned:
+def assigned(space: LinkageSpace, owner: Int | None = None) -> Assigned:
     """The assignment of least total distance between aligned files; row i of both is one person, `owner` says who where somebody
     has several rows."""
     total, held, candidates = _least(space)
@@ -88,15 +88,15 @@ def assigned(space: Space, owner: Int | None = None) -> Assigned:
     wide = places.shape[0]
     pairs, times = np.unique(group * wide + held, return_counts=True)
     at = np.minimum(np.searchsorted(pairs, group * wide + own), pairs.size - 1)
-    got = np.where(pairs[at] == group * wide + own, times[at], 0)
-    credits = got / (np.bincount(group)[group] * np.bincount(own)[own])
+    hits = np.where(pairs[at] == group * wide + own, times[at], 0)
+    credits = hits / (np.bincount(group)[group] * np.bincount(own)[own])
     if owner is not None:
         of_row = np.unique(owner, return_inverse=True)[1].reshape(-1)
         credits = np.bincount(of_row, credits)[of_row]
     return Assigned(total, np.minimum(credits, 1.0), candidates)
 
 
-def _least(space: Space) -> tuple[float, Int, float]:
+def _least(space: LinkageSpace) -> tuple[float, Int, float]:
     """The least total, the place (number of the different masked record) that each original gets, and candidates per record.
 
     Nothing here knows which rows belong together.
@@ -136,9 +136,9 @@ def _least(space: Space) -> tuple[float, Int, float]:
         seekers.append(asking[row])
         columns.append(better[row, place])
         costs.append(offers[row, place] + prices[better[row, place]])
-    found = np.empty(rows, dtype=np.int64)
-    found[shuffled] = renamed[held]
-    return float(paid.sum()), found, sum(part.size for part in seekers) / rows
+    partners = np.empty(rows, dtype=np.int64)
+    partners[shuffled] = renamed[held]
+    return float(paid.sum()), partners, sum(part.size for part in seekers) / rows
 
 
 def _cheapest(

@@ -56,7 +56,7 @@ class Effort:
 
 
 @dataclass
-class Search:
+class WeightSearch:
     """The best parameters so far, by the expected share of right links over the files, and the pairs seen."""
 
     files: AlignedFiles
@@ -69,7 +69,7 @@ class Search:
     tried: int = 1
 
     @classmethod
-    def begin(cls, files: AlignedFiles, family: Aggregation, margin: float, effort: Effort) -> Search:
+    def begin(cls, files: AlignedFiles, family: Aggregation, margin: float, effort: Effort) -> WeightSearch:
         """From the plain distance and the other starts of the family."""
         plain = family.links(files, family.plain, _NEAREST)
         search = cls(files, family, PairPool(files, family, margin), family.plain, plain, plain, effort)
@@ -180,9 +180,9 @@ class _Learner:
                     if self.effort.spent:
                         return theta
                     other = self.family.repaired(theta + step * (corner - theta))
-                    found = np.count_nonzero(self.lead(other) >= 0)
-                    if found > count:
-                        theta, count = other, found
+                    linked = np.count_nonzero(self.lead(other) >= 0)
+                    if linked > count:
+                        theta, count = other, linked
             if count == before:
                 break
         return theta

@@ -87,13 +87,13 @@ class DistanceLinkage(Measure[Microdata, Compared]):
         names, owner = left.names, owners_of(masked)
         total = np.zeros(left.size)
         parts, tried = {}, 0
-        for known in range(1, len(names) + 1):
-            chosen = list(_subsets(names, known))
+        for size in range(1, len(names) + 1):
+            chosen = list(_subsets(names, size))
             credit = np.zeros(left.size)
             for subset in chosen:
                 linked = linkage_credit(_only(left, subset), _only(right, subset), self.distance, owner)
                 credit += with_classes(linked, masked, subset)
-            parts[f"{known} known"] = float(credit.mean() / len(chosen))
+            parts[f"{size} known"] = float(credit.mean() / len(chosen))
             total += credit / len(chosen)
             tried += len(chosen)
         return linked_score(self.key, total / len(names), owner, meaning, {**parts, "subsets": float(tried)})
@@ -102,20 +102,20 @@ class DistanceLinkage(Measure[Microdata, Compared]):
 def linkage_credit(
     original: Records, masked: Records, distance: Distance = "auto", owner: Int | None = None
 ) -> NDArray[np.float64]:
-    """Per aligned record the chance of being linked rightly: where an own row is nearest, the own among the masked records tied,
-    else 0. `owner` says whose a row is where somebody has several."""
+    """Per aligned record the chance of being linked correctly: where an own row is nearest, the own among the masked records
+    tied, else 0. `owner` says whose a row is where somebody has several."""
     space = space_of(original, masked, distance)
     return own_is_nearest(space.original, space.released, space.metric, owner)
 
 
-def _subsets(names: tuple[str, ...], known: int) -> Iterator[tuple[str, ...]]:
+def _subsets(names: tuple[str, ...], size: int) -> Iterator[tuple[str, ...]]:
     if 2 ** len(names) <= _ALL_SUBSETS:
-        yield from combinations(names, known)
-    elif known == len(names):
+        yield from combinations(names, size)
+    elif size == len(names):
         yield names
     else:
         for start in range(len(names)):
-            yield tuple(names[(start + step) % len(names)] for step in range(known))
+            yield tuple(names[(start + step) % len(names)] for step in range(size))
 
 
 def _only(records: Records, names: tuple[str, ...]) -> Records:

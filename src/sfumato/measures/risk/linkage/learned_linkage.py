@@ -1,6 +1,6 @@
 """Linkage with a learnt distance: how many records would be found by the intruder with the best weights there are.
 
-With both files at hand, the weights of the distance are chosen so that as many masked records as possible are nearest to their
+With both files, the weights of the distance are chosen so that as many masked records as possible are nearest to their
 own original: an optimisation with one block variable per record, solved exactly for few records and by generated constraints for
 many. Abril, Navarro-Arribas, Torra, "Improving record linkage with supervised learning for disclosure risk assessment",
 Information Fusion 13(4), 2012.
@@ -24,7 +24,7 @@ from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.risk.linkage.aggregations import Named, aggregation
 from sfumato.measures.risk.linkage.aligned_files import AlignedFiles
-from sfumato.measures.risk.linkage.distance_learning import LEARNT_ON, Effort, Search
+from sfumato.measures.risk.linkage.distance_learning import LEARNT_ON, Effort, WeightSearch
 from sfumato.measures.risk.linkage.linked import with_assumption
 from sfumato.measures.risk.linkage.programme import reachable, solve_exactly
 
@@ -95,13 +95,13 @@ class LearnedLinkage(Measure[Microdata, Compared]):
         """The rate and its parts for two aligned files."""
         few = files.one_each(LEARNT_ON)
         family = aggregation(self.aggregation, files, self.additivity)
-        search = Search.begin(few, family, self.margin, Effort.of_seconds(self.seconds))
+        search = WeightSearch.begin(few, family, self.margin, Effort.of_seconds(self.seconds))
         search.improve()
         if few.size <= self.exact_up_to:
-            found = solve_exactly(few, family, [search.best, family.plain], self.margin, self.seconds)
-            for theta in found.seen:
+            solution = solve_exactly(few, family, [search.best, family.plain], self.margin, self.seconds)
+            for theta in solution.visited:
                 search.try_out(theta)
-            linked, bound = found.linked, found.bound
+            linked, bound = solution.linked, solution.bound
         else:
             flags = search.links.linked(self.margin)
             others = np.flatnonzero(~flags)
@@ -132,8 +132,8 @@ def aligned_files(
     for one, other in zip(original.columns, masked.columns, strict=True):
         first, second, category = _coordinates(one), _coordinates(other), one.kind == "category"
         centre, spread = (0.0, 1.0) if category else _standard(first)
-        known = first[~np.isnan(first)]
-        if spread == 0.0 or not known.size or bool(np.all(known == known[0])):
+        present = first[~np.isnan(first)]
+        if spread == 0.0 or not present.size or bool(np.all(present == present[0])):
             continue
         for side, values in ((left, first), (right, second)):
             scaled = values if category else np.clip((values - centre) / spread, -_FARTHEST, _FARTHEST)
@@ -163,11 +163,11 @@ def _coordinates(column: NumberColumn | CategoryColumn) -> Real:
 
 
 def _standard(values: Real) -> tuple[float, float]:
-    known = values[~np.isnan(values)]
-    if known.size < 2:
+    present = values[~np.isnan(values)]
+    if present.size < 2:
         return 0.0, 0.0
-    low, unit = float(known.min()), float(known.max() - known.min())
+    low, unit = float(present.min()), float(present.max() - present.min())
     if unit == 0.0:
         return low, 0.0
     # in units of the range, so that no square overflows
-    return float(known.mean()), float(np.std((known - low) / unit) * unit)
+    return float(present.mean()), float(np.std((present - low) / unit) * unit)

@@ -1,4 +1,4 @@
-"""What every measure of linkage reports: the share linked rightly, its interval, and what blind guessing reaches.
+"""What every measure of linkage reports: the share linked correctly, its interval, and what blind guessing reaches.
 
 A record may be published several times (a bootstrap) or not at all (a sample): all rows of a person are right answers, and blind
 guessing hits one of them more often. The interval counts people, because rows of one person are no independent trials.
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.view import Score
 from sfumato.data.masked import Masked
-from sfumato.measures.risk.interval import wilson
+from sfumato.measures.risk.success import wilson
 
 Int = NDArray[np.int64]
 
@@ -31,8 +31,8 @@ def linked_score(
         times = np.unique(owner, return_counts=True)[1] / records
         people, blind = int(times.size), float(times @ times)
     low, high = wilson(share * people, people)
-    told = {"baseline": blind, "interval low": low, "interval high": high, "records": float(records)}
-    return Score(key, share, "lower", meaning, MappingProxyType({**told, **(parts or {})}))
+    details = {"baseline": blind, "interval low": low, "interval high": high, "records": float(records)}
+    return Score(key, share, "lower", meaning, MappingProxyType({**details, **(parts or {})}))
 
 
 def with_classes(credits: NDArray[np.float64], masked: Masked, names: tuple[str, ...]) -> NDArray[np.float64]:
@@ -41,9 +41,9 @@ def with_classes(credits: NDArray[np.float64], masked: Masked, names: tuple[str,
     if classes is None or not set(masked.columns) <= set(names):
         return credits
     shown = classes >= 0
-    found = np.zeros(credits.size)
-    found[shown] = np.maximum(credits[shown], 1.0 / np.bincount(classes[shown])[classes[shown]])
-    return found
+    credit = np.zeros(credits.size)
+    credit[shown] = np.maximum(credits[shown], 1.0 / np.bincount(classes[shown])[classes[shown]])
+    return credit
 
 
 def owners_of(masked: Masked) -> Int | None:

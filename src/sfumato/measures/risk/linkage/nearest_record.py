@@ -22,8 +22,8 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
 from sfumato.kernels.linkage.points import PointTree
 from sfumato.measures.parameters import ComparedColumns
-from sfumato.measures.risk.interval import wilson
 from sfumato.measures.risk.linkage.spaces import LinkageDistance, space_of
+from sfumato.measures.risk.success import wilson
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -61,17 +61,17 @@ class NearestRecord(Measure[Microdata, Compared]):
         space = space_of(left, right, self.distance)
         tree = PointTree(space.original, space.metric)
         among = _to_others(space.original, tree)
-        found = space.metric.distances(tree.closest(space.released)[0][:, 0])
+        distances = space.metric.distances(tree.closest(space.released)[0][:, 0])
         threshold = float(np.quantile(among, self.quantile, method="inverted_cdf"))
         twins, copied = _equal_originals(left, right)
-        credits = pointing(found, copied, threshold)
+        credits = pointing(distances, copied, threshold)
         low, high = wilson(float(credits.sum()), right.size)
         parts = {
             "baseline": float(pointing(among, twins - 1, threshold).mean()),
             "exact copies": float(np.mean(copied > 0)),
             "interval low": low,
             "interval high": high,
-            "median distance": float(np.median(found)),
+            "median distance": float(np.median(distances)),
             "median distance among originals": float(np.median(among)),
             "threshold": threshold,
         }

@@ -111,7 +111,7 @@ class ProbabilisticLinkage(Measure[Microdata, Compared]):
 def probabilistic_credit(
     original: Records, masked: Records, bins: int | None = None, owner: Int | None = None
 ) -> tuple[Real, FellegiSunter]:
-    """Per aligned record the chance of being linked rightly, and the model behind the links.
+    """Per aligned record the chance of being linked correctly, and the model behind the links.
 
     `owner` says whose a row is where somebody has several: any of them is a right link.
     """
@@ -188,8 +188,8 @@ def expectation_maximisation(counts: NDArray[np.int64], matches: float) -> tuple
     """Chances m and u that make the counts of agreement patterns most likely, for a known share of right pairs."""
     columns = int(counts.size).bit_length() - 1
     patterns = (np.arange(counts.size)[:, None] >> np.arange(columns)) & 1
-    seen = counts > 0
-    weights, agree = counts[seen].astype(np.float64), patterns[seen].astype(np.float64)
+    occurring = counts > 0
+    weights, agree = counts[occurring].astype(np.float64), patterns[occurring].astype(np.float64)
     total = weights.sum()
     u = np.clip(weights @ agree / total, _EDGE, 1.0 - _EDGE)
     m = np.maximum(u, 0.9)

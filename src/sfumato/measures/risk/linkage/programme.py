@@ -33,14 +33,14 @@ _NODES, _PROGRAMMES, _CHECKED = 5_000, 200, 500
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class BestWeights:
     """Parameters with the number of records they link by the margin, the most that any parameters can link as far as
     proved, and all parameters seen."""
 
     theta: Real
     linked: int
     bound: int
-    seen: list[Real]
+    visited: list[Real]
 
     @property
     def proved(self) -> bool:
@@ -55,7 +55,7 @@ class PairPool:
     files: AlignedFiles
     family: Aggregation
     margin: float
-    known: Int = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    keys: Int = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     rows: Int = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     gaps: Real = field(init=False)
     blocks: Real = field(default_factory=lambda: np.zeros(0))
@@ -68,10 +68,10 @@ class PairPool:
     def add(self, rows: Int, others: Int) -> int:
         """Take in pairs; returns how many were new. A record is hopeless once some other is nearer under all parameters."""
         keys, first = np.unique(rows * np.int64(self.files.size) + others, return_index=True)
-        fresh = ~np.isin(keys, self.known, assume_unique=True)
+        fresh = ~np.isin(keys, self.keys, assume_unique=True)
         if not fresh.any():
             return 0
-        self.known = np.concatenate([self.known, keys[fresh]])
+        self.keys = np.concatenate([self.keys, keys[fresh]])
         rows, others = rows[first[fresh]], others[first[fresh]]
         own, other = self.family.features(self.files, rows, rows), self.family.features(self.files, rows, others)
         low, high = self.family.range(own, other)
@@ -101,16 +101,16 @@ class PairPool:
         return part
 
 
-def solve_exactly(files: AlignedFiles, family: Aggregation, starts: list[Real], margin: float, seconds: float) -> Found:
+def solve_exactly(files: AlignedFiles, family: Aggregation, starts: list[Real], margin: float, seconds: float) -> BestWeights:
     """The optimum of the integer programme, or the best parameters and bound that the limits allow; the time is a safety net."""
     until = time.monotonic() + seconds
     pool = PairPool(files, family, margin)
     everybody = np.ones(files.size, dtype=np.bool_)
-    best, linked, seen = starts[0], -1, []
+    best, linked, visited = starts[0], -1, []
     for theta in starts:
         links = family.links(files, theta, 8)
         pool.add_nearest(links, everybody)
-        seen.append(theta)
+        visited.append(theta)
         if (count := int(links.linked(margin).sum())) > linked:
             best, linked = theta, count
     bound, cuts = files.size - int(pool.hopeless.sum()), np.zeros((0, family.size))
@@ -128,12 +128,12 @@ def solve_exactly(files: AlignedFiles, family: Aggregation, starts: list[Real], 
         cuts = np.concatenate([cuts, more])
         theta = family.repaired(theta)
         links = family.links(files, theta, 8)
-        seen.append(theta)
+        visited.append(theta)
         if (count := int(links.linked(margin).sum())) > linked:
             best, linked = theta, count
         if not pool.add_nearest(links, ~blocked, violated=True) and not more.shape[0]:
             break  # what is left is within the solver's tolerance
-    return Found(best, linked, max(bound, linked), seen)
+    return BestWeights(best, linked, max(bound, linked), visited)
 
 
 def reachable(pool: PairPool, records: Int) -> Flags:
@@ -141,14 +141,14 @@ def reachable(pool: PairPool, records: Int) -> Flags:
     records."""
     order = np.argsort(pool.rows, kind="stable")
     starts = np.searchsorted(pool.rows[order], np.arange(pool.files.size + 1))
-    found = np.ones(records.size, dtype=np.bool_)
+    reached = np.ones(records.size, dtype=np.bool_)
     for position, record in enumerate(records[:_CHECKED].tolist()):
         gaps = pool.gaps[order[starts[record] : starts[record + 1]]]
         if pool.hopeless[record]:
-            found[position] = False
+            reached[position] = False
         elif gaps.shape[0] > 1:
-            found[position] = widest(pool.family, gaps)[0] >= pool.margin - _TOLERANCE
-    return found
+            reached[position] = widest(pool.family, gaps)[0] >= pool.margin - _TOLERANCE
+    return reached
 
 
 def widest(family: Aggregation, gaps: Real, cuts: Real | None = None) -> tuple[float, Real]:

@@ -55,10 +55,10 @@ class Sides:
 
     def shared(self, columns: Sequence[str], what: str) -> tuple[str, ...]:
         """Those of the columns that both sides have."""
-        found = tuple(name for name in columns if name in self.names and name in self.released.column_names)
-        if not found:
+        shared = tuple(name for name in columns if name in self.names and name in self.released.column_names)
+        if not shared:
             raise MissingColumn(f"{what}: the people's table holds none of the columns that were masked")
-        return found
+        return shared
 
     def split(self, strata: Sequence[str]) -> Iterator[tuple[Int, Int, Sides]]:
         """People and released rows of each stratum, which the mask left as it was."""
@@ -90,7 +90,7 @@ class Picked:
 
     credit: Real
     candidates: Int
-    found: NDArray[np.bool_]
+    own_found: NDArray[np.bool_]
     posterior: Real | None = None
 
     @property
@@ -104,22 +104,22 @@ def by_stratum(sides: Sides, strata: Sequence[str] | None, pick: Callable[[Sides
     if not strata:
         return pick(sides)
     people = sides.people.num_rows
-    credit, candidates, found = np.zeros(people), np.zeros(people, dtype=np.int64), np.zeros(people, dtype=np.bool_)
+    credit, candidates, own_found = np.zeros(people), np.zeros(people, dtype=np.int64), np.zeros(people, dtype=np.bool_)
     posterior = np.zeros(people)
-    told = False
+    has_posterior = False
     for rows, _, part in sides.split(strata):
         if rows.size:
             one = pick(part)
-            credit[rows], candidates[rows], found[rows] = one.credit, one.candidates, one.found
+            credit[rows], candidates[rows], own_found[rows] = one.credit, one.candidates, one.own_found
             if one.posterior is not None:
-                posterior[rows], told = one.posterior, True
-    return Picked(credit, candidates, found, posterior if told else None)
+                posterior[rows], has_posterior = one.posterior, True
+    return Picked(credit, candidates, own_found, posterior if has_posterior else None)
 
 
-def _run(order: Int, codes: Int, wanted: int) -> Int:
+def _run(order: Int, codes: Int, code: int) -> Int:
     """Where the codes are the wanted one, by their order."""
-    low = np.searchsorted(codes, wanted, side="left", sorter=order)
-    return order[low : np.searchsorted(codes, wanted, side="right", sorter=order)]
+    low = np.searchsorted(codes, code, side="left", sorter=order)
+    return order[low : np.searchsorted(codes, code, side="right", sorter=order)]
 
 
 def _texts(column: pa.ChunkedArray) -> pa.Array:

@@ -35,7 +35,7 @@ _FAR = 1e100
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
+class LinkageSpace:
     """Original and released records as points; a column that is constant in the original tells nothing and has no coordinate."""
 
     original: Real = field(repr=False)
@@ -44,7 +44,7 @@ class Space:
     distance: str
 
 
-def space_of(original: Records, released: Records, distance: Distance = "auto") -> Space:
+def space_of(original: Records, released: Records, distance: Distance = "auto") -> LinkageSpace:
     """Both files in one space; scales come from the original, which the intruder holds."""
     if not original.size or not released.size:
         raise InputError("there are no records to link: the original or the released table is empty")
@@ -74,10 +74,10 @@ def space_of(original: Records, released: Records, distance: Distance = "auto") 
         left.append(a)
         right.append(b)
     metric = Metric(np.array(kinds, dtype=np.int64), np.array(costs), np.array(neutral), root=distance == "euclidean")
-    return Space(_side_by_side(left, original.size), _side_by_side(right, released.size), metric, distance)
+    return LinkageSpace(_side_by_side(left, original.size), _side_by_side(right, released.size), metric, distance)
 
 
-def _whitened(original: Records, released: Records) -> Space:
+def _whitened(original: Records, released: Records) -> LinkageSpace:
     if any(isinstance(column, CategoryColumn) and not column.ordered for column in original.columns):
         raise Unsupported("the Mahalanobis distance is about numbers, and there are categories: use distance='gower'")
     left, right = [], []
@@ -100,7 +100,7 @@ def _whitened(original: Records, released: Records) -> Space:
             "there are fewer records than columns): leave columns out with columns=, or use distance='euclidean'"
         )
     whiten = vectors / np.sqrt(values)
-    return Space(a @ whiten, b @ whiten, Metric.euclidean(a.shape[1]), "mahalanobis")
+    return LinkageSpace(a @ whiten, b @ whiten, Metric.euclidean(a.shape[1]), "mahalanobis")
 
 
 def _numbers(column: NumberColumn | CategoryColumn) -> Real:
@@ -122,31 +122,31 @@ def _scaled(original: Real, released: Real, distance: str) -> tuple[Real, Real] 
 
 
 def _centre_and_scale(values: Real, distance: str) -> tuple[float, float]:
-    known = values[~np.isnan(values)]
-    if not known.size:
+    present = values[~np.isnan(values)]
+    if not present.size:
         return 0.0, 0.0
-    low, high = float(known.min()), float(known.max())
+    low, high = float(present.min()), float(present.max())
     if low == high:
         return 0.0, 0.0
     if distance == "gower":
         return low, high - low
     # scaled by the range first, so that no square overflows
-    return float(known.mean()), float(np.std((known - low) / (high - low)) * (high - low))
+    return float(present.mean()), float(np.std((present - low) / (high - low)) * (high - low))
 
 
 def _mean_difference(scaled: Real) -> float:
     """The mean absolute difference of two values drawn independently."""
-    known = np.sort(scaled[~np.isnan(scaled)])
-    ranks = 2.0 * np.arange(known.size) - known.size + 1.0
-    return float(2.0 * (ranks @ known) / known.size**2)
+    present = np.sort(scaled[~np.isnan(scaled)])
+    ranks = 2.0 * np.arange(present.size) - present.size + 1.0
+    return float(2.0 * (ranks @ present) / present.size**2)
 
 
 def _unequal_share(codes: Real) -> float:
     """How often two categories drawn independently are different."""
-    known = codes[~np.isnan(codes)].astype(np.int64)
-    if not known.size:
+    present = codes[~np.isnan(codes)].astype(np.int64)
+    if not present.size:
         return 0.0
-    shares = np.bincount(known) / known.size
+    shares = np.bincount(present) / present.size
     return float(1.0 - shares @ shares) if np.count_nonzero(shares) > 1 else 0.0
 
 

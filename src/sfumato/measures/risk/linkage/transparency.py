@@ -14,51 +14,51 @@ from sfumato.measures.risk.linkage.sides import Picked, Sides, by_stratum
 from sfumato.measures.risk.linkage.transparent_picks import pick_by_clusters, pick_by_noise, pick_by_transitions, pick_by_windows
 
 
-def windows_told(told: Mapping[str, Any]) -> dict[str, int]:
+def windows_told(facts: Mapping[str, Any]) -> dict[str, int]:
     """The published window of each column; the widest where strata differ."""
-    window = told["window"]
+    window = facts["window"]
     parts = window["by stratum"] if isinstance(window, Mapping) and set(window) == {"by stratum"} else [window]
-    found: dict[str, int] = {}
+    windows: dict[str, int] = {}
     for part in parts:
         for name, ranks in part.items():
-            found[name] = max(found.get(name, 0), int(ranks))
-    return found
+            windows[name] = max(windows.get(name, 0), int(ranks))
+    return windows
 
 
 def steps_told(transparency: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What is told about each mask of a combination, or about the one."""
     if "steps" not in transparency:
         return [transparency] if transparency else []
-    return [step for told in transparency["steps"] for step in steps_told(told)]
+    return [step for part in transparency["steps"] for step in steps_told(part)]
 
 
-def strata_told(told: Mapping[str, Any]) -> tuple[str, ...]:
+def strata_told(facts: Mapping[str, Any]) -> tuple[str, ...]:
     """The columns within whose values a mask worked."""
-    return tuple(told.get("method", {}).get("strata") or ())
+    return tuple(facts.get("method", {}).get("strata") or ())
 
 
-def picked_by_method(sides: Sides, told: Mapping[str, Any]) -> tuple[str, Picked] | None:
+def picked_by_method(sides: Sides, facts: Mapping[str, Any]) -> tuple[str, Picked] | None:
     """The attack that fits what is told about one mask, with its name; None where no attack does, or none to the columns that
     both sides have."""
     try:
-        return _picked(sides, told)
+        return _picked(sides, facts)
     except (MissingColumn, Unsupported):
         return None
 
 
-def _picked(sides: Sides, told: Mapping[str, Any]) -> tuple[str, Picked] | None:
-    strata = strata_told(told)
-    if "window" in told:
-        reach = {name: ranks for name, ranks in windows_told(told).items() if name in sides.names}
+def _picked(sides: Sides, facts: Mapping[str, Any]) -> tuple[str, Picked] | None:
+    strata = strata_told(facts)
+    if "window" in facts:
+        reach = {name: ranks for name, ranks in windows_told(facts).items() if name in sides.names}
         return ("rank window", by_stratum(sides, strata, lambda part: pick_by_windows(part, reach))) if reach else None
-    if "attribute_groups" in told:
-        groups = [[name for name in group if name in sides.names] for group in told["attribute_groups"]]
+    if "attribute_groups" in facts:
+        groups = [[name for name in group if name in sides.names] for group in facts["attribute_groups"]]
         held = [group for group in groups if group]
         return ("cluster intersection", by_stratum(sides, strata, lambda part: pick_by_clusters(part, held))) if held else None
-    if "noise" in told:
-        columns = [name for name in told["masked_columns"] if name in sides.names]
-        noise = by_stratum(sides, strata, lambda part: pick_by_noise(part, columns, told)) if columns else None
+    if "noise" in facts:
+        columns = [name for name in facts["masked_columns"] if name in sides.names]
+        noise = by_stratum(sides, strata, lambda part: pick_by_noise(part, columns, facts)) if columns else None
         return ("noise likelihood", noise) if noise is not None else None
-    if "transitions" in told and not (isinstance(told["transitions"], Mapping) and "by stratum" in told["transitions"]):
-        return "transition posterior", by_stratum(sides, strata, lambda part: pick_by_transitions(part, told["transitions"]))
+    if "transitions" in facts and not (isinstance(facts["transitions"], Mapping) and "by stratum" in facts["transitions"]):
+        return "transition posterior", by_stratum(sides, strata, lambda part: pick_by_transitions(part, facts["transitions"]))
     return None

@@ -49,7 +49,7 @@ def pick_by_windows(sides: Sides, reach: Mapping[str, int]) -> Picked:
         shown = _numbers(theirs)[order]
         ranks.append(rank_windows.ranked(shown))
         intervals.append(rank_windows.windows(_numbers(ours), shown, reach[ours.name]))
-    count, found = rank_windows.candidates(
+    count, own = rank_windows.candidates(
         np.array([rank[0] for rank in ranks]),
         np.array([rank[1] for rank in ranks]),
         np.array([rank[2] for rank in ranks], dtype=np.int64),
@@ -58,7 +58,7 @@ def pick_by_windows(sides: Sides, reach: Mapping[str, int]) -> Picked:
         np.ascontiguousarray(sides.owners[order]),
         sides.mine,
     )
-    return Picked(found / np.maximum(count, 1), count, found > 0)
+    return Picked(own / np.maximum(count, 1), count, own > 0)
 
 
 def pick_by_clusters(sides: Sides, groups: Sequence[Sequence[str]], nearest: int = 1) -> Picked:
@@ -74,23 +74,23 @@ def pick_by_clusters(sides: Sides, groups: Sequence[Sequence[str]], nearest: int
         of_record, equal = _equal_values(held, shown)
         clusters.append(of_record)
         near.append(equal)
-    count, found = intersections(_columns(clusters), near, sides.owners, sides.mine)
-    credit = found / np.maximum(count, 1)
+    count, own = intersections(_columns(clusters), near, sides.owners, sides.mine)
+    credit = own / np.maximum(count, 1)
     lost = np.flatnonzero((count == 0) & (sides.truth >= 0))
     if lost.size:
         held, shown, metric = _points(*sides.records([name for group in groups for name in group]))
         credit[lost] = nearest_own(PointTree(shown, metric), shown, held[lost], sides.owners, sides.mine[lost])[0]
-    return Picked(credit, count, found > 0)
+    return Picked(credit, count, own > 0)
 
 
 def _nearest_clusters(held: Real, tree: PointTree, nearest: int) -> Int:
     """The nearest clusters of everybody, equally near ones with them; none where no value of the person is known."""
-    wanted = min(nearest, tree.size)
+    count = min(nearest, tree.size)
     near = np.full((held.shape[0], min(nearest + _MOST_TIED, tree.size)), -1, dtype=np.int64)
     asking, width = np.flatnonzero(~np.isnan(held).all(axis=1)), min(nearest + _TIED, near.shape[1])
     while asking.size:
         sums, positions = tree.closest(held[asking], width)
-        equal = sums <= sums[:, wanted - 1 : wanted] * (1 + 1e-9) + 1e-15
+        equal = sums <= sums[:, count - 1 : count] * (1 + 1e-9) + 1e-15
         # where the last one is equally near too there may be more of them
         settled = ~equal[:, -1] if width < tree.size else np.ones(asking.size, dtype=np.bool_)
         near[asking[settled], :width] = np.where(equal, positions, -1)[settled]
@@ -109,20 +109,20 @@ def _equal_values(held: Real, shown: Real) -> tuple[Int, Int]:
     return of_record.reshape(-1).astype(np.int64), np.column_stack([own, missing]).astype(np.int64)
 
 
-def pick_by_noise(sides: Sides, columns: Sequence[str], told: Mapping[str, Any]) -> Picked:
+def pick_by_noise(sides: Sides, columns: Sequence[str], facts: Mapping[str, Any]) -> Picked:
     """Noise: the record with the largest density of the noise that would have made it from the person's values."""
     people, released = sides.records(columns)
     held, shown = people.matrix(), released.matrix()
     if held.shape[1] != len(columns):
         raise Unsupported("the likelihood of noise is about numbers, and a masked column holds categories")
-    if told["noise"] == "multiplicative":
-        return _pick_by_factors(sides, held, shown, float(told["factor_variance"]))
-    ratio, scale = float(told["noise_variance_ratio"]), float(told.get("scaled_by", 1.0))
+    if facts["noise"] == "multiplicative":
+        return _pick_by_factors(sides, held, shown, float(facts["factor_variance"]))
+    ratio, scale = float(facts["noise_variance_ratio"]), float(facts.get("scaled_by", 1.0))
     centre, unit = _centre_and_unit(shown)
     shown = np.where(np.isnan(shown), 0.0, (shown - centre) / unit)
     held = np.clip(np.where(np.isnan(held), 0.0, (held - centre) / unit * scale), -_FARTHEST, _FARTHEST)
     covariance = _covariance(shown) * ratio / (1.0 + ratio)
-    if told["noise"] == "independent":
+    if facts["noise"] == "independent":
         covariance = np.diag(np.diag(covariance))
     values, vectors = np.linalg.eigh(covariance)
     whiten = vectors / np.sqrt(np.maximum(values, max(float(values[-1]) * 1e-9, 1e-18)))
@@ -144,10 +144,10 @@ def pick_by_transitions(sides: Sides, transitions: Mapping[str, Mapping[str, Any
         theirs.append(np.array([outputs.get(text, -1) for text in shown], dtype=np.int64))
     if not laws:
         raise MissingColumn("PRAM: the people's table holds none of the columns that were masked")
-    known, released_codes, owners, mine = _columns(ours), _columns(theirs), sides.owners, sides.mine
+    held_codes, released_codes, owners, mine = _columns(ours), _columns(theirs), sides.owners, sides.mine
     credit, posterior, ties = np.zeros(mine.size), np.zeros(mine.size), np.zeros(mine.size, dtype=np.int64)
     for who, rows, crowd in _who_agrees(sides):
-        parts = likeliest(laws, known[crowd], released_codes[rows], owners[rows], mine[crowd])
+        parts = likeliest(laws, held_codes[crowd], released_codes[rows], owners[rows], mine[crowd])
         kept = np.searchsorted(crowd, who)
         credit[who], posterior[who], ties[who] = (part[kept] for part in parts)
     return Picked(credit, ties, credit > 0, posterior)
@@ -183,15 +183,15 @@ def transition_matrix(
         inputs = {_as_key(label): position for position, label in enumerate(law["labels"])}
         outputs = {_as_key(label): position for position, label in enumerate(law["outputs"])}
         return np.array(law["matrix"], dtype=np.float64), inputs, outputs
-    seen = {label: position for position, label in enumerate(dict.fromkeys(label for label in labels if label != (None,)))}
-    if len(seen) > _MOST_CATEGORIES:
+    places = {label: position for position, label in enumerate(dict.fromkeys(label for label in labels if label != (None,)))}
+    if len(places) > _MOST_CATEGORIES:
         raise Unsupported(f"PRAM: the posterior is computed for up to {_MOST_CATEGORIES:,} categories of a column")
-    stay, suppress, size = float(law["stay"]), float(law.get("suppress", 0.0)), len(seen)
+    stay, suppress, size = float(law["stay"]), float(law.get("suppress", 0.0)), len(places)
     matrix = np.full((size, size), (1.0 - suppress) * (1.0 - stay) / max(int(law["categories"]) - 1, 1))
     np.fill_diagonal(matrix, (1.0 - suppress) * stay)
-    if ("*",) in seen:
-        matrix[:, seen[("*",)]] += suppress
-    return matrix, seen, seen
+    if ("*",) in places:
+        matrix[:, places[("*",)]] += suppress
+    return matrix, places, places
 
 
 def _pick_by_factors(sides: Sides, held: Real, shown: Real, variance: float) -> Picked:
@@ -225,21 +225,21 @@ def _pick_nearest(sides: Sides, held: Real, shown: Real, metric: Metric) -> Pick
     commonness = np.maximum(commonness, commonness.max() - _DEEPEST)
     lift = np.sqrt(2.0 * (commonness - commonness.min()))
     wider = Metric(np.append(metric.kinds, SQUARED), np.append(metric.costs, 1.0), np.append(metric.neutral, 0.0))
-    asked, points = _columns([held, np.zeros(held.shape[0])]), _columns([shown, lift])
+    queries, points = _columns([held, np.zeros(held.shape[0])]), _columns([shown, lift])
     owners, mine = sides.owners, sides.mine
-    credit, nearest = nearest_own(PointTree(points, wider), points, asked, owners, mine)
+    credit, nearest = nearest_own(PointTree(points, wider), points, queries, owners, mine)
     own = np.full(mine.size, -np.inf)
     for who, rows in own_rows(owners, mine):
-        own[who] = np.logaddexp(own[who], -wider.sums(asked[who], points[rows]) / 2)
-    return Picked(credit, np.maximum(nearest, 1), credit > 0, np.exp(own - log_mass(asked, points, wider)))
+        own[who] = np.logaddexp(own[who], -wider.sums(queries[who], points[rows]) / 2)
+    return Picked(credit, np.maximum(nearest, 1), credit > 0, np.exp(own - log_mass(queries, points, wider)))
 
 
 def _log_commonness(held: Real, shown: Real, metric: Metric) -> Real:
     """Per record the logarithm of how likely it is to come from anybody, up to a constant."""
     people, records = held.shape[0], shown.shape[0]
-    known = log_mass(shown, held, metric)
+    log_masses = log_mass(shown, held, metric)
     if records <= people:
-        return known
+        return log_masses
     numbers = metric.kinds == SQUARED
     points = shown[:, numbers]
     points = np.nan_to_num(points - _centre_and_unit(points)[0])
@@ -249,17 +249,17 @@ def _log_commonness(held: Real, shown: Real, metric: Metric) -> Real:
     # and it has values that agree or not as often as they occur in the release
     _, of_record, often = np.unique(np.nan_to_num(shown[:, ~numbers]), axis=0, return_inverse=True, return_counts=True)
     fitted = fitted + np.log(often / records)[of_record.reshape(-1)]
-    return np.asarray(np.logaddexp(known, np.log(records - people) + fitted))
+    return np.asarray(np.logaddexp(log_masses, np.log(records - people) + fitted))
 
 
 def _centre_and_unit(values: Real) -> tuple[Real, Real]:
     """Per column the mean of what is known, and the range as a unit in which no square overflows."""
     centres, units = np.zeros(values.shape[1]), np.ones(values.shape[1])
     for place in range(values.shape[1]):
-        known = values[:, place][~np.isnan(values[:, place])]
-        if known.size:
-            centres[place] = known.mean()
-            units[place] = float(known.max() - known.min()) or 1.0
+        present = values[:, place][~np.isnan(values[:, place])]
+        if present.size:
+            centres[place] = present.mean()
+            units[place] = float(present.max() - present.min()) or 1.0
     return centres, units
 
 

@@ -116,14 +116,14 @@ def _transparent(original: Microdata, masked: Masked, names: tuple[str, ...]) ->
     if rows is None or not masked.transparency:
         return {}
     everybody = np.arange(rows.size, dtype=np.int64)
-    strata = {name for told in steps_told(masked.transparency) for name in told.get("method", {}).get("strata") or ()}
-    known = {name: name for name in original.column_names if name in names or name in strata}
-    sides = Sides(original_rows(original, masked).take(pa.array(rows)), masked.table, original.schema, everybody, known, rows)
+    strata = {name for step in steps_told(masked.transparency) for name in step.get("method", {}).get("strata") or ()}
+    columns = {name: name for name in original.column_names if name in names or name in strata}
+    sides = Sides(original_rows(original, masked).take(pa.array(rows)), masked.table, original.schema, everybody, columns, rows)
     left_alone = [name for name in names if name in original.schema.quasi and name not in masked.columns]
     rates: dict[str, float] = {}
-    for told in steps_told(masked.transparency):
+    for step in steps_told(masked.transparency):
         agreeing = tuple(name for name in left_alone if name not in strata)
-        found = picked_by_method(replace(sides, agreeing=agreeing), told)
-        if found is not None:
-            rates[found[0]] = max(found[1].rate, rates.get(found[0], 0.0))
+        picked = picked_by_method(replace(sides, agreeing=agreeing), step)
+        if picked is not None:
+            rates[picked[0]] = max(picked[1].rate, rates.get(picked[0], 0.0))
     return rates

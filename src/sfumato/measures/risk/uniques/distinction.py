@@ -66,11 +66,11 @@ def separations(table: pa.Table, names: tuple[str, ...], columns: int = 2) -> li
     """Every combination of up to that many columns, the most separating first."""
     require_columns(table, names)
     coded = {name: CodedColumn.of(table.column(name)) for name in names}
-    found = []
+    separated = []
     for width in range(1, min(columns, len(names)) + 1):
         for chosen in combinations(names, width):
-            found.append(_separating(chosen, [coded[name] for name in chosen], table.num_rows))
-    return sorted(found, key=lambda entry: (-entry.separation, entry.columns))
+            separated.append(_separating(chosen, [coded[name] for name in chosen], table.num_rows))
+    return sorted(separated, key=lambda entry: (-entry.separation, entry.columns))
 
 
 def separation(table: pa.Table, names: tuple[str, ...]) -> Separating:

@@ -71,10 +71,10 @@ def record_risks(released: ReleasedTable, sampling_fraction: float | None = None
     if sampling_fraction is not None:
         weights = np.full(classes.records, 1.0 / sampling_fraction)
     else:
-        given = survey_weights(released)
-        if given is None:
+        stated_weights = survey_weights(released)
+        if stated_weights is None:
             raise InputError("the individual risk needs survey weights (a column with role 'weight') or sampling_fraction=")
-        weights = given
+        weights = stated_weights
     people = np.bincount(classes.of_row, weights=weights, minlength=len(classes))
     sampled = np.minimum(classes.sizes / np.maximum(people, classes.sizes), 1.0)
     return np.asarray(individual_risk(classes.sizes, sampled)[classes.of_row])

@@ -74,7 +74,7 @@ class JournalistRisk(Measure[object, ReleasedTable]):
 
 @dataclass(frozen=True)
 class MarketerRisk(Measure[object, ReleasedTable]):
-    """Expected share of records matched rightly by linking all of them: with the release alone, or with
+    """Expected share of records matched correctly by linking all of them: with the release alone, or with
     a `population`. The mean over records of 1/(people behind the record's class).
     """
 
@@ -128,8 +128,8 @@ def people_behind(released: ReleasedTable, classes: Classes, population: Any) ->
     if population is not None:
         rows = population.table() if hasattr(population, "relation") else population
         examined = ExaminedTable(released.table, released.schema, None, rows)
-        found, _ = matches(examined, KMap(1), classes)
-        return found.astype(np.float64)
+        people, _ = matches(examined, KMap(1), classes)
+        return people.astype(np.float64)
     weights = survey_weights(released)
     if weights is None:
         raise InputError(

@@ -76,15 +76,15 @@ class SpecialUniques(Measure[Microdata | None, Compared]):
         """The share."""
         table = as_released(released, original)
         names = self.columns if self.columns is not None else quasi_of(table)
-        found = minimal_uniques(table.table, names, self.max_size)
-        parts = {f"minimal uniques of {size + 1}": float(total) for size, total in enumerate(found.counts.sum(axis=0))}
-        parts["score, largest"] = float(found.scores.max())
-        parts.update({f"share of {name}": float(share) for name, share in zip(found.columns, found.shares, strict=True)})
+        uniques = minimal_uniques(table.table, names, self.max_size)
+        parts = {f"minimal uniques of {size + 1}": float(total) for size, total in enumerate(uniques.counts.sum(axis=0))}
+        parts["score, largest"] = float(uniques.scores.max())
+        parts.update({f"share of {name}": float(share) for name, share in zip(uniques.columns, uniques.shares, strict=True)})
         if self.sampling_fraction is not None:
-            risk = intrusion_risks(table.table, found, self.sampling_fraction)
+            risk = intrusion_risks(table.table, uniques, self.sampling_fraction)
             parts["risk, largest"], parts["risk, mean"] = float(risk.max()), float(risk.mean())
         meaning = f"share of records that at most {self.max_size} columns single out"
-        return Score(self.key, float(found.special.mean()), "lower", meaning, MappingProxyType(parts), uses_original=False)
+        return Score(self.key, float(uniques.special.mean()), "lower", meaning, MappingProxyType(parts), uses_original=False)
 
 
 def minimal_uniques(table: pa.Table, names: tuple[str, ...], max_size: int = 3) -> MinimalUniques:
@@ -122,18 +122,18 @@ def minimal_uniques(table: pa.Table, names: tuple[str, ...], max_size: int = 3) 
     return MinimalUniques(tuple(names), counts, scores, shares / total if total else shares)
 
 
-def intrusion_risks(table: pa.Table, found: MinimalUniques, sampling_fraction: float) -> Real:
+def intrusion_risks(table: pa.Table, uniques: MinimalUniques, sampling_fraction: float) -> Real:
     """The chance that a match on each special unique is right: odds proportional to scores, mean equal to the file's
     data intrusion simulation score. Other records have none."""
-    keys, count = combined([CodedColumn.of(table.column(name)) for name in found.columns], table.num_rows)
+    keys, count = combined([CodedColumn.of(table.column(name)) for name in uniques.columns], table.num_rows)
     level = intrusion_simulation(np.bincount(keys, minlength=count).astype(np.int64), sampling_fraction)
     risks = np.zeros(table.num_rows)
-    special = found.special
+    special = uniques.special
     if not special.any() or level <= 0.0:
         return risks
     if level >= 1.0:
         return special.astype(np.float64)
-    scores = found.scores[special] / found.scores[special].mean()
+    scores = uniques.scores[special] / uniques.scores[special].mean()
     low, high = -60.0, 60.0
     for _ in range(200):  # the mean grows with the factor
         middle = (low + high) / 2.0

@@ -48,8 +48,10 @@ class ClusteredRecords:
         for column in records.categories:
             if column.name in self._trees:
                 tree = self._levels(column, root=False)
-                known = column.codes[column.known]
-                central = central_codes(known, tree, np.zeros(known.size, dtype=np.int64), 1) if known.size else [0]
+                known_codes = column.codes[column.known]
+                central = (
+                    central_codes(known_codes, tree, np.zeros(known_codes.size, dtype=np.int64), 1) if known_codes.size else [0]
+                )
                 codes.append(np.where(column.known, column.codes, central[0]).astype(np.int32))
                 levels.append(tree)
         joined = np.stack(numbers, axis=1) if numbers else np.zeros((records.size, 0))
@@ -60,18 +62,18 @@ class ClusteredRecords:
         """Column by column the value of each record's cluster: means, medians of ordered categories, central categories or
         their lowest common ancestors."""
         count = int(labels.max()) + 1 if labels.size else 0
-        found: dict[str, Any] = {}
+        centroids: dict[str, Any] = {}
         for column in self._records.columns:
-            known = column.known
+            present = column.known
             if isinstance(column, NumberColumn):
-                found[column.name] = means_of_clusters(column.values, known, labels, count)[labels]
+                centroids[column.name] = means_of_clusters(column.values, present, labels, count)[labels]
             elif column.ordered:
-                found[column.name] = _medians(column.codes, known, labels, count)[labels]
+                centroids[column.name] = _medians(column.codes, present, labels, count)[labels]
             elif category == "mode":
-                found[column.name] = self._central(column, labels, count)[labels]
+                centroids[column.name] = self._central(column, labels, count)[labels]
             else:
-                found[column.name] = self._ancestors(column, labels, count)
-        return found
+                centroids[column.name] = self._ancestors(column, labels, count)
+        return centroids
 
     def _levels(self, column: CategoryColumn, *, root: bool) -> Int32:
         """The nodes above each label, level by level."""
@@ -89,19 +91,19 @@ class ClusteredRecords:
         return chosen
 
     def _overall(self, column: CategoryColumn, tree: Int32) -> int:
-        known = column.codes[column.known]
-        return int(central_codes(known, tree, np.zeros(known.size, dtype=np.int64), 1)[0]) if known.size else -1
+        codes = column.codes[column.known]
+        return int(central_codes(codes, tree, np.zeros(codes.size, dtype=np.int64), 1)[0]) if codes.size else -1
 
     def _ancestors(self, column: CategoryColumn, labels: Int, count: int) -> pa.Array:
         tree = self._trees[column.name]
         levels = self._levels(column, root=True)
-        known = column.known
+        has_value = column.known
         nodes = np.full(count, -1, dtype=np.int64)
-        order = np.argsort(labels[known], kind="stable")
-        ranked = labels[known][order]
+        order = np.argsort(labels[has_value], kind="stable")
+        ranked = labels[has_value][order]
         present, starts = np.unique(ranked, return_index=True)
         for level in levels[::-1]:  # from the root downward: the lowest level at which all agree is kept
-            above = level[column.codes[known][order]]
+            above = level[column.codes[has_value][order]]
             low, high = np.minimum.reduceat(above, starts), np.maximum.reduceat(above, starts)
             nodes[present] = np.where(low == high, low, nodes[present])
         texts = [ROOT if node < 0 else tree.labels[node] for node in range(-1, len(tree.labels))]
@@ -120,8 +122,8 @@ def _numbers(column: NumberColumn | CategoryColumn, standardise: bool) -> Real:
         ranks = np.where(column.known, column.codes, np.nan) / max(len(column.labels) - 1, 1)
         middle = float(np.median(ranks[column.known])) if column.known.any() else 0.0
         return np.where(column.known, ranks, middle)
-    values, known = column.values, column.known
-    if not known.any():
+    values, present = column.values, column.known
+    if not present.any():
         return np.zeros(values.size)
     if standardise:
         values = values / magnitude(values)
@@ -130,19 +132,19 @@ def _numbers(column: NumberColumn | CategoryColumn, standardise: bool) -> Real:
             f"column '{column.name}' has numbers so large that squares of their distances cannot be computed; "
             "use standardise=True"
         )
-    mean = float(values[known].mean())
+    mean = float(values[present].mean())
     if not standardise:
         # taking a whole number off keeps whole numbers whole, and with them their ties
         shift = float(np.rint(mean))
-        return np.where(known, values - shift, mean - shift)
-    spread = float(values[known].std())
-    return np.where(known, values - mean, 0.0) / (spread if spread > 0.0 else 1.0)
+        return np.where(present, values - shift, mean - shift)
+    spread = float(values[present].std())
+    return np.where(present, values - mean, 0.0) / (spread if spread > 0.0 else 1.0)
 
 
-def means_of_clusters(values: Real, known: NDArray[np.bool_], labels: Int, count: int) -> Real:
+def means_of_clusters(values: Real, present: NDArray[np.bool_], labels: Int, count: int) -> Real:
     """The mean of the known values of each cluster; of all of them where a cluster has none."""
     unit = magnitude(values)
-    chosen, of = values[known] / unit, labels[known]
+    chosen, of = values[present] / unit, labels[present]
     sizes = np.bincount(of, minlength=count)
     means = np.bincount(of, weights=chosen, minlength=count) / np.maximum(sizes, 1)
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
@@ -150,15 +152,15 @@ def means_of_clusters(values: Real, known: NDArray[np.bool_], labels: Int, count
     np.maximum.at(high, of, chosen)
     # a mean of equal values may miss them by the last bit, which would turn their order round
     overall = float(chosen.mean()) if chosen.size else 0.0
-    found: Real = np.where(sizes > 0, np.minimum(np.maximum(means, low), high), overall) * unit
-    return found
+    bounded: Real = np.where(sizes > 0, np.minimum(np.maximum(means, low), high), overall) * unit
+    return bounded
 
 
-def _medians(codes: Int32, known: NDArray[np.bool_], labels: Int, count: int) -> Int32:
-    overall = int(np.sort(codes[known])[(np.count_nonzero(known) - 1) // 2]) if known.any() else -1
+def _medians(codes: Int32, has_value: NDArray[np.bool_], labels: Int, count: int) -> Int32:
+    overall = int(np.sort(codes[has_value])[(np.count_nonzero(has_value) - 1) // 2]) if has_value.any() else -1
     medians = np.full(count, overall, dtype=np.int32)
-    order = np.lexsort((codes[known], labels[known]))
-    present, sizes = np.unique(labels[known], return_counts=True)
+    order = np.lexsort((codes[has_value], labels[has_value]))
+    present, sizes = np.unique(labels[has_value], return_counts=True)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64) if sizes.size else sizes
-    medians[present] = codes[known][order][starts + (sizes - 1) // 2]
+    medians[present] = codes[has_value][order][starts + (sizes - 1) // 2]
     return medians

@@ -1,4 +1,4 @@
-"""How sure a rate is: the 95 % interval that every rate of success is reported with.
+"""Rates of success, and how sure they are: the 95 % interval that every attack and every linkage reports.
 
 Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22(158), 1927.
 """
@@ -23,3 +23,8 @@ def wilson(successes: float, trials: int) -> tuple[float, float]:
     low = 0.0 if rate == 0.0 else max(centre - half, 0.0)
     high = 1.0 if rate == 1.0 else min(centre + half, 1.0)
     return (low, high)
+
+
+def share(part: float, whole: float) -> float:
+    """`part / whole`, 0 when there is nothing."""
+    return float(part) / float(whole) if whole else 0.0

@@ -1,4 +1,4 @@
-"""What was published about a mask, held against the mask itself: each says what it tells, and nothing else is believed.
+"""What is published about a mask, and what a stranger publishes compared with the mask itself: nothing else is believed.
 
 What follows from parameters and columns is computed again; what follows from the data must fit what anybody sees.
 """
@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core import registry
 from sfumato.core.certificate import plain
 
 if TYPE_CHECKING:
+    from sfumato.data.records import Records
     from sfumato.data.schema import Schema
-    from sfumato.masking.base import Mask
+    from sfumato.masking.base import Change, Mask
 
 #: The key under which several strata tell different things.
 BY_STRATUM = "by stratum"
@@ -24,7 +26,7 @@ _ROUNDING, _LARGEST = 1e-9, 1e300
 
 
 @dataclass(frozen=True)
-class Visible:
+class VisibleTable:
     """What anybody sees of a masked table: its schema, its columns with those that were removed, and how many rows the mask
     left; None where another mask came after it."""
 
@@ -37,26 +39,36 @@ class Visible:
 class Test:
     """Whether something that is published, and follows from the data, fits what anybody sees."""
 
-    passes: Callable[[Any, Visible], bool]
+    passes: Callable[[Any, VisibleTable], bool]
 
 
-def is_told_by(mask: Mask, told: Any, visible: Visible) -> bool:
-    """Whether `told` can be all that was published about the mask; a stranger may have written it. Earlier versions may have
+def transparency_of(mask: Mask, records: Records, changes: list[Change]) -> dict[str, Any]:
+    """Method, parameters and columns; what each stratum adds is told once where it is the same, otherwise stratum by
+    stratum."""
+    facts: dict[str, Any] = {"method": mask.described(), "masked_columns": list(records.names)}
+    for name in dict.fromkeys(name for change in changes for name in change.published):
+        values = [plain(change.published.get(name)) for change in changes]
+        facts[name] = values[0] if all(value == values[0] for value in values) else {BY_STRATUM: values}
+    return facts
+
+
+def is_told_by(mask: Mask, published: Any, visible: VisibleTable) -> bool:
+    """Whether `published` can be all that was published about the mask; a stranger may have written it. Earlier versions may have
     told less."""
-    if not isinstance(told, dict) or not isinstance(told.get("method"), dict):
+    if not isinstance(published, dict) or not isinstance(published.get("method"), dict):
         return False
-    own = plain(mask.described())
-    if told["method"].get("name") != own["name"] or any(own.get(name) != value for name, value in told["method"].items()):
+    own, stated = plain(mask.described()), registry.in_names_of_now("mask", published["method"])
+    if stated.get("name") != own["name"] or any(own.get(name) != value for name, value in stated.items()):
         return False
-    names = told.get("masked_columns")
+    names = published.get("masked_columns")
     if not isinstance(names, list) or not all(isinstance(name, str) and name in visible.columns for name in names):
         return False
-    facts = {name: value for name, value in told.items() if name not in _ABOUT}
+    facts = {name: value for name, value in published.items() if name not in _ABOUT}
     strata = _strata(facts) if mask.strata else [facts]
     return _are_masked(mask, names, visible) and all(mask.could_tell(each, tuple(names), visible) for each in strata)
 
 
-def fits(expected: Any, value: Any, visible: Visible) -> bool:
+def fits(expected: Any, value: Any, visible: VisibleTable) -> bool:
     """Whether a value is the one expected, or passes the test that stands in its place."""
     return expected.passes(value, visible) if isinstance(expected, Test) else alike(plain(expected), value)
 
@@ -72,7 +84,7 @@ def alike(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def _are_masked(mask: Mask, names: list[str], visible: Visible) -> bool:
+def _are_masked(mask: Mask, names: list[str], visible: VisibleTable) -> bool:
     """Whether these are the columns that the mask changes; a column that was removed may have been among them."""
     chosen = mask.columns_of(visible.schema, tuple(visible.schema.columns))
     if mask.columns is not None:

@@ -1,24 +1,59 @@
-"""Putting strata together again: the masked table, the records behind its rows, and what is told about the method."""
+"""The strata that a mask works in: the rows of each, whether it can be masked, and the table put together again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.certificate import plain
-from sfumato.core.errors import SfumatoError
+from sfumato.core.errors import MissingColumn, ParameterError, SfumatoError, Unsupported, all_at_once
+from sfumato.data.column_types import CodedText
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
-from sfumato.masking.told import BY_STRATUM
+from sfumato.masking.columns import is_constant
 
 if TYPE_CHECKING:
     from sfumato.masking.base import Change, Mask
 
 Int = NDArray[np.int64]
+
+
+def strata_of(table: pa.Table, strata: tuple[str, ...] | None, masked: tuple[str, ...]) -> list[NDArray[np.int64]]:
+    """The rows of each stratum, in the order of the table; one stratum of all rows when none are named."""
+    if not strata:
+        return [np.arange(table.num_rows, dtype=np.int64)]
+    missing = [f"stratum column '{name}' is not in the data" for name in strata if name not in table.column_names]
+    all_at_once(MissingColumn, "strata", missing)
+    both = sorted(set(strata) & set(masked))
+    if both:
+        raise ParameterError(f"column '{both[0]}' cannot be masked and be a stratum at once")
+    key = np.zeros(table.num_rows, dtype=np.int64)
+    for name in strata:
+        codes = CodedText.of(table.column(name)).codes.astype(np.int64) + 1
+        key = np.unique(key * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1].reshape(-1)
+    order = np.argsort(key, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
+
+
+def check_strata(mask: Mask, parts: Sequence[Records]) -> None:
+    """Refuse columns with one value only in some stratum, where the method would leave them as they are."""
+    if not (mask.refuses_constant and mask.refuses_constant_stratum):
+        return
+    name = type(mask).__name__
+    still = [sum(is_constant(column) for column in columns) for columns in zip(*(part.columns for part in parts), strict=True)]
+    all_at_once(
+        Unsupported,
+        name,
+        (
+            f"column '{column.name}' does not vary within {count:,} of {len(parts):,} strata, where {name} would leave it as it "
+            "is; merge strata, or leave it out of columns=(…)"
+            for column, count in zip(parts[0].columns, still, strict=True)
+            if count
+        ),
+    )
 
 
 def assembled(
@@ -47,16 +82,6 @@ def assembled(
     return pa.table(columns), None if unrelated else source[order]
 
 
-def transparency_of(mask: Mask, records: Records, changes: list[Change]) -> dict[str, Any]:
-    """Method, parameters and columns; what each stratum adds is told once where it is the same, otherwise stratum by
-    stratum."""
-    told: dict[str, Any] = {"method": mask.described(), "masked_columns": list(records.names)}
-    for name in dict.fromkeys(name for change in changes for name in change.published):
-        values = [plain(change.published.get(name)) for change in changes]
-        told[name] = values[0] if all(value == values[0] for value in values) else {BY_STRATUM: values}
-    return told
-
-
 def joined_details(changes: list[Change]) -> Mapping[str, Any]:
     """The details of one stratum as they are, of several as lists."""
     if len(changes) == 1:
@@ -73,8 +98,8 @@ def _joined(mask: Mask, records: Records, name: str, changes: list[Change], orde
         return pa.chunked_array(chunks).take(pa.array(order))
     values = np.concatenate(parts)[order]
     if isinstance(column, NumberColumn):
-        known = ~np.isnan(values)
-        if not np.isfinite(values[known]).all():
+        present = ~np.isnan(values)
+        if not np.isfinite(values[present]).all():
             raise SfumatoError(f"{type(mask).__name__}: masked values of column '{name}' grew beyond what a number can hold")
         return column.restored(values, whole=mask.whole)
     return column.restored(values.astype(np.int32))
