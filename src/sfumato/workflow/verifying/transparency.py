@@ -59,10 +59,10 @@ def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
         _refuse_other_mask(certificate, schema)
     else:
         known = told_methods.is_known(certificate.method) and certificate.format != FIRST_FORMAT
-        if known and not _says_what_searches_say(told, schema):
-            raise VerificationFailed("the certificate does not say what a release by its method says, as if it were by another")
         _refuse_other_levels(told)
         _refuse_other_writing(told.get("written_as", {}), schema)
+        if known and not _says_what_searches_say(told, schema):
+            raise VerificationFailed("the certificate does not say what a release by its method says, as if it were by another")
 
 
 def _says_what_searches_say(told: Mapping[str, Any], schema: Schema) -> bool:
