@@ -62,13 +62,13 @@ def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
         _refuse_other_mask(certificate, schema)
     else:
         known = told_methods.is_known(certificate.method) and certificate.format != FIRST_FORMAT
-        if known and not _says_what_searches_say(told, schema):
-            raise VerificationFailed("the certificate does not say what a release by its method says, as if it were by another")
         _refuse_other_levels(told)
         one_level = known and registry.find("search", certificate.method["name"]).one_level
         if known and ("levels" in told) is not one_level or one_level and not set(schema.quasi) <= set(told["levels"]):
             raise VerificationFailed(_LEVELS)
         _refuse_other_writing(told.get("written_as", {}), schema)
+        if known and not _says_what_searches_say(told, schema):
+            raise VerificationFailed("the certificate does not say what a release by its method says, as if it were by another")
     if certificate.format != FIRST_FORMAT and not set(told) >= _ALWAYS:
         raise VerificationFailed("the certificate does not tell what every release of its kind tells about how it was made")
 
