@@ -5,7 +5,7 @@ Wilson, "Probable inference, the law of succession, and statistical inference", 
 
 from __future__ import annotations
 
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from sfumato.measures.risk.interval import wilson
 
 __all__ = ["percent", "share", "wilson"]

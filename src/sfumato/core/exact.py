@@ -6,22 +6,15 @@ import decimal
 import math
 import re
 from fractions import Fraction
-from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from sfumato.core.errors import ParameterError
+from sfumato.core.texts import python_number
 
 Number: TypeAlias = int | str | float | Fraction
 
 #: One amount may be this fine or large, in bits.
 AMOUNT_BITS = 256
-
-
-def python_number(value: object) -> Any:  # the number in its own type, or the value as it is
-    """A number of numpy, or of another such library, as one of Python; anything else as it is."""
-    if type(value) in (bool, int, float) or not isinstance(value, Real) or isinstance(value, Fraction):
-        return value
-    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def exact(written: Number, name: str) -> Fraction:

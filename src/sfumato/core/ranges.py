@@ -20,8 +20,8 @@ from numbers import Integral, Real
 from typing import Annotated, Any
 
 from sfumato.core.errors import ParameterError
-from sfumato.core.exact import exact, python_number
-from sfumato.core.texts import text_of
+from sfumato.core.exact import exact
+from sfumato.core.texts import python_number, text_of
 
 
 class Refused(ValueError):

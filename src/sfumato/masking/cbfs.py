@@ -16,10 +16,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from sfumato.core.errors import Infeasible, MissingColumn, ParameterError, all_at_once
-from sfumato.core.exact import python_number
 from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
 from sfumato.core.ranges import Each, Number, Positive, Text, Whole
+from sfumato.core.texts import python_number
 from sfumato.data.column_types import CodedText
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
