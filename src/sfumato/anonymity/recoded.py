@@ -30,6 +30,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.ranges import Each, Instance
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
+from sfumato.data.recoding import RecodingTable
 from sfumato.data.records import kind_of
 from sfumato.data.schema import Column
 from sfumato.kernels.sampling.draws import Draws
@@ -108,7 +109,7 @@ class Recoded(Declared):
         if recoding.suppressed == recoding.records:
             raise Infeasible("the guarantees can only be kept by suppressing every record")
         quasi = tuple(outcome.table.quasi)
-        shown = numbered.relation.recode(outcome.table.decode(recoding), [*quasi, _ROW])
+        shown = numbered.relation.recode(RecodingTable.of(recoding, outcome.table.keys, quasi), [*quasi, _ROW])
         rows: Int = shown.column(_ROW).to_numpy().astype(np.int64)
         draws = Draws(drawn)
         for name in quasi:

@@ -19,7 +19,7 @@ AMOUNT_BITS = 256
 
 def exact(written: Number, name: str) -> Fraction:
     """The number as written. A float counts as the decimal it prints as: 0.1 is exactly 1/10."""
-    value = python_number(written)
+    value = written if type(written) in (int, float, str, Fraction) else python_number(written)
     value = str(value) if isinstance(value, decimal.Decimal) else value
     if isinstance(value, bool) or not isinstance(value, (int, str, float, Fraction)):
         raise ParameterError(f"{name} must be a number, a decimal in quotes or a Fraction")

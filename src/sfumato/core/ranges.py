@@ -121,8 +121,7 @@ class Number(_Between):
         else:
             if isinstance(value, bool) or not isinstance(value, (Real, Decimal)) or not is_finite(value):
                 raise self.refuse(value)
-            number = python_number(value)
-            number = number if isinstance(number, int) else float(number)
+            number = int(value) if isinstance(value, Integral) else float(value)
         if not self.holds(number):
             raise self.refuse(value)
         return number

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from sfumato.data.schema import Type
-from sfumato.data.values import texts, valid_texts
+from sfumato.data.values import CodedText
 
 _INTEGER = r"^(?:0|-?[1-9][0-9]{0,18})$"
 _NUMBER = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
@@ -47,57 +45,6 @@ ARROW_TYPES: dict[Type, pa.DataType] = {
     "date": pa.date32(),
     "datetime": pa.timestamp("us"),
 }
-
-
-@dataclass(frozen=True, eq=False)
-class CodedText:
-    """A text column as codes into its distinct texts; -1 is a missing value."""
-
-    codes: NDArray[np.int32]
-    values: pa.StringArray
-
-    @classmethod
-    def of(cls, column: pa.ChunkedArray | pa.Array) -> CodedText:
-        """Any column by its text forms; texts that several values share (1.50 and 1.5) become one."""
-        chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-        encoded = chunked if pa.types.is_dictionary(chunked.type) else chunked.dictionary_encode()
-        encoded = encoded.unify_dictionaries()
-        if encoded.num_chunks == 0:
-            return cls(np.zeros(0, np.int32), pa.array([], pa.string()))
-        parts = [chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy() for chunk in encoded.chunks]
-        codes = np.concatenate(parts) if len(parts) > 1 else parts[0]
-        dictionary = valid_texts(encoded.chunk(0).dictionary)
-        if pa.types.is_string(dictionary.type) and not dictionary.null_count:
-            return cls(codes, dictionary)
-        return cls(codes, pa.array([], pa.string())).with_values(texts(dictionary))
-
-    def with_values(self, values: Sequence[str | None]) -> CodedText:
-        """The same rows with other texts behind the codes; None makes them missing, equal texts share a
-        code."""
-        positions: dict[str, int] = {}
-        new = np.full(len(values) + 1, -1, dtype=np.int32)  # the last entry serves code -1
-        for old, value in enumerate(values):
-            if value is not None:
-                new[old] = positions.setdefault(value, len(positions))
-        return CodedText(new[self.codes], pa.array(list(positions), pa.string()))
-
-    def without(self, missing: Collection[str]) -> CodedText:
-        """The texts listed in `missing` become missing values."""
-        if not missing or not pc.any(pc.is_in(self.values, pa.array(list(missing), pa.string()))).as_py():
-            return self
-        return self.with_values([None if value in missing else value for value in self.values.to_pylist()])
-
-    def counts(self) -> NDArray[np.int64]:
-        """Records per distinct text."""
-        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values)).astype(np.int64)
-
-    def to_arrow(self) -> pa.DictionaryArray:
-        """The column as dictionary-encoded text."""
-        return pa.DictionaryArray.from_arrays(pa.array(self.codes, mask=self.codes < 0), self.values)
-
-    def to_typed(self, values: pa.Array) -> pa.Array:
-        """The column with typed values in place of the distinct texts."""
-        return values.take(pa.array(self.codes, mask=self.codes < 0))
 
 
 @dataclass(frozen=True, eq=False)

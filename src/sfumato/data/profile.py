@@ -20,7 +20,7 @@ from sfumato.core.errors import MissingColumn
 from sfumato.data.identifier_names import role_by_name
 from sfumato.data.identifier_patterns import PATTERNS, share
 from sfumato.data.microdata import Microdata
-from sfumato.data.native_types import normalise, type_name
+from sfumato.data.read_result import normalise, type_name
 from sfumato.data.roles import Suggestion, suggest
 from sfumato.data.schema import Role, Type
 from sfumato.data.suggested_unit import SuggestedUnit, suggest_unit

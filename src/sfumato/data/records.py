@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, Unsupported, all_at_once
-from sfumato.data.column_types import CodedText
 from sfumato.data.schema import Column, Schema
+from sfumato.data.values import CodedText
 
 Kind = Literal["number", "ordered", "category"]
 Real = NDArray[np.float64]

@@ -20,9 +20,9 @@ from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
 from sfumato.core.ranges import Each, Number, Positive, Text, Whole
 from sfumato.core.texts import python_number
-from sfumato.data.column_types import CodedText
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
+from sfumato.data.values import CodedText
 from sfumato.kernels.microaggregation.diverse import Diversity, Kind, diverse_cbfs
 from sfumato.kernels.microaggregation.live import Space
 from sfumato.kernels.microaggregation.partitions import cbfs

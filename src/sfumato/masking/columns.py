@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported, all_at_once
 from sfumato.core.ranges import Each, Text
-from sfumato.data.column_types import CodedText
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.data.schema import Schema
+from sfumato.data.values import CodedText
 
 if TYPE_CHECKING:
     from sfumato.masking.base import Mask

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.params import require
-from sfumato.data.column_types import CodedText
 from sfumato.data.masked import Masked
 from sfumato.data.records import Records
 from sfumato.data.schema import Schema
+from sfumato.data.values import CodedText
 from sfumato.masking.columns import strata_of
 from sfumato.masking.noise_moments import known_means, pairwise_covariance
 from sfumato.measures.utility.transparency import recover_variance

@@ -25,8 +25,8 @@ from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.params import require as require_that
 from sfumato.core.ranges import ColumnName, Count, Whole
 from sfumato.core.view import AttackResult, Detail, View
-from sfumato.data.item_sets import split
 from sfumato.data.masked import TableView
+from sfumato.data.values import split
 
 #: Choices of items that are counted at most: more would not fit or not end.
 MAX_CHOICES = 20_000_000

@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from sfumato.core.errors import Infeasible, InputError, ParameterError, SchemaError, all_at_once
 from sfumato.core.guarantees.base import ClassGuarantee
-from sfumato.data.item_sets import sorted_set
 from sfumato.data.microdata import Microdata
 from sfumato.data.read_result import NAMED_BY_A_RECORD, are_numbers
 from sfumato.data.schema import Column, Schema, Type
+from sfumato.data.values import sorted_set
 from sfumato.report.wording import counted
 from sfumato.workflow.publishing.claims import counts_units
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sfumato.data.item_sets import sorted_sets
 from sfumato.data.relation import COUNT
-from sfumato.data.values import texts
+from sfumato.data.values import sorted_sets, texts
 
 if TYPE_CHECKING:
     from sfumato.workflow.contents.rows import Rows

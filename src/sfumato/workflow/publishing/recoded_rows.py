@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.errors import Infeasible
 from sfumato.core.guarantees.base import ANY_ADVERSARY
 from sfumato.core.view import ONE_RECORD
-from sfumato.data.item_sets import sorted_sets
+from sfumato.data.recoding import RecodingTable
 from sfumato.data.schema import Schema
+from sfumato.data.values import sorted_sets
 from sfumato.engines.snapshots import remember
 from sfumato.workflow.earlier.readings import written_as
 from sfumato.workflow.publishing.canonical import canonical
@@ -34,7 +35,7 @@ def recoded_rows(request: Request, search: Search) -> Changed:
     _refuse_empty(outcome)
     progress("recoding", 0, 1)
     codes, recoding = outcome.table, outcome.result
-    recoded = people.relation.recode(codes.decode(recoding), plan.delivered)
+    recoded = people.relation.recode(RecodingTable.of(recoding, codes.keys, codes.quasi), plan.delivered)
     rows = sorted_sets(recoded, people.schema, but=people.schema.quasi)
     units = None if plan.unit_to_count is None else units_behind(rows, people, plan.unit_to_count, request.guarantees)
     rows = rows.select(list(plan.keep))

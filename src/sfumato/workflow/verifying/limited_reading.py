@@ -40,13 +40,12 @@ _WORDS = {
 
 def read_foreign(path: Path, schema: Schema, rows: int | None = None) -> pa.Table:
     """The rows of a stranger's `data.parquet` or `data.csv`, with the types of the schema; `rows` is how many there must be."""
-    from sfumato.data.read_result import finish
+    from sfumato.data.read_result import RawTable, finish
     from sfumato.data.readers import read_file
-    from sfumato.data.readers_columnar import of_table
 
     try:
         if path.suffix == ".parquet":
-            return finish(of_table(unpack(path, rows)), "the data file", schema).table
+            return finish(RawTable.of(unpack(path, rows)), "the data file", schema).table
         if path.stat().st_size * _CSV_BYTES_PER_BYTE > _most_bytes():
             raise _too_much(_most_bytes())
         return read_file(path, schema, separator=",", encoding="utf-8").table
