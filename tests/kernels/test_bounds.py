@@ -12,10 +12,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from sfumato.anonymity.predicates.base import NO_BOUND, Check
-from sfumato.anonymity.predicates.distributions import Closeness, Shares, alpha_limits, beta_limits, delta_limits
-from sfumato.anonymity.predicates.diversity import Diversity
-from sfumato.anonymity.predicates.sizes import AtLeast, Presence
+from sfumato.anonymity.predicates.checks import (
+    NO_BOUND,
+    AtLeast,
+    Check,
+    Closeness,
+    Diversity,
+    Presence,
+    Shares,
+    alpha_limits,
+    beta_limits,
+    delta_limits,
+)
 from sfumato.kernels.classes import checks as class_checks
 from tests.kernels.inputs import SHARES, distribution
 

@@ -17,9 +17,8 @@ import numpy as np
 
 from sfumato.anonymity.search.base import Problem, Search, Suppression, by_tuple, refuse
 from sfumato.anonymity.search.boxes import search_boxes
-from sfumato.anonymity.search.node_tables import NodeTables
+from sfumato.anonymity.search.node_tables import NodeTables, node_tables
 from sfumato.anonymity.search.sweep import Found, Sweep
-from sfumato.anonymity.search.wide_tables import node_tables
 from sfumato.core.progress import Progress
 from sfumato.core.ranges import Limit, Seconds
 from sfumato.data.recoding import SUPPRESSED, Recoding
