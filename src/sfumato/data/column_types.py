@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import datetime
 import re
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.data.schema import Type
-from sfumato.data.values import CodedText
+from sfumato.data.values import CodedText, TypedColumn
 
 _INTEGER = r"^(?:0|-?[1-9][0-9]{0,18})$"
 _NUMBER = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
@@ -45,16 +44,6 @@ ARROW_TYPES: dict[Type, pa.DataType] = {
     "date": pa.date32(),
     "datetime": pa.timestamp("us"),
 }
-
-
-@dataclass(frozen=True, eq=False)
-class TypedColumn:
-    """A column with its type, what there is to say about it, and the fault that prevented a declared type."""
-
-    array: pa.Array
-    type: Type
-    notes: tuple[str, ...] = ()
-    fault: str | None = None
 
 
 def numbers_at_once(column: pa.ChunkedArray) -> TypedColumn | None:

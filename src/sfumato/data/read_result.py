@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.core.errors import SourceError, all_at_once
-from sfumato.data.column_types import FIRST_DAY, LAST_DAY, TypedColumn, convert, infer, numbers_at_once
+from sfumato.data.column_types import FIRST_DAY, LAST_DAY, convert, infer, numbers_at_once
 from sfumato.data.decimals import exact_text
 from sfumato.data.schema import Column, Schema, Type
-from sfumato.data.values import CodedText, text_of
+from sfumato.data.values import CodedText, TypedColumn, text_of
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*%?\s*(\.\d+)?")
 #: Ticks of a day, by the unit of a timestamp.

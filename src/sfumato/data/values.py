@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.texts import text_of as text_of
-from sfumato.data.schema import Schema
+from sfumato.data.schema import Schema, Type
 
 
 def texts(array: pa.Array | pa.ChunkedArray) -> list[str | None]:
@@ -111,6 +111,16 @@ class CodedText:
     def to_typed(self, values: pa.Array) -> pa.Array:
         """The column with typed values in place of the distinct texts."""
         return values.take(pa.array(self.codes, mask=self.codes < 0))
+
+
+@dataclass(frozen=True, eq=False)
+class TypedColumn:
+    """A column with its type, what there is to say about it, and the fault that prevented a declared type."""
+
+    array: pa.Array
+    type: Type
+    notes: tuple[str, ...] = ()
+    fault: str | None = None
 
 
 def split(text: str | None, separator: str) -> frozenset[str]:
