@@ -18,6 +18,7 @@ from sfumato.anonymity.search.item_recoding import ClassItems, ItemTree
 from sfumato.core.errors import HierarchyError, HierarchyGap, Infeasible, ParameterError, SchemaError, Unsupported
 from sfumato.core.params import build, parameters
 from sfumato.data.item_sets import ItemSets
+from sfumato.data.recoding import RecodingTable
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.measures.guarantees.known_items import items_of
 from sfumato.measures.guarantees.measure import measure
@@ -101,7 +102,7 @@ def recoded(data: pa.Table, schema: Schema, guarantees: list[Any], search: sf.Hy
     """The rows as a search recodes them, without a release around them."""
     people = sf.read(data, schema)
     outcome = search.run(people, guarantees)
-    return people.relation.recode(outcome.table.decode(outcome.result), list(schema.columns))
+    return people.relation.recode(RecodingTable.of(outcome.result, outcome.table.keys, outcome.table.quasi), list(schema.columns))
 
 
 def fewest_by_force(rows: list[dict[str, Any]], tabular: list[str], sets: dict[str, str], most: int) -> int:
