@@ -13,9 +13,9 @@ from sfumato.data.schema import Schema
 from sfumato.data.values import sorted_sets
 from sfumato.engines.snapshots import remember
 from sfumato.workflow.earlier.readings import written_as
-from sfumato.workflow.publishing.canonical import canonical
 from sfumato.workflow.publishing.changed_rows import Changed, Request, units_behind
 from sfumato.workflow.publishing.owner_key import replace_names
+from sfumato.workflow.publishing.released_form import released_form
 from sfumato.workflow.publishing.scoring import shown_ranges
 from sfumato.workflow.verifying.transparency import AS_EACH_PROMISE, HIERARCHY_KINDS, KNOWS_THE_PERSON
 
@@ -41,7 +41,7 @@ def recoded_rows(request: Request, search: Search) -> Changed:
     rows = rows.select(list(plan.keep))
     if plan.pseudonymised:
         rows = replace_names(rows, plan.pseudonymised, request.key)
-    table = canonical(rows)
+    table = released_form(rows)
     progress("recoding", 1, 1)
     return Changed(
         table=table,
