@@ -14,12 +14,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.anonymity.search.item_recoding import ClassItems, ItemTree
 from sfumato.core.errors import HierarchyError, HierarchyGap, Infeasible, ParameterError, SchemaError, Unsupported
 from sfumato.core.params import build, parameters
 from sfumato.data.item_sets import ItemSets
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.schema import Column, HierarchySpec, Schema
+from sfumato.kernels.classes.item_recoding import ClassItems
 from sfumato.measures.guarantees.known_items import items_of
 from sfumato.measures.guarantees.measure import measure
 
@@ -268,7 +268,7 @@ def test_sets_with_too_many_combinations_are_refused_at_once() -> None:
 def recoded_class(*texts: str, k: int, items: int, tree: dict[str, Any] | None = None) -> list[str]:
     column = Column(role="quasi", type="string", items="|", hierarchy=HierarchySpec(tree=tree) if tree else None)
     sets = ItemSets.of("basket", column, texts)
-    nodes = ItemTree.of(sets, set().union(*(sets.split(text) for text in texts)))
+    nodes = sets.tree(set().union(*(sets.split(text) for text in texts)))
     work = ClassItems(
         [frozenset((0, nodes.leaf[item]) for item in sets.split(text)) for text in texts],
         [1] * len(texts),

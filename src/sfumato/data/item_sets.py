@@ -10,6 +10,7 @@ from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.schema import Column
 from sfumato.data.values import split
+from sfumato.kernels.classes.item_recoding import ItemTree
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,3 +43,17 @@ class ItemSets:
     def join(self, items: Iterable[str]) -> str:
         """The text of a set."""
         return self.separator.join(sorted(items))
+
+    def tree(self, items: Iterable[str]) -> ItemTree:
+        """The taxonomy as nodes to recode along, or the items alone where there is none."""
+        tree = self.taxonomy
+        if tree is None:
+            names = sorted(items)
+            return ItemTree(names, [0.0] * len(names), {name: i for i, name in enumerate(names)}, {})
+        root = int(tree.node_of[-1, 0]) if tree.has_root else -1
+        above: dict[int, int] = {}
+        for path in tree.node_of.T.tolist():
+            steps = list(dict.fromkeys(path))
+            above.update((low, high) for low, high in zip(steps, steps[1:], strict=False) if high != root)
+        leaf = {name: node for name, node in zip(tree.leaves, tree.node_of[0].tolist(), strict=True) if name is not None}
+        return ItemTree([label or "" for label in tree.labels], tree.loss.tolist(), leaf, above)

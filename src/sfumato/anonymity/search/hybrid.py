@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from sfumato.anonymity.predicates.promises import promises_of
 from sfumato.anonymity.search.base import Problem, Search, Step, Suppression, refuse
 from sfumato.anonymity.search.classes import entry_totals
-from sfumato.anonymity.search.item_recoding import ClassItems, Item, ItemTree
 from sfumato.anonymity.search.local_recoding import LocalRecoding
 from sfumato.core.errors import Infeasible, Unsupported
 from sfumato.core.guarantees.k_anonymity import KAnonymity
@@ -27,6 +26,7 @@ from sfumato.core.ranges import Count
 from sfumato.data.class_table import ClassTable
 from sfumato.data.recoding import SUPPRESSED, Recoding, Shown
 from sfumato.kernels.classes.grouping import group_columns
+from sfumato.kernels.classes.item_recoding import ClassItems, Item, ItemTree
 from sfumato.kernels.classes.rollup import add_up
 
 Int = NDArray[np.int64]
@@ -127,7 +127,7 @@ class _Baskets:
         for a in columns:
             sets = table.set_valued[table.quasi[a]]
             split.append([sets.split(text) for text in table.hierarchies[a].leaves])
-            trees.append(ItemTree.of(sets, frozenset().union(*split[-1])))
+            trees.append(sets.tree(frozenset().union(*split[-1])))
         items = tuple(
             frozenset((c, trees[c].leaf[item]) for c, a in enumerate(columns) for item in split[c][codes[a, entry]])
             for entry in first.tolist()
