@@ -17,7 +17,7 @@ from sfumato.anonymity.predicates.checks import (
     AtLeast,
     Check,
     Closeness,
-    Diversity,
+    DiversityCheck,
     Presence,
     Shares,
     alpha_limits,
@@ -53,7 +53,7 @@ def diversity(draw: DrawFn, width: int) -> Check:
     reading = draw(st.sampled_from(["distinct", "entropy", "recursive"]))
     least = draw(st.integers(1, 5)) if reading != "entropy" else draw(st.sampled_from([1.0, 1.3, 2.0, 2.5, 3.0]))
     c = draw(st.sampled_from([0.3, 0.7, 1.0, 1.1, 2.0, 4.0]))
-    return Diversity(reading, START, width, least, c, draw(_mask(width)))  # type: ignore[arg-type]
+    return DiversityCheck(reading, START, width, least, c, draw(_mask(width)))  # type: ignore[arg-type]
 
 
 @st.composite

@@ -114,15 +114,15 @@ def read_private(path: str | os.PathLike[str], *, limit: int = _MOST_PRIVATE_BYT
         reason = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
         raise SourceError(f"{target} cannot be read: {reason}") from None
     with open(descriptor, "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise SourceError(f"{target} is not a plain file")
-        if found.st_mode & 0o077:
+        if status.st_mode & 0o077:
             raise InputError(
-                f"{target} can be used by others (mode {stat.S_IMODE(found.st_mode):04o}). "
+                f"{target} can be used by others (mode {stat.S_IMODE(status.st_mode):04o}). "
                 f"If nobody has read it, run: chmod 600 '{target}'. Otherwise make a new one."
             )
-        if found.st_uid not in (os.geteuid(), 0):
+        if status.st_uid not in (os.geteuid(), 0):
             raise InputError(f"{target} belongs to another user, who could have exchanged it")
         content = file.read(limit + 1)
     if len(content) > limit:

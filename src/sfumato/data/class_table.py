@@ -146,8 +146,8 @@ def encode(
     units = data.relation.group(list(quasi), unit=schema.unit) if schema.unit is not None else None
     grouped = data.relation.group([*quasi, *chosen], weight=schema.weight)
     extra = population.relation.group(list(quasi)) if population is not None else None
-    known = {**data.hierarchies, **(hierarchies or {})}
-    table = from_grouped(grouped, schema, quasi, chosen, units=units, population=extra, hierarchies=known)
+    trees = {**data.hierarchies, **(hierarchies or {})}
+    table = from_grouped(grouped, schema, quasi, chosen, units=units, population=extra, hierarchies=trees)
     built = zip(quasi, table.hierarchies, strict=True)
     data.hierarchies.update((name, tree) for name, tree in built if extra is None or not _by_frequency(schema.columns[name]))
     data.hierarchies.update((attribute.name, attribute.hierarchy) for attribute in table.sensitive)
@@ -166,7 +166,7 @@ def from_grouped(
 ) -> ClassTable:
     """Encode grouped cells (see `Relation.group`); `units` are the tuples of quasi-identifiers with their units."""
     cell_counts = grouped.column(COUNT).to_numpy().astype(np.int64)
-    known = dict(hierarchies or {})
+    earlier = dict(hierarchies or {})
     coded, trees = [], []
     people = population.column(COUNT).to_numpy().astype(np.int64) if population is not None else np.zeros(0, dtype=np.int64)
     faults: list[HierarchyError | SchemaError] = []
@@ -182,7 +182,7 @@ def from_grouped(
             if population is not None and _by_frequency(schema.columns[name]):
                 tree = _tree_of_population(name, schema, more_values, more_codes, people, values)
             else:
-                tree = _tree(name, schema, known, everything, partial(_value_counts, everything, values, codes, cell_counts))
+                tree = _tree(name, schema, earlier, everything, partial(_value_counts, everything, values, codes, cell_counts))
         except (HierarchyError, SchemaError) as error:
             faults.append(error)
             continue
@@ -193,19 +193,19 @@ def from_grouped(
         coded.append(np.concatenate([lookup[codes], extra, own]) if extra.size + own.size else lookup[codes])
         trees.append(tree)
     _raise_together(faults)
-    attributes, sensitive_codes = _sensitive(grouped, schema, sensitive, known, cell_counts)
+    attributes, sensitive_codes = _sensitive(grouped, schema, sensitive, earlier, cell_counts)
     return _assemble(grouped, quasi, trees, coded, cell_counts, people, units, attributes, sensitive_codes, schema)
 
 
 def _tree(
     name: str,
     schema: Schema,
-    known: Mapping[str, Hierarchy],
+    earlier: Mapping[str, Hierarchy],
     values: list[str | None],
     counts: Callable[[], list[int]],
 ) -> Hierarchy:
     """The hierarchy of a column over its values: the one built before, extended where needed, or a new one."""
-    tree = known.get(name)
+    tree = earlier.get(name)
     column = schema.columns[name]
     if tree is None:
         # only a frequency hierarchy looks at how often a value occurs
@@ -220,8 +220,8 @@ def _tree_of_population(
 ) -> Hierarchy:
     """Frequency groups learnt from the population alone, so that whoever has it learns the same, and nothing of the data."""
     column = schema.columns[name]
-    known = _by_text(listed)
-    tree = hierarchy_builders.build(name, column, known, _value_counts(known, listed, codes, people), schema.folder)
+    ordered = _by_text(listed)
+    tree = hierarchy_builders.build(name, column, ordered, _value_counts(ordered, listed, codes, people), schema.folder)
     missing = "refuse" if column.hierarchy is None else column.hierarchy.missing
     return hierarchy_builders.cover(tree, values, name=name, missing=missing)
 
@@ -296,7 +296,7 @@ def _assemble(
 
 
 def _sensitive(
-    grouped: pa.Table, schema: Schema, names: Sequence[str], known: Mapping[str, Hierarchy], counts: Counts
+    grouped: pa.Table, schema: Schema, names: Sequence[str], earlier: Mapping[str, Hierarchy], counts: Counts
 ) -> tuple[tuple[SensitiveAttribute, ...], Codes]:
     attributes, coded = [], []
     for name in names:
@@ -304,7 +304,7 @@ def _sensitive(
         values, codes = _dictionary(grouped.column(name), column.items)
         listed = _by_text(values)
         _refuse_undeclared(name, column, values)
-        tree = _tree(name, schema, known, listed, partial(_value_counts, listed, values, codes, counts))
+        tree = _tree(name, schema, earlier, listed, partial(_value_counts, listed, values, codes, counts))
         order, meant = _value_order(values, column, tree)
         rank = np.empty(len(values), dtype=np.int32)
         rank[order] = np.arange(len(values), dtype=np.int32)

@@ -205,11 +205,11 @@ def _check_rows(rows: Sequence[Sequence[str | None]], name: str) -> None:
         listed = ", ".join(map(str, ragged[:10])) + (" …" if len(ragged) > 10 else "")
         faults.append(f"{len(ragged)} rows do not have {width} levels like the first (rows {listed})")
         all_at_once(HierarchyError, name, faults)
-    seen: dict[str | None, int] = {}
+    listings: dict[str | None, int] = {}
     twice: dict[str | None, int] = {}
     for row in rows:
-        seen[row[0]] = seen.get(row[0], 0) + 1
-        if seen[row[0]] == 2:
+        listings[row[0]] = listings.get(row[0], 0) + 1
+        if listings[row[0]] == 2:
             twice[row[0]] = 2
     if twice:
         listed = ", ".join(repr(leaf) for leaf in list(twice)[:10]) + (" …" if len(twice) > 10 else "")
@@ -279,15 +279,15 @@ def _distinct_labels(labels: Sequence[str | None], node_of: NDArray[np.int32]) -
     level_of = np.zeros(len(labels), dtype=np.int64)
     for level in range(node_of.shape[0] - 1, -1, -1):
         level_of[node_of[level]] = level
-    taken = {labels[int(node)] for node in node_of[0]}
+    used = {labels[int(node)] for node in node_of[0]}
     result = list(labels)
     for node in range(len(labels)):
         if level_of[node] == 0:
             continue
         text = labels[node]
-        while text in taken:
+        while text in used:
             text = f"{text} (level {level_of[node]})"
-        taken.add(text)
+        used.add(text)
         result[node] = text
     return tuple(result)
 

@@ -34,21 +34,21 @@ def build(
     items.
     """
     spec = column.hierarchy if column.hierarchy is not None and column.items is None else HierarchySpec(flat=True)
-    known = _domain(column, values)
+    domain = _domain(column, values)
     if spec.file is not None:
         tree = Hierarchy.load(_beside(folder, spec.file), separator=spec.separator, verbatim=spec.verbatim)
     elif spec.tree is not None:
         tree = from_tree(spec.tree, name=name)
     elif spec.intervals is not None:
-        tree = from_intervals(known, spec.intervals, origin=spec.origin, name=name)
+        tree = from_intervals(domain, spec.intervals, origin=spec.origin, name=name)
     elif spec.mask is not None:
-        tree = from_mask(known, direction=spec.mask, width=spec.width, alphabet=spec.alphabet)
+        tree = from_mask(domain, direction=spec.mask, width=spec.width, alphabet=spec.alphabet)
     elif spec.dates is not None:
-        tree = from_dates(known, spec.dates, name=name)
+        tree = from_dates(domain, spec.dates, name=name)
     elif spec.frequency is not None:
         tree = from_frequencies(values, counts or [1] * len(values), spec.frequency)
     else:
-        tree = from_values(known, order=column.order)
+        tree = from_values(domain, order=column.order)
     return cover(tree, values, name=name, missing=spec.missing)
 
 

@@ -97,15 +97,15 @@ def are_numbers(names: Sequence[str]) -> bool:
     return 2 * sum(_NUMBER.fullmatch(name) is not None for name in names) > len(names)
 
 
-def unique_names(given: Sequence[str | None]) -> tuple[tuple[str, ...], list[str]]:
+def unique_names(raw_names: Sequence[str | None]) -> tuple[tuple[str, ...], list[str]]:
     """Every column gets a name of its own: a repeated one becomes `name.2`, an empty one `column 3`."""
-    taken = {name for name in given if name}
+    proper = {name for name in raw_names if name}
     used: set[str] = set()
     names, renamed = [], []
-    for position, name in enumerate(given, 1):
+    for position, name in enumerate(raw_names, 1):
         chosen = name or f"column {position}"
         number = 2
-        while chosen in used or (chosen != name and chosen in taken):
+        while chosen in used or (chosen != name and chosen in proper):
             chosen = f"{name or f'column {position}'}.{number}"
             number += 1
         if chosen != name:
@@ -162,14 +162,14 @@ def finish(
     )
 
 
-def _before_rounding(name: str, given: pa.ChunkedArray, read: pa.Array) -> dict[str, pa.ChunkedArray | None]:
+def _before_rounding(name: str, column: pa.ChunkedArray, read: pa.Array) -> dict[str, pa.ChunkedArray | None]:
     """A column that is a floating-point number only since it was read, as it was; a text is not kept."""
-    packed = pa.types.is_dictionary(given.type) or pa.types.is_run_end_encoded(given.type)
-    stored = given.type.value_type if packed else given.type
+    packed = pa.types.is_dictionary(column.type) or pa.types.is_run_end_encoded(column.type)
+    stored = column.type.value_type if packed else column.type
     if not pa.types.is_floating(read.type) or pa.types.is_floating(stored):
         return {}
     kept = not packed and (pa.types.is_decimal(stored) or pa.types.is_integer(stored))
-    return {name: given if kept else None}
+    return {name: column if kept else None}
 
 
 def _is_declared(column: Column | None) -> bool:
@@ -181,25 +181,25 @@ def _typed(
 ) -> TypedColumn:
     if as_text:
         return TypedColumn(CodedText.of(column).to_arrow(), "string")
-    wanted = declared.type if declared is not None else None
+    declared_type = declared.type if declared is not None else None
     missing = frozenset(declared.missing) if declared is not None else frozenset()
     if textual:
-        quick = numbers_at_once(column) if not missing and wanted in (None, "integer", "number") else None
-        if quick is not None and wanted in (None, quick.type):
+        quick = numbers_at_once(column) if not missing and declared_type in (None, "integer", "number") else None
+        if quick is not None and declared_type in (None, quick.type):
             return quick
         text = CodedText.of(column).without(missing)
-        return convert(name, text, wanted, lenient=lenient) if wanted is not None else infer(name, text)
-    if wanted not in (None, "number") and pa.types.is_decimal(column.type):
+        return convert(name, text, declared_type, lenient=lenient) if declared_type is not None else infer(name, text)
+    if declared_type not in (None, "number") and pa.types.is_decimal(column.type):
         # never by way of floating-point numbers, which have too few digits for a long identifier
-        return convert(name, CodedText.of(exact_text(column)).without(missing), wanted, lenient=lenient)
+        return convert(name, CodedText.of(exact_text(column)).without(missing), declared_type, lenient=lenient)
     array, notes = normalise(name, within_calendar(column) if lenient else column)
     kind = type_name(array.type)
     if not years_are_printable(array):
         return TypedColumn(array, kind, (), f"column '{name}' has dates outside the years 1 to 9999")
     if missing:
         array = _without_codes(array, missing)
-    if wanted is not None and wanted != kind:
-        changed = convert(name, CodedText.of(array), wanted, lenient=lenient)
+    if declared_type is not None and declared_type != kind:
+        changed = convert(name, CodedText.of(array), declared_type, lenient=lenient)
         return TypedColumn(changed.array, changed.type, (*notes, *changed.notes), changed.fault)
     return TypedColumn(array, kind, tuple(notes))
 
@@ -213,13 +213,13 @@ def _without_codes(array: pa.Array, missing: frozenset[str]) -> pa.Array:
     return pc.if_else(absent, pa.scalar(None, array.type), array)
 
 
-def _description(declared: Column | None, found: Column | None, typed: TypedColumn) -> Column:
+def _description(declared: Column | None, described: Column | None, typed: TypedColumn) -> Column:
     base = declared if declared is not None else Column()
     changes: dict[str, object] = {"type": typed.type}
-    if found is not None:
-        changes["label"] = base.label or found.label
-        changes["labels"] = base.labels or found.labels
-        changes["missing"] = tuple(dict.fromkeys([*base.missing, *found.missing]))
+    if described is not None:
+        changes["label"] = base.label or described.label
+        changes["labels"] = base.labels or described.labels
+        changes["missing"] = tuple(dict.fromkeys([*base.missing, *described.missing]))
     return base.model_copy(update=changes)
 
 
@@ -254,10 +254,10 @@ def years_are_printable(array: pa.Array) -> bool:
     if not (pa.types.is_date32(array.type) or pa.types.is_timestamp(array.type)):
         return True
     days = pa.types.is_date32(array.type)
-    found = pc.min_max(array.cast(pa.int32() if days else pa.int64())).as_py()
+    ends = pc.min_max(array.cast(pa.int32() if days else pa.int64())).as_py()
     per_day = 1 if days else 86_400_000_000
     low, high = FIRST_DAY * per_day, (LAST_DAY + 1) * per_day
-    return found["min"] is None or low <= found["min"] <= found["max"] < high
+    return ends["min"] is None or low <= ends["min"] <= ends["max"] < high
 
 
 def within_calendar(column: pa.ChunkedArray) -> pa.ChunkedArray:

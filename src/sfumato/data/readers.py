@@ -118,8 +118,8 @@ def _read_parquet(source: Path | bytes, where: str) -> RawTable:
     import pyarrow.parquet as pq
 
     try:
-        found = pq.read_schema(_opened(source))
-        texts = [field.name for field in found if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
+        fields = pq.read_schema(_opened(source))
+        texts = [field.name for field in fields if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
         table = pq.ParquetFile(_opened(source), read_dictionary=texts).read()
         table.validate(full=True)
         return RawTable.of(table)

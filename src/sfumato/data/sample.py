@@ -183,8 +183,8 @@ def _family(draws: _Draws, age: Codes) -> Codes:
 def _work(draws: _Draws, age: Codes, education: Codes, sex: Codes) -> Codes:
     """Occupations ask for an education; some are held by more women or men; the young study, the old are
     retired."""
-    asked = np.asarray(made_up.OCCUPATION_LEVEL, dtype=np.float64)
-    distance = np.abs(asked[None, :] - education[:, None])
+    levels = np.asarray(made_up.OCCUPATION_LEVEL, dtype=np.float64)
+    distance = np.abs(levels[None, :] - education[:, None])
     weights = np.asarray(made_up.OCCUPATION_SHARE)[None, :] / (1.0 + distance) ** 3
     lean = np.asarray(made_up.OCCUPATION_WOMEN)[None, :]
     weights = weights * np.where(sex[:, None] == 0, lean, np.where(sex[:, None] == 1, 2.0 - lean, 1.0))

@@ -106,10 +106,10 @@ class Column(_Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _file_name_as_hierarchy(cls, given: Any) -> Any:
-        if isinstance(given, Mapping) and isinstance(given.get("hierarchy"), str):
-            return {**given, "hierarchy": {"file": given["hierarchy"]}}
-        return given
+    def _file_name_as_hierarchy(cls, entry: Any) -> Any:
+        if isinstance(entry, Mapping) and isinstance(entry.get("hierarchy"), str):
+            return {**entry, "hierarchy": {"file": entry["hierarchy"]}}
+        return entry
 
     @model_validator(mode="after")
     def _consistent(self) -> Column:
@@ -156,10 +156,10 @@ class Schema(_Frozen):
 
     @field_validator("declared_unit", mode="before")
     @classmethod
-    def _record_or_nothing(cls, given: Any) -> Any:
-        if given not in (None, "record"):
+    def _record_or_nothing(cls, unit: Any) -> Any:
+        if unit not in (None, "record"):
             raise ValueError('only "record" stands here; the column that names the unit is declared by role = "unit"')
-        return given
+        return unit
 
     @classmethod
     @forgetting()
@@ -177,8 +177,8 @@ class Schema(_Frozen):
             return cls.model_validate({**content, "folder": str(folder) if folder else None})
         except ValidationError as error:
             fields = {field.alias or name for name, field in cls.model_fields.items()}
-            known = {*fields, *Column.model_fields, *HierarchySpec.model_fields} - {"folder"}
-            all_at_once(SchemaError, name, readable(error.errors(), "schema", known, fields - {"columns"}))
+            keys = {*fields, *Column.model_fields, *HierarchySpec.model_fields} - {"folder"}
+            all_at_once(SchemaError, name, readable(error.errors(), "schema", keys, fields - {"columns"}))
             raise
 
     @classmethod

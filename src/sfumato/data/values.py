@@ -141,9 +141,9 @@ def sorted_sets(table: pa.Table, schema: Schema, but: Collection[str] = ()) -> p
         if column.items is None or name not in table.column_names or name in but:
             continue
         coded = CodedText.of(table.column(name))
-        given = coded.values.to_pylist()
-        meant = [sorted_set(text, column.items) for text in given]
-        if meant != given:
+        written_texts = coded.values.to_pylist()
+        meant = [sorted_set(text, column.items) for text in written_texts]
+        if meant != written_texts:
             written = coded.with_values(meant).to_arrow().cast(table.schema.field(name).type)
             table = table.set_column(table.column_names.index(name), table.schema.field(name), written)
     return table

@@ -62,14 +62,14 @@ class Presence:
     def __call__(self, totals: Int) -> Int:
         people = np.maximum(totals[:, self.population], 1)
         share = totals[:, 0] / people
-        known = totals[:, self.population] > 0
-        over = (share > self.maximum + TOLERANCE) | (~known & (totals[:, 0] > 0))
-        under = known & (share < self.minimum - TOLERANCE)
+        peopled = totals[:, self.population] > 0
+        over = (share > self.maximum + TOLERANCE) | (~peopled & (totals[:, 0] > 0))
+        under = peopled & (share < self.minimum - TOLERANCE)
         return np.where(under, self.hopeless, np.where(over, 1, 0)).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class Diversity:
+class DiversityCheck:
     """One reading of l-diversity on the histogram columns from `start` on.
 
     With protected values a class without any of them is exempt. For distinct values a failing class must still lose

@@ -16,7 +16,7 @@ from sfumato.anonymity.predicates.checks import (
     AtLeast,
     Check,
     Closeness,
-    Diversity,
+    DiversityCheck,
     Int,
     Presence,
     Shares,
@@ -95,10 +95,10 @@ class Promises:
         for check in self.fixed:
             # a class that must go completely needs no second opinion, unless it is hopeless
             open_ = np.flatnonzero(need == 0) if not self.no_suppression else np.arange(need.size)
-            found = check(totals[open_] if open_.size < need.size else totals)
-            known = need[open_]
+            more = check(totals[open_] if open_.size < need.size else totals)
+            before = need[open_]
             # a class that keeps this promise still breaks the other one, also where that has no bound (-1)
-            need[open_] = np.where(known == 0, found, np.where(found == 0, known, np.maximum(found, known)))
+            need[open_] = np.where(before == 0, more, np.where(more == 0, before, np.maximum(more, before)))
         if self.moving:
             need = self._follow_released(totals, need)
         if self.no_suppression:
@@ -125,13 +125,13 @@ class Promises:
         failing = need != 0
         while True:
             kept = totals[~failing].sum(axis=0)
-            found = np.zeros(totals.shape[0], dtype=np.bool_)
+            too_far = np.zeros(totals.shape[0], dtype=np.bool_)
             for check in self.moving:
                 counts = kept[check.start : check.start + check.width]
-                found |= check.with_shares(counts / max(int(counts.sum()), 1))(totals) != 0
-            if not np.any(found & ~failing):
+                too_far |= check.with_shares(counts / max(int(counts.sum()), 1))(totals) != 0
+            if not np.any(too_far & ~failing):
                 return np.where(failing & (need == 0), -1, need)
-            failing |= found
+            failing |= too_far
 
 
 def layout_of(table: ClassTable, sensitive: tuple[str, ...], *, count_units: bool = True) -> Layout:
@@ -190,14 +190,14 @@ def protected_mask(attribute: SensitiveAttribute, protected: tuple[str, ...] | N
     """Which values are protected; None when all are."""
     if protected is None:
         return None
-    wanted = set(protected)
-    unknown = sorted(wanted - {*attribute.values, *attribute.hierarchy.leaves})
+    values = set(protected)
+    unknown = sorted(values - {*attribute.values, *attribute.hierarchy.leaves})
     if unknown:
         raise Unsupported(
             f"{len(unknown)} of the protected values of '{attribute.name}' occur neither in the table nor in the column's "
             f"hierarchy or domain, so they would protect nobody: {', '.join(map(repr, unknown[:5]))}. Check their spelling."
         )
-    return np.array([value in wanted for value in attribute.values], dtype=np.bool_)
+    return np.array([value in values for value in attribute.values], dtype=np.bool_)
 
 
 def promises_of(guarantees: Sequence[ClassGuarantee], table: ClassTable) -> Promises:
@@ -256,10 +256,10 @@ def _diversity(
     start, width = layout.starts[attribute.name], layout.widths[attribute.name]
     protected = protected_mask(attribute, guarantee.protected_values)
     if isinstance(guarantee, DistinctLDiversity):
-        return Diversity("distinct", start, width, guarantee.l, protected=protected)
+        return DiversityCheck("distinct", start, width, guarantee.l, protected=protected)
     if isinstance(guarantee, EntropyLDiversity):
-        return Diversity("entropy", start, width, guarantee.l, protected=protected)
-    return Diversity("recursive", start, width, guarantee.l, guarantee.c, protected)
+        return DiversityCheck("entropy", start, width, guarantee.l, protected=protected)
+    return DiversityCheck("recursive", start, width, guarantee.l, guarantee.c, protected)
 
 
 def _closeness(guarantee: TCloseness, table: ClassTable, layout: Layout) -> Check:

@@ -272,11 +272,11 @@ def _losses(baskets: _Baskets, basket: int, published: dict[Item, Item]) -> NDAr
 def _counts(table: ClassTable, baskets: _Baskets, published: Sequence[dict[Item, Item]]) -> dict[str, Any]:
     """How many items of records were kept, generalised and deleted, per column."""
     names = [table.quasi[a] for a in _set_positions(table)]
-    found = {fate: dict.fromkeys(names, 0) for fate in ("items_kept", "items_generalised", "items_deleted")}
+    fates = {fate: dict.fromkeys(names, 0) for fate in ("items_kept", "items_generalised", "items_deleted")}
     for klass, members in enumerate(baskets.of_class):
         for basket in members.tolist():
             for item in baskets.items[basket]:
                 became = published[klass].get(item)
                 fate = "items_deleted" if became is None else "items_kept" if became == item else "items_generalised"
-                found[fate][names[item[0]]] += int(baskets.records[basket])
-    return found
+                fates[fate][names[item[0]]] += int(baskets.records[basket])
+    return fates

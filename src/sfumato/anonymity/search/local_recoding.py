@@ -60,9 +60,9 @@ class LocalRecoding(Search):
         ):
             # rounds settle by levels of the whole table, which is coarse when there are few records: try from the top as well
             starts.append((np.zeros(problem.table.tuples, dtype=np.int64), 0))
-        found = [(self._refined(problem, totals, class_of, progress), rounds) for class_of, rounds in starts]
+        recodings = [(self._refined(problem, totals, class_of, progress), rounds) for class_of, rounds in starts]
         weights = problem.table.weights
-        recoding, rounds = min(found, key=lambda each: (round(each[0].loss(weights), 12), each[0].suppressed))
+        recoding, rounds = min(recodings, key=lambda each: (round(each[0].loss(weights), 12), each[0].suppressed))
         if recoding.suppressed > limit:
             raise refuse(
                 problem,
@@ -118,16 +118,16 @@ class LocalRecoding(Search):
         if problem.promises.holds(totals.sum(axis=0, keepdims=True)).all():
             return everything
         tables = node_tables(problem.table, problem.promises, totals)
-        found = search(tables, limit, progress)
-        if found.levels is None:
+        best = search(tables, limit, progress)
+        if best.levels is None:
             raise refuse(
                 problem,
                 f"no recoding reaches this with at most {self.suppression:.2%} of the records suppressed. "
                 "Allow more suppression, ask for less, or give the hierarchies a common root.",
             )
-        node_keys, _, failing = tables.failing_keys(found.levels)
+        node_keys, _, failing = tables.failing_keys(best.levels)
         by_key = np.argsort(node_keys)
-        position = by_key[np.searchsorted(node_keys, tables.keys_of_tuples(found.levels), sorter=by_key)]
+        position = by_key[np.searchsorted(node_keys, tables.keys_of_tuples(best.levels), sorter=by_key)]
         return np.where(failing[position], SUPPRESSED, position)
 
     @staticmethod
@@ -173,9 +173,9 @@ class Round(Sweep):
                 low = middle
 
     def _settles(self, node: Levels) -> bool:
-        known = self.checked.get(node)
-        if known is not None:
-            return known == 0.0
+        loss = self.checked.get(node)
+        if loss is not None:
+            return loss == 0.0
         suppressed, least = self.tables.suppressed(node)
         enough = suppressed <= self.limit
         if not enough:

@@ -148,11 +148,11 @@ def _halves(part: _Part, order: Int, cumulated: Int, half: int) -> list[_Part]:
     """Two halves of equal size; the entry on the cut is divided between them."""
     place = int(np.searchsorted(cumulated, half))
     before = int(cumulated[place - 1]) if place else 0
-    taken = half - before
+    share = half - before
     entry = order[place]
     left, right = order[: place + 1], order[place:]
     first_half, second_half = part.pick(left), part.pick(right)
-    first_half.count[-1] = taken
-    second_half.first[0] = part.first[entry] + taken
-    second_half.count[0] = part.count[entry] - taken
+    first_half.count[-1] = share
+    second_half.first[0] = part.first[entry] + share
+    second_half.count[0] = part.count[entry] - share
     return [piece.pick(piece.count > 0) for piece in (first_half, second_half)]
