@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,10 +81,10 @@ class Search(Declared, ABC):
         return problem
 
     @abstractmethod
-    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         """Find a recoding of the problem's table that keeps all promises."""
 
-    def outcome(self, problem: Problem, recoding: Recoding, details: Mapping[str, Any]) -> SearchOutcome:
+    def outcome(self, problem: Problem, recoding: Recoding, details: Mapping[str, object]) -> SearchOutcome:
         """Wrap a recoding with what every caller wants to know about it."""
         table = problem.table
         shared = {

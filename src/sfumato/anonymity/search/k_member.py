@@ -36,7 +36,7 @@ class KMember(Search):
 
     max_records: Annotated[float, Limit(), "records of a table, at the most"] = 200_000
 
-    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         table = problem.table
         if table.records > self.max_records:
             raise Unsupported(

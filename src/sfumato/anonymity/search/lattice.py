@@ -11,7 +11,7 @@ LeFevre, DeWitt, Ramakrishnan, "Incognito", SIGMOD 2005; Kohlmayer, Prasser et a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Lattice(Search):
     max_nodes: Annotated[float, Limit(), "lattice nodes up to which the optimum is sought"] = 1_000_000
     time_limit: Annotated[Seconds | None, "seconds that the search may take"] = None
 
-    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         tables = node_tables(problem.table, problem.promises, problem.promises.totals())
         limit = problem.allowed(self.suppression)
         best = search(tables, limit, progress, max_nodes=self.max_nodes, time_limit=self.time_limit)
@@ -56,7 +56,7 @@ class Lattice(Search):
             raise refuse(problem, f"{why}. Allow more suppression, ask for less, or give the hierarchies a common root.")
         recoding = recode_at(problem, tables, best.levels)
         limited = tables.nodes > self.max_nodes or self.time_limit is not None
-        details = {
+        details: dict[str, object] = {
             "time_limit": (self.time_limit or DEFAULT_SECONDS) if limited else None,
             "levels": dict(zip(problem.table.quasi, best.levels, strict=True)),
             "evaluated": best.evaluated,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ class LocalRecoding(Search):
     step: Step = 0.01
     refine: Annotated[bool, "classes are split afterwards"] = True
 
-    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         totals = problem.promises.totals()
         limit = problem.allowed(self.suppression)
         possible = np.prod([tree.height + 1.0 for tree in problem.table.hierarchies]) <= MAX_NODES

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ class Mondrian(Search):
 
     relaxed: Annotated[bool, "records that lie on a cut may go to either side"] = False
 
-    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         table = problem.table
         if self.relaxed and (problem.promises.layout.units or problem.promises.layout.population > 0):
             raise Unsupported(

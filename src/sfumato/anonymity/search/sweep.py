@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +41,7 @@ class BestNode:
         if feasible and (loss < self.loss - EQUAL or (loss <= self.loss + EQUAL and rank < self.rank)):
             self.levels, self.loss, self.rank = levels, loss, rank
 
-    def map(self) -> dict[str, Any]:
+    def map(self) -> dict[str, object]:
         """Risk against loss of every checked node: mean re-identification risk of the kept records, loss, share suppressed."""
         loss = [entry[1] for entry in self.trail]
         suppressed = [min(entry[2], self.records) for entry in self.trail]

@@ -55,7 +55,7 @@ class Channel:
 
     def __init__(
         self,
-        matrix: Sequence[Sequence[Any]] | NDArray[Any],
+        matrix: Sequence[Sequence[Any]] | NDArray[Any],  # of fractions or floating-point numbers
         inputs: Sequence[Hashable] | None = None,
         outputs: Sequence[Hashable] | None = None,
     ) -> None:
@@ -68,7 +68,7 @@ class Channel:
         self.outputs = _names(outputs, len(rows[0]), "outputs")
 
     @property
-    def matrix(self) -> NDArray[Any]:
+    def matrix(self) -> NDArray[Any]:  # of fractions or floating-point numbers
         """A copy of the probabilities: floats, or objects that are Fractions."""
         return self._matrix.copy()
 

@@ -11,10 +11,9 @@ disclosure and data access, North-Holland 2001.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato.kernels.linkage.closest import closest
 from sfumato.kernels.linkage.tree import ABSOLUTE, CATEGORY, SQUARED, Nodes, grow_tree, rank_within
@@ -47,7 +46,7 @@ class Metric:
         return cls(np.full(width, SQUARED, dtype=np.int64), np.ones(width), np.full(width, neutral), root=True)
 
     @classmethod
-    def unequal(cls, costs: Any) -> Metric:
+    def unequal(cls, costs: ArrayLike) -> Metric:
         """Categories alone: the sum of the costs of those that differ; what is missing equals nothing."""
         weights = np.asarray(costs, dtype=np.float64)
         return cls(np.full(weights.size, CATEGORY, dtype=np.int64), weights, weights.copy())
@@ -92,7 +91,7 @@ class Metric:
 class PointTree:
     """Points in a k-d tree, to be asked many times. `sums` are sums of differences, before a root is taken."""
 
-    def __init__(self, points: Any, metric: Metric | None = None) -> None:
+    def __init__(self, points: ArrayLike, metric: Metric | None = None) -> None:
         matrix = _matrix(points)
         self.metric = metric if metric is not None else Metric.euclidean(matrix.shape[1])
         if matrix.shape[1] != self.metric.width:
@@ -103,7 +102,7 @@ class PointTree:
         self.order: Int = self.nodes[0]
         self._held = np.ascontiguousarray(matrix[self.order].T)
 
-    def closest(self, queries: Any, count: int = 1) -> tuple[Real, Int]:
+    def closest(self, queries: ArrayLike, count: int = 1) -> tuple[Real, Int]:
         """The `count` nearest points of each query, by sum and then by position: sums and positions, two matrices.
 
         Where there are fewer points, infinity and -1 fill the rows.
@@ -112,14 +111,14 @@ class PointTree:
         nothing, flat = np.zeros(self.size), np.zeros(self.nodes[1].size)
         return self._sought(queries, limits, count, False, nothing, flat)
 
-    def discounted(self, queries: Any, limits: Real, discounts: Real, count: int = 1) -> tuple[Real, Int]:
+    def discounted(self, queries: ArrayLike, limits: Real, discounts: Real, count: int = 1) -> tuple[Real, Int]:
         """As `closest`, by the distance less the discount of each point, and only what is less than the query's limit."""
         ranked = np.ascontiguousarray(discounts[self.order])
         ends = np.stack([self.nodes[1], self.nodes[2]], axis=1).reshape(-1)
         peaks = np.maximum.reduceat(np.append(ranked, -np.inf), ends)[::2]
         return self._sought(queries, np.ascontiguousarray(limits), count, self.metric.root, ranked, np.ascontiguousarray(peaks))
 
-    def _sought(self, queries: Any, limits: Real, count: int, root: bool, discounts: Real, peaks: Real) -> tuple[Real, Int]:
+    def _sought(self, queries: ArrayLike, limits: Real, count: int, root: bool, discounts: Real, peaks: Real) -> tuple[Real, Int]:
         matrix, metric = self._asked(queries), self.metric
         return closest(
             matrix,
@@ -135,7 +134,7 @@ class PointTree:
             metric.neutral,
         )
 
-    def ranked(self, queries: Any, limits: Real, slacks: Real | None = None) -> tuple[NDArray[np.bool_], Int]:
+    def ranked(self, queries: ArrayLike, limits: Real, slacks: Real | None = None) -> tuple[NDArray[np.bool_], Int]:
         """Whether some point is closer to a query than its limit (a sum), and where none is, how many are at the limit.
 
         `slacks` say how far from the limit a sum may be to be at it; by default one part in 10⁹.
@@ -148,14 +147,14 @@ class PointTree:
         closer, tied = rank_within(matrix, limits, slacks, self._held, self.nodes, metric.kinds, metric.costs, metric.neutral)
         return closer > 0, tied
 
-    def _asked(self, queries: Any) -> Real:
+    def _asked(self, queries: ArrayLike) -> Real:
         matrix = _matrix(queries)
         if matrix.shape[1] != self.metric.width:
             raise ValueError("queries and points have different numbers of coordinates")
         return matrix
 
 
-def nearest(queries: Any, points: Any, metric: Metric | None = None) -> tuple[Real, Int, Int]:
+def nearest(queries: ArrayLike, points: ArrayLike, metric: Metric | None = None) -> tuple[Real, Int, Int]:
     """Per query: the distance of the nearest point, the position of the first such point, and how many points tie with it.
 
     Without points the distance is infinite, the position -1 and nothing ties.
@@ -170,7 +169,7 @@ def nearest(queries: Any, points: Any, metric: Metric | None = None) -> tuple[Re
 
 
 def own_is_nearest(
-    originals: Any, masked: Any, metric: Metric | None = None, owner: Int | None = None, slack: float | None = None
+    originals: ArrayLike, masked: ArrayLike, metric: Metric | None = None, owner: Int | None = None, slack: float | None = None
 ) -> Real:
     """Row i of both files is one person: the share of the own among the points tied where no masked record is closer to the
     original than the nearest own one, else 0.
@@ -203,7 +202,7 @@ def own_is_nearest(
     return credit
 
 
-def _matrix(values: Any) -> Real:
+def _matrix(values: ArrayLike) -> Real:
     matrix = np.ascontiguousarray(values, dtype=np.float64)
     if matrix.ndim != 2:
         raise ValueError("records are a matrix: one row per record, one column per coordinate")
