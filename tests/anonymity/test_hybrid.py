@@ -14,11 +14,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.anonymity.search.item_recoding import ClassItems, ItemTree
 from sfumato.core.errors import HierarchyError, HierarchyGap, Infeasible, ParameterError, SchemaError, Unsupported
 from sfumato.core.params import build, parameters
 from sfumato.data.item_sets import ItemSets
+from sfumato.data.recoding import RecodingTable
 from sfumato.data.schema import Column, HierarchySpec, Schema
+from sfumato.kernels.classes.item_recoding import ClassItems
 from sfumato.measures.guarantees.known_items import items_of
 from sfumato.measures.guarantees.measure import measure
 
@@ -101,7 +102,7 @@ def recoded(data: pa.Table, schema: Schema, guarantees: list[Any], search: sf.Hy
     """The rows as a search recodes them, without a release around them."""
     people = sf.read(data, schema)
     outcome = search.run(people, guarantees)
-    return people.relation.recode(outcome.table.decode(outcome.result), list(schema.columns))
+    return people.relation.recode(RecodingTable.of(outcome.result, outcome.table.keys, outcome.table.quasi), list(schema.columns))
 
 
 def fewest_by_force(rows: list[dict[str, Any]], tabular: list[str], sets: dict[str, str], most: int) -> int:
@@ -267,7 +268,7 @@ def test_sets_with_too_many_combinations_are_refused_at_once() -> None:
 def recoded_class(*texts: str, k: int, items: int, tree: dict[str, Any] | None = None) -> list[str]:
     column = Column(role="quasi", type="string", items="|", hierarchy=HierarchySpec(tree=tree) if tree else None)
     sets = ItemSets.of("basket", column, texts)
-    nodes = ItemTree.of(sets, set().union(*(sets.split(text) for text in texts)))
+    nodes = sets.tree(set().union(*(sets.split(text) for text in texts)))
     work = ClassItems(
         [frozenset((0, nodes.leaf[item]) for item in sets.split(text)) for text in texts],
         [1] * len(texts),

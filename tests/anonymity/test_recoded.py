@@ -12,6 +12,7 @@ import sfumato as sf
 from sfumato.anonymity.search.base import Search
 from sfumato.core.errors import Infeasible, ParameterError, Unsupported
 from sfumato.data.masked import Masked
+from sfumato.data.recoding import RecodingTable
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.measures.risk.disclosure.disclosure_risk import DisclosureRisk
 from sfumato.measures.risk.linkage.distance_linkage import DistanceLinkage
@@ -55,7 +56,9 @@ def test_every_value_read_is_one_that_its_cell_covers(search: Search) -> None:
     data = people()
     read = read_out(data, search)
     outcome = search.run(data, [sf.KAnonymity(4)])
-    shown = data.relation.recode(outcome.table.decode(outcome.result), ["age", "town", "wage"])
+    shown = data.relation.recode(
+        RecodingTable.of(outcome.result, outcome.table.keys, outcome.table.quasi), ["age", "town", "wage"]
+    )
     row_of = {wage: row for row, wage in enumerate(data.table().column("wage").to_pylist())}
     rows = [row_of[wage] for wage in shown.column("wage").to_pylist()]
     for name in ("age", "town"):

@@ -8,9 +8,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.anonymity.search.base import pose
-from sfumato.anonymity.search.node_tables import NodeTables, fits
+from sfumato.anonymity.search.node_tables import NodeTables, WideTables, fits
 from sfumato.anonymity.search.sweep import Sweep
-from sfumato.anonymity.search.wide_tables import WideTables
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.measures.guarantees.measure import measure
 

@@ -17,7 +17,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "sfumato"
 
 #: How many a room has, each with its reason. These numbers only ever get smaller.
-MOST = {"core": 15, "data": 4, "dp": 36, "engines": 8, "ledger": 9}
+MOST = {"core": 15, "data": 4, "kernels": 3, "anonymity": 0, "wire": 0, "dp": 36, "engines": 8, "ledger": 9}
 
 #: Modules whose annotations are still to come.
 OPEN = {"core/view.py"}  # attacks and measures take whatever they say they need

@@ -15,7 +15,7 @@ from pyarrow.csv import write_csv
 from sfumato.attacks.adversary import OutputAttack
 from sfumato.cli.main import run
 from sfumato.core.registry import every, names
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from tests.workflow.test_attacking_outputs import GAMES, PARAMETERS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,6 +19,7 @@ from sfumato.core.guarantees.population import DeltaPresence, KMap
 from sfumato.core.guarantees.t_closeness import TCloseness
 from sfumato.core.outcome import Outcome
 from sfumato.data.microdata import Microdata
+from sfumato.data.recoding import RecodingTable
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.data.values import text_of
 from sfumato.engines.memory import MemoryRelation
@@ -177,7 +178,7 @@ def mixtures(
 
 def released_rows(data: Microdata, outcome: Outcome[Any]) -> pa.Table:
     """The rows that leave: what the recoding of an outcome makes of the table."""
-    return data.relation.recode(outcome.table.decode(outcome.result), data.column_names)
+    return data.relation.recode(RecodingTable.of(outcome.result, outcome.table.keys, outcome.table.quasi), data.column_names)
 
 
 def verdicts(given: People, released: pa.Table, guarantees: Sequence[ClassGuarantee]) -> tuple[Measurement, ...]:

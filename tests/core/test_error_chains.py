@@ -14,7 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError, SfumatoError, as_name, forgetting
-from sfumato.data import hierarchy_builders
+from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.workflow.recipe import Recipe
 
@@ -81,7 +81,7 @@ def test_a_wrong_recipe_echoes_no_address_and_no_password(content: dict[str, Any
 BYTES: dict[str, Callable[[Path], Callable[[], object]]] = {
     "recipe": lambda path: lambda: Recipe.load(path),
     "schema": lambda path: lambda: Schema.load(path),
-    "hierarchy": lambda path: lambda: hierarchy_builders.load(path),
+    "hierarchy": lambda path: lambda: Hierarchy.load(path),
     "signing key": lambda path: lambda: sf.wire.SigningKey.load(path),
     "owner key": lambda path: lambda: sf.wire.OwnerKey.load(path),
 }

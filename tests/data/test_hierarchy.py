@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import HierarchyError, HierarchyGap
 from sfumato.data import hierarchy_builders as builders
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchy import Hierarchy, from_tree
 from sfumato.data.schema import Column, HierarchySpec
 
 WORKCLASS = {
@@ -24,7 +24,7 @@ WORKCLASS = {
 
 @pytest.fixture(scope="module")
 def workclass() -> Hierarchy:
-    return builders.from_tree(WORKCLASS)
+    return from_tree(WORKCLASS)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_a_file_has_one_leaf_per_row_and_one_level_per_column(tmp_path: Path, se
     rows = ["01234", "NO", "é ü"]
     file = tmp_path / "tree.csv"
     file.write_text("".join(f"{leaf}{separator}group{separator}*\n" for leaf in rows), encoding="utf-8")
-    tree = builders.load(file)
+    tree = Hierarchy.load(file)
     assert tree.leaves == tuple(rows)
     assert tree.height == 2
     assert tree.generalise("01234", 1) == "group"
@@ -105,19 +105,19 @@ def test_a_file_has_one_leaf_per_row_and_one_level_per_column(tmp_path: Path, se
 def test_a_file_with_a_byte_order_mark_and_quoted_separators(tmp_path: Path) -> None:
     file = tmp_path / "tree.csv"
     file.write_text('"a, b",x,*\nc,x,*\n', encoding="utf-8-sig")
-    assert builders.load(file).leaves == ("a, b", "c")
+    assert Hierarchy.load(file).leaves == ("a, b", "c")
 
 
 def test_saving_and_loading_gives_the_same_tree(tmp_path: Path, workclass: Hierarchy) -> None:
-    builders.save(workclass, tmp_path / "w.csv")
-    again = builders.load(tmp_path / "w.csv")
+    workclass.save(tmp_path / "w.csv")
+    again = Hierarchy.load(tmp_path / "w.csv")
     assert again.rows() == workclass.rows()
     assert again.loss.tolist() == workclass.loss.tolist()
 
 
 @pytest.mark.data
 def test_the_nine_adult_hierarchies_load(data_dir: Path) -> None:
-    heights = {file.stem: builders.load(file).height for file in (data_dir / "adult").glob("adult_hierarchy_*.csv")}
+    heights = {file.stem: Hierarchy.load(file).height for file in (data_dir / "adult").glob("adult_hierarchy_*.csv")}
     assert len(heights) == 9
     assert heights["adult_hierarchy_age"] == 4
     levels = 1
@@ -134,7 +134,7 @@ def test_an_unbalanced_tree_repeats_a_node_upward(workclass: Hierarchy) -> None:
 
 
 def test_three_levels_of_nesting() -> None:
-    tree = builders.from_tree({"Europe": {"North": ["NO", "SE"], "South": ["IT"]}, "Asia": ["JP"]})
+    tree = from_tree({"Europe": {"North": ["NO", "SE"], "South": ["IT"]}, "Asia": ["JP"]})
     assert tree.rows() == [
         ["NO", "North", "Europe", "*"],
         ["SE", "North", "Europe", "*"],
@@ -145,7 +145,7 @@ def test_three_levels_of_nesting() -> None:
 
 @pytest.mark.golden("G-ANO-19")
 def test_the_common_ancestor_is_never_higher_than_needed() -> None:
-    jobs = builders.from_tree({"Professional": ["Engineer", "Lawyer"], "Artist": ["Writer", "Dancer"]})
+    jobs = from_tree({"Professional": ["Engineer", "Lawyer"], "Artist": ["Writer", "Dancer"]})
     ages = builders.from_intervals([str(a) for a in range(30, 40)], (5,))
 
     def ancestor(tree: Hierarchy, *leaves: str) -> str | None:
@@ -287,10 +287,10 @@ def test_ragged_rows_are_named() -> None:
     ("build", "complaint"),
     [
         (lambda: Hierarchy.from_levels([]), "no leaves"),
-        (lambda: builders.from_tree({}), "no leaves"),
+        (lambda: from_tree({}), "no leaves"),
         (lambda: builders.from_intervals(["x"], (5,)), "not numbers"),
         (lambda: builders.from_dates(["31.12.2024"], ("year",)), "not an ISO date"),
-        (lambda: builders.load("no such file.csv"), "there is no hierarchy file"),
+        (lambda: Hierarchy.load("no such file.csv"), "there is no hierarchy file"),
     ],
 )
 def test_other_faults_have_one_clear_error(build: object, complaint: str) -> None:
@@ -301,7 +301,7 @@ def test_other_faults_have_one_clear_error(build: object, complaint: str) -> Non
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "tree.csv").write_bytes(b"\xff\xfe\x00\x80")
     with pytest.raises(HierarchyError, match="not UTF-8"):
-        builders.load(tmp_path / "tree.csv")
+        Hierarchy.load(tmp_path / "tree.csv")
 
 
 # --- laws ---------------------------------------------------------------------------------------------------

@@ -163,16 +163,16 @@ def test_a_lattice_of_twelve_nodes() -> None:
 
 
 def test_equal_losses_are_settled_by_fewest_suppressed_then_fewest_classes() -> None:
-    from sfumato.anonymity.search.node_tables import Verdict
-    from sfumato.anonymity.search.sweep import Found
+    from sfumato.anonymity.search.node_tables import NodeVerdict
+    from sfumato.anonymity.search.sweep import BestNode
 
-    found = Found(records=10)
-    found.note((2, 0), 0.5, Verdict(3, 0.1, 3, 0.1, 4), True)
-    found.note((1, 1), 0.5 + 1e-14, Verdict(0, 0.1, 0, 0.1, 9), True)
+    found = BestNode(records=10)
+    found.note((2, 0), 0.5, NodeVerdict(3, 0.1, 3, 0.1, 4), True)
+    found.note((1, 1), 0.5 + 1e-14, NodeVerdict(0, 0.1, 0, 0.1, 9), True)
     assert found.levels == (1, 1)
-    found.note((0, 2), 0.5, Verdict(0, 0.1, 0, 0.1, 7), True)
+    found.note((0, 2), 0.5, NodeVerdict(0, 0.1, 0, 0.1, 7), True)
     assert found.levels == (0, 2)
-    found.note((0, 1), 0.4, Verdict(9, 0.1, 9, 0.1, 9), False)
+    found.note((0, 1), 0.4, NodeVerdict(9, 0.1, 9, 0.1, 9), False)
     assert found.levels == (0, 2)
 
 

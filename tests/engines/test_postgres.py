@@ -12,7 +12,7 @@ import pytest
 
 from sfumato.core.errors import SourceError
 from sfumato.engines.address import redacted
-from sfumato.engines.canonical import canonical
+from sfumato.engines.canonical import canonical_columns
 from sfumato.engines.class_queries import table_fields
 from sfumato.engines.memory import MemoryRelation
 from sfumato.engines.plan import Scan
@@ -169,7 +169,7 @@ def test_what_is_written_into_a_query_is_what_is_uploaded(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch, rows_given: int
 ) -> None:
     moment = datetime.datetime(2024, 2, 29, 12, 0, 0, 250_000)
-    given = canonical(
+    given = canonical_columns(
         pa.table(
             {
                 "s": ["", "a \"b\" {c,NULL} \\ 'd' \n é 🙂", None],

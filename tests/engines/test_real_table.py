@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.data.class_table import encode
 from sfumato.data.microdata import Microdata
-from sfumato.data.recoding import SUPPRESSED, Recoding
+from sfumato.data.recoding import SUPPRESSED, Recoding, RecodingTable
 from sfumato.data.schema import Schema
 from sfumato.engines.sources import read
 from sfumato.engines.write import write_table
@@ -37,7 +37,7 @@ def released(people: Microdata) -> Any:
     shown = tuple(table.shown_at(a, distinct[a].astype(np.int32)) for a in range(4))
     recoding = Recoding.whole_cells(class_of_cell, table.cell_counts, shown, distinct.shape[1])
     keep = ["sex", "age", "race", "marital-status", "education", "occupation"]
-    return people.relation.recode(table.decode(recoding), keep)
+    return people.relation.recode(RecodingTable.of(recoding, table.keys, table.quasi), keep)
 
 
 @pytest.mark.data

@@ -30,8 +30,8 @@ from sfumato.dp import PrivateHistogram, Session
 from sfumato.ledger import Ledger, LossAmount
 from sfumato.wire.fingerprint import FORMAT as FINGERPRINT
 from sfumato.workflow.earlier.comparing import NOTHING_EARLIER
-from sfumato.workflow.publishing.canonical import canonical
 from sfumato.workflow.publishing.publish import publish
+from sfumato.workflow.publishing.released_form import released_form
 from sfumato.workflow.publishing.written_files import pretty
 from sfumato.workflow.verifying.folder_rows import DATA_FILES
 from sfumato.workflow.verifying.transparency import KNOWS_THE_METHOD
@@ -217,7 +217,7 @@ def under(kind: str, values: pa.Array) -> Forge:
     """Ages as the house would write them, below a type that reads several of them as one."""
 
     def forge(public: Path) -> None:
-        write_file(canonical(typed("age", values)(pq.read_table(public / "data.parquet"))), public / "data.parquet")
+        write_file(released_form(typed("age", values)(pq.read_table(public / "data.parquet"))), public / "data.parquet")
         restate(public, "data.parquet")
         change(public, lambda c: c["schema"]["columns"]["age"].update(type=kind))
         described = (public / "schema.toml").read_text()

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -111,7 +112,7 @@ def test_a_page_that_needs_more_memory_than_granted_is_a_verdict(tmp_path: Path,
 
 def test_a_child_that_hangs_or_dies_is_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     constant(tmp_path / "data.parquet", ["a"], 1_000)
-    monkeypatch.setattr(limited_reading.sys, "executable", "/bin/false")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(VerificationFailed, match="stopped"):
         unpack(tmp_path / "data.parquet")
     monkeypatch.undo()

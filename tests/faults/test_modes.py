@@ -79,7 +79,7 @@ def test_what_is_learnt_from_the_data_is_its_owner_s(bits: int, tmp_path: Path) 
         found.save_map(tmp_path / "map.html")
         found.save_map(tmp_path / "map.svg")
         sf.protect(sf.read(data, schema), [sf.KAnonymity(5)], sf.Lattice(suppression=0.05), ledger=tmp_path / "ledger.db")
-        hierarchy_builders.save(hierarchy_builders.from_values(["a"]), tmp_path / "tree.csv")
+        hierarchy_builders.from_values(["a"]).save(tmp_path / "tree.csv")
         release().write(tmp_path / "rows.duckdb")
         with sf.Ledger.open(tmp_path / "ledger.db") as ledger:
             ledger.enter_release("clinic", {"rows": 1}, token="once")  # the log beside it exists while it is open

@@ -12,10 +12,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from sfumato.anonymity.predicates.base import NO_BOUND, Check
-from sfumato.anonymity.predicates.distributions import Closeness, Shares, alpha_limits, beta_limits, delta_limits
-from sfumato.anonymity.predicates.diversity import Diversity
-from sfumato.anonymity.predicates.sizes import AtLeast, Presence
+from sfumato.anonymity.predicates.checks import (
+    NO_BOUND,
+    AtLeast,
+    Check,
+    Closeness,
+    DiversityCheck,
+    Presence,
+    Shares,
+    alpha_limits,
+    beta_limits,
+    delta_limits,
+)
 from sfumato.kernels.classes import checks as class_checks
 from tests.kernels.inputs import SHARES, distribution
 
@@ -45,7 +53,7 @@ def diversity(draw: DrawFn, width: int) -> Check:
     reading = draw(st.sampled_from(["distinct", "entropy", "recursive"]))
     least = draw(st.integers(1, 5)) if reading != "entropy" else draw(st.sampled_from([1.0, 1.3, 2.0, 2.5, 3.0]))
     c = draw(st.sampled_from([0.3, 0.7, 1.0, 1.1, 2.0, 4.0]))
-    return Diversity(reading, START, width, least, c, draw(_mask(width)))  # type: ignore[arg-type]
+    return DiversityCheck(reading, START, width, least, c, draw(_mask(width)))  # type: ignore[arg-type]
 
 
 @st.composite

@@ -43,9 +43,9 @@ def shares(counts: list[int]) -> np.ndarray:
 
 
 def tree() -> Hierarchy:
-    from sfumato.data import hierarchy_builders
+    from sfumato.data.hierarchy import from_tree
 
-    return hierarchy_builders.from_tree(TREE)
+    return from_tree(TREE)
 
 
 @given(weights, weights)
@@ -80,10 +80,10 @@ def test_a_tables_distances_are_the_largest_of_its_classes(classes: list[dict[st
     spec = HierarchySpec(tree={**TREE, "h": []})
     schema = grouped_schema(hierarchy=spec)
     ordered_schema = grouped_schema(order=tuple(VALUES + "h"))
-    from sfumato.data import hierarchy_builders
+    from sfumato.data.hierarchy import from_tree
     from sfumato.measures.guarantees.reference import ReferenceDistribution
 
-    whole = hierarchy_builders.from_tree({**TREE, "h": []})
+    whole = from_tree({**TREE, "h": []})
     original = ReferenceDistribution({"disease": reference}, sum(reference.values()))
     each = [shares([entry.get(value, 0) for value in names]) for entry in classes]
     expected = {

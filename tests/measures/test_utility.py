@@ -231,11 +231,11 @@ def test_machine_learning_needs_a_feature() -> None:
 @pytest.mark.data
 def test_loss_of_a_known_recoding_of_adult(data_dir: Path) -> None:
     """Age to level 1 alone: the loss is that of its hierarchy, averaged over the nine attributes."""
-    from sfumato.data import hierarchy_builders
+    from sfumato.data.hierarchy import Hierarchy
 
     folder = data_dir / "adult"
     rows = pyarrow.csv.read_csv(folder / "adult.csv", parse_options=pyarrow.csv.ParseOptions(delimiter=";"))
-    trees = {name: hierarchy_builders.load(folder / f"adult_hierarchy_{name}.csv") for name in rows.column_names}
+    trees = {name: Hierarchy.load(folder / f"adult_hierarchy_{name}.csv") for name in rows.column_names}
     age = trees["age"]
     shown = [age.generalise(str(value), 1) for value in rows["age"].to_pylist()]
     released = ReleasedTable(

@@ -12,7 +12,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import InputError, VerificationFailed
-from sfumato.data.hierarchy_builders import build, from_tree
+from sfumato.data.hierarchy import from_tree
+from sfumato.data.hierarchy_builders import build
 from sfumato.data.schema import Column, HierarchySpec
 from sfumato.wire.signatures import SigningKey
 from sfumato.workflow.publishing.written_files import pretty

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, forgetting
+from sfumato.core.plain_files import read_private, write_private
 from sfumato.core.ranges import Instance, Made, Text, Whole
 from sfumato.data.values import text_of
 from sfumato.wire.keys import OwnerKey
-from sfumato.wire.private_files import read_private, write_private
 
 if TYPE_CHECKING:
     import pyarrow as pa

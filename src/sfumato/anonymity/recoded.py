@@ -30,6 +30,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.ranges import Each, Instance
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
+from sfumato.data.recoding import RecodingTable
 from sfumato.data.records import kind_of
 from sfumato.data.schema import Column
 from sfumato.kernels.sampling.draws import Draws
@@ -108,7 +109,7 @@ class Recoded(Declared):
         if recoding.suppressed == recoding.records:
             raise Infeasible("the guarantees can only be kept by suppressing every record")
         quasi = tuple(outcome.table.quasi)
-        shown = numbered.relation.recode(outcome.table.decode(recoding), [*quasi, _ROW])
+        shown = numbered.relation.recode(RecodingTable.of(recoding, outcome.table.keys, quasi), [*quasi, _ROW])
         rows: Int = shown.column(_ROW).to_numpy().astype(np.int64)
         draws = Draws(drawn)
         for name in quasi:
@@ -121,8 +122,8 @@ class Recoded(Declared):
         every_row = np.arange(table.num_rows, dtype=np.int64)
         source = None if data.relation.engine == "memory" else (data.relation, original)
         read = Masked(table, data.schema, quasi, every_row, MappingProxyType({}), classes, source)
-        told = {name: outcome.details[name] for name in ("loss", "suppressed", "classes") if name in outcome.details}
-        return Outcome(read, outcome.claimed, self.described(), MappingProxyType(told))
+        details = {name: outcome.details[name] for name in ("loss", "suppressed", "classes") if name in outcome.details}
+        return Outcome(read, outcome.claimed, self.described(), MappingProxyType(details))
 
 
 def _numbered(data: Microdata, table: pa.Table) -> Microdata:
@@ -131,8 +132,8 @@ def _numbered(data: Microdata, table: pa.Table) -> Microdata:
 
     columns = {**data.schema.columns, _ROW: Column(role="plain")}
     numbers = pa.array(np.arange(table.num_rows, dtype=np.int64))
-    made: Microdata = read(table.append_column(_ROW, numbers), data.schema.replace(columns=columns))
-    return made
+    numbered: Microdata = read(table.append_column(_ROW, numbers), data.schema.replace(columns=columns))
+    return numbered
 
 
 def _codes(column: pa.ChunkedArray) -> Int:
@@ -151,30 +152,32 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 
 def _classes(codes: Sequence[Int], size: int) -> Int:
     """Which rows show the same in all columns."""
-    found = np.zeros(size, dtype=np.int64)
+    classes = np.zeros(size, dtype=np.int64)
     for column in codes:
-        found = np.unique(found * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return found
+        classes = (
+            np.unique(classes * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        )
+    return classes
 
 
 def _read(column: pa.Array, label: Int, rows: Int, draws: Draws | None) -> pa.Array:
     """Every cell as one of the values its label covers: drawn, or without draws the middle one."""
     values, first = _ranked(column)
-    known = int(first.size)
-    if not known:
+    distinct = int(first.size)
+    if not distinct:
         return column
     inside = values[rows] >= 0
-    pairs = np.unique(label[inside] * known + values[rows][inside])
-    count = np.bincount(pairs // known, minlength=int(label.max(initial=0)) + 1)
+    pairs = np.unique(label[inside] * distinct + values[rows][inside])
+    count = np.bincount(pairs // distinct, minlength=int(label.max(initial=0)) + 1)
     start = np.cumsum(count) - count
     offset = (np.maximum(count, 1) - 1)[label] // 2 if draws is None else draws.below(np.maximum(count, 1)[label])
-    chosen = np.full(values.size, (known - 1) // 2, dtype=np.int64)
+    chosen = np.full(values.size, (distinct - 1) // 2, dtype=np.int64)
     hidden = np.ones(values.size, dtype=np.bool_)
     hidden[rows] = False
     if draws is not None:
-        chosen[hidden] = draws.below(np.full(int(hidden.sum()), known, dtype=np.int64))
+        chosen[hidden] = draws.below(np.full(int(hidden.sum()), distinct, dtype=np.int64))
     covered = count[label] > 0
-    chosen[rows[covered]] = (pairs % known)[(start[label] + offset)[covered]]
+    chosen[rows[covered]] = (pairs % distinct)[(start[label] + offset)[covered]]
     missing = np.zeros(values.size, dtype=np.bool_)
     missing[rows[~covered]] = True  # such a label covers missing values alone
     return pc.take(column, pa.array(first[chosen], mask=missing))

@@ -8,7 +8,7 @@ import typer
 
 from sfumato.cli.output import Json, Quiet, answer, complain, shown_progress
 from sfumato.core.errors import ParameterError
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 
 
 def register(app: typer.Typer) -> None:

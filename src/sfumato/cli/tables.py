@@ -11,7 +11,7 @@ import typer
 from sfumato.cli.keys import propose
 from sfumato.cli.output import Json, Quiet, answer, complain, shown_progress, table_lines
 from sfumato.core.errors import ParameterError
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 
 if TYPE_CHECKING:
     import pyarrow as pa

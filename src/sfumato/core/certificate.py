@@ -117,14 +117,14 @@ class Certificate:
         return canonical(self.to_mapping())
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> Certificate:  # plain data
+    def from_mapping(cls, stated: Mapping[str, Any]) -> Certificate:  # plain data
         """Read a certificate back; refuses unknown formats and fields."""
-        if given.get("format") not in FORMATS:
-            known = " and ".join(FORMATS)
-            raise InputError(f"this certificate has format {str(given.get('format'))[:40]!r}; this version reads {known}")
+        if stated.get("format") not in FORMATS:
+            formats = " and ".join(FORMATS)
+            raise InputError(f"this certificate has format {str(stated.get('format'))[:40]!r}; this version reads {formats}")
         try:
-            claims = tuple(Claim(**claim) for claim in given["claims"])
-            rest = {name: value for name, value in given.items() if name != "claims"}
+            claims = tuple(Claim(**claim) for claim in stated["claims"])
+            rest = {name: value for name, value in stated.items() if name != "claims"}
             rest["attacks"] = tuple(rest.get("attacks", ()))
             rest["notices"] = tuple(rest.get("notices", ()))
             return cls(claims=claims, **rest)

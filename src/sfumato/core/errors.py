@@ -157,9 +157,9 @@ def raise_alone(error: SfumatoError) -> NoReturn:
 
 def all_at_once(error: type[SfumatoError], heading: str, faults: Iterable[str]) -> None:
     """Raise one error that lists every fault; do nothing when there is none."""
-    found = list(faults)
-    if not found:
+    listed = list(faults)
+    if not listed:
         return
-    if len(found) == 1:
-        raise error(f"{heading}: {found[0]}")
-    raise error(f"{heading}: {len(found)} faults\n" + "\n".join(f"  {i}. {fault}" for i, fault in enumerate(found, 1)))
+    if len(listed) == 1:
+        raise error(f"{heading}: {listed[0]}")
+    raise error(f"{heading}: {len(listed)} faults\n" + "\n".join(f"  {i}. {fault}" for i, fault in enumerate(listed, 1)))

@@ -6,10 +6,10 @@ import decimal
 import math
 import re
 from fractions import Fraction
-from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from sfumato.core.errors import ParameterError
+from sfumato.core.texts import python_number
 
 Number: TypeAlias = int | str | float | Fraction
 
@@ -17,16 +17,9 @@ Number: TypeAlias = int | str | float | Fraction
 AMOUNT_BITS = 256
 
 
-def python_number(value: object) -> Any:  # the number in its own type, or the value as it is
-    """A number of numpy, or of another such library, as one of Python; anything else as it is."""
-    if type(value) in (bool, int, float) or not isinstance(value, Real) or isinstance(value, Fraction):
-        return value
-    return int(value) if isinstance(value, Integral) else float(value)
-
-
 def exact(written: Number, name: str) -> Fraction:
     """The number as written. A float counts as the decimal it prints as: 0.1 is exactly 1/10."""
-    value = python_number(written)
+    value = written if type(written) in (int, float, str, Fraction) else python_number(written)
     value = str(value) if isinstance(value, decimal.Decimal) else value
     if isinstance(value, bool) or not isinstance(value, (int, str, float, Fraction)):
         raise ParameterError(f"{name} must be a number, a decimal in quotes or a Fraction")

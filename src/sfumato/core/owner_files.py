@@ -36,10 +36,10 @@ def load_toml(path: Path, error: type[SfumatoError], what: str, start: str) -> d
 
 def parse_toml(text: str) -> dict[str, Any]:  # plain data
     """TOML as plain data; a `ValueError` where it is none, or holds a whole number that nothing can be counted in."""
-    found = tomllib.loads(text)
-    if any(value.bit_length() > _MOST_BITS for value in _whole_numbers(found)):
+    content = tomllib.loads(text)
+    if any(value.bit_length() > _MOST_BITS for value in _whole_numbers(content)):
         raise ValueError
-    return found
+    return content
 
 
 def _whole_numbers(value: object) -> Iterator[int]:
@@ -64,13 +64,13 @@ def _place_in(text: str) -> str:
 def readable(
     faults: Iterable[Mapping[str, Any]],  # as Pydantic lists them
     what: str,
-    known: Iterable[str],
+    keys: Iterable[str],
     top: Iterable[str] = (),
 ) -> list[str]:
     """Validation faults (as Pydantic lists them) as sentences: the place, what is wrong, the nearest known key; `top` are the
     keys that stand at the top of the file."""
-    names, above = sorted(known), set(top)
-    told = []
+    names, above = sorted(keys), set(top)
+    sentences = []
     for fault in faults:
         place = ".".join(as_name(part).strip("'") for part in fault["loc"]) or what
         text = _WORDS.get(str(fault["type"]), str(fault["msg"]).removeprefix("Value error, "))
@@ -78,15 +78,15 @@ def readable(
             text = _FORMS.get(str(fault["loc"][-1]), "is not written in the form that it needs")
         if fault["type"] == "extra_forbidden":
             text = _unknown(str(fault["loc"][-1]), names, above if len(fault["loc"]) > 1 else set())
-        told.append(f"{place}: {text}")
-    return told
+        sentences.append(f"{place}: {text}")
+    return sentences
 
 
-def _unknown(key: str, known: Iterable[str], above: set[str]) -> str:
+def _unknown(key: str, keys: Iterable[str], above: set[str]) -> str:
     """A key that is not known where it stands."""
     if key in above:
         return "unknown key here; it belongs at the top of the file, above the first line in [brackets]"
-    near = difflib.get_close_matches(key, [name for name in known if name != key], n=1)
-    if key not in known and near:
+    near = difflib.get_close_matches(key, [name for name in keys if name != key], n=1)
+    if key not in keys and near:
         return f"unknown key; did you mean '{near[0]}'?"
-    return "unknown key here; remove it" if key in known else "unknown key; remove it or correct its spelling"
+    return "unknown key here; remove it" if key in keys else "unknown key; remove it or correct its spelling"

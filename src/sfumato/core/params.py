@@ -29,26 +29,26 @@ def parameters(value: object) -> dict[str, object]:
 
 
 @forgetting()
-def build(cls: type[T], given: Mapping[str, object]) -> T:
+def build(cls: type[T], values: Mapping[str, object]) -> T:
     """Make a dataclass instance from a mapping; every unknown and missing parameter is reported at once."""
     if not dataclasses.is_dataclass(cls):
         raise ParameterError(f"{cls.__name__} takes no parameters from a mapping")
-    known = {field.name: field for field in dataclasses.fields(cls) if field.init}
+    fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
     former: Mapping[str, str] = getattr(cls, "former_names", {})
-    faults = [name_of_now(cls, name) for name in given if name in former]
-    for name in given:
-        if name not in known and name not in former:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean '{near[0]}'?" if near else f"; it has {', '.join(known) or 'none'}"
-            faults.append(f"unknown parameter {as_name(name)}{hint}")
-    stated = {former.get(name, name) for name in given}
-    for name, field in known.items():
+    faults = [name_of_now(cls, name) for name in values if name in former]
+    for name in values:
+        if name not in fields and name not in former:
+            near = difflib.get_close_matches(name, fields, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else f"; it has {', '.join(fields) or 'none'}"
+            faults.append(f"unfields parameter {as_name(name)}{hint}")
+    stated = {former.get(name, name) for name in values}
+    for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in stated:
             faults.append(f"parameter '{name}' is missing")
-    faults += [f"parameter '{name}' is too large a number" for name, value in given.items() if _beyond(value)]
+    faults += [f"parameter '{name}' is too large a number" for name, value in values.items() if _beyond(value)]
     all_at_once(ParameterError, cls.__name__, faults)
-    arguments = {name: _argument(cls, name, value) for name, value in given.items()}
+    arguments = {name: _argument(cls, name, value) for name, value in values.items()}
     try:
         return cls(**arguments)
     except InputError:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from sfumato.core.errors import ParameterError
-from sfumato.core.exact import python_number
+from sfumato.core.texts import python_number
 
 if TYPE_CHECKING:
     import numpy as np

@@ -20,8 +20,8 @@ from numbers import Integral, Real
 from typing import Annotated, Any
 
 from sfumato.core.errors import ParameterError
-from sfumato.core.exact import exact, python_number
-from sfumato.core.texts import text_of
+from sfumato.core.exact import exact
+from sfumato.core.texts import python_number, text_of
 
 
 class Refused(ValueError):
@@ -121,8 +121,7 @@ class Number(_Between):
         else:
             if isinstance(value, bool) or not isinstance(value, (Real, Decimal)) or not is_finite(value):
                 raise self.refuse(value)
-            number = python_number(value)
-            number = number if isinstance(number, int) else float(number)
+            number = int(value) if isinstance(value, Integral) else float(value)
         if not self.holds(number):
             raise self.refuse(value)
         return number

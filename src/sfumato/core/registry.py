@@ -28,12 +28,12 @@ def find(kind: str, name: str) -> type[Any]:  # a class of that kind
     for each in _parts(kind):
         place = _places(each).get(name) if isinstance(name, str) else None
         if place is not None:
-            found = getattr(importlib.import_module(place[0]), place[1])
-            if _belongs(found, each):
-                return found  # type: ignore[no-any-return]
-    known = names(kind)
-    near = difflib.get_close_matches(str(name), known, n=1)
-    hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(known)}."
+            candidate = getattr(importlib.import_module(place[0]), place[1])
+            if _belongs(candidate, each):
+                return candidate  # type: ignore[no-any-return]
+    choices = names(kind)
+    near = difflib.get_close_matches(str(name), choices, n=1)
+    hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(choices)}."
     raise RecipeError(f"unknown {kind} {as_name(name)}. {hint}")
 
 
@@ -54,10 +54,10 @@ def names(kind: str) -> list[str]:
 def every(kind: str) -> dict[str, type[Any]]:  # classes of that kind
     """Everything of a kind by name."""
     return {
-        name: found
+        name: candidate
         for each in _parts(kind)
         for name, (module, attribute) in _places(each).items()
-        if _belongs(found := getattr(importlib.import_module(module), attribute), each)
+        if _belongs(candidate := getattr(importlib.import_module(module), attribute), each)
     }
 
 
@@ -128,23 +128,28 @@ def _places(kind: str) -> Mapping[str, tuple[str, str]]:
     """Module and class by name of what may belong to a kind; classes elsewhere are not loaded to find out."""
     import sfumato
 
-    wanted = _kinds()[kind]
-    if wanted.keys:
-        module, _, function = wanted.keys.partition(":")
+    brought = _kinds()[kind]
+    if brought.keys:
+        module, _, function = brought.keys.partition(":")
         places: Mapping[str, tuple[str, str]] = getattr(importlib.import_module(module), function)()
         return places
-    rooms = {".".join(package.split(".")[:2]) for package in wanted.within}
+    rooms = {".".join(package.split(".")[:2]) for package in brought.within}
     listed = dict(sfumato.NAMES)
     for room in rooms:
         listed |= getattr(importlib.import_module(room), "NAMES", {})
     return {
         name: (module, name)
         for name, module in listed.items()
-        if name[0].isupper() and any(module.startswith(f"{package}.") for package in wanted.within)
+        if name[0].isupper() and any(module.startswith(f"{package}.") for package in brought.within)
     }
 
 
-def _belongs(found: object, kind: str) -> bool:
+def _belongs(candidate: object, kind: str) -> bool:
     module, _, base = _kinds()[kind].base.partition(":")
     root = getattr(importlib.import_module(module), base)
-    return isinstance(found, type) and issubclass(found, root) and found is not root and not inspect.isabstract(found)
+    return (
+        isinstance(candidate, type)
+        and issubclass(candidate, root)
+        and candidate is not root
+        and not inspect.isabstract(candidate)
+    )

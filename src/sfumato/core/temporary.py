@@ -154,7 +154,7 @@ def _locked(descriptor: int) -> bool:
 
 def _is_same(path: Path, descriptor: int) -> bool:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except FileNotFoundError:
         return False
-    return stat.S_ISDIR(found.st_mode) and os.path.samestat(found, os.fstat(descriptor))
+    return stat.S_ISDIR(status.st_mode) and os.path.samestat(status, os.fstat(descriptor))

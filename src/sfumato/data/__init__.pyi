@@ -12,7 +12,7 @@ from sfumato.data.hierarchy_builders import from_dates as from_dates
 from sfumato.data.hierarchy_builders import from_frequencies as from_frequencies
 from sfumato.data.hierarchy_builders import from_intervals as from_intervals
 from sfumato.data.hierarchy_builders import from_mask as from_mask
-from sfumato.data.hierarchy_builders import from_tree as from_tree
+from sfumato.data.hierarchy import from_tree as from_tree
 from sfumato.data.hierarchy_builders import from_values as from_values
 
 # reading and writing

@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import HierarchyError, HierarchyGap, MissingColumn, SchemaError, Unsupported, all_at_once
 from sfumato.data import hierarchy_builders
-from sfumato.data.declared import refuse_undeclared
 from sfumato.data.hierarchy import Hierarchy
-from sfumato.data.item_sets import ItemSets, sorted_set
+from sfumato.data.item_sets import ItemSets
 from sfumato.data.microdata import Microdata
-from sfumato.data.recoding import Recoding, RecodingTable, Shown
+from sfumato.data.recoding import Shown
 from sfumato.data.relation import COUNT, SHARES, UNITS, WEIGHT, WHOLE
 from sfumato.data.schema import Column, Schema
-from sfumato.data.values import texts
+from sfumato.data.values import as_numbers, sorted_set, texts
 from sfumato.kernels.classes.grouping import group_columns
 
 if TYPE_CHECKING:
@@ -130,24 +129,6 @@ class ClassTable:
         leaf[tree.node_of[0]] = True
         return Shown(tree.labels, tree.loss, tree.sizes, leaf, nodes.astype(np.int32))
 
-    def decode(self, recoding: Recoding) -> RecodingTable:
-        """The recoding in values, for an engine to join with the rows."""
-        import pyarrow as pa
-
-        columns = {}
-        for name, shown in zip(self.quasi, recoding.shown, strict=True):
-            columns[name] = _shown_column(shown, self.keys.schema.field(name).type)
-        return RecodingTable(
-            keys=self.keys,
-            quasi=self.quasi,
-            key=recoding.cell,
-            first=recoding.first,
-            count=recoding.count,
-            klass=recoding.klass,
-            classes=pa.table(columns),
-            split=recoding.split,
-        )
-
 
 def encode(
     data: Microdata,
@@ -165,8 +146,8 @@ def encode(
     units = data.relation.group(list(quasi), unit=schema.unit) if schema.unit is not None else None
     grouped = data.relation.group([*quasi, *chosen], weight=schema.weight)
     extra = population.relation.group(list(quasi)) if population is not None else None
-    known = {**data.hierarchies, **(hierarchies or {})}
-    table = from_grouped(grouped, schema, quasi, chosen, units=units, population=extra, hierarchies=known)
+    trees = {**data.hierarchies, **(hierarchies or {})}
+    table = from_grouped(grouped, schema, quasi, chosen, units=units, population=extra, hierarchies=trees)
     built = zip(quasi, table.hierarchies, strict=True)
     data.hierarchies.update((name, tree) for name, tree in built if extra is None or not _by_frequency(schema.columns[name]))
     data.hierarchies.update((attribute.name, attribute.hierarchy) for attribute in table.sensitive)
@@ -185,7 +166,7 @@ def from_grouped(
 ) -> ClassTable:
     """Encode grouped cells (see `Relation.group`); `units` are the tuples of quasi-identifiers with their units."""
     cell_counts = grouped.column(COUNT).to_numpy().astype(np.int64)
-    known = dict(hierarchies or {})
+    earlier = dict(hierarchies or {})
     coded, trees = [], []
     people = population.column(COUNT).to_numpy().astype(np.int64) if population is not None else np.zeros(0, dtype=np.int64)
     faults: list[HierarchyError | SchemaError] = []
@@ -197,11 +178,11 @@ def from_grouped(
         )
         everything = _by_text(dict.fromkeys([*values, *more_values]))
         try:
-            refuse_undeclared(name, schema.columns[name], values)
+            _refuse_undeclared(name, schema.columns[name], values)
             if population is not None and _by_frequency(schema.columns[name]):
                 tree = _tree_of_population(name, schema, more_values, more_codes, people, values)
             else:
-                tree = _tree(name, schema, known, everything, partial(_value_counts, everything, values, codes, cell_counts))
+                tree = _tree(name, schema, earlier, everything, partial(_value_counts, everything, values, codes, cell_counts))
         except (HierarchyError, SchemaError) as error:
             faults.append(error)
             continue
@@ -212,19 +193,19 @@ def from_grouped(
         coded.append(np.concatenate([lookup[codes], extra, own]) if extra.size + own.size else lookup[codes])
         trees.append(tree)
     _raise_together(faults)
-    attributes, sensitive_codes = _sensitive(grouped, schema, sensitive, known, cell_counts)
+    attributes, sensitive_codes = _sensitive(grouped, schema, sensitive, earlier, cell_counts)
     return _assemble(grouped, quasi, trees, coded, cell_counts, people, units, attributes, sensitive_codes, schema)
 
 
 def _tree(
     name: str,
     schema: Schema,
-    known: Mapping[str, Hierarchy],
+    earlier: Mapping[str, Hierarchy],
     values: list[str | None],
     counts: Callable[[], list[int]],
 ) -> Hierarchy:
     """The hierarchy of a column over its values: the one built before, extended where needed, or a new one."""
-    tree = known.get(name)
+    tree = earlier.get(name)
     column = schema.columns[name]
     if tree is None:
         # only a frequency hierarchy looks at how often a value occurs
@@ -239,8 +220,8 @@ def _tree_of_population(
 ) -> Hierarchy:
     """Frequency groups learnt from the population alone, so that whoever has it learns the same, and nothing of the data."""
     column = schema.columns[name]
-    known = _by_text(listed)
-    tree = hierarchy_builders.build(name, column, known, _value_counts(known, listed, codes, people), schema.folder)
+    ordered = _by_text(listed)
+    tree = hierarchy_builders.build(name, column, ordered, _value_counts(ordered, listed, codes, people), schema.folder)
     missing = "refuse" if column.hierarchy is None else column.hierarchy.missing
     return hierarchy_builders.cover(tree, values, name=name, missing=missing)
 
@@ -315,15 +296,15 @@ def _assemble(
 
 
 def _sensitive(
-    grouped: pa.Table, schema: Schema, names: Sequence[str], known: Mapping[str, Hierarchy], counts: Counts
+    grouped: pa.Table, schema: Schema, names: Sequence[str], earlier: Mapping[str, Hierarchy], counts: Counts
 ) -> tuple[tuple[SensitiveAttribute, ...], Codes]:
     attributes, coded = [], []
     for name in names:
         column = schema.columns[name]
         values, codes = _dictionary(grouped.column(name), column.items)
         listed = _by_text(values)
-        refuse_undeclared(name, column, values)
-        tree = _tree(name, schema, known, listed, partial(_value_counts, listed, values, codes, counts))
+        _refuse_undeclared(name, column, values)
+        tree = _tree(name, schema, earlier, listed, partial(_value_counts, listed, values, codes, counts))
         order, meant = _value_order(values, column, tree)
         rank = np.empty(len(values), dtype=np.int32)
         rank[order] = np.arange(len(values), dtype=np.int32)
@@ -384,21 +365,6 @@ def _value_counts(everything: list[str | None], values: list[str | None], codes:
     return [by_value.get(value, 0) for value in everything]
 
 
-def _shown_column(shown: Shown, original: pa.DataType) -> pa.Array:
-    """The released column per class: the original type when only original values are shown, text otherwise."""
-    import pyarrow as pa
-
-    used = np.unique(shown.of_class)
-    dictionary = pa.array([shown.labels[int(node)] for node in used], type=pa.string())
-    value_type = original.value_type if pa.types.is_dictionary(original) else original
-    if not pa.types.is_string(value_type) and bool(shown.leaf[used].all()):
-        try:
-            dictionary = dictionary.cast(value_type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            pass
-    return dictionary.take(pa.array(np.searchsorted(used, shown.of_class))).dictionary_encode()
-
-
 def _check(schema: Schema, data: Microdata, quasi: Sequence[str], sensitive: Sequence[str]) -> None:
     schema.require_columns(data.column_names, data.description)
     faults = []
@@ -412,3 +378,25 @@ def _check(schema: Schema, data: Microdata, quasi: Sequence[str], sensitive: Seq
         elif name in quasi:
             faults.append(f"'{name}' is named by a guarantee as sensitive but has the role 'quasi'; a column is one or the other")
     all_at_once(SchemaError, f"schema '{schema.dataset}'", faults)
+
+
+def _refuse_undeclared(name: str, column: Column, values: Sequence[str | None]) -> None:
+    """Refuse values outside declared bounds or a declared domain; they are counted, not shown."""
+    if column.source != "declared":
+        return
+    present = [value for value in values if value is not None]
+    if column.domain is not None:
+        outside = len(set(present) - set(column.domain))
+        if outside:
+            raise SchemaError(
+                f"column '{name}' has {outside:,} different value{'s' if outside > 1 else ''} outside its declared domain of "
+                f"{len(column.domain):,}. Correct the data or the domain."
+            )
+    if column.bounds is not None and (numbers := as_numbers(present)) is not None:
+        low, high = column.bounds
+        outside = sum(not low <= number <= high for number in numbers)
+        if outside:
+            raise SchemaError(
+                f"column '{name}' has {outside:,} different value{'s' if outside > 1 else ''} outside its declared bounds "
+                f"[{low:g}, {high:g}]. Correct the data or the bounds."
+            )

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from sfumato.data.schema import Type
-from sfumato.data.values import texts, valid_texts
+from sfumato.data.values import CodedText, TypedColumn
 
 _INTEGER = r"^(?:0|-?[1-9][0-9]{0,18})$"
 _NUMBER = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
@@ -49,87 +46,17 @@ ARROW_TYPES: dict[Type, pa.DataType] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class CodedText:
-    """A text column as codes into its distinct texts; -1 is a missing value."""
-
-    codes: NDArray[np.int32]
-    values: pa.StringArray
-
-    @classmethod
-    def of(cls, column: pa.ChunkedArray | pa.Array) -> CodedText:
-        """Any column by its text forms; texts that several values share (1.50 and 1.5) become one, and a value of a dictionary
-        that no row has (a category whose records were removed) is none of the column's."""
-        chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-        encoded = chunked if pa.types.is_dictionary(chunked.type) else chunked.dictionary_encode()
-        encoded = encoded.unify_dictionaries()
-        if encoded.num_chunks == 0:
-            return cls(np.zeros(0, np.int32), pa.array([], pa.string()))
-        parts = [chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy() for chunk in encoded.chunks]
-        codes = np.concatenate(parts) if len(parts) > 1 else parts[0]
-        dictionary = valid_texts(encoded.chunk(0).dictionary)
-        if pa.types.is_string(dictionary.type) and not dictionary.null_count:
-            return cls(codes, dictionary)._of_rows()
-        return cls(codes, pa.array([], pa.string())).with_values(texts(dictionary))._of_rows()
-
-    def _of_rows(self) -> CodedText:
-        """The same rows without texts that none of them has."""
-        counts = self.counts()
-        if counts.all():
-            return self
-        new = np.append(np.cumsum(counts > 0) - 1, -1).astype(np.int32)
-        return CodedText(new[self.codes], self.values.filter(pa.array(counts > 0)))
-
-    def with_values(self, values: Sequence[str | None]) -> CodedText:
-        """The same rows with other texts behind the codes; None makes them missing, equal texts share a
-        code."""
-        positions: dict[str, int] = {}
-        new = np.full(len(values) + 1, -1, dtype=np.int32)  # the last entry serves code -1
-        for old, value in enumerate(values):
-            if value is not None:
-                new[old] = positions.setdefault(value, len(positions))
-        return CodedText(new[self.codes], pa.array(list(positions), pa.string()))
-
-    def without(self, missing: Collection[str]) -> CodedText:
-        """The texts listed in `missing` become missing values."""
-        if not missing or not pc.any(pc.is_in(self.values, pa.array(list(missing), pa.string()))).as_py():
-            return self
-        return self.with_values([None if value in missing else value for value in self.values.to_pylist()])
-
-    def counts(self) -> NDArray[np.int64]:
-        """Records per distinct text."""
-        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values)).astype(np.int64)
-
-    def to_arrow(self) -> pa.DictionaryArray:
-        """The column as dictionary-encoded text."""
-        return pa.DictionaryArray.from_arrays(pa.array(self.codes, mask=self.codes < 0), self.values)
-
-    def to_typed(self, values: pa.Array) -> pa.Array:
-        """The column with typed values in place of the distinct texts."""
-        return values.take(pa.array(self.codes, mask=self.codes < 0))
-
-
-@dataclass(frozen=True, eq=False)
-class TypedColumn:
-    """A column with its type, what there is to say about it, and the fault that prevented a declared type."""
-
-    array: pa.Array
-    type: Type
-    notes: tuple[str, ...] = ()
-    fault: str | None = None
-
-
 def numbers_at_once(column: pa.ChunkedArray) -> TypedColumn | None:
     """A long column of mostly different canonical numbers, typed without collecting its distinct texts
     first."""
     glance = column[:_GLANCE].drop_null()
     if len(glance) < _GLANCE // 2 or 2 * len(glance.unique()) < len(glance):
         return None
-    found = canonical_type(glance)
-    if found is None or found[1] not in ("integer", "number"):
+    typed = canonical_type(glance)
+    if typed is None or typed[1] not in ("integer", "number"):
         return None
-    found = canonical_type(column)
-    return TypedColumn(found[0].combine_chunks(), found[1]) if found is not None else None
+    typed = canonical_type(column)
+    return TypedColumn(typed[0].combine_chunks(), typed[1]) if typed is not None else None
 
 
 def infer(name: str, text: CodedText) -> TypedColumn:
@@ -139,9 +66,9 @@ def infer(name: str, text: CodedText) -> TypedColumn:
         return TypedColumn(text.to_arrow(), "string", (f"column '{name}' has no values",) if text.codes.size else ())
     filled = text.without({""})
     if len(filled.values):
-        found = canonical_type(filled.values)
-        if found is not None:
-            values, kind = found
+        typed = canonical_type(filled.values)
+        if typed is not None:
+            values, kind = typed
             notes = () if filled is text else (f"column '{name}': empty quoted cells are read as missing",)
             return TypedColumn(filled.to_typed(values), kind, notes)
     return TypedColumn(text.to_arrow(), "string", tuple(_surprises(name, text)))
@@ -168,55 +95,55 @@ def canonical_type(values: pa.StringArray | pa.ChunkedArray) -> tuple[pa.Array, 
     return (moments, "datetime") if moments is not None else None
 
 
-def convert(name: str, text: CodedText, wanted: Type, *, lenient: bool = False) -> TypedColumn:
+def convert(name: str, text: CodedText, kind: Type, *, lenient: bool = False) -> TypedColumn:
     """The column as the declared type; texts that are none are counted in `fault`, or missing where `lenient`. Then no
     text decides how another one is read, and neither what type the column gets."""
-    if wanted == "string":
+    if kind == "string":
         return TypedColumn(text.to_arrow(), "string")
     text = text.without({""})
-    exact = _exactly(text.values, wanted)
+    exact = _exactly(text.values, kind)
     if exact is not None:
-        exact = exact.cast(ARROW_TYPES[wanted]) if lenient else exact
-        return TypedColumn(text.to_typed(exact), wanted)
-    parsed = [_parse(value, wanted) for value in text.values.to_pylist()]
+        exact = exact.cast(ARROW_TYPES[kind]) if lenient else exact
+        return TypedColumn(text.to_typed(exact), kind)
+    parsed = [_parse(value, kind) for value in text.values.to_pylist()]
     wrong = np.array([value is None for value in parsed] + [False])
     bad_rows = wrong[text.codes]
     if bad_rows.any() and not lenient:
         count = int(bad_rows.sum())
-        article = "an" if wanted == "integer" else "a"
+        article = "an" if kind == "integer" else "a"
         fault = (
             f"column '{name}': {count:,} of {int((text.codes >= 0).sum()):,} values cannot be read "
-            f"as {article} {wanted} "
+            f"as {article} {kind} "
             f"(first in record {int(np.argmax(bad_rows)) + 1:,})"
         )
         return TypedColumn(text.to_arrow(), "string", (), fault)
-    return TypedColumn(text.to_typed(pa.array(parsed, ARROW_TYPES[wanted])), wanted)
+    return TypedColumn(text.to_typed(pa.array(parsed, ARROW_TYPES[kind])), kind)
 
 
-def _exactly(values: pa.StringArray, wanted: Type) -> pa.Array | None:
+def _exactly(values: pa.StringArray, declared: Type) -> pa.Array | None:
     """All texts as the wanted type at once, where they are canonical."""
     if not len(values):
-        return _empty(wanted)
-    found = canonical_type(values)
-    if found is None:
+        return _empty(declared)
+    inferred = canonical_type(values)
+    if inferred is None:
         return None
-    typed, kind = found
-    if kind == wanted:
+    typed, kind = inferred
+    if kind == declared:
         return typed
-    if (kind, wanted) in (("integer", "number"), ("date", "datetime")):
-        return typed.cast(ARROW_TYPES[wanted], safe=False)  # integers beyond 2^53 are rounded, as declared
+    if (kind, declared) in (("integer", "number"), ("date", "datetime")):
+        return typed.cast(ARROW_TYPES[declared], safe=False)  # integers beyond 2^53 are rounded, as declared
     return None
 
 
-def _parse(value: str, wanted: Type) -> bool | int | float | datetime.date | None:
+def _parse(value: str, kind: Type) -> bool | int | float | datetime.date | None:
     """One text, read leniently because the owner declared the type; None when it is none of that type."""
     text = value.strip()
-    if wanted == "boolean":
+    if kind == "boolean":
         return text.lower() in _YES if text.lower() in _YES | _NO else None
-    if wanted == "integer":
+    if kind == "integer":
         whole = re.fullmatch(r"([+-]?[0-9]{1,30})(?:\.0*)?", text)
         return int(whole[1]) if whole and -(2**63) <= int(whole[1]) < 2**63 else None
-    if wanted == "number":
+    if kind == "number":
         plain = re.fullmatch(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf)", text)
         return float(text) if plain else None
     if not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:$|[ T])", text):
@@ -227,7 +154,7 @@ def _parse(value: str, wanted: Type) -> bool | int | float | datetime.date | Non
         return None
     if moment.tzinfo is not None:
         moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
-    if wanted == "date":
+    if kind == "date":
         return moment.date() if moment.time() == datetime.time(0) else None
     return moment
 
@@ -244,8 +171,8 @@ def _surprises(name: str, text: CodedText) -> list[str]:
     if marked * 100 >= total:
         shown = ", ".join(f"'{marker}'" for marker in text.values.filter(pa.array(markers)).to_pylist())
         remaining = text.values.filter(pa.array(~markers))
-        found = canonical_type(remaining) if len(remaining) else None
-        kind = f" and the column would be {found[1]}" if found else ""
+        typed = canonical_type(remaining) if len(remaining) else None
+        kind = f" and the column would be {typed[1]}" if typed else ""
         notes.append(
             f"column '{name}': {marked:,} cells read {shown}, kept as values; "
             f'if they mean "no value", list them under the column in the schema, as missing{kind}'
@@ -271,9 +198,9 @@ def _any_match(values: pa.StringArray, pattern: str) -> bool:
     return bool(pc.any(pc.match_substring_regex(values, pattern)).as_py())
 
 
-def _cast(values: pa.StringArray, wanted: pa.DataType) -> pa.Array | None:
+def _cast(values: pa.StringArray, arrow: pa.DataType) -> pa.Array | None:
     try:
-        return values.cast(wanted)
+        return values.cast(arrow)
     except pa.ArrowInvalid:
         return None
 
@@ -290,8 +217,8 @@ def _as_days(values: pa.StringArray) -> pa.Array | None:
 def _as_moments(values: pa.StringArray) -> pa.Array | None:
     """Dates with times, all without a zone or all in UTC; pure dates may stand among them at midnight."""
     if _all_match(values, _DATETIME_UTC):
-        found = _cast(pc.replace_substring_regex(values, r"(?:Z|\+00:?00)$", ""), pa.timestamp("us"))
-        moments = found.cast(pa.timestamp("us", "UTC")) if found is not None else None
+        without_zone = _cast(pc.replace_substring_regex(values, r"(?:Z|\+00:?00)$", ""), pa.timestamp("us"))
+        moments = without_zone.cast(pa.timestamp("us", "UTC")) if without_zone is not None else None
     elif _all_match(values, f"{_DATE}|{_DATETIME}"):
         moments = _cast(values, pa.timestamp("us"))
     else:
@@ -300,5 +227,5 @@ def _as_moments(values: pa.StringArray) -> pa.Array | None:
     return moments if moments is not None and _as_days(days) is not None else None
 
 
-def _empty(wanted: Type) -> pa.Array:
-    return pa.array([], ARROW_TYPES[wanted])
+def _empty(kind: Type) -> pa.Array:
+    return pa.array([], ARROW_TYPES[kind])

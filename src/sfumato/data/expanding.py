@@ -53,10 +53,10 @@ def refuse_expanding_archive(path: Path, where: str) -> None:
 
 
 def _most_bytes(stored: int) -> int:
-    given = os.environ.get(VARIABLE, str(USUAL_EXPANSION))
-    if not (given.isascii() and given.isdecimal() and 0 < int(given[:12]) == int(given)):
+    ratio = os.environ.get(VARIABLE, str(USUAL_EXPANSION))
+    if not (ratio.isascii() and ratio.isdecimal() and 0 < int(ratio[:12]) == int(ratio)):
         raise ParameterError(f"the variable {VARIABLE} is a whole number: how many bytes one byte of a file may unpack into")
-    return max(FREE_BYTES, stored * int(given))
+    return max(FREE_BYTES, stored * int(ratio))
 
 
 def _refusal(where: str, most: int) -> SourceError:

@@ -1,4 +1,4 @@
-"""Domain generalisation hierarchies: a rooted tree of values per column.
+"""Domain generalisation hierarchies: a rooted tree of values per column, and how an owner writes one.
 
 Leaves are the values of the data, inner nodes their generalisations. The tree is kept as a matrix of node ids, one
 row per level and one column per leaf, which is what recoding needs; a branch that is shorter than the others
@@ -8,17 +8,24 @@ microdata release", IEEE TKDE 13(6), 2001.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import csv
+import io
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import HierarchyError, all_at_once
-from sfumato.data.values import as_numbers
+from sfumato.core.errors import HierarchyError, all_at_once, forgetting
+from sfumato.core.plain_files import read_plain
+from sfumato.data.values import as_numbers, text_of
 
 ROOT = "*"
+MAX_FILE_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +70,37 @@ class Hierarchy:
             rows = [rows[i] for i in order]
             sizes = [sizes[i] for i in order] if sizes is not None else None
         return _assemble(rows, sizes, is_ordered, source)
+
+    @classmethod
+    @forgetting()
+    def load(cls, path: str | Path, *, separator: str | None = None, verbatim: bool = False) -> Hierarchy:
+        """Read a hierarchy file: one leaf per row, one level per column, `;` or `,` between them.
+
+        Blanks around labels are left out; `verbatim` keeps them, for a file that `save` wrote.
+        """
+        file = Path(path)
+        try:
+            text = read_plain(file, HierarchyError, limit=MAX_FILE_BYTES, what="hierarchy file").decode(
+                "utf-8" if verbatim else "utf-8-sig"
+            )
+        except FileNotFoundError:
+            raise HierarchyError(f"there is no hierarchy file '{file}'") from None
+        except UnicodeDecodeError:
+            raise HierarchyError(f"hierarchy file '{file.name}' is not UTF-8 text") from None
+        except OSError as error:
+            raise HierarchyError(f"cannot read hierarchy file '{file.name}': {type(error).__name__}") from None
+        first = text.splitlines()[0] if text.strip() else ""
+        chosen = separator or (";" if first.count(";") >= first.count(",") and ";" in first else ",")
+        try:
+            lines = csv.reader(io.StringIO(text, newline=""), delimiter=chosen)
+            rows = [[(entry if verbatim else entry.strip()) or None for entry in row] for row in lines if row]
+        except TypeError:
+            raise HierarchyError(
+                "the separator of a hierarchy file is one character, and neither a quote nor a line break"
+            ) from None
+        except (csv.Error, ValueError):
+            raise HierarchyError(f"hierarchy file '{file.name}' is not a table of text separated by '{chosen}'") from None
+        return cls.from_levels(rows, name=f"hierarchy file '{file.name}'")
 
     @property
     def height(self) -> int:
@@ -152,6 +190,12 @@ class Hierarchy:
         """The tree in file form: one row per leaf, one entry per level."""
         return [[self.labels[int(node)] for node in self.node_of[:, i]] for i in range(len(self.leaves))]
 
+    def save(self, path: str | Path, *, separator: str = ";", mode: int = 0o600) -> None:
+        """Write the tree in file form; its values may be learnt from the data, so that it is its owner's unless `mode` says."""
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="") as out:
+            os.fchmod(out.fileno(), mode)
+            csv.writer(out, delimiter=separator, lineterminator="\n").writerows(self.rows())
+
 
 def _check_rows(rows: Sequence[Sequence[str | None]], name: str) -> None:
     faults: list[str] = []
@@ -161,11 +205,11 @@ def _check_rows(rows: Sequence[Sequence[str | None]], name: str) -> None:
         listed = ", ".join(map(str, ragged[:10])) + (" …" if len(ragged) > 10 else "")
         faults.append(f"{len(ragged)} rows do not have {width} levels like the first (rows {listed})")
         all_at_once(HierarchyError, name, faults)
-    seen: dict[str | None, int] = {}
+    listings: dict[str | None, int] = {}
     twice: dict[str | None, int] = {}
     for row in rows:
-        seen[row[0]] = seen.get(row[0], 0) + 1
-        if seen[row[0]] == 2:
+        listings[row[0]] = listings.get(row[0], 0) + 1
+        if listings[row[0]] == 2:
             twice[row[0]] = 2
     if twice:
         listed = ", ".join(repr(leaf) for leaf in list(twice)[:10]) + (" …" if len(twice) > 10 else "")
@@ -235,14 +279,45 @@ def _distinct_labels(labels: Sequence[str | None], node_of: NDArray[np.int32]) -
     level_of = np.zeros(len(labels), dtype=np.int64)
     for level in range(node_of.shape[0] - 1, -1, -1):
         level_of[node_of[level]] = level
-    taken = {labels[int(node)] for node in node_of[0]}
+    used = {labels[int(node)] for node in node_of[0]}
     result = list(labels)
     for node in range(len(labels)):
         if level_of[node] == 0:
             continue
         text = labels[node]
-        while text in taken:
+        while text in used:
             text = f"{text} (level {level_of[node]})"
-        taken.add(text)
+        used.add(text)
         result[node] = text
     return tuple(result)
+
+
+def from_tree(tree: Mapping[str, object], *, name: str = "hierarchy") -> Hierarchy:
+    """From nested mappings: `{"Government": ["State-gov", "Local-gov"], "Private": []}`; an empty list is a leaf."""
+    rows: list[list[str | None]] = []
+
+    def walk(node: Any, path: list[str]) -> None:
+        if isinstance(node, Mapping) and node:
+            for label, below in node.items():
+                walk(below, [*path, str(label)])
+        elif isinstance(node, (list, tuple)) and node:
+            for entry in node:
+                if isinstance(entry, Mapping):
+                    walk(entry, path)
+                else:
+                    rows.append([str(text_of(entry)), *reversed(path)])
+        else:
+            rows.append(list(reversed(path)))
+
+    if not tree:
+        raise HierarchyError(f"{name}: the hierarchy has no leaves")
+    walk(tree, [])
+    depth = max(len(row) for row in rows) if rows else 0
+    # a shorter branch repeats its leaf, so that all rows reach the root at the same level
+    filled = [[row[0]] * (depth - len(row)) + row + [ROOT] for row in rows]
+    return Hierarchy.from_levels(filled, name=name)
+
+
+def mask_width(values: Iterable[str | None], declared: int | None) -> int:
+    """How many characters a mask counts: as many as declared, whatever the values; otherwise those of the longest."""
+    return declared or max((len(value) for value in values if value is not None), default=1)

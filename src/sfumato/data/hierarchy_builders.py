@@ -1,4 +1,4 @@
-"""Hierarchies made from a description: files, nested trees, intervals, masks, dates, frequency groups.
+"""Hierarchies over the values that occur, from a description: a file, a tree, intervals, masks, dates, frequency groups.
 
 Each builder takes the description and the values that occur, and returns a tree that covers them. What a builder
 learns from the data (the frequencies) is marked `source = "data"`.
@@ -6,24 +6,18 @@ learns from the data (the frequencies) is marked `source = "data"`.
 
 from __future__ import annotations
 
-import csv
 import datetime
 import difflib
-import io
-import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
-from sfumato.core.errors import HierarchyError, HierarchyGap, forgetting
-from sfumato.core.plain_files import read_plain
-from sfumato.data.hierarchy import ROOT, Hierarchy
+from sfumato.core.errors import HierarchyError, HierarchyGap
+from sfumato.data.hierarchy import ROOT, Hierarchy, from_tree, mask_width
 from sfumato.data.schema import Column, HierarchySpec
 from sfumato.data.values import as_numbers, text_of
 
-MAX_FILE_BYTES = 256 * 1024 * 1024
 MAX_LISTED_INTEGERS = 100_000
 
 
@@ -40,21 +34,21 @@ def build(
     items.
     """
     spec = column.hierarchy if column.hierarchy is not None and column.items is None else HierarchySpec(flat=True)
-    known = _domain(column, values)
+    domain = _domain(column, values)
     if spec.file is not None:
-        tree = load(_beside(folder, spec.file), separator=spec.separator, verbatim=spec.verbatim)
+        tree = Hierarchy.load(_beside(folder, spec.file), separator=spec.separator, verbatim=spec.verbatim)
     elif spec.tree is not None:
         tree = from_tree(spec.tree, name=name)
     elif spec.intervals is not None:
-        tree = from_intervals(known, spec.intervals, origin=spec.origin, name=name)
+        tree = from_intervals(domain, spec.intervals, origin=spec.origin, name=name)
     elif spec.mask is not None:
-        tree = from_mask(known, direction=spec.mask, width=spec.width, alphabet=spec.alphabet)
+        tree = from_mask(domain, direction=spec.mask, width=spec.width, alphabet=spec.alphabet)
     elif spec.dates is not None:
-        tree = from_dates(known, spec.dates, name=name)
+        tree = from_dates(domain, spec.dates, name=name)
     elif spec.frequency is not None:
         tree = from_frequencies(values, counts or [1] * len(values), spec.frequency)
     else:
-        tree = from_values(known, order=column.order)
+        tree = from_values(domain, order=column.order)
     return cover(tree, values, name=name, missing=spec.missing)
 
 
@@ -73,68 +67,6 @@ def cover(tree: Hierarchy, values: Sequence[str | None], *, name: str, missing: 
             f'({len(tree.leaves):,} leaves): {", ".join(shown)}{more}. Add them to the hierarchy or set missing = "root".'
         )
     return tree.with_leaves([*unknown, None] if None in values else unknown)
-
-
-@forgetting()
-def load(path: str | Path, *, separator: str | None = None, verbatim: bool = False) -> Hierarchy:
-    """Read a hierarchy file: one leaf per row, one level per column, `;` or `,` between them.
-
-    Blanks around labels are left out; `verbatim` keeps them, for a file that `save` wrote.
-    """
-    file = Path(path)
-    try:
-        text = read_plain(file, HierarchyError, limit=MAX_FILE_BYTES, what="hierarchy file").decode(
-            "utf-8" if verbatim else "utf-8-sig"
-        )
-    except FileNotFoundError:
-        raise HierarchyError(f"there is no hierarchy file '{file}'") from None
-    except UnicodeDecodeError:
-        raise HierarchyError(f"hierarchy file '{file.name}' is not UTF-8 text") from None
-    except OSError as error:
-        raise HierarchyError(f"cannot read hierarchy file '{file.name}': {type(error).__name__}") from None
-    first = text.splitlines()[0] if text.strip() else ""
-    chosen = separator or (";" if first.count(";") >= first.count(",") and ";" in first else ",")
-    try:
-        lines = csv.reader(io.StringIO(text, newline=""), delimiter=chosen)
-        rows = [[(entry if verbatim else entry.strip()) or None for entry in row] for row in lines if row]
-    except TypeError:
-        raise HierarchyError("the separator of a hierarchy file is one character, and neither a quote nor a line break") from None
-    except (csv.Error, ValueError):
-        raise HierarchyError(f"hierarchy file '{file.name}' is not a table of text separated by '{chosen}'") from None
-    return Hierarchy.from_levels(rows, name=f"hierarchy file '{file.name}'")
-
-
-def save(tree: Hierarchy, path: str | Path, *, separator: str = ";", mode: int = 0o600) -> None:
-    """Write a hierarchy in file form; its values may be learnt from the data, so that it is its owner's unless `mode` says."""
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="") as out:
-        os.fchmod(out.fileno(), mode)
-        csv.writer(out, delimiter=separator, lineterminator="\n").writerows(tree.rows())
-
-
-def from_tree(tree: Mapping[str, object], *, name: str = "hierarchy") -> Hierarchy:
-    """From nested mappings: `{"Government": ["State-gov", "Local-gov"], "Private": []}`; an empty list is a leaf."""
-    rows: list[list[str | None]] = []
-
-    def walk(node: Any, path: list[str]) -> None:
-        if isinstance(node, Mapping) and node:
-            for label, below in node.items():
-                walk(below, [*path, str(label)])
-        elif isinstance(node, (list, tuple)) and node:
-            for entry in node:
-                if isinstance(entry, Mapping):
-                    walk(entry, path)
-                else:
-                    rows.append([str(text_of(entry)), *reversed(path)])
-        else:
-            rows.append(list(reversed(path)))
-
-    if not tree:
-        raise HierarchyError(f"{name}: the hierarchy has no leaves")
-    walk(tree, [])
-    depth = max(len(row) for row in rows) if rows else 0
-    # a shorter branch repeats its leaf, so that all rows reach the root at the same level
-    filled = [[row[0]] * (depth - len(row)) + row + [ROOT] for row in rows]
-    return Hierarchy.from_levels(filled, name=name)
 
 
 def from_values(values: Sequence[str | None], *, order: Sequence[str] | None = None) -> Hierarchy:
@@ -197,11 +129,6 @@ def from_mask(
     if not rows:
         return from_values([])
     return Hierarchy.from_levels(rows, name="mask", sizes=sizes if alphabet else None)
-
-
-def mask_width(values: Iterable[str | None], declared: int | None) -> int:
-    """How many characters a mask counts: as many as declared, whatever the values; otherwise those of the longest."""
-    return declared or max((len(value) for value in values if value is not None), default=1)
 
 
 def _power(base: int, exponent: int) -> float:

@@ -1,23 +1,16 @@
-"""Set-valued columns: how a text becomes a set of items, how a set becomes a text, and how items generalise.
-
-The schema names the separator; white space around items, empty items and repeated ones mean nothing. Wherever values are
-counted or published a set is written in one way, sorted, so that equal sets are equal texts; the empty set is the empty text,
-and a missing value stays missing.
-"""
+"""Set-valued columns: their separator, and how their items generalise."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from sfumato.core.errors import HierarchyError
 from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import Hierarchy
-from sfumato.data.schema import Column, Schema
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from sfumato.data.schema import Column
+from sfumato.data.values import split
+from sfumato.kernels.classes.item_recoding import ItemTree
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,30 +44,16 @@ class ItemSets:
         """The text of a set."""
         return self.separator.join(sorted(items))
 
-
-def split(text: str | None, separator: str) -> frozenset[str]:
-    """The items of a text; a missing value has none."""
-    if text is None:
-        return frozenset()
-    return frozenset(item for piece in text.split(separator) if (item := piece.strip()))
-
-
-def sorted_set(text: str | None, separator: str) -> str | None:
-    """The one text of a set, however it was written."""
-    return None if text is None else separator.join(sorted(split(text, separator)))
-
-
-def sorted_sets(table: pa.Table, schema: Schema, but: Collection[str] = ()) -> pa.Table:
-    """The same rows with every set-valued column, `but` these, written in the one way; the table itself where it is already."""
-    from sfumato.data.column_types import CodedText
-
-    for name, column in schema.columns.items():
-        if column.items is None or name not in table.column_names or name in but:
-            continue
-        coded = CodedText.of(table.column(name))
-        given = coded.values.to_pylist()
-        meant = [sorted_set(text, column.items) for text in given]
-        if meant != given:
-            written = coded.with_values(meant).to_arrow().cast(table.schema.field(name).type)
-            table = table.set_column(table.column_names.index(name), table.schema.field(name), written)
-    return table
+    def tree(self, items: Iterable[str]) -> ItemTree:
+        """The taxonomy as nodes to recode along, or the items alone where there is none."""
+        tree = self.taxonomy
+        if tree is None:
+            names = sorted(items)
+            return ItemTree(names, [0.0] * len(names), {name: i for i, name in enumerate(names)}, {})
+        root = int(tree.node_of[-1, 0]) if tree.has_root else -1
+        above: dict[int, int] = {}
+        for path in tree.node_of.T.tolist():
+            steps = list(dict.fromkeys(path))
+            above.update((low, high) for low, high in zip(steps, steps[1:], strict=False) if high != root)
+        leaf = {name: node for name, node in zip(tree.leaves, tree.node_of[0].tolist(), strict=True) if name is not None}
+        return ItemTree([label or "" for label in tree.labels], tree.loss.tolist(), leaf, above)

@@ -90,9 +90,9 @@ def compared_columns(original: Microdata, masked: Masked | None, columns: tuple[
             raise ParameterError("columns must name at least one column, each once")
         return tuple(columns)
     schema = original.schema
-    told = set(masked.columns) if masked is not None else set()
+    masked_columns = set(masked.columns) if masked is not None else set()
     shown = set(masked.table.column_names) if masked is not None else set(original.column_names)
-    chosen = tuple(name for name in original.column_names if name in shown and (name in told or name in schema.quasi))
+    chosen = tuple(name for name in original.column_names if name in shown and (name in masked_columns or name in schema.quasi))
     if chosen:
         return chosen
     hidden = {*schema.with_role("identifier"), *schema.with_role("unit"), *schema.with_role("weight")}

@@ -50,7 +50,7 @@ class Microdata:
         """All rows as an Arrow table in memory; sets of items are written in one way, so that equal ones are equal."""
         import pyarrow as pa
 
-        from sfumato.data.item_sets import sorted_sets
+        from sfumato.data.values import sorted_sets
 
         return sorted_sets(pa.Table.from_batches(list(self.relation.batches()), schema=self.relation.schema()), self.schema)
 

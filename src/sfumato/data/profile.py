@@ -20,7 +20,7 @@ from sfumato.core.errors import MissingColumn
 from sfumato.data.identifier_names import role_by_name
 from sfumato.data.identifier_patterns import PATTERNS, share
 from sfumato.data.microdata import Microdata
-from sfumato.data.native_types import normalise, type_name
+from sfumato.data.read_result import normalise, type_name
 from sfumato.data.roles import Suggestion, suggest
 from sfumato.data.schema import Role, Type
 from sfumato.data.suggested_unit import SuggestedUnit, suggest_unit
@@ -129,7 +129,7 @@ class Profile:
             "k": self.k,
             "uniques": self.uniques,
             "unique_share": self.unique_share,
-            "combinations": [{**vars(found), "columns": list(found.columns)} for found in self.combinations],
+            "combinations": [{**vars(combination), "columns": list(combination.columns)} for combination in self.combinations],
             "contributions": dict(self.contributions),
             "notes": list(self.notes),
             "unit": self.unit,
@@ -139,37 +139,37 @@ class Profile:
 
 def profile_table(data: Microdata | pa.Table) -> Profile:
     """Profile a dataset or an Arrow table; roles already given by a schema are kept."""
-    given: dict[str, Role] = {}
+    roles: dict[str, Role] = {}
     notes: tuple[str, ...] = ()
     description = "table"
     if isinstance(data, Microdata):
-        given = {name: column.role for name, column in data.schema.columns.items() if column.role != "plain"}
+        roles = {name: column.role for name, column in data.schema.columns.items() if column.role != "plain"}
         notes, description = data.notes, data.description
     table = data.table() if isinstance(data, Microdata) else data
     columns, codes = [], {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        described, coded = _describe(name, column, table.num_rows, given.get(name))
+        described, coded = _describe(name, column, table.num_rows, roles.get(name))
         columns.append(described)
         codes[name] = coded
     learnt = data.inferred if isinstance(data, Microdata) else frozenset[str]()
     columns = [replace(column, learnt=column.name in learnt) for column in columns]
-    unit, columns = suggest_unit(columns, given)
+    unit, columns = suggest_unit(columns, roles)
     if isinstance(data, Microdata) and data.schema.each_record_is_a_unit:
         unit = SuggestedUnit("record", "given by the schema")
     quasi = tuple(column.name for column in columns if column.role == "quasi")
     named = next((column.name for column in columns if column.role == "unit"), "")
     if named and table.num_rows:
         columns = [replace(column, unique_share=_among_units(codes[column.name], codes[named])) for column in columns]
-    found = _Uniqueness(table.num_rows, {name: codes[name] for name in quasi}, codes.get(named))
-    whole = found.of(quasi) if quasi and table.num_rows else None
+    uniqueness = _Uniqueness(table.num_rows, {name: codes[name] for name in quasi}, codes.get(named))
+    whole = uniqueness.of(quasi) if quasi and table.num_rows else None
     return Profile(
         rows=table.num_rows,
         columns=tuple(columns),
         quasi=quasi,
         k=whole.smallest_class if whole else table.num_rows,
         uniques=whole.uniques if whole else 0,
-        combinations=tuple(_combinations(found, columns, quasi)) if whole else (),
-        contributions=_contributions(found, quasi, whole.uniques) if whole else {},
+        combinations=tuple(_combinations(uniqueness, columns, quasi)) if whole else (),
+        contributions=_contributions(uniqueness, quasi, whole.uniques) if whole else {},
         notes=notes,
         description=description,
         unit=unit.unit,
@@ -204,7 +204,7 @@ class _Coded:
         return cls(codes, counts, values, sampled, read)
 
 
-def _describe(name: str, column: pa.ChunkedArray, rows: int, given: Role | None) -> tuple[ColumnProfile, tuple[Codes, int]]:
+def _describe(name: str, column: pa.ChunkedArray, rows: int, role: Role | None) -> tuple[ColumnProfile, tuple[Codes, int]]:
     array, _ = normalise(name, column)
     kind = type_name(array.type)
     coded = _Coded.of(array)
@@ -215,7 +215,7 @@ def _describe(name: str, column: pa.ChunkedArray, rows: int, given: Role | None)
     unique_share = float(np.count_nonzero(values == 1)) / rows if rows else 0.0
     smallest, largest = _extent(array, kind)
     lengths = [len(text) for text in coded.texts]
-    choice = Suggestion(given, "given by the schema") if given is not None else suggest(
+    choice = Suggestion(role, "given by the schema") if role is not None else suggest(
         kind=kind, rows=int(values.sum()), distinct=distinct, unique_share=unique_share,
         mean_length=sum(lengths) / max(len(lengths), 1), named=role_by_name(name), patterns=patterns,
     )  # fmt: skip
@@ -244,8 +244,8 @@ def _extent(array: pa.Array, kind: Type) -> tuple[float | str | None, float | st
 
     if kind not in ("integer", "number", "date", "datetime"):
         return None, None
-    found = pc.min_max(array.filter(pc.is_finite(array)) if kind == "number" else array).as_py()
-    low, high = found["min"], found["max"]
+    ends = pc.min_max(array.filter(pc.is_finite(array)) if kind == "number" else array).as_py()
+    low, high = ends["min"], ends["max"]
     if low is None:
         return None, None
     return (low, high) if kind in ("integer", "number") else (low.isoformat(), high.isoformat())
@@ -268,8 +268,8 @@ def _patterns(coded: _Coded, kind: Type) -> dict[str, float]:
         return {}
     weights = coded.counts[coded.sampled].tolist()
     searched = [p for p in PATTERNS if kind == "string" or p.name in _PATTERNS_OF[kind]]
-    found = {pattern.name: share(pattern, coded.texts, weights) for pattern in searched}
-    return {name: part for name, part in found.items() if part >= _PATTERN_SHARE}
+    shares = {pattern.name: share(pattern, coded.texts, weights) for pattern in searched}
+    return {name: part for name, part in shares.items() if part >= _PATTERN_SHARE}
 
 
 class _Uniqueness:
@@ -312,15 +312,15 @@ def _among_units(column: tuple[Codes, int], unit: tuple[Codes, int]) -> float:
     return float(np.count_nonzero((units[codes] == 1) & (codes < width - 1))) / codes.size
 
 
-def _combinations(found: _Uniqueness, columns: Sequence[ColumnProfile], quasi: Sequence[str]) -> list[Combination]:
+def _combinations(uniqueness: _Uniqueness, columns: Sequence[ColumnProfile], quasi: Sequence[str]) -> list[Combination]:
     """Single columns, pairs, and the triples that extend the pairs that single out most, within a bound on
     the work."""
     by_entropy = sorted((column for column in columns if column.name in quasi), key=lambda column: -column.entropy)
     candidates = [column.name for column in by_entropy[:_MOST_CANDIDATES]]
-    tuples = max(found.counts.size, 1)
+    tuples = max(uniqueness.counts.size, 1)
     left = int(min(max(_ROWS_TO_GROUP // tuples, _FEWEST_COMBINATIONS), _MOST_COMBINATIONS))
-    results = [found.of([name]) for name in candidates]
-    pairs = [found.of(pair) for pair in list(itertools.combinations(candidates, 2))[: left // 2]]
+    results = [uniqueness.of([name]) for name in candidates]
+    pairs = [uniqueness.of(pair) for pair in list(itertools.combinations(candidates, 2))[: left // 2]]
     pairs.sort(key=lambda pair: -pair.uniques)
     triples: dict[frozenset[str], Combination] = {}
     room = left - len(pairs)
@@ -329,14 +329,14 @@ def _combinations(found: _Uniqueness, columns: Sequence[ColumnProfile], quasi: S
         if len(triples) >= room:
             break
         if len(key) == 3 and key not in triples:
-            triples[key] = found.of([c for c in candidates if c in key])
+            triples[key] = uniqueness.of([c for c in candidates if c in key])
     results += [*pairs, *triples.values()]
     return sorted(results, key=lambda result: (-result.uniques, len(result.columns), result.columns))
 
 
-def _contributions(found: _Uniqueness, quasi: Sequence[str], uniques: int) -> dict[str, int]:
+def _contributions(uniqueness: _Uniqueness, quasi: Sequence[str], uniques: int) -> dict[str, int]:
     """Uniques that disappear when a column is left out, largest first."""
     if len(quasi) == 1:
         return {quasi[0]: uniques}
-    drops = {name: uniques - found.of([other for other in quasi if other != name]).uniques for name in quasi}
+    drops = {name: uniques - uniqueness.of([other for other in quasi if other != name]).uniques for name in quasi}
     return dict(sorted(drops.items(), key=lambda entry: -entry[1]))

@@ -2,11 +2,15 @@
 its columns.
 
 Format readers produce a `RawTable`; `finish` names its columns once, applies missing codes and types, and
-reports every fault at once.
+reports every fault at once. Columns that arrive with a type are brought to the few Arrow types that the rest of the system
+speaks (`normalise`): text is dictionary-encoded with 32-bit indices, dates are days, datetimes microseconds, numbers 64-bit
+floats (integers keep their width); what has no plain form (times of day, bytes, identifiers of an extension type) becomes its
+text, and that is said.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,19 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.core.errors import SourceError, all_at_once
-from sfumato.data.column_types import CodedText, TypedColumn, convert, infer, numbers_at_once
+from sfumato.data.column_types import FIRST_DAY, LAST_DAY, convert, infer, numbers_at_once
 from sfumato.data.decimals import exact_text
-from sfumato.data.native_types import (
-    is_nested,
-    normalise,
-    type_depends_on_values,
-    type_name,
-    within_calendar,
-    years_are_printable,
-)
-from sfumato.data.schema import Column, Schema
+from sfumato.data.schema import Column, Schema, Type
+from sfumato.data.values import CodedText, TypedColumn, text_of
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*%?\s*(\.\d+)?")
+#: Ticks of a day, by the unit of a timestamp.
+_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 #: What to do about a value that cannot be read as the type that its column is declared to have.
 Unreadable = Literal["refuse", "missing"]
@@ -49,6 +48,27 @@ class RawTable:
     notes: tuple[str, ...] = ()
     described: Mapping[int, Column] = field(default_factory=dict, repr=False)
     guessed: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, table: pa.Table) -> RawTable:
+        """A table in memory, without the index columns that pandas adds."""
+        index = _pandas_index(table.schema)
+        kept = [i for i, name in enumerate(table.column_names) if name not in index]
+        notes = (f"the pandas index ({len(index)} columns) was left out",) if len(kept) < table.num_columns else ()
+        return cls(tuple(table.column_names[i] for i in kept), tuple(table.column(i) for i in kept), False, notes)
+
+
+def _pandas_index(schema: pa.Schema) -> set[str]:
+    stored = (schema.metadata or {}).get(b"pandas")
+    if stored is None:
+        return set()
+    try:
+        columns = json.loads(stored).get("index_columns", [])
+    except (ValueError, AttributeError, RecursionError):
+        return set()
+    if not isinstance(columns, list):
+        return set()
+    return {name for name in columns if isinstance(name, str) and name.startswith("__index_level_")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,15 +97,15 @@ def are_numbers(names: Sequence[str]) -> bool:
     return 2 * sum(_NUMBER.fullmatch(name) is not None for name in names) > len(names)
 
 
-def unique_names(given: Sequence[str | None]) -> tuple[tuple[str, ...], list[str]]:
+def unique_names(raw_names: Sequence[str | None]) -> tuple[tuple[str, ...], list[str]]:
     """Every column gets a name of its own: a repeated one becomes `name.2`, an empty one `column 3`."""
-    taken = {name for name in given if name}
+    proper = {name for name in raw_names if name}
     used: set[str] = set()
     names, renamed = [], []
-    for position, name in enumerate(given, 1):
+    for position, name in enumerate(raw_names, 1):
         chosen = name or f"column {position}"
         number = 2
-        while chosen in used or (chosen != name and chosen in taken):
+        while chosen in used or (chosen != name and chosen in proper):
             chosen = f"{name or f'column {position}'}.{number}"
             number += 1
         if chosen != name:
@@ -142,14 +162,14 @@ def finish(
     )
 
 
-def _before_rounding(name: str, given: pa.ChunkedArray, read: pa.Array) -> dict[str, pa.ChunkedArray | None]:
+def _before_rounding(name: str, column: pa.ChunkedArray, read: pa.Array) -> dict[str, pa.ChunkedArray | None]:
     """A column that is a floating-point number only since it was read, as it was; a text is not kept."""
-    packed = pa.types.is_dictionary(given.type) or pa.types.is_run_end_encoded(given.type)
-    stored = given.type.value_type if packed else given.type
+    packed = pa.types.is_dictionary(column.type) or pa.types.is_run_end_encoded(column.type)
+    stored = column.type.value_type if packed else column.type
     if not pa.types.is_floating(read.type) or pa.types.is_floating(stored):
         return {}
     kept = not packed and (pa.types.is_decimal(stored) or pa.types.is_integer(stored))
-    return {name: given if kept else None}
+    return {name: column if kept else None}
 
 
 def _is_declared(column: Column | None) -> bool:
@@ -161,25 +181,25 @@ def _typed(
 ) -> TypedColumn:
     if as_text:
         return TypedColumn(CodedText.of(column).to_arrow(), "string")
-    wanted = declared.type if declared is not None else None
+    declared_type = declared.type if declared is not None else None
     missing = frozenset(declared.missing) if declared is not None else frozenset()
     if textual:
-        quick = numbers_at_once(column) if not missing and wanted in (None, "integer", "number") else None
-        if quick is not None and wanted in (None, quick.type):
+        quick = numbers_at_once(column) if not missing and declared_type in (None, "integer", "number") else None
+        if quick is not None and declared_type in (None, quick.type):
             return quick
         text = CodedText.of(column).without(missing)
-        return convert(name, text, wanted, lenient=lenient) if wanted is not None else infer(name, text)
-    if wanted not in (None, "number") and pa.types.is_decimal(column.type):
+        return convert(name, text, declared_type, lenient=lenient) if declared_type is not None else infer(name, text)
+    if declared_type not in (None, "number") and pa.types.is_decimal(column.type):
         # never by way of floating-point numbers, which have too few digits for a long identifier
-        return convert(name, CodedText.of(exact_text(column)).without(missing), wanted, lenient=lenient)
+        return convert(name, CodedText.of(exact_text(column)).without(missing), declared_type, lenient=lenient)
     array, notes = normalise(name, within_calendar(column) if lenient else column)
     kind = type_name(array.type)
     if not years_are_printable(array):
         return TypedColumn(array, kind, (), f"column '{name}' has dates outside the years 1 to 9999")
     if missing:
         array = _without_codes(array, missing)
-    if wanted is not None and wanted != kind:
-        changed = convert(name, CodedText.of(array), wanted, lenient=lenient)
+    if declared_type is not None and declared_type != kind:
+        changed = convert(name, CodedText.of(array), declared_type, lenient=lenient)
         return TypedColumn(changed.array, changed.type, (*notes, *changed.notes), changed.fault)
     return TypedColumn(array, kind, tuple(notes))
 
@@ -193,11 +213,157 @@ def _without_codes(array: pa.Array, missing: frozenset[str]) -> pa.Array:
     return pc.if_else(absent, pa.scalar(None, array.type), array)
 
 
-def _description(declared: Column | None, found: Column | None, typed: TypedColumn) -> Column:
+def _description(declared: Column | None, described: Column | None, typed: TypedColumn) -> Column:
     base = declared if declared is not None else Column()
     changes: dict[str, object] = {"type": typed.type}
-    if found is not None:
-        changes["label"] = base.label or found.label
-        changes["labels"] = base.labels or found.labels
-        changes["missing"] = tuple(dict.fromkeys([*base.missing, *found.missing]))
+    if described is not None:
+        changes["label"] = base.label or described.label
+        changes["labels"] = base.labels or described.labels
+        changes["missing"] = tuple(dict.fromkeys([*base.missing, *described.missing]))
     return base.model_copy(update=changes)
+
+
+def type_name(arrow: pa.DataType) -> Type:
+    """The schema's word for an Arrow type that `normalise` returns."""
+    if pa.types.is_boolean(arrow):
+        return "boolean"
+    if pa.types.is_integer(arrow):
+        return "integer"
+    if pa.types.is_floating(arrow):
+        return "number"
+    if pa.types.is_date(arrow):
+        return "date"
+    if pa.types.is_timestamp(arrow):
+        return "datetime"
+    return "string"
+
+
+def is_nested(arrow: pa.DataType) -> bool:
+    """True for lists, structs, maps and unions, which are no cells of a table about people."""
+    return bool(pa.types.is_nested(arrow)) and not pa.types.is_run_end_encoded(arrow)
+
+
+def type_depends_on_values(arrow: pa.DataType) -> bool:
+    """True where `normalise` chooses by what the cells hold: whole numbers that may or may not fit into 64 bits."""
+    whole_decimals = pa.types.is_decimal(arrow) and arrow.scale <= 0
+    return bool(pa.types.is_uint64(arrow) or whole_decimals)
+
+
+def years_are_printable(array: pa.Array) -> bool:
+    """True unless a date lies outside the years 1 to 9999, which only a damaged file has."""
+    if not (pa.types.is_date32(array.type) or pa.types.is_timestamp(array.type)):
+        return True
+    days = pa.types.is_date32(array.type)
+    ends = pc.min_max(array.cast(pa.int32() if days else pa.int64())).as_py()
+    per_day = 1 if days else 86_400_000_000
+    low, high = FIRST_DAY * per_day, (LAST_DAY + 1) * per_day
+    return ends["min"] is None or low <= ends["min"] <= ends["max"] < high
+
+
+def within_calendar(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The same dates, those outside the years 1 to 9999 missing."""
+    if not (pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)):
+        return column
+    ticks = column.cast(pa.int32()).cast(pa.int64()) if pa.types.is_date32(column.type) else column.cast(pa.int64())
+    per_day = 1 if pa.types.is_date32(column.type) else _PER_DAY["ms" if pa.types.is_date64(column.type) else column.type.unit]
+    low, high = (max(-(2**63), min(2**63 - 1, end * per_day)) for end in (FIRST_DAY, LAST_DAY + 1))
+    inside = pc.and_(pc.greater_equal(ticks, low), pc.less(ticks, high))
+    return pc.if_else(inside, column, pa.scalar(None, column.type))
+
+
+def normalise(name: str, column: pa.ChunkedArray) -> tuple[pa.Array, list[str]]:
+    """The column in one chunk and one of the known types, and notes on what changed."""
+    arrow = column.type
+    if isinstance(arrow, pa.ExtensionType):
+        return _as_text(column), [f"column '{name}' has the type {arrow.extension_name}: kept as text"]
+    if pa.types.is_dictionary(arrow):
+        if _is_text(arrow.value_type) or pa.types.is_null(arrow.value_type):
+            return _as_text(column), []
+        column = column.cast(arrow.value_type)
+        arrow = column.type
+    if pa.types.is_run_end_encoded(arrow):
+        column = pc.run_end_decode(column)
+        arrow = column.type
+    if _is_text(arrow) or pa.types.is_null(arrow):
+        return _as_text(column), []
+    if pa.types.is_boolean(arrow) or pa.types.is_date32(arrow) or pa.types.is_float64(arrow):
+        return _whole(column), []
+    if pa.types.is_integer(arrow):
+        return _integers(name, column)
+    if pa.types.is_floating(arrow):
+        # by way of the shortest text, so that a 32-bit 0.1 becomes 0.1 and not 0.10000000149011612
+        texts = column.cast(pa.float32()).cast(pa.string())
+        return _whole(texts.cast(pa.float64())), []
+    if pa.types.is_decimal(arrow):
+        return _decimals(column)
+    if pa.types.is_date64(arrow):
+        return _days(name, column), []
+    if pa.types.is_timestamp(arrow):
+        return _moments(name, column)
+    return _as_text(column), [f"column '{name}' has the type {arrow}: kept as text"]
+
+
+def _is_text(arrow: pa.DataType) -> bool:
+    return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow))
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _as_text(column: pa.ChunkedArray) -> pa.Array:
+    arrow = column.type
+    if pa.types.is_dictionary(arrow) and not pa.types.is_string(arrow.value_type):
+        # through 64-bit text first: views and large strings have no direct way everywhere
+        column = column.cast(pa.dictionary(pa.int32(), pa.string()))
+    elif pa.types.is_null(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow):
+        column = column.cast(pa.string())
+    elif not pa.types.is_dictionary(arrow) and not pa.types.is_string(arrow):
+        column = pa.chunked_array([pa.array([text_of(value) for value in column.to_pylist()], pa.string())])
+    return CodedText.of(column).to_arrow()
+
+
+def _integers(name: str, column: pa.ChunkedArray) -> tuple[pa.Array, list[str]]:
+    if not pa.types.is_unsigned_integer(column.type):
+        return _whole(column), []
+    try:
+        return _whole(column.cast(pa.int64())), []
+    except pa.ArrowInvalid:
+        return _as_text(column), [f"column '{name}' has integers above 2^63: kept as text"]
+
+
+def _decimals(column: pa.ChunkedArray) -> tuple[pa.Array, list[str]]:
+    if column.type.scale <= 0:
+        try:
+            return _whole(column.cast(pa.int64())), []
+        except pa.ArrowInvalid:
+            pass
+    return _whole(column.cast(pa.float64())), []
+
+
+def _days(name: str, column: pa.ChunkedArray) -> pa.Array:
+    try:
+        return _whole(column.cast(pa.date32()))
+    except pa.ArrowInvalid:
+        raise _no_date(name) from None
+
+
+def _no_date(name: str) -> SourceError:
+    return SourceError(f"column '{name}' has dates far outside the years 1 to 9999. Correct them, or make them missing, first")
+
+
+def _moments(name: str, column: pa.ChunkedArray) -> tuple[pa.Array, list[str]]:
+    notes = []
+    zone = column.type.tz
+    plain = pa.timestamp("us", "UTC" if zone else None)
+    if zone and zone != "UTC":
+        notes.append(f"column '{name}': datetimes converted from {zone} to UTC")
+    try:
+        return _whole(column.cast(plain)), notes
+    except pa.ArrowInvalid:
+        if column.type.unit != "ns":  # not too fine but too far away
+            raise _no_date(name) from None
+        notes.append(f"column '{name}': datetimes shortened to microseconds")
+        return _whole(column.cast(plain, safe=False)), notes

@@ -1,17 +1,21 @@
 """Read a table from a file: CSV, TSV, Parquet, Arrow, Excel, SPSS, Stata, SAS.
 
 The format follows from the ending of the name, or from the first bytes where the ending says nothing.
-Whatever is wrong with a file becomes one `SourceError` that names places (lines, columns), never contents.
+Columns of Parquet and Arrow files carry their types; text columns of Parquet are read as dictionaries, which keeps a table about
+people small in memory. Whatever is wrong with a file becomes one `SourceError` that names places (lines, columns), never
+contents.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from sfumato.core.errors import SourceError, forgetting
 from sfumato.core.plain_files import open_plain
 from sfumato.data.read_result import RawTable, ReadResult, Unreadable, finish
-from sfumato.data.readers_columnar import read_arrow, read_parquet
 from sfumato.data.readers_csv import CsvOptions, read_csv
 from sfumato.data.readers_excel import read_excel
 from sfumato.data.readers_frames import from_frame, is_frame
@@ -61,25 +65,27 @@ def read_file(
     elif ending in _EXCEL:
         raw = read_excel(file, where, sheet)
     else:
-        raw = _by_content(file, where, ending, first_bytes, CsvOptions(separator, encoding, decimal, strip, unreadable))
+        raw = _columnar(file, where, ending, first_bytes) or read_csv(
+            file, where, CsvOptions(separator, encoding, decimal, strip, unreadable)
+        )
     return finish(raw, where, schema, as_text=as_text, unreadable=unreadable)
 
 
 @forgetting()
 def read_parquet_bytes(content: bytes, schema: Schema | None = None) -> ReadResult:
     """Read what would be a Parquet file from memory, as `read_file` reads the file."""
-    return finish(read_parquet(content, "the table"), "the table", schema)
+    return finish(_read_parquet(content, "the table"), "the table", schema)
 
 
-def _by_content(file: Path, where: str, ending: str, first_bytes: bytes, options: CsvOptions) -> RawTable:
-    known = ending in (*_PARQUET, *_ARROW, *_TEXT)
-    if ending in _PARQUET or (not known and first_bytes.startswith(b"PAR1")):
-        return read_parquet(file, where)
-    if ending in _ARROW or (not known and first_bytes.startswith(b"ARROW1")):
-        return read_arrow(file, where)
-    if not known and first_bytes.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+def _columnar(file: Path, where: str, ending: str, first_bytes: bytes) -> RawTable | None:
+    """The table in a Parquet or Arrow file; None where the file is read as text."""
+    if ending in _PARQUET or (ending not in (*_ARROW, *_TEXT) and first_bytes.startswith(b"PAR1")):
+        return _read_parquet(file, where)
+    if ending in _ARROW or (ending not in _TEXT and first_bytes.startswith(b"ARROW1")):
+        return _read_arrow(file, where)
+    if ending not in _TEXT and first_bytes.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         raise SourceError(f"{where} is an archive or an old Office file; save the table as .xlsx or .csv")
-    return read_csv(file, where, options)
+    return None
 
 
 def _ending(file: Path) -> str:
@@ -105,3 +111,36 @@ def _probe(file: Path, where: str) -> bytes:
     if not head:
         raise SourceError(f"{where} is empty")
     return head
+
+
+def _read_parquet(source: Path | bytes, where: str) -> RawTable:
+    """Read a Parquet file, or its content; an index that pandas stored as a column is left out."""
+    import pyarrow.parquet as pq
+
+    try:
+        fields = pq.read_schema(_opened(source))
+        texts = [field.name for field in fields if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
+        table = pq.ParquetFile(_opened(source), read_dictionary=texts).read()
+        table.validate(full=True)
+        return RawTable.of(table)
+    except (OSError, UnicodeDecodeError, pa.ArrowException):
+        raise SourceError(f"{where} is not a complete Parquet file: it is damaged, cut short or of another format") from None
+
+
+def _opened(source: Path | bytes) -> Any:
+    return pa.BufferReader(source) if isinstance(source, bytes) else source
+
+
+def _read_arrow(path: Path, where: str) -> RawTable:
+    """Read an Arrow IPC file (Feather version 2) or stream."""
+    try:
+        with pa.OSFile(str(path)) as source:
+            try:
+                table = pa.ipc.open_file(source).read_all()
+            except pa.ArrowInvalid:
+                source.seek(0)
+                table = pa.ipc.open_stream(source).read_all()
+        table.validate(full=True)
+        return RawTable.of(table)
+    except (OSError, UnicodeDecodeError, pa.ArrowException):
+        raise SourceError(f"{where} is not a complete Arrow file: it is damaged, cut short or of another format") from None

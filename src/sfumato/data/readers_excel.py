@@ -97,17 +97,17 @@ def _dates(cells: Sequence[Any]) -> pa.Array:
     return pa.array(moments, pa.timestamp("us"))
 
 
-def _sheet(book: Any, wanted: str | int | None, where: str) -> Any:
+def _sheet(book: Any, named: str | int | None, where: str) -> Any:
     names = [sheet.title for sheet in book.worksheets]
     if not names:
         raise SourceError(f"{where} has no sheet with cells")
-    if wanted is None:
+    if named is None:
         return book.worksheets[0]
-    if isinstance(wanted, int) and 1 <= wanted <= len(names):
-        return book[names[wanted - 1]]
-    if isinstance(wanted, str) and wanted in names:
-        return book[wanted]
-    raise ParameterError(f"{where} has no sheet {wanted!r}; there are: {', '.join(map(repr, names))}")
+    if isinstance(named, int) and 1 <= named <= len(names):
+        return book[names[named - 1]]
+    if isinstance(named, str) and named in names:
+        return book[named]
+    raise ParameterError(f"{where} has no sheet {named!r}; there are: {', '.join(map(repr, names))}")
 
 
 _ERROR = object()  # stands for a cell with an Excel error until the end of the table is found

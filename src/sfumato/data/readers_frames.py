@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from sfumato.core.errors import SourceError, forgetting
 from sfumato.data.read_result import RawTable, ReadResult, Unreadable, finish
-from sfumato.data.readers_columnar import of_table
 from sfumato.data.schema import Schema
 from sfumato.data.values import text_of
 
@@ -33,18 +32,18 @@ def from_frame(
 
 def _raw(source: Any) -> RawTable:
     if isinstance(source, pa.Table):
-        return of_table(source)
+        return RawTable.of(source)
     if isinstance(source, pa.RecordBatch):
-        return of_table(pa.Table.from_batches([source]))
+        return RawTable.of(pa.Table.from_batches([source]))
     if isinstance(source, pa.RecordBatchReader):
-        return of_table(source.read_all())
+        return RawTable.of(source.read_all())
     library = _library(source)
     if library == "pandas":
         return _pandas(source)
     if library == "polars":
-        return of_table(source.collect().to_arrow() if type(source).__name__ == "LazyFrame" else source.to_arrow())
+        return RawTable.of(source.collect().to_arrow() if type(source).__name__ == "LazyFrame" else source.to_arrow())
     if library == "arrow stream":
-        return of_table(pa.table(source))
+        return RawTable.of(pa.table(source))
     raise SourceError(
         f"an object of type {type(source).__name__} is not a table; pass a pandas or polars DataFrame, "
         "an Arrow table, or the path of a file"

@@ -102,7 +102,7 @@ def _whole_numbers(cells: list[Any]) -> list[Any]:
     return cells
 
 
-def _labels(found: Mapping[Any, str] | None) -> dict[str, str] | None:
-    if not found:
+def _labels(labels: Mapping[Any, str] | None) -> dict[str, str] | None:
+    if not labels:
         return None
-    return {str(text_of(value)): label for value, label in found.items()}
+    return {str(text_of(value)): label for value, label in labels.items()}

@@ -118,3 +118,35 @@ class RecodingTable:
     klass: NDArray[np.int64]
     classes: pa.Table
     split: bool
+
+    @classmethod
+    def of(cls, recoding: Recoding, keys: pa.Table, quasi: Sequence[str]) -> RecodingTable:
+        """The recoding of a class table with these cells, for an engine to join with the rows."""
+        import pyarrow as pa
+
+        shown = zip(quasi, recoding.shown, strict=True)
+        return cls(
+            keys=keys,
+            quasi=quasi,
+            key=recoding.cell,
+            first=recoding.first,
+            count=recoding.count,
+            klass=recoding.klass,
+            classes=pa.table({name: _shown_column(values, keys.schema.field(name).type) for name, values in shown}),
+            split=recoding.split,
+        )
+
+
+def _shown_column(shown: Shown, original: pa.DataType) -> pa.Array:
+    """The released column per class: the original type when only original values are shown, text otherwise."""
+    import pyarrow as pa
+
+    used = np.unique(shown.of_class)
+    dictionary = pa.array([shown.labels[int(node)] for node in used], type=pa.string())
+    value_type = original.value_type if pa.types.is_dictionary(original) else original
+    if not pa.types.is_string(value_type) and bool(shown.leaf[used].all()):
+        try:
+            dictionary = dictionary.cast(value_type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            pass
+    return dictionary.take(pa.array(np.searchsorted(used, shown.of_class))).dictionary_encode()

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, Unsupported, all_at_once
-from sfumato.data.column_types import CodedText
 from sfumato.data.schema import Column, Schema
+from sfumato.data.values import CodedText
 
 Kind = Literal["number", "ordered", "category"]
 Real = NDArray[np.float64]
@@ -124,11 +124,11 @@ class Records:
     @classmethod
     def of(cls, table: pa.Table, schema: Schema, names: Iterable[str]) -> Records:
         """The named columns; all columns that cannot be read as numbers or categories are reported at once."""
-        wanted = tuple(names)
-        gone = [f"column '{name}' is not in the table" for name in wanted if name not in table.column_names]
+        chosen = tuple(names)
+        gone = [f"column '{name}' is not in the table" for name in chosen if name not in table.column_names]
         all_at_once(MissingColumn, "records", gone)
         columns, faults = [], []
-        for name in wanted:
+        for name in chosen:
             try:
                 columns.append(column_of(table.column(name), name, schema.columns.get(name, Column())))
             except Unsupported as error:

@@ -54,9 +54,9 @@ class ReleasedTable:
         """
         values: dict[str, Mapping[str | None, ShownValue]] = {}
         for name, tree in self.hierarchies.items():
-            known = _node_values(tree)
-            known.update(self.ranges.get(name, {}).items())
-            values[name] = known
+            meanings = _node_values(tree)
+            meanings.update(self.ranges.get(name, {}).items())
+            values[name] = meanings
         return values
 
 

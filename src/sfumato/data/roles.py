@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from sfumato.data.identifier_names import PERSON_NUMBERS
 from sfumato.data.identifier_patterns import PATTERNS
 from sfumato.data.schema import Role, Type

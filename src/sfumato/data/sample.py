@@ -124,7 +124,7 @@ def sample_schema() -> Schema:
 
 def write_sample(folder: str | Path, rows: int = 50_000, seed: int = 1) -> tuple[Path, Path]:
     """Write `people.csv`, its schema `people.toml` and two hierarchy files; returns the first two paths."""
-    from sfumato.data import hierarchy_builders
+    from sfumato.data.hierarchy import from_tree
     from sfumato.data.writers import atomic_path, write_csv
 
     target = Path(folder)
@@ -133,9 +133,9 @@ def write_sample(folder: str | Path, rows: int = 50_000, seed: int = 1) -> tuple
     columns = dict(schema.columns)
     for name in ("country", "occupation"):
         spec = columns[name].hierarchy
-        tree = hierarchy_builders.from_tree((spec.tree if spec else None) or {}, name=name)
+        tree = from_tree((spec.tree if spec else None) or {}, name=name)
         with atomic_path(target / f"people_{name}.csv") as temporary:
-            hierarchy_builders.save(tree, temporary)
+            tree.save(temporary)
         columns[name] = columns[name].model_copy(update={"hierarchy": HierarchySpec(file=f"people_{name}.csv")})
     data, description = target / "people.csv", target / "people.toml"
     write_csv(sample_table(rows, seed), data)
@@ -183,8 +183,8 @@ def _family(draws: _Draws, age: Codes) -> Codes:
 def _work(draws: _Draws, age: Codes, education: Codes, sex: Codes) -> Codes:
     """Occupations ask for an education; some are held by more women or men; the young study, the old are
     retired."""
-    asked = np.asarray(made_up.OCCUPATION_LEVEL, dtype=np.float64)
-    distance = np.abs(asked[None, :] - education[:, None])
+    levels = np.asarray(made_up.OCCUPATION_LEVEL, dtype=np.float64)
+    distance = np.abs(levels[None, :] - education[:, None])
     weights = np.asarray(made_up.OCCUPATION_SHARE)[None, :] / (1.0 + distance) ** 3
     lean = np.asarray(made_up.OCCUPATION_WOMEN)[None, :]
     weights = weights * np.where(sex[:, None] == 0, lean, np.where(sex[:, None] == 1, 2.0 - lean, 1.0))

@@ -5,14 +5,18 @@ Written in TOML or Python, frozen, unknown keys refused, all faults reported at 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from sfumato.core.errors import MissingColumn, SchemaError, all_at_once, forgetting
 from sfumato.core.owner_files import load_toml, readable
+
+if TYPE_CHECKING:
+    from tomlkit.items import Array
 
 Role = Literal["identifier", "quasi", "sensitive", "plain", "weight", "unit"]
 Type = Literal["string", "integer", "number", "boolean", "date", "datetime"]
@@ -102,10 +106,10 @@ class Column(_Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _file_name_as_hierarchy(cls, given: Any) -> Any:
-        if isinstance(given, Mapping) and isinstance(given.get("hierarchy"), str):
-            return {**given, "hierarchy": {"file": given["hierarchy"]}}
-        return given
+    def _file_name_as_hierarchy(cls, entry: Any) -> Any:
+        if isinstance(entry, Mapping) and isinstance(entry.get("hierarchy"), str):
+            return {**entry, "hierarchy": {"file": entry["hierarchy"]}}
+        return entry
 
     @field_validator("missing", mode="before")
     @classmethod
@@ -160,10 +164,10 @@ class Schema(_Frozen):
 
     @field_validator("declared_unit", mode="before")
     @classmethod
-    def _record_or_nothing(cls, given: Any) -> Any:
-        if given not in (None, "record"):
+    def _record_or_nothing(cls, unit: Any) -> Any:
+        if unit not in (None, "record"):
             raise ValueError('only "record" stands here; the column that names the unit is declared by role = "unit"')
-        return given
+        return unit
 
     @classmethod
     @forgetting()
@@ -181,8 +185,8 @@ class Schema(_Frozen):
             return cls.model_validate({**content, "folder": str(folder) if folder else None})
         except ValidationError as error:
             fields = {field.alias or name for name, field in cls.model_fields.items()}
-            known = {*fields, *Column.model_fields, *HierarchySpec.model_fields} - {"folder"}
-            all_at_once(SchemaError, name, readable(error.errors(), "schema", known, fields - {"columns"}))
+            keys = {*fields, *Column.model_fields, *HierarchySpec.model_fields} - {"folder"}
+            all_at_once(SchemaError, name, readable(error.errors(), "schema", keys, fields - {"columns"}))
             raise
 
     @classmethod
@@ -273,8 +277,6 @@ class Schema(_Frozen):
         """The schema as a TOML file, ready to edit."""
         import tomlkit
 
-        from sfumato.data.toml_lists import text_list
-
         document = tomlkit.document()
         document["dataset"] = self.dataset
         if self.declared_unit is not None:
@@ -309,3 +311,23 @@ def _listed(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return int(value)
     return value
+
+
+def text_list(values: Sequence[str]) -> Array:
+    """The array as tomlkit writes it, in one go: entry by entry it takes time that grows with the square of their number."""
+    from tomlkit.items import Array, Trivia
+
+    escapes = _escapes()
+    written = "[" + ", ".join(f'"{value.translate(escapes)}"' for value in values) + "]"
+    array = Array([], Trivia())
+    array.as_string = lambda: written  # type: ignore[method-assign]
+    return array
+
+
+@cache
+def _escapes() -> dict[int, str]:
+    """How tomlkit writes the characters that it does not write as they are."""
+    import tomlkit
+
+    odd = [*range(0x20), 0x22, 0x5C, 0x7F]
+    return {code: tomlkit.item(chr(code)).as_string()[1:-1] for code in odd}

@@ -33,22 +33,24 @@ class SuggestedUnit:
     reason: str
 
 
-def suggest_unit(columns: Sequence[ColumnProfile], given: Collection[str] = ()) -> tuple[SuggestedUnit, list[ColumnProfile]]:
-    """The unit, and the columns with the roles that follow; columns whose role was `given` keep it."""
-    stated = next((column.name for column in columns if column.role == "unit" and column.name in given), None)
-    candidates = [column for column in columns if column.name not in given and column.most_rows > 1 and _numbers_people(column)]
+def suggest_unit(columns: Sequence[ColumnProfile], declared: Collection[str] = ()) -> tuple[SuggestedUnit, list[ColumnProfile]]:
+    """The unit, and the columns with the roles that follow; columns whose role was `declared` keep it."""
+    stated = next((column.name for column in columns if column.role == "unit" and column.name in declared), None)
+    candidates = [
+        column for column in columns if column.name not in declared and column.most_rows > 1 and _numbers_people(column)
+    ]
     if stated is not None:
-        return SuggestedUnit(stated, "given by the schema"), [_settled(column, given, None, "") for column in columns]
+        return SuggestedUnit(stated, "given by the schema"), [_settled(column, declared, None, "") for column in columns]
     if candidates:
         chosen = max(candidates, key=lambda column: (_says_person(column), column.distinct))
-        told = repeats(chosen)
+        repetition = repeats(chosen)
         others = [f"'{column.name}'" for column in candidates if column is not chosen]
         verb = "repeats" if len(others) == 1 else "repeat"
         also = f"; {', '.join(others)} {verb} too: the unit is whom you want to protect" if others else ""
-        reason = f"it looks like an identifier and repeats: {told} ({_CHECK}{also})"
-        return SuggestedUnit(chosen.name, reason), [_settled(column, given, chosen.name, reason) for column in columns]
-    settled = [_settled(column, given, None, "") for column in columns]
-    return _without_column([column for column in settled if column.name not in given]), settled
+        reason = f"it looks like an identifier and repeats: {repetition} ({_CHECK}{also})"
+        return SuggestedUnit(chosen.name, reason), [_settled(column, declared, chosen.name, reason) for column in columns]
+    settled = [_settled(column, declared, None, "") for column in columns]
+    return _without_column([column for column in settled if column.name not in declared]), settled
 
 
 def repeats(column: ColumnProfile) -> str:
@@ -67,9 +69,9 @@ def _without_column(columns: Sequence[ColumnProfile]) -> SuggestedUnit:
     hint = f"; check {', '.join(even[:5])}: {_EVENLY}" if even else ""
     if not names:
         flags = [column for column in columns if column.role == "quasi" and _says(column)]
-        found = f"of the columns named as if they named people ({_listed(flags)}) none has more than two values"
-        told = found if flags else "no column was recognised as naming people"
-        return SuggestedUnit(None, f"{told}, so answers protect one record unless the schema names a unit{hint}")
+        flagged = f"of the columns named as if they named people ({_listed(flags)}) none has more than two values"
+        finding = flagged if flags else "no column was recognised as naming people"
+        return SuggestedUnit(None, f"{finding}, so answers protect one record unless the schema names a unit{hint}")
     if (
         not even
         and any(_known(column) for column in names)
@@ -88,9 +90,9 @@ def _listed(columns: Sequence[ColumnProfile]) -> str:
     return ", ".join(f"'{column.name}'" for column in columns[:5]) + (" …" if len(columns) > 5 else "")
 
 
-def _settled(column: ColumnProfile, given: Collection[str], unit: str | None, reason: str) -> ColumnProfile:
+def _settled(column: ColumnProfile, declared: Collection[str], unit: str | None, reason: str) -> ColumnProfile:
     """A column that was only a candidate names people all the same."""
-    if column.name in given:
+    if column.name in declared:
         return column
     if column.name == unit:
         return replace(column, role="unit", reason=reason)

@@ -13,9 +13,8 @@ from itertools import pairwise
 from typing import Annotated, Any
 
 from sfumato.core.exact import Number as Written
-from sfumato.core.exact import python_number
 from sfumato.core.ranges import Because, Count, Each, Number, Text, Value
-from sfumato.core.texts import text_of
+from sfumato.core.texts import python_number, text_of
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def canonical_table(table: pa.Table, names: Sequence[str], kinds: Sequence[Kind 
     return pa.table(columns, schema=pa.schema([(n, c.type) for n, c in zip(names, columns, strict=True)]))
 
 
-def canonical(table: pa.Table) -> pa.Table:
+def canonical_columns(table: pa.Table) -> pa.Table:
     """A table with every column in its one form."""
     return canonical_table(table, table.column_names, [kind_of_type(given) for given in table.schema.types])
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from sfumato.core.errors import SourceError, raise_alone
 from sfumato.data.relation import Relation
 from sfumato.data.schema import Type
-from sfumato.engines.canonical import canonical, canonical_table
+from sfumato.engines.canonical import canonical_columns, canonical_table
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.duckdb_broken_text import asked_again, errors_of_a_reader, reads_leniently
 from sfumato.engines.duckdb_connections import Connections, catalogue_name
@@ -170,7 +170,7 @@ class DuckDBRelation(SqlRelation):
     ) -> pa.Table:
         """The answer to a plan over `rows`, uploaded tables and other relations that DuckDB reads."""
         tables, connections = self._together(beside or {})
-        clean = {name: canonical(table) for name, table in (uploads or {}).items()}
+        clean = {name: canonical_columns(table) for name, table in (uploads or {}).items()}
         with connections.one() as connection:
             answer = asked_again(connection, plan, tables, lambda where: _answer(connection, plan, where, clean))
         self._check_unchanged()

@@ -18,7 +18,7 @@ from sfumato.core.errors import MissingColumn, SchemaError, Unsupported, all_at_
 from sfumato.data.recoding import SUPPRESSED, RecodingTable
 from sfumato.data.relation import COUNT, SHARES, UNITS, WEIGHT, WHOLE
 from sfumato.engines import class_queries
-from sfumato.engines.canonical import canonical, canonical_column, canonical_type, kind_of_type
+from sfumato.engines.canonical import canonical_column, canonical_columns, canonical_type, kind_of_type
 from sfumato.engines.coded_column import Coded, encode
 from sfumato.engines.told_apart import exact_column, lossy_unit
 from sfumato.kernels.classes.grouping import group_columns
@@ -251,7 +251,7 @@ class MemoryRelation:
             if not isinstance(other, MemoryRelation):
                 raise not_together(self, name, other)
             relations[name] = other
-        tables = {name: canonical(table) for name, table in (uploads or {}).items()}
+        tables = {name: canonical_columns(table) for name, table in (uploads or {}).items()}
         read: dict[str, dict[str, None]] = {}
         for scan in scans(plan):
             read.setdefault(scan.table, {}).update(dict.fromkeys(field.name for field in scan.columns))

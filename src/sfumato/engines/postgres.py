@@ -19,7 +19,7 @@ from sfumato.core.errors import SourceError
 from sfumato.data.relation import Relation
 from sfumato.data.schema import Type
 from sfumato.engines.address import redacted
-from sfumato.engines.canonical import ARROW_TYPES, canonical
+from sfumato.engines.canonical import ARROW_TYPES, canonical_columns
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.expressions import Kind
 from sfumato.engines.plan import Field, Plan, Scan, scans
@@ -201,7 +201,7 @@ class PostgresRelation(SqlRelation):
             tables = {name: PhysicalTable(path) for name, path in stored.items()}
             temporary = bool(brought) and may_create_temporary_tables(connection)
             for number, (name, table) in enumerate(brought.items()):
-                clean = canonical(table)
+                clean = canonical_columns(table)
                 tables[name] = upload(connection, f"sfumato_upload_{number}", clean) if temporary else written_out(clean)
             connection.execute("SET TRANSACTION READ ONLY")
             query = compile_plan(plan, "postgres", tables)

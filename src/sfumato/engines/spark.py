@@ -18,7 +18,7 @@ import pyarrow as pa
 from sfumato.core.errors import MissingExtra, SchemaError, SourceError, all_at_once
 from sfumato.data.relation import Relation
 from sfumato.data.schema import Type
-from sfumato.engines.canonical import canonical, canonical_table, decoded_table
+from sfumato.engines.canonical import canonical_columns, canonical_table, decoded_table
 from sfumato.engines.class_queries import ROWS, table_fields
 from sfumato.engines.expressions import Kind
 from sfumato.engines.plan import Field, Plan, scans
@@ -129,7 +129,7 @@ class SparkRelation(SqlRelation):
             tables = {name: stack.enter_context(self._view(frame, list(frame.columns))) for name, frame in frames.items()}
             for name, table in (uploads or {}).items():
                 if name in needed:
-                    clean = canonical(table)
+                    clean = canonical_columns(table)
                     frame = self._session.createDataFrame(for_spark(clean), schema=spark_schema(clean))
                     tables[name] = stack.enter_context(self._view(frame, table.column_names, clean=True))
             query = compile_plan(plan, "spark", tables)

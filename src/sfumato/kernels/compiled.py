@@ -86,7 +86,7 @@ def warm(progress: Progress = silent) -> int:
     return len(kernels)
 
 
-def every_kernel() -> list[Kernel[..., Any]]:
+def every_kernel() -> list[Kernel[..., Any]]:  # each returns what it does
     """All kernels there are, of every module of this room."""
     for source in _sources():
         importlib.import_module(".".join(("sfumato.kernels", *source.relative_to(_HERE).with_suffix("").parts)))

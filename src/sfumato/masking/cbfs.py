@@ -16,13 +16,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from sfumato.core.errors import Infeasible, MissingColumn, ParameterError, all_at_once
-from sfumato.core.exact import python_number
 from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
 from sfumato.core.ranges import Each, Number, Positive, Text, Whole
-from sfumato.data.column_types import CodedText
+from sfumato.core.texts import python_number
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
+from sfumato.data.values import CodedText
 from sfumato.kernels.microaggregation.diverse import Diversity, Kind, diverse_cbfs
 from sfumato.kernels.microaggregation.live import Space
 from sfumato.kernels.microaggregation.partitions import cbfs

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.params import require
-from sfumato.data.column_types import CodedText
 from sfumato.data.masked import Masked
 from sfumato.data.records import Records
 from sfumato.data.schema import Schema
+from sfumato.data.values import CodedText
 from sfumato.kernels.changes.recovered_frequencies import recovered_frequencies
 from sfumato.masking.noise_moments import known_means, pairwise_covariance
 from sfumato.masking.strata import strata_of

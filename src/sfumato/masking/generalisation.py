@@ -16,12 +16,11 @@ import numpy as np
 from sfumato.core.errors import ParameterError, Unsupported, all_at_once
 from sfumato.core.ranges import Because, ByName, Each, Value, Whole
 from sfumato.data import hierarchy_builders
-from sfumato.data.column_types import CodedText
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
 from sfumato.data.schema import Column
-from sfumato.data.values import text_of
+from sfumato.data.values import CodedText, text_of
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.ranges import ColumnNames, Count
-from sfumato.data.column_types import CodedText
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
+from sfumato.data.values import CodedText
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.fully_synthetic import check_values

@@ -10,9 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, ParameterError, SfumatoError, Unsupported, all_at_once
-from sfumato.data.column_types import CodedText
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
+from sfumato.data.values import CodedText
 from sfumato.masking.columns import is_constant
 
 if TYPE_CHECKING:

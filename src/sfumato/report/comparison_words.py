@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 
 if TYPE_CHECKING:
     from sfumato.workflow.comparing.compare import Comparison, Point

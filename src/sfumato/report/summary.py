@@ -35,7 +35,7 @@ def summary(release: Release[Content], folder: str | Path | None = None) -> dict
 
 def summary_lines(release: Release[Content], folder: str | Path | None = None) -> list[str]:
     """The same in words."""
-    from sfumato.core.rounding import percent
+    from sfumato.core.texts import percent
     from sfumato.report.wording import counted
 
     certificate, details = release.certificate, release.details

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from sfumato.core.certificate import Certificate, Claim
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 
 EVIDENCE = {
     "output": "Anybody can measure it again on the released files.",

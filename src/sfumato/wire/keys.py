@@ -16,9 +16,9 @@ from typing import Annotated
 
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, ParameterError, forgetting
+from sfumato.core.plain_files import make_private_folder, read_private, write_private
 from sfumato.core.randomness import Randomness, SystemRandomness
 from sfumato.core.ranges import Made
-from sfumato.wire.private_files import make_private_folder, read_private, write_private
 
 KEY_BYTES = 32
 _HEADER = "sfumato-owner-key-1"

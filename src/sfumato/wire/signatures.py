@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, ParameterError, forgetting
+from sfumato.core.plain_files import read_private, write_private
 from sfumato.core.ranges import Made
-from sfumato.wire.private_files import read_private, write_private
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey

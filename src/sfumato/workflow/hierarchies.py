@@ -24,7 +24,7 @@ def preview(source: str | Path, *, column: str | None = None, data: Any = None) 
     shown are values of hierarchies, for the owner who edits them.
     """
     if Path(source).suffix.lower() == ".csv":
-        return {Path(source).name: levels_of(hierarchy_builders.load(source))}
+        return {Path(source).name: levels_of(Hierarchy.load(source))}
     schema = Schema.load(source)
     names = schema.quasi if column is None else (column,)
     if column is not None and column not in schema.columns:

@@ -60,11 +60,11 @@ def _opened(request: pytest.FixtureRequest, folder: Path, table: pa.Table, schem
         url = request.getfixturevalue("postgres_url")
         write_table(table, url, table_name=name)
         return sf.read(url, schema=schema, table=name)
-    from sfumato.engines.canonical import canonical
+    from sfumato.engines.canonical import canonical_columns
     from sfumato.engines.spark import for_spark, spark_schema
 
     spark = request.getfixturevalue("spark")
-    clean = canonical(table)
+    clean = canonical_columns(table)
     frame = spark.createDataFrame(for_spark(clean), schema=spark_schema(clean)).toDF(*table.column_names)
     return sf.read(frame, schema=schema)
 

@@ -1,6 +1,7 @@
 """All promises of a search at once: which classes fail, and how many records any finer partition must lose.
 
-A guarantee becomes a check here, by its type; a new guarantee adds one entry to `_MAKERS`.
+Totals are one row of integers per class: records, units, people of the population, then the histograms of the sensitive
+attributes side by side. A guarantee becomes a check on them here, by its type; a new guarantee adds one entry to `_MAKERS`.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymity.predicates.base import Check, Int, Layout, enough_of, input_shares, layout_of, protected_mask, totals_of
-from sfumato.anonymity.predicates.distributions import (
+from sfumato.anonymity.predicates.checks import (
+    AtLeast,
+    Check,
     Closeness,
+    DiversityCheck,
+    Int,
+    Presence,
     Shares,
     alpha_limits,
     beta_limits,
     delta_limits,
     hierarchy_levels,
 )
-from sfumato.anonymity.predicates.diversity import Diversity
-from sfumato.anonymity.predicates.sizes import AtLeast, Presence
 from sfumato.core.errors import Unsupported
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
@@ -29,7 +32,25 @@ from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDive
 from sfumato.core.guarantees.likeness import BetaLikeness, DeltaDisclosure
 from sfumato.core.guarantees.population import DeltaPresence, KMap
 from sfumato.core.guarantees.t_closeness import TCloseness
-from sfumato.data.class_table import ClassTable
+from sfumato.data.class_table import ClassTable, SensitiveAttribute
+from sfumato.data.relation import WHOLE
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the columns of the totals are: records are column 0; `units` may be the same column; `population` may be
+    absent (-1).
+
+    People with several rows do not add up over tuples, so the column of units holds what adds up and never says too much:
+    what the units of a tuple give to it (`Relation.group`), or `enough` where it has k different units by itself. A class
+    whose column reaches `enough` has k different units, see docs/theory/class-bounds.md.
+    """
+
+    units: int
+    population: int
+    starts: dict[str, int]
+    widths: dict[str, int]
+    columns: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,15 +90,15 @@ class Promises:
         return totals_of(self.table, self.layout, self.enough)
 
     def needs(self, totals: Int) -> Int:
-        """Per class: 0 when all promises are kept, otherwise the bound described in `base` (`NO_BOUND` for none)."""
+        """Per class: 0 when all promises are kept, otherwise the bound described in `checks` (`NO_BOUND` for none)."""
         need = AtLeast(self.layout.units, self.enough)(totals)
         for check in self.fixed:
             # a class that must go completely needs no second opinion, unless it is hopeless
             open_ = np.flatnonzero(need == 0) if not self.no_suppression else np.arange(need.size)
-            found = check(totals[open_] if open_.size < need.size else totals)
-            known = need[open_]
+            more = check(totals[open_] if open_.size < need.size else totals)
+            before = need[open_]
             # a class that keeps this promise still breaks the other one, also where that has no bound (-1)
-            need[open_] = np.where(known == 0, found, np.where(found == 0, known, np.maximum(found, known)))
+            need[open_] = np.where(before == 0, more, np.where(more == 0, before, np.maximum(more, before)))
         if self.moving:
             need = self._follow_released(totals, need)
         if self.no_suppression:
@@ -104,13 +125,79 @@ class Promises:
         failing = need != 0
         while True:
             kept = totals[~failing].sum(axis=0)
-            found = np.zeros(totals.shape[0], dtype=np.bool_)
+            too_far = np.zeros(totals.shape[0], dtype=np.bool_)
             for check in self.moving:
                 counts = kept[check.start : check.start + check.width]
-                found |= check.with_shares(counts / max(int(counts.sum()), 1))(totals) != 0
-            if not np.any(found & ~failing):
+                too_far |= check.with_shares(counts / max(int(counts.sum()), 1))(totals) != 0
+            if not np.any(too_far & ~failing):
                 return np.where(failing & (need == 0), -1, need)
-            failing |= found
+            failing |= too_far
+
+
+def layout_of(table: ClassTable, sensitive: tuple[str, ...], *, count_units: bool = True) -> Layout:
+    """The layout for the sensitive attributes that the guarantees name."""
+    column = 1
+    units = 0
+    if count_units and table.units is not table.counts:
+        units, column = column, column + 1
+    population = -1
+    if table.population.any():
+        population, column = column, column + 1
+    starts, widths = {}, {}
+    for name in sensitive:
+        attribute = table.sensitive[table.sensitive_index(name)]
+        starts[name], widths[name] = column, len(attribute.values)
+        column += len(attribute.values)
+    return Layout(units, population, starts, widths, column)
+
+
+def enough_of(k: int, layout: Layout) -> int:
+    """What the column of units holds at least where a class has k of them: more than k - 1 units could give to it."""
+    return (k - 1) * WHOLE + 1 if layout.units else k
+
+
+def cautious_units(table: ClassTable, enough: int) -> Int:
+    """What each tuple adds to the column of units."""
+    if table.shares is None:
+        return table.units
+    return np.where(table.units * WHOLE >= enough, enough, table.shares)
+
+
+def totals_of(table: ClassTable, layout: Layout, enough: int) -> Int:
+    """The totals of the distinct tuples: the finest classes."""
+    totals = np.zeros((table.tuples, layout.columns), dtype=np.int64)
+    totals[:, 0] = table.counts
+    if layout.units:
+        totals[:, layout.units] = cautious_units(table, enough)
+    if layout.population > 0:
+        totals[:, layout.population] = table.population
+    if layout.starts:
+        histogram = table.histogram
+        for name, start in layout.starts.items():
+            offset = table.offsets[table.sensitive_index(name)]
+            totals[:, start : start + layout.widths[name]] = histogram[:, offset : offset + layout.widths[name]]
+    return totals
+
+
+def input_shares(table: ClassTable, attribute: SensitiveAttribute) -> NDArray[np.float64]:
+    """The distribution of a sensitive attribute over all records of the input."""
+    index = table.sensitive_index(attribute.name)
+    counts = np.bincount(table.sensitive_codes[index], weights=table.cell_counts, minlength=len(attribute.values))
+    return np.asarray(counts / max(counts.sum(), 1.0))
+
+
+def protected_mask(attribute: SensitiveAttribute, protected: tuple[str, ...] | None) -> NDArray[np.bool_] | None:
+    """Which values are protected; None when all are."""
+    if protected is None:
+        return None
+    values = set(protected)
+    unknown = sorted(values - {*attribute.values, *attribute.hierarchy.leaves})
+    if unknown:
+        raise Unsupported(
+            f"{len(unknown)} of the protected values of '{attribute.name}' occur neither in the table nor in the column's "
+            f"hierarchy or domain, so they would protect nobody: {', '.join(map(repr, unknown[:5]))}. Check their spelling."
+        )
+    return np.array([value in values for value in attribute.values], dtype=np.bool_)
 
 
 def promises_of(guarantees: Sequence[ClassGuarantee], table: ClassTable) -> Promises:
@@ -169,10 +256,10 @@ def _diversity(
     start, width = layout.starts[attribute.name], layout.widths[attribute.name]
     protected = protected_mask(attribute, guarantee.protected_values)
     if isinstance(guarantee, DistinctLDiversity):
-        return Diversity("distinct", start, width, guarantee.l, protected=protected)
+        return DiversityCheck("distinct", start, width, guarantee.l, protected=protected)
     if isinstance(guarantee, EntropyLDiversity):
-        return Diversity("entropy", start, width, guarantee.l, protected=protected)
-    return Diversity("recursive", start, width, guarantee.l, guarantee.c, protected)
+        return DiversityCheck("entropy", start, width, guarantee.l, protected=protected)
+    return DiversityCheck("recursive", start, width, guarantee.l, guarantee.c, protected)
 
 
 def _closeness(guarantee: TCloseness, table: ClassTable, layout: Layout) -> Check:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,10 +83,10 @@ class Search(Declared, ABC):
         return problem
 
     @abstractmethod
-    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         """Find a recoding of the problem's table that keeps all promises."""
 
-    def outcome(self, problem: Problem, recoding: Recoding, details: Mapping[str, Any]) -> SearchOutcome:
+    def outcome(self, problem: Problem, recoding: Recoding, details: Mapping[str, object]) -> SearchOutcome:
         """Wrap a recoding with what every caller wants to know about it."""
         table = problem.table
         shared = {
@@ -110,35 +110,35 @@ def pose(
     data: Microdata, guarantees: Sequence[ClassGuarantee], population: Microdata | None = None, *, recodes_sets: bool = False
 ) -> Problem:
     """Check the request and encode the data once."""
-    asked = tuple(guarantees)
-    if not asked:
+    promised = tuple(guarantees)
+    if not promised:
         raise InputError("no guarantee was asked for: name at least one, for instance KAnonymity(5)")
-    for guarantee in asked:
+    for guarantee in promised:
         if not isinstance(guarantee, ClassGuarantee):
             raise ParameterError(f"{type(guarantee).__name__} is not a guarantee of a published table")
         if guarantee.needs_population and population is None:
             raise InputError(
                 f"{guarantee.name} compares with a population: pass population= (a table with the same quasi-identifiers)"
             )
-    if data.schema.set_valued and not recodes_sets and any(isinstance(g, KAnonymity) and g.items for g in asked):
+    if data.schema.set_valued and not recodes_sets and any(isinstance(g, KAnonymity) and g.items for g in promised):
         raise Unsupported(
             f"this search shows or hides whole values, so it cannot use that an adversary knows only some items of "
             f"{', '.join(data.schema.set_valued)}. Use Hybrid, or ask for KAnonymity without items."
         )
     _refuse_missing_units(data)
-    chosen = _known_to_adversary(data, asked)
-    sensitive = tuple(dict.fromkeys(g.sensitive for g in asked if g.sensitive is not None))
+    chosen = _known_to_adversary(data, promised)
+    sensitive = tuple(dict.fromkeys(g.sensitive for g in promised if g.sensitive is not None))
     table = encode(chosen, sensitive=sensitive, population=population)
     if table.records == 0:
         raise InputError(f"{data.description} has no records: there is nothing to publish")
-    largest = max((g.k for g in asked if isinstance(g, (KAnonymity, AlphaKAnonymity))), default=1)
+    largest = max((g.k for g in promised if isinstance(g, (KAnonymity, AlphaKAnonymity))), default=1)
     people = table.people
     if largest > people:
         what = "records" if table.shares is None else "different units"
         raise Infeasible(
             f"k = {largest} cannot be reached: the table has only {people:,} {what}. Choose a k of at most {people:,}."
         )
-    return Problem(table, promises_of(asked, table), asked)
+    return Problem(table, promises_of(promised, table), promised)
 
 
 def _refuse_missing_units(data: Microdata) -> None:
@@ -159,8 +159,8 @@ def _refuse_missing_units(data: Microdata) -> None:
 def _known_to_adversary(data: Microdata, guarantees: tuple[ClassGuarantee, ...]) -> Microdata:
     """Restrict the quasi-identifiers when every guarantee assumes the same narrower knowledge; otherwise keep all,
     which is stronger."""
-    known = {g.knowledge.attributes if isinstance(g, KAnonymity) and g.knowledge is not None else None for g in guarantees}
-    if len(known) != 1 or (attributes := known.pop()) is None:
+    knowledge = {g.knowledge.attributes if isinstance(g, KAnonymity) and g.knowledge is not None else None for g in guarantees}
+    if len(knowledge) != 1 or (attributes := knowledge.pop()) is None:
         return data
     unknown = [name for name in attributes if name not in data.schema.quasi]
     if unknown:

@@ -13,15 +13,15 @@ import time
 from itertools import count
 
 from sfumato.anonymity.search.node_tables import NodeTables
-from sfumato.anonymity.search.sweep import EQUAL, Found, Levels
+from sfumato.anonymity.search.sweep import EQUAL, BestNode, Levels
 from sfumato.core.progress import Progress
 
 
-def search_boxes(tables: NodeTables, limit: int, progress: Progress, *, time_limit: float) -> Found:
+def search_boxes(tables: NodeTables, limit: int, progress: Progress, *, time_limit: float) -> BestNode:
     """The best node found within the time limit; `gap` is 0 when the whole lattice was ruled out."""
     parts = tables.base_losses()
-    found = Found(records=tables.records)
-    known: dict[Levels, tuple[float, float]] = {}
+    best = BestNode(records=tables.records)
+    checked: dict[Levels, tuple[float, float]] = {}
     deadline = time.monotonic() + time_limit
 
     def base(node: Levels) -> float:
@@ -29,14 +29,14 @@ def search_boxes(tables: NodeTables, limit: int, progress: Progress, *, time_lim
 
     def check(node: Levels) -> tuple[float, float]:
         """(least penalty below the node, its own loss), infinite where the suppression limit is passed."""
-        if node not in known:
+        if node not in checked:
             verdict = tables.verdict(node)
             feasible = verdict.suppressed <= limit
             loss = base(node) + verdict.penalty
-            found.note(node, loss, verdict, feasible)
+            best.note(node, loss, verdict, feasible)
             ruled_out = verdict.least_suppressed > limit
-            known[node] = (float("inf") if ruled_out else verdict.least_penalty, loss if feasible else float("inf"))
-        return known[node]
+            checked[node] = (float("inf") if ruled_out else verdict.least_penalty, loss if feasible else float("inf"))
+        return checked[node]
 
     top = tuple(tables.heights)
     bottom = tuple(0 for _ in top)
@@ -45,20 +45,20 @@ def search_boxes(tables: NodeTables, limit: int, progress: Progress, *, time_lim
     _dive(bottom, top, parts, check)
     while heap:
         bound, _, low, high = heapq.heappop(heap)
-        if bound >= found.loss - EQUAL:
+        if bound >= best.loss - EQUAL:
             break
         if time.monotonic() > deadline:
-            found.gap = max(found.loss - bound, 0.0) if found.levels is not None else float("inf")
-            return found
-        if found.evaluated % 16 == 0:
-            progress("searching the lattice", found.evaluated, 0)
+            best.gap = max(best.loss - bound, 0.0) if best.levels is not None else float("inf")
+            return best
+        if best.evaluated % 16 == 0:
+            progress("searching the lattice", best.evaluated, 0)
         if low == high:
             continue
         for low_part, high_part in _split(low, high, parts):
             bound = base(low_part) + check(high_part)[0]
-            if bound < found.loss - EQUAL:
+            if bound < best.loss - EQUAL:
                 heapq.heappush(heap, (bound, next(ticket), low_part, high_part))
-    return found
+    return best
 
 
 def _split(low: Levels, high: Levels, parts: list) -> list[tuple[Levels, Levels]]:  # type: ignore[type-arg]

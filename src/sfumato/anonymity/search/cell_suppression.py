@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class CellSuppression(Search):
         flat = _flat(problem.table, self.importance)
         return Problem(flat, promises_of(problem.guarantees, flat), problem.guarantees)
 
-    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         recoding, details = LocalRecoding(self.suppression, self.step).solve(problem, progress)
         kept = np.array([float((recoding.class_sizes() * shown.loss[shown.of_class]).sum()) for shown in recoding.shown])
         cells = dict(zip(problem.table.quasi, (int(round(count)) for count in kept), strict=True))

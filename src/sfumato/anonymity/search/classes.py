@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymity.predicates.base import cautious_units
+from sfumato.anonymity.predicates.promises import cautious_units
 from sfumato.anonymity.search.base import Problem
 from sfumato.data.class_table import ClassTable
 from sfumato.data.hierarchy import ROOT, Hierarchy

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from sfumato.anonymity.predicates.promises import promises_of
 from sfumato.anonymity.search.base import Problem, Search, Step, Suppression, refuse
 from sfumato.anonymity.search.classes import entry_totals
-from sfumato.anonymity.search.item_recoding import ClassItems, Item, ItemTree
 from sfumato.anonymity.search.local_recoding import LocalRecoding
 from sfumato.core.errors import Infeasible, Unsupported
 from sfumato.core.guarantees.k_anonymity import KAnonymity
@@ -27,6 +26,7 @@ from sfumato.core.ranges import Count
 from sfumato.data.class_table import ClassTable
 from sfumato.data.recoding import SUPPRESSED, Recoding, Shown
 from sfumato.kernels.classes.grouping import group_columns
+from sfumato.kernels.classes.item_recoding import ClassItems, Item, ItemTree
 from sfumato.kernels.classes.rollup import add_up
 
 Int = NDArray[np.int64]
@@ -50,7 +50,7 @@ class Hybrid(Search):
     breadth: Annotated[Count | None, "the size of classes by the other columns, in k; 1, 2, 4, … are tried where left out"] = None
     recodes_sets = True
 
-    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         if not problem.table.set_valued:
             return LocalRecoding(self.suppression, self.step).solve(problem, progress)
         _check(problem)
@@ -68,7 +68,9 @@ class Hybrid(Search):
             recoding, details = wider, more
         return recoding, details
 
-    def _solve_with(self, breadth: int, problem: Problem, rest: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+    def _solve_with(
+        self, breadth: int, problem: Problem, rest: Problem, progress: Progress
+    ) -> tuple[Recoding, dict[str, object]]:
         """Classes of at least so many times k records by the other columns, then their sets."""
         if rest.table.quasi:
             wide = replace(rest.promises, k=min(breadth * rest.promises.k, rest.table.records))
@@ -127,7 +129,7 @@ class _Baskets:
         for a in columns:
             sets = table.set_valued[table.quasi[a]]
             split.append([sets.split(text) for text in table.hierarchies[a].leaves])
-            trees.append(ItemTree.of(sets, frozenset().union(*split[-1])))
+            trees.append(sets.tree(frozenset().union(*split[-1])))
         items = tuple(
             frozenset((c, trees[c].leaf[item]) for c, a in enumerate(columns) for item in split[c][codes[a, entry]])
             for entry in first.tolist()
@@ -184,7 +186,7 @@ def _without_sets(problem: Problem) -> Problem:
     return Problem(rest, promises_of(problem.guarantees, rest), problem.guarantees)
 
 
-def _one_class(rest: Problem) -> tuple[Recoding, dict[str, Any]]:
+def _one_class(rest: Problem) -> tuple[Recoding, dict[str, object]]:
     """Where sets are all that is known: every record in one class."""
     table = rest.table
     if not rest.promises.holds(rest.promises.totals()).all():
@@ -269,14 +271,14 @@ def _losses(baskets: _Baskets, basket: int, published: dict[Item, Item]) -> NDAr
     return lost / np.maximum(size, 1)
 
 
-def _counts(table: ClassTable, baskets: _Baskets, published: Sequence[dict[Item, Item]]) -> dict[str, Any]:
+def _counts(table: ClassTable, baskets: _Baskets, published: Sequence[dict[Item, Item]]) -> dict[str, dict[str, int]]:
     """How many items of records were kept, generalised and deleted, per column."""
     names = [table.quasi[a] for a in _set_positions(table)]
-    found = {fate: dict.fromkeys(names, 0) for fate in ("items_kept", "items_generalised", "items_deleted")}
+    fates = {fate: dict.fromkeys(names, 0) for fate in ("items_kept", "items_generalised", "items_deleted")}
     for klass, members in enumerate(baskets.of_class):
         for basket in members.tolist():
             for item in baskets.items[basket]:
                 became = published[klass].get(item)
                 fate = "items_deleted" if became is None else "items_kept" if became == item else "items_generalised"
-                found[fate][names[item[0]]] += int(baskets.records[basket])
-    return found
+                fates[fate][names[item[0]]] += int(baskets.records[basket])
+    return fates

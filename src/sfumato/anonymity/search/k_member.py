@@ -36,7 +36,7 @@ class KMember(Search):
 
     max_records: Annotated[float, Limit(), "records of a table, at the most"] = 200_000
 
-    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         table = problem.table
         if table.records > self.max_records:
             raise Unsupported(
@@ -165,10 +165,10 @@ class _Growth:
         """Cell, number of records and class of every entry."""
         cells, counts, classes = [], [], []
         for number, cluster in [*enumerate(self.clusters), *((SUPPRESSED, c) for c in self.unplaced)]:
-            found, times = np.unique(np.array(cluster.cells, dtype=np.int64), return_counts=True)
-            cells.append(self.cells[found])
+            places, times = np.unique(np.array(cluster.cells, dtype=np.int64), return_counts=True)
+            cells.append(self.cells[places])
             counts.append(times)
-            classes.append(np.full(found.size, number))
+            classes.append(np.full(places.size, number))
         return np.concatenate(cells), np.concatenate(counts).astype(np.int64), np.concatenate(classes).astype(np.int64)
 
 

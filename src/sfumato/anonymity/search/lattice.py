@@ -11,15 +11,14 @@ LeFevre, DeWitt, Ramakrishnan, "Incognito", SIGMOD 2005; Kohlmayer, Prasser et a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from sfumato.anonymity.search.base import Problem, Search, Suppression, by_tuple, refuse
 from sfumato.anonymity.search.boxes import search_boxes
-from sfumato.anonymity.search.node_tables import NodeTables
-from sfumato.anonymity.search.sweep import Found, Sweep
-from sfumato.anonymity.search.wide_tables import node_tables
+from sfumato.anonymity.search.node_tables import NodeTables, node_tables
+from sfumato.anonymity.search.sweep import BestNode, Sweep
 from sfumato.core.progress import Progress
 from sfumato.core.ranges import Limit, Seconds
 from sfumato.data.recoding import SUPPRESSED, Recoding
@@ -46,35 +45,35 @@ class Lattice(Search):
     max_nodes: Annotated[float, Limit(), "lattice nodes up to which the optimum is sought"] = 1_000_000
     time_limit: Annotated[Seconds | None, "seconds that the search may take"] = None
 
-    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         tables = node_tables(problem.table, problem.promises, problem.promises.totals())
         limit = problem.allowed(self.suppression)
-        found = search(tables, limit, progress, max_nodes=self.max_nodes, time_limit=self.time_limit)
-        if found.levels is None:
+        best = search(tables, limit, progress, max_nodes=self.max_nodes, time_limit=self.time_limit)
+        if best.levels is None:
             why = f"no combination of hierarchy levels reaches this with at most {self.suppression:.2%} of the records suppressed"
-            if found.gap > 0:
+            if best.gap > 0:
                 why = f"within the time limit none of the {tables.nodes:,} combinations of levels was found to reach this"
             if not problem.promises.counts_exactly:
                 why = f"{why} (people with several rows are counted cautiously)"
             raise refuse(problem, f"{why}. Allow more suppression, ask for less, or give the hierarchies a common root.")
-        recoding = recode_at(problem, tables, found.levels)
+        recoding = recode_at(problem, tables, best.levels)
         limited = tables.nodes > self.max_nodes or self.time_limit is not None
-        details = {
+        details: dict[str, object] = {
             "time_limit": (self.time_limit or DEFAULT_SECONDS) if limited else None,
-            "levels": dict(zip(problem.table.quasi, found.levels, strict=True)),
-            "evaluated": found.evaluated,
+            "levels": dict(zip(problem.table.quasi, best.levels, strict=True)),
+            "evaluated": best.evaluated,
             "nodes": tables.nodes,
-            "optimal": found.gap <= 1e-12 and problem.promises.counts_exactly,
-            "map": found.map(),
+            "optimal": best.gap <= 1e-12 and problem.promises.counts_exactly,
+            "map": best.map(),
         }
         if problem.promises.counts_exactly:
-            details["gap"] = found.gap
+            details["gap"] = best.gap
         return recoding, details
 
 
 def search(
     tables: NodeTables, limit: int, progress: Progress, *, max_nodes: float = 1_000_000, time_limit: float | None = None
-) -> Found:
+) -> BestNode:
     """Exact when the lattice fits; box by box within the time limit (a minute unless told otherwise) when it does not."""
     if tables.nodes > max_nodes or time_limit is not None:
         return search_boxes(tables, limit, progress, time_limit=time_limit or DEFAULT_SECONDS)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from sfumato.anonymity.search.base import Problem, Search, Step, Suppression, refuse
 from sfumato.anonymity.search.classes import show
 from sfumato.anonymity.search.lattice import search
-from sfumato.anonymity.search.rounds import Round
+from sfumato.anonymity.search.node_tables import NodeTables, node_tables
 from sfumato.anonymity.search.specialise import specialise
-from sfumato.anonymity.search.wide_tables import node_tables
+from sfumato.anonymity.search.sweep import Levels, Sweep
 from sfumato.core.progress import Progress
 from sfumato.data.recoding import SUPPRESSED, Recoding
 
@@ -43,7 +43,7 @@ class LocalRecoding(Search):
     step: Step = 0.01
     refine: Annotated[bool, "classes are split afterwards"] = True
 
-    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         totals = problem.promises.totals()
         limit = problem.allowed(self.suppression)
         possible = np.prod([tree.height + 1.0 for tree in problem.table.hierarchies]) <= MAX_NODES
@@ -60,9 +60,9 @@ class LocalRecoding(Search):
         ):
             # rounds settle by levels of the whole table, which is coarse when there are few records: try from the top as well
             starts.append((np.zeros(problem.table.tuples, dtype=np.int64), 0))
-        found = [(self._refined(problem, totals, class_of, progress), rounds) for class_of, rounds in starts]
+        recodings = [(self._refined(problem, totals, class_of, progress), rounds) for class_of, rounds in starts]
         weights = problem.table.weights
-        recoding, rounds = min(found, key=lambda each: (round(each[0].loss(weights), 12), each[0].suppressed))
+        recoding, rounds = min(recodings, key=lambda each: (round(each[0].loss(weights), 12), each[0].suppressed))
         if recoding.suppressed > limit:
             raise refuse(
                 problem,
@@ -118,18 +118,69 @@ class LocalRecoding(Search):
         if problem.promises.holds(totals.sum(axis=0, keepdims=True)).all():
             return everything
         tables = node_tables(problem.table, problem.promises, totals)
-        found = search(tables, limit, progress)
-        if found.levels is None:
+        best = search(tables, limit, progress)
+        if best.levels is None:
             raise refuse(
                 problem,
                 f"no recoding reaches this with at most {self.suppression:.2%} of the records suppressed. "
                 "Allow more suppression, ask for less, or give the hierarchies a common root.",
             )
-        node_keys, _, failing = tables.failing_keys(found.levels)
+        node_keys, _, failing = tables.failing_keys(best.levels)
         by_key = np.argsort(node_keys)
-        position = by_key[np.searchsorted(node_keys, tables.keys_of_tuples(found.levels), sorter=by_key)]
+        position = by_key[np.searchsorted(node_keys, tables.keys_of_tuples(best.levels), sorter=by_key)]
         return np.where(failing[position], SUPPRESSED, position)
 
     @staticmethod
     def _suppressed(problem: Problem, class_of: Int) -> int:
         return int(problem.table.counts[class_of == SUPPRESSED].sum())
+
+
+class Round(Sweep):
+    """One round over the records that are left: `limit` of them may stay unsettled; `dead` marks nodes ruled out so far.
+
+    Settled first is what can be settled at the most specific levels: the level vector with the least loss is taken among those
+    that settle enough. A node that settles too little rules out all nodes below it, and does so in later rounds too, when fewer
+    records are left.
+    """
+
+    def __init__(self, tables: NodeTables, limit: int, dead: NDArray[np.bool_]) -> None:
+        super().__init__(tables, limit)
+        self.dead = dead
+        # equal losses must compare equal, however their sums were rounded: the first node in order is taken
+        self.bounds = np.round(self.bounds, 12)
+        self.bounds[dead] = np.inf
+
+    def best(self) -> Levels | None:
+        """The most specific node, by loss, that settles enough; None when no node does."""
+        flat = self.bounds.reshape(-1)
+        while True:
+            lowest = int(np.argmin(flat))
+            if flat[lowest] == np.inf:
+                return None
+            node = tuple(int(x) for x in np.unravel_index(lowest, self.shape))
+            if self._settles(node):
+                return node
+            self._rule_out_below(self._path_up(node))
+
+    def _rule_out_below(self, path: list[Levels]) -> None:
+        """Find the most general node of a path upward that settles too little: it rules out most."""
+        low, high = 0, len(path) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._settles(path[middle]):
+                high = middle - 1
+            else:
+                low = middle
+
+    def _settles(self, node: Levels) -> bool:
+        loss = self.checked.get(node)
+        if loss is not None:
+            return loss == 0.0
+        suppressed, least = self.tables.suppressed(node)
+        enough = suppressed <= self.limit
+        if not enough:
+            below = tuple(slice(0, level + 1) for level in node) if least > self.limit else node
+            self.dead[below] = True
+            self.bounds[below] = np.inf
+        self.checked[node] = 0.0 if enough else np.inf
+        return enough

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ class Mondrian(Search):
 
     relaxed: Annotated[bool, "records that lie on a cut may go to either side"] = False
 
-    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         table = problem.table
         if self.relaxed and (problem.promises.layout.units or problem.promises.layout.population > 0):
             raise Unsupported(
@@ -148,11 +148,11 @@ def _halves(part: _Part, order: Int, cumulated: Int, half: int) -> list[_Part]:
     """Two halves of equal size; the entry on the cut is divided between them."""
     place = int(np.searchsorted(cumulated, half))
     before = int(cumulated[place - 1]) if place else 0
-    taken = half - before
+    share = half - before
     entry = order[place]
     left, right = order[: place + 1], order[place:]
     first_half, second_half = part.pick(left), part.pick(right)
-    first_half.count[-1] = taken
-    second_half.first[0] = part.first[entry] + taken
-    second_half.count[0] = part.count[entry] - taken
+    first_half.count[-1] = share
+    second_half.first[0] = part.first[entry] + share
+    second_half.count[0] = part.count[entry] - share
     return [piece.pick(piece.count > 0) for piece in (first_half, second_half)]

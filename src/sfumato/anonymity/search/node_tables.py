@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from sfumato.anonymity.predicates.promises import Promises
 from sfumato.data.class_table import ClassTable
 from sfumato.kernels.classes.checks import too_few
-from sfumato.kernels.classes.rollup import failing_classes, roll_up, small_classes
+from sfumato.kernels.classes.grouping import group_keys
+from sfumato.kernels.classes.rollup import add_up, failing_classes, roll_up, small_classes
 
 Int = NDArray[np.int64]
 Real = NDArray[np.float64]
@@ -28,7 +29,7 @@ KEY_BITS = 62
 
 
 @dataclass(frozen=True)
-class Verdict:
+class NodeVerdict:
     """What is known about a node: records that it suppresses and the loss they add, a lower bound of both for every node
     below it, and how many classes it keeps."""
 
@@ -97,7 +98,7 @@ class NodeTables:
         prefix = tuple(levels[a] for a in self.order)
         return self._table(_strip(prefix))
 
-    def verdict(self, levels: Sequence[int]) -> Verdict:
+    def verdict(self, levels: Sequence[int]) -> NodeVerdict:
         """Check every class of a node."""
         keys, totals = self.classes(levels)
         starts, losses = self._losses_at(levels)
@@ -108,14 +109,14 @@ class NodeTables:
                 keys, totals, units, promises.enough, self.shifts, self.masks, starts, losses
             )
             penalty /= self.records
-            return Verdict(int(suppressed), penalty, int(suppressed), penalty, int(kept))
+            return NodeVerdict(int(suppressed), penalty, int(suppressed), penalty, int(kept))
         need = promises.needs(totals)
         suppressed, kept, penalty, least, least_penalty = failing_classes(
             keys, totals, need, self.shifts, self.masks, starts, losses
         )
         if promises.no_suppression and need.any():  # suppression mends nothing
             suppressed = self.records + 1
-        return Verdict(int(suppressed), penalty / self.records, int(least), least_penalty / self.records, int(kept))
+        return NodeVerdict(int(suppressed), penalty / self.records, int(least), least_penalty / self.records, int(kept))
 
     def suppressed(self, levels: Sequence[int]) -> tuple[int, int]:
         """Records a node suppresses, and how many any node below it suppresses at least."""
@@ -144,10 +145,10 @@ class NodeTables:
     def _table(self, prefix: tuple[int, ...]) -> tuple[Int, Int]:
         if not prefix:
             return self.root
-        found = self._cache.get(prefix)
-        if found is not None:
+        cached = self._cache.get(prefix)
+        if cached is not None:
             self._cache.move_to_end(prefix)
-            return found
+            return cached
         head, last = prefix[:-1], prefix[-1]
         attribute = self.order[len(head)]
         below = 0
@@ -159,13 +160,13 @@ class NodeTables:
                 break
         if keys_totals is None:
             keys_totals = self._table(_strip(head))
-        made = self._rolled(keys_totals, attribute, below, last, prefix)
-        self._cache[prefix] = made
-        self._bytes += made[0].nbytes + made[1].nbytes
+        rolled = self._rolled(keys_totals, attribute, below, last, prefix)
+        self._cache[prefix] = rolled
+        self._bytes += rolled[0].nbytes + rolled[1].nbytes
         while self._bytes > CACHE_BYTES and len(self._cache) > 1:
             _, dropped = self._cache.popitem(last=False)
             self._bytes -= dropped[0].nbytes + dropped[1].nbytes
-        return made
+        return rolled
 
     def _rolled(self, table: tuple[Int, Int], attribute: int, below: int, level: int, prefix: tuple[int, ...]) -> tuple[Int, Int]:
         """A table with one attribute raised from level `below` to `level`; `prefix` are all levels in `order`."""
@@ -185,13 +186,13 @@ class NodeTables:
     def _change(self, attribute: int, below: int, level: int) -> Int:
         """The bits to flip in a packed key when an attribute climbs from one level to another, by its field."""
         key = (attribute, below, level)
-        found = self._changes.get(key)
-        if found is None:
+        change = self._changes.get(key)
+        if change is None:
             codes = self._change_codes(attribute, below, level)
-            found = np.zeros(int(self.masks[attribute]) + 1, dtype=np.int64)
-            found[: codes.size] = (codes ^ np.arange(codes.size)) << self.shifts[attribute]
-            self._changes[key] = found
-        return found
+            change = np.zeros(int(self.masks[attribute]) + 1, dtype=np.int64)
+            change[: codes.size] = (codes ^ np.arange(codes.size)) << self.shifts[attribute]
+            self._changes[key] = change
+        return change
 
     @property
     def _changes(self) -> dict[tuple[int, int, int], Int]:
@@ -235,3 +236,85 @@ def _level_codes(node_of: NDArray[np.int32], codes: NDArray[np.int32]) -> list[t
         dense[used] = inverse.reshape(-1)
         result.append((nodes.astype(np.int64), dense, used[first].astype(np.int64)))
     return result
+
+
+class WideTables(NodeTables):
+    """Node tables for many or rich quasi-identifiers, whose combinations do not fit into one packed key.
+
+    A class is known by one of its tuples; two tuples are in the same class when the exclusive or of a fixed 64-bit mark per
+    shown value agrees (Zobrist hashing). Among a million tuples two different classes share a mark with probability below 10⁻⁷,
+    and the release is measured again from its file in any case.
+    """
+
+    def _pack(self, codes: NDArray[np.int32], totals: Int) -> None:
+        self.codes = codes
+        self.marks: list[list[Int]] = []
+        used = 0
+        for levels in self.level_codes:
+            rows = []
+            for nodes, _, _ in levels:
+                rows.append(_mixed(np.arange(used, used + nodes.size, dtype=np.uint64)).view(np.int64))
+                used += nodes.size
+            self.marks.append(rows)
+        self.root = (np.arange(codes.shape[1], dtype=np.int64), np.ascontiguousarray(totals))
+
+    def _hashes(self, levels: Sequence[int], tuples: Int) -> Int:
+        result = np.zeros(tuples.size, dtype=np.int64)
+        for a, level in enumerate(levels):
+            dense = self.level_codes[a][level][1]
+            result ^= self.marks[a][level][dense[self.codes[a, tuples]]]
+        return result
+
+    def _rolled(self, table: tuple[Int, Int], attribute: int, below: int, level: int, prefix: tuple[int, ...]) -> tuple[Int, Int]:
+        tuples, totals = table
+        levels = [0] * len(self.order)
+        for position, chosen in enumerate(prefix):
+            levels[self.order[position]] = chosen
+        numbers, first = group_keys(self._hashes(levels, tuples))
+        return tuples[first], add_up(numbers, totals, first.size)
+
+    def _leaves(self, attribute: int) -> Int:
+        return np.asarray(self.level_codes[attribute][0][1][self.codes[attribute, self.root[0]]], dtype=np.int64)
+
+    def verdict(self, levels: Sequence[int]) -> NodeVerdict:
+        """Check every class of a node."""
+        tuples, totals = self.classes(levels)
+        need = self.promises.needs(totals)
+        failing = np.flatnonzero(need)
+        gone = totals[failing, 0]
+        least = np.maximum(need[failing], 0)
+        loss = np.zeros(failing.size)
+        for a, level in enumerate(levels):
+            loss += self.losses[a][level][self.level_codes[a][level][1][self.codes[a, tuples[failing]]]]
+        suppressed, kept = int(gone.sum()), int((totals[:, 0] > 0).sum()) - int((gone > 0).sum())
+        if self.promises.no_suppression and need.any():  # suppression mends nothing
+            suppressed = self.records + 1
+        return NodeVerdict(
+            suppressed,
+            float((gone * (1.0 - loss)).sum()) / self.records,
+            int(least.sum()),
+            float((np.minimum(least, gone) * (1.0 - loss)).sum()) / self.records,
+            kept,
+        )
+
+    def keys_of_tuples(self, levels: Sequence[int]) -> Int:
+        """The representative of every tuple's class at a node."""
+        tuples, _ = self.classes(levels)
+        class_marks = self._hashes(levels, tuples)
+        order = np.argsort(class_marks)
+        tuple_marks = self._hashes(levels, self.root[0])
+        return np.asarray(tuples[order[np.searchsorted(class_marks, tuple_marks, sorter=order)]])
+
+
+def node_tables(table: ClassTable, promises: Promises, totals: Int, chosen: Int | None = None) -> NodeTables:
+    """Packed tables where the combinations fit into a key, wide ones otherwise."""
+    return (NodeTables if fits(table) else WideTables)(table, promises, totals, chosen)
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Well-spread 64-bit marks of consecutive numbers (the finaliser of SplitMix64)."""
+    with np.errstate(over="ignore"):
+        mixed = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return mixed ^ (mixed >> np.uint64(31))

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymity.search.node_tables import NodeTables, Verdict
+from sfumato.anonymity.search.node_tables import NodeTables, NodeVerdict
 from sfumato.core.progress import Progress, silent
 
 Real = NDArray[np.float64]
@@ -23,7 +22,7 @@ EQUAL = 1e-12  # losses closer than this are the same
 
 
 @dataclass
-class Found:
+class BestNode:
     """The best node so far and what was learnt about the others."""
 
     levels: Levels | None = None
@@ -34,7 +33,7 @@ class Found:
     records: int = 1
     rank: tuple[int, int, Levels] = (0, 0, ())  # among equal losses: fewest suppressed, then fewest classes (lowest risk)
 
-    def note(self, levels: Levels, loss: float, verdict: Verdict, feasible: bool) -> None:
+    def note(self, levels: Levels, loss: float, verdict: NodeVerdict, feasible: bool) -> None:
         """Remember a checked node."""
         self.evaluated += 1
         self.trail.append((levels, loss, verdict.suppressed, verdict.kept))
@@ -42,7 +41,7 @@ class Found:
         if feasible and (loss < self.loss - EQUAL or (loss <= self.loss + EQUAL and rank < self.rank)):
             self.levels, self.loss, self.rank = levels, loss, rank
 
-    def map(self) -> dict[str, Any]:
+    def map(self) -> dict[str, object]:
         """Risk against loss of every checked node: mean re-identification risk of the kept records, loss, share suppressed."""
         loss = [entry[1] for entry in self.trail]
         suppressed = [min(entry[2], self.records) for entry in self.trail]
@@ -69,11 +68,11 @@ class Sweep:
         self.steps = [np.diff(part).tolist() for part in self.parts]
         self.base = _outer_sum(self.parts)
         self.bounds = self.base.copy()
-        self.found = Found(records=tables.records)
+        self.best_node = BestNode(records=tables.records)
         self.checked: dict[Levels, float] = {}
         self.penalties: dict[Levels, float] = {}  # least penalty of all nodes below a checked one
 
-    def run(self) -> Found:
+    def run(self) -> BestNode:
         """Find and prove the optimum.
 
         The open node with the lowest bound is ruled out by the most general node above it that can do so: found by
@@ -85,10 +84,10 @@ class Sweep:
         flat = self.bounds.reshape(-1)
         while True:
             lowest = int(np.argmin(flat))
-            if flat[lowest] >= self.found.loss + EQUAL:
-                return self.found
-            if self.found.evaluated % 16 == 0:
-                still_open = int((flat < self.found.loss + EQUAL).sum())
+            if flat[lowest] >= self.best_node.loss + EQUAL:
+                return self.best_node
+            if self.best_node.evaluated % 16 == 0:
+                still_open = int((flat < self.best_node.loss + EQUAL).sum())
                 self.progress("searching the lattice", int(flat.size) - still_open, int(flat.size))
             node = tuple(int(x) for x in np.unravel_index(lowest, self.shape))
             self._rule_out(node)
@@ -100,7 +99,7 @@ class Sweep:
         while low < high:
             middle = (low + high + 1) // 2
             self.check(path[middle])
-            if base + self.penalties[path[middle]] >= self.found.loss + EQUAL:
+            if base + self.penalties[path[middle]] >= self.best_node.loss + EQUAL:
                 low = middle
             else:
                 high = middle - 1
@@ -109,14 +108,14 @@ class Sweep:
 
     def check(self, node: Levels) -> float:
         """Evaluate a node and spread what it says to the nodes below; returns its loss, infinite when it suppresses too much."""
-        known = self.checked.get(node)
-        if known is not None:
-            return known
+        earlier = self.checked.get(node)
+        if earlier is not None:
+            return earlier
         verdict = self.tables.verdict(node)
         base = float(self.base[node])
         feasible = verdict.suppressed <= self.limit
         loss = base + verdict.penalty
-        self.found.note(node, loss, verdict, feasible)
+        self.best_node.note(node, loss, verdict, feasible)
         below = tuple(slice(0, level + 1) for level in node)
         ruled_out = verdict.least_suppressed > self.limit
         self.penalties[node] = float("inf") if ruled_out else verdict.least_penalty

@@ -8,7 +8,7 @@ Monotonicity justifies stopping: once a specialisation breaks a class, every fur
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class TopDown(Search):
     heuristic: Annotated[Heuristic, "which split is taken first"] = "loss"
     partial: Annotated[bool, "children that fail stay behind together"] = False
 
-    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, Any]]:
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         totals = problem.promises.totals()
         whole = totals.sum(axis=0, keepdims=True)
         if not problem.promises.holds(whole).all():

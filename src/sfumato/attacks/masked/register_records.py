@@ -19,7 +19,7 @@ from sfumato.attacks.tables.linkage import Register
 from sfumato.core import registry
 from sfumato.core.errors import InputError, MissingColumn, Unsupported
 from sfumato.core.ranges import ColumnNames
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, Detail, View
 from sfumato.data.masked import Masked, TableView
 from sfumato.data.released import ReleasedTable

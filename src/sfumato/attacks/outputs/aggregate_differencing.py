@@ -25,7 +25,7 @@ from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.exact import Number, exact
 from sfumato.core.params import build, require
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, View
 from sfumato.measures.risk.success import share, wilson
 

@@ -21,7 +21,7 @@ from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, MissingColumn
 from sfumato.core.params import build
 from sfumato.core.ranges import ColumnName, Number
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, View
 from sfumato.data.schema import Schema
 from sfumato.data.values import as_numbers, texts

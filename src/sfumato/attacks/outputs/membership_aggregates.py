@@ -20,7 +20,7 @@ from sfumato.attacks.outputs.numeric_input import Numbers, Real, are_numbers, ma
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
 from sfumato.core.ranges import Probability
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, View
 from sfumato.measures.risk.success import share
 

@@ -26,7 +26,7 @@ from sfumato.core.errors import InputError, ParameterError, all_at_once
 from sfumato.core.params import build, require
 from sfumato.core.randomness import default
 from sfumato.core.ranges import Count, Number, Seed
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, View
 from sfumato.data.schema import Schema
 from sfumato.kernels.sampling.draws import Draws

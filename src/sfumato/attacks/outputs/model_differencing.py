@@ -22,7 +22,7 @@ from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.params import build
 from sfumato.core.ranges import Count, Made, Number, Positive
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, View
 from sfumato.measures.risk.success import share, wilson
 

@@ -19,7 +19,7 @@ from sfumato.attacks.tables.classes import Ids
 from sfumato.core.errors import InputError
 from sfumato.core.params import build
 from sfumato.core.ranges import Number, Positive
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, Detail, View
 from sfumato.measures.risk.success import share, wilson
 

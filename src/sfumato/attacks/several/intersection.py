@@ -25,7 +25,7 @@ from sfumato.attacks.tables.classes import Ids, ReleasedClasses, classes_of, of_
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.ranges import ColumnName
-from sfumato.core.rounding import percent, rough_percent
+from sfumato.core.texts import percent, rough_percent
 from sfumato.core.view import AttackResult, Detail, View
 from sfumato.data.masked import TableView
 from sfumato.measures.risk.success import share, wilson

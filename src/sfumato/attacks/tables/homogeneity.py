@@ -20,7 +20,7 @@ from sfumato.attacks.tables.classes import (
     sensitive_attributes,
     worst,
 )
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult
 from sfumato.data.masked import TableView
 from sfumato.measures.risk.success import share, wilson

@@ -21,7 +21,7 @@ from sfumato.attacks.tables.classes import (
     worst,
 )
 from sfumato.core.ranges import PositiveShare
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult
 from sfumato.data.masked import TableView
 from sfumato.measures.risk.success import share, wilson

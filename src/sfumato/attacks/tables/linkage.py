@@ -30,7 +30,7 @@ from sfumato.attacks.tables.classes import (
 from sfumato.attacks.tables.meaning import meanings
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, MissingColumn
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, View
 from sfumato.data.masked import TableView
 from sfumato.measures.risk.success import share, wilson

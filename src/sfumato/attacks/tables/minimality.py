@@ -33,8 +33,7 @@ from sfumato.attacks.tables.possible_worlds import PossibleWorlds, Requirement, 
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
 from sfumato.core.params import build
 from sfumato.core.ranges import Count, Made
-from sfumato.core.rounding import percent
-from sfumato.core.texts import text_of
+from sfumato.core.texts import percent, text_of
 from sfumato.core.view import AttackResult, View
 from sfumato.data.masked import TableView
 from sfumato.measures.risk.success import wilson

@@ -22,10 +22,10 @@ from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.params import require
 from sfumato.core.ranges import ColumnName, Count, Whole
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, Detail, View
-from sfumato.data.item_sets import split
 from sfumato.data.masked import TableView
+from sfumato.data.values import split
 from sfumato.measures.risk.success import share, wilson
 
 #: Choices of items that are counted at most: more would not fit or not end.

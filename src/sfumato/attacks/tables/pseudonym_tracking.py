@@ -16,7 +16,7 @@ from sfumato.attacks.adversary import TableAttack, is_table
 from sfumato.attacks.tables.classes import encoded, grouped, released_table, require_columns
 from sfumato.core.errors import Unsupported
 from sfumato.core.ranges import ColumnName, Each, Text
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, View
 from sfumato.data.masked import TableView
 from sfumato.measures.risk.success import share, wilson

@@ -31,7 +31,7 @@ from sfumato.attacks.tables.homogeneity import guessed_blindly
 from sfumato.core.errors import Unsupported
 from sfumato.core.params import require
 from sfumato.core.ranges import Count, Probability
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.masked import TableView

@@ -26,7 +26,7 @@ from sfumato.attacks.tables.classes import (
 )
 from sfumato.core.params import require
 from sfumato.core.ranges import Number
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult
 from sfumato.data.masked import TableView
 from sfumato.measures.risk.success import share, wilson

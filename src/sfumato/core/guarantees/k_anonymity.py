@@ -50,17 +50,17 @@ class KAnonymity(ClassGuarantee):
         if self.knowledge is None or self.knowledge == Knowledge():
             return super().adversary
         attributes = self.knowledge.attributes
-        known = "the quasi-identifiers" if attributes is None else ", ".join(attributes)
+        knowledge = "the quasi-identifiers" if attributes is None else ", ".join(attributes)
         part = f", of a set-valued one up to {self.items} items," if self.items else ""
-        return f"knows {known} of a person{part} and that the person is in the table, and nothing else"
+        return f"knows {knowledge} of a person{part} and that the person is in the table, and nothing else"
 
     def claim(self) -> str:
         attributes = self.knowledge.attributes if self.knowledge is not None else None
-        known = "quasi-identifiers" if attributes is None else " and ".join(f"'{name}'" for name in attributes)
+        knowledge = "quasi-identifiers" if attributes is None else " and ".join(f"'{name}'" for name in attributes)
         if self.items:
-            known = f"{known} and up to {self.items} items of each set"
-            return f"every combination of {known} is shared by no record or at least {self.k}"
-        return f"every combination of {known} is shared by at least {self.k} records"
+            knowledge = f"{knowledge} and up to {self.items} items of each set"
+            return f"every combination of {knowledge} is shared by no record or at least {self.k}"
+        return f"every combination of {knowledge} is shared by at least {self.k} records"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from sfumato.core.exact import exact
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column
 from sfumato.dp.protected_unit import unit_column
-from sfumato.engines.canonical import canonical, kind_of_type
+from sfumato.engines.canonical import canonical_columns, kind_of_type
 from sfumato.engines.expressions import Kind, Value
 from sfumato.engines.plan import Field
 from sfumato.engines.sql_relation import types_are_stored
@@ -122,7 +122,7 @@ def public_table(name: str, given: object) -> KnownTable:
     """A public table, from anything `read` accepts as a frame; its own values are its domain."""
     from sfumato.engines.sources import read
 
-    table = canonical((given if isinstance(given, Microdata) else read(given)).table())
+    table = canonical_columns((given if isinstance(given, Microdata) else read(given)).table())
     if table.num_rows > MOST_PUBLIC_ROWS:
         raise ParameterError(f"the public table '{name}' has more than {MOST_PUBLIC_ROWS:,} rows")
     columns = {}

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.core.params import require_confidence
-from sfumato.core.rounding import rounded_up
+from sfumato.core.texts import rounded_up
 from sfumato.dp.algorithms.count_tree import quantile_rank_deviation, rank_deviation
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
 from sfumato.dp.sql.grouping import KEY, Shown

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.core.errors import LedgerError
-from sfumato.core.rounding import between, within
+from sfumato.core.texts import between, within
 from sfumato.dp.sql.noise import Law, errors_in_sum_margin, noise_margin
 
 #: The confidences at which an answer keeps its reaches; those between are read off a curve through them.

@@ -55,7 +55,7 @@ class Channel:
 
     def __init__(
         self,
-        matrix: Sequence[Sequence[Any]] | NDArray[Any],
+        matrix: Sequence[Sequence[Any]] | NDArray[Any],  # of fractions or floating-point numbers
         inputs: Sequence[Hashable] | None = None,
         outputs: Sequence[Hashable] | None = None,
     ) -> None:
@@ -68,7 +68,7 @@ class Channel:
         self.outputs = _names(outputs, len(rows[0]), "outputs")
 
     @property
-    def matrix(self) -> NDArray[Any]:
+    def matrix(self) -> NDArray[Any]:  # of fractions or floating-point numbers
         """A copy of the probabilities: floats, or objects that are Fractions."""
         return self._matrix.copy()
 
@@ -82,15 +82,15 @@ class Channel:
 
     def worst(self, pairs: Pairs | None = None) -> Worst:
         """The neighbours and the output with the largest ratio."""
-        found: tuple[Any, int, int, int] | None = None
+        largest: tuple[Any, int, int, int] | None = None
         for above, below, output in self._extremes(pairs):
             ratio = _ratio(self._matrix[above, output], self._matrix[below, output])
-            if found is None or ratio > found[0]:
-                found = (ratio, above, below, output)
-        if found is None:
+            if largest is None or ratio > largest[0]:
+                largest = (ratio, above, below, output)
+        if largest is None:
             require(len(self.inputs) == 1 or pairs is not None, "no neighbouring inputs were given")
-            found = (Fraction(1) if self.exact else 1.0, 0, 0, 0)
-        ratio, above, below, output = found
+            largest = (Fraction(1) if self.exact else 1.0, 0, 0, 0)
+        ratio, above, below, output = largest
         return Worst(
             self.inputs[above],
             self.inputs[below],
@@ -238,8 +238,8 @@ def _ratio(above: Any, below: Any) -> Any:
     return math.inf if below == 0 else above / below
 
 
-def _names(given: Sequence[Hashable] | None, count: int, what: str) -> tuple[Hashable, ...]:
-    names = tuple(range(count)) if given is None else tuple(given)
+def _names(listed: Sequence[Hashable] | None, count: int, what: str) -> tuple[Hashable, ...]:
+    names = tuple(range(count)) if listed is None else tuple(listed)
     require(len(names) == count and len(set(names)) == count, f"{what} are as many different names as the matrix has")
     return names
 

@@ -83,9 +83,9 @@ def rows_by_unit(low: Word, high: Word, leaf: Code, key: np.uint64, share: int, 
     A unit is a 64-bit word (`low`), or a 128-bit one where `high` is not empty. Each unit is in one of `shares` shares,
     by its hash, so that threads can take one each.
     """
-    given = low.size
+    row_count = low.size
     bits = 0
-    while (1 << bits) < shares or (bits < 12 and given >> bits > 16_384):
+    while (1 << bits) < shares or (bits < 12 and row_count >> bits > 16_384):
         bits += 1
     parts = ((share + 1) << bits) // shares - (share << bits) // shares
     begin_parts = (share << bits) // shares
@@ -97,7 +97,7 @@ def rows_by_unit(low: Word, high: Word, leaf: Code, key: np.uint64, share: int, 
     hashed = np.empty(0, dtype=np.uint64)
     packed = np.empty(0, dtype=np.int64)
     for scatter in range(2):  # first count, then fill
-        for row in range(given):
+        for row in range(row_count):
             word = low[row] ^ key
             word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -144,7 +144,7 @@ def rows_by_unit(low: Word, high: Word, leaf: Code, key: np.uint64, share: int, 
         while table < 2 * count:
             table *= 2
         slots[:table] = -1
-        found = 0
+        number = 0
         for i in range(count):
             word = hashed[begin + i]
             # the upper bits are the same within a part
@@ -152,12 +152,12 @@ def rows_by_unit(low: Word, high: Word, leaf: Code, key: np.uint64, share: int, 
             while True:
                 unit = slots[slot]
                 if unit < 0:
-                    slots[slot] = found
-                    first[found] = i
-                    filled[found] = 0
-                    seeds[units + found] = word
-                    unit = found
-                    found += 1
+                    slots[slot] = number
+                    first[number] = i
+                    filled[number] = 0
+                    seeds[units + number] = word
+                    unit = number
+                    number += 1
                     break
                 if seeds[units + unit] == word:
                     # a 64-bit unit is known by its hash, a bijection; of two 128-bit ones the hashes might be equal
@@ -170,7 +170,7 @@ def rows_by_unit(low: Word, high: Word, leaf: Code, key: np.uint64, share: int, 
             unit_of[i] = unit
             filled[unit] += 1
         total = begin
-        for unit in range(found):
+        for unit in range(number):
             starts[units + unit] = total
             total += filled[unit]
             filled[unit] = starts[units + unit]
@@ -179,7 +179,7 @@ def rows_by_unit(low: Word, high: Word, leaf: Code, key: np.uint64, share: int, 
             order[filled[unit]] = packed[begin + i] >> 32
             leaves[filled[unit]] = packed[begin + i] & 0xFFFFFFFF
             filled[unit] += 1
-        units += found
+        units += number
     starts[units] = rows
     return order, leaves, starts[: units + 1].copy(), seeds[:units].copy()
 
@@ -306,18 +306,18 @@ def bounded_sums(
     for unit in range(units):
         start, end = np.int64(starts[unit]), np.int64(starts[unit + 1])
         seed = seeds[unit]
-        found = 0
+        local_groups = 0
         for i in range(end - start):
             group = group_of_leaf[leaf[start + i]]
             if seen_by[group] != unit:
                 seen_by[group] = unit
-                local_of[group] = found
-                size[found] = 0
-                word = (seed ^ keys[1]) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(found + 1)
+                local_of[group] = local_groups
+                size[local_groups] = 0
+                word = (seed ^ keys[1]) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(local_groups + 1)
                 word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
                 word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-                group_priority[found] = word ^ (word >> np.uint64(31))
-                found += 1
+                group_priority[local_groups] = word ^ (word >> np.uint64(31))
+                local_groups += 1
             local[i] = local_of[group]
             size[local[i]] += 1
             word = (seed ^ keys[0]) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(i + 1)
@@ -325,7 +325,7 @@ def bounded_sums(
             word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             priority[i] = word ^ (word >> np.uint64(31))
         total = np.int64(0)
-        for g in range(found):
+        for g in range(local_groups):
             begin[g] = total
             total += size[g]
             sorted_groups[g] = group_priority[g]
@@ -333,11 +333,11 @@ def bounded_sums(
             sorted_rows[begin[local[i]]] = priority[i]
             begin[local[i]] += 1
         # priorities within a unit are all different, so that a limit keeps exactly as many as asked for
-        for g in range(found + 1):
-            if g < found:
+        for g in range(local_groups + 1):
+            if g < local_groups:
                 part = sorted_rows[begin[g] - size[g] : begin[g]]
             else:
-                part = sorted_groups[:found]
+                part = sorted_groups[:local_groups]
             if part.size > 24:
                 part.sort()
             else:
@@ -348,9 +348,9 @@ def bounded_sums(
                         part[j + 1] = part[j]
                         j -= 1
                     part[j + 1] = word
-            if g < found:
+            if g < local_groups:
                 row_limit[g] = part[min(rows, part.size) - 1]
-        group_limit = sorted_groups[min(groups, found) - 1]
+        group_limit = sorted_groups[min(groups, local_groups) - 1]
         for i in range(end - start):
             if priority[i] > row_limit[local[i]] or group_priority[local[i]] > group_limit:
                 continue

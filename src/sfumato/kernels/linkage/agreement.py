@@ -118,9 +118,9 @@ class _Distinct:
     def refined(self, rows: Int, classes: Int, column: int) -> tuple[Int, Int, Int, Int]:
         """The rows that know the column, their classes when it has to agree too, and both files' records per class."""
         codes = self.columns[column][rows]
-        known = codes >= 0
-        kept = rows[known]
-        finer, groups = group_keys(np.ascontiguousarray(classes[known] * self.widths[column] + codes[known]))
+        present = codes >= 0
+        kept = rows[present]
+        finer, groups = group_keys(np.ascontiguousarray(classes[present] * self.widths[column] + codes[present]))
         ours = np.bincount(finer, weights=self.ours[kept], minlength=groups.size).astype(np.int64)
         theirs = np.bincount(finer, weights=self.theirs[kept], minlength=groups.size).astype(np.int64)
         return kept, finer, ours, theirs

@@ -20,7 +20,7 @@ Int = NDArray[np.int64]
 def _closest_numpy(
     queries: Real,
     limits: Real,
-    wanted: int,
+    neighbours: int,
     root: bool,
     held: Real,
     discounts: Real,
@@ -34,14 +34,14 @@ def _closest_numpy(
     points[nodes[0]] = held.T
     less = np.empty(held.shape[1])
     less[nodes[0]] = discounts
-    distances = np.empty((queries.shape[0], wanted))
+    distances = np.empty((queries.shape[0], neighbours))
     distances[:] = limits[:, None]
-    indices = np.full((queries.shape[0], wanted), -1, dtype=np.int64)
+    indices = np.full((queries.shape[0], neighbours), -1, dtype=np.int64)
     for block in blocks(queries.shape[0], held.shape[1]):
-        found = distances_of_block(queries[block], points, kinds, costs, neutral)
-        found = (np.sqrt(found) if root else found) - less
-        ranked = np.argsort(found, axis=1, kind="stable")[:, :wanted]
-        best = np.take_along_axis(found, ranked, axis=1)
+        sums = distances_of_block(queries[block], points, kinds, costs, neutral)
+        sums = (np.sqrt(sums) if root else sums) - less
+        ranked = np.argsort(sums, axis=1, kind="stable")[:, :neighbours]
+        best = np.take_along_axis(sums, ranked, axis=1)
         good = best < limits[block, None]
         width = ranked.shape[1]
         distances[block, :width] = np.where(good, best, limits[block, None])
@@ -58,7 +58,7 @@ def _closest_numpy(
 def closest(
     queries: Real,
     limits: Real,
-    wanted: int,
+    neighbours: int,
     root: bool,
     held: Real,
     discounts: Real,
@@ -68,7 +68,7 @@ def closest(
     costs: Real,
     neutral: Real,
 ) -> tuple[Real, Int]:
-    """The `wanted` closest points of each query that are closer than its limit, by distance and then by index; the limit and
+    """The `neighbours` closest points of each query that are closer than its limit, by distance and then by index; the limit and
     -1 where there are fewer.
 
     The distance is the sum of differences, its square root with `root`, less the discount of the point (in the order of the
@@ -76,13 +76,13 @@ def closest(
     """
     order, starts, stops, lefts, lows, highs, gaps = nodes
     count, width = queries.shape
-    distances = np.empty((count, wanted))
-    indices = np.full((count, wanted), -1, dtype=np.int64)
+    distances = np.empty((count, neighbours))
+    indices = np.full((count, neighbours), -1, dtype=np.int64)
     stack = np.empty(starts.size + 1, dtype=np.int64)
     floor = np.empty(starts.size + 1)
     bounds = np.empty(2)
     totals = np.empty(32)
-    last = wanted - 1
+    last = neighbours - 1
     for row in range(count):
         distances[row, :] = limits[row]
         waiting = 1

@@ -70,12 +70,12 @@ def differences(first: Real, second: Real, category: Bool) -> Real:
 
 def terms_of(gaps: Real, terms: Terms) -> Real:
     """φ of squared differences per attribute (last axis)."""
-    found = np.empty((*gaps.shape[:-1], terms.size))
-    found[..., : terms.attributes] = -np.sort(-gaps, axis=-1) if terms.ordered else gaps
+    values = np.empty((*gaps.shape[:-1], terms.size))
+    values[..., : terms.attributes] = -np.sort(-gaps, axis=-1) if terms.ordered else gaps
     for step in range(terms.left.size):
         choose = np.maximum if terms.largest[step] else np.minimum
-        found[..., terms.attributes + step] = choose(found[..., terms.left[step]], found[..., terms.right[step]])
-    return found
+        values[..., terms.attributes + step] = choose(values[..., terms.left[step]], values[..., terms.right[step]])
+    return values
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,43 +36,43 @@ def own_rows(owner: Int, mine: Int) -> Iterator[tuple[Int, Int]]:
         yield who, order[start[who] + round_]
 
 
-def nearest_own(tree: PointTree, points: Real, asked: Real, owner: Int, mine: Int) -> tuple[Real, Int]:
+def nearest_own(tree: PointTree, points: Real, queries: Real, owner: Int, mine: Int) -> tuple[Real, Int]:
     """Per person the chance that the nearest point, at random among equally near ones, is an own one, and how many are nearest
     where it is that (0 where somebody else's is nearer)."""
     metric, people = tree.metric, mine.size
     limit, first = np.full(people, np.inf), np.full(people, -1, dtype=np.int64)
     for who, rows in own_rows(owner, mine):
-        limit[who] = np.minimum(limit[who], metric.sums(asked[who], points[rows]))
+        limit[who] = np.minimum(limit[who], metric.sums(queries[who], points[rows]))
         first[who] = np.where(first[who] < 0, rows, first[who])
     equal = np.zeros(people, dtype=np.int64)
     for who, rows in own_rows(owner, mine):
-        equal[who] += metric.sums(asked[who], points[rows]) <= limit[who] * (1.0 + TOLERANCE)
+        equal[who] += metric.sums(queries[who], points[rows]) <= limit[who] * (1.0 + TOLERANCE)
     place = np.empty(tree.size, dtype=np.int64)
     place[tree.order] = np.arange(tree.size)
     there = np.flatnonzero(first >= 0)
     there = there[np.argsort(place[first[there]], kind="stable")]  # neighbours one after the other
-    closer, tied = tree.ranked(asked[there], limit[there])
+    closer, tied = tree.ranked(queries[there], limit[there])
     credit, nearest = np.zeros(people), np.zeros(people, dtype=np.int64)
     nearest[there] = np.where(closer, 0, np.maximum(tied, equal[there]))
     credit[there] = np.where(closer, 0.0, equal[there] / np.maximum(nearest[there], 1))
     return credit, nearest
 
 
-def log_mass(asked: Real, points: Real, metric: Metric) -> Real:
+def log_mass(queries: Real, points: Real, metric: Metric) -> Real:
     """Per person the logarithm of Σ exp(-difference/2) over all points.
 
     For very many pairs the nearest points are summed and the others estimated from those that stand at even distances in the
     order of a k-d tree, which are spread as the points are.
     """
-    people, count = asked.shape[0], points.shape[0]
+    people, count = queries.shape[0], points.shape[0]
     near, beyond, weight = np.full(people, -np.inf), np.full(people, -np.inf), 0.0
     others = points
     if people * count > _ALL_PAIRS and count > _NEAREST + _SAMPLE:
         tree = PointTree(points, metric)
-        place = np.argsort(PointTree(asked, metric).order)
+        place = np.argsort(PointTree(queries, metric).order)
         order = np.argsort(place)
         sums = np.empty((people, _NEAREST))
-        sums[order] = tree.closest(asked[order], _NEAREST)[0]
+        sums[order] = tree.closest(queries[order], _NEAREST)[0]
         near, beyond = _log_sum(-sums / 2), sums[:, -1]
         others = points[tree.order[:: count // _SAMPLE]]
         weight = float(np.log(count / others.shape[0]))
@@ -80,15 +80,15 @@ def log_mass(asked: Real, points: Real, metric: Metric) -> Real:
     step = max(_BLOCK // max(others.shape[0], 1), 1)
     for start in range(0, people, step):
         part = slice(start, min(start + step, people))
-        sums = _differences(asked[part], others, metric)
+        sums = _differences(queries[part], others, metric)
         rest[part] = _log_sum(np.where(sums > beyond[part, None], -sums / 2, -np.inf)) + weight
     return np.asarray(np.logaddexp(near, rest))
 
 
-def _differences(asked: Real, points: Real, metric: Metric) -> Real:
-    total = np.zeros((asked.shape[0], points.shape[0]))
+def _differences(queries: Real, points: Real, metric: Metric) -> Real:
+    total = np.zeros((queries.shape[0], points.shape[0]))
     for j in range(metric.width):
-        term = asked[:, j, None] - points[None, :, j]
+        term = queries[:, j, None] - points[None, :, j]
         unknown = np.isnan(term)
         if metric.kinds[j] == SQUARED:
             term *= term
@@ -115,7 +115,7 @@ def intersections(clusters: Int, nearest: list[Int], owner: Int, mine: Int) -> t
     up with -1; where it lists none, the group says nothing about the person.
     """
     people = mine.size
-    count, found = np.zeros(people, dtype=np.int64), np.zeros(people, dtype=np.int64)
+    count, own = np.zeros(people, dtype=np.int64), np.zeros(people, dtype=np.int64)
 
     def follow(group: int, keys: Int, who: Int, taken: Int) -> None:
         """`keys` numbers the combinations of clusters of the records; the pairs (who, taken) are the people's."""
@@ -126,7 +126,7 @@ def intersections(clusters: Int, nearest: list[Int], owner: Int, mine: Int) -> t
             follow(group, keys, who[middle:], taken[middle:])
             return
         if group == len(nearest):
-            _count_members(keys, who, taken, owner, mine, count, found)
+            _count_members(keys, who, taken, owner, mine, count, own)
             return
         near = nearest[group]
         says = near[who].max(axis=1, initial=-1) >= 0
@@ -150,10 +150,10 @@ def intersections(clusters: Int, nearest: list[Int], owner: Int, mine: Int) -> t
 
     if people and clusters.shape[0]:
         follow(0, np.zeros(clusters.shape[0], dtype=np.int64), np.arange(people), np.zeros(people, dtype=np.int64))
-    return count, found
+    return count, own
 
 
-def _count_members(keys: Int, who: Int, taken: Int, owner: Int, mine: Int, count: Int, found: Int) -> None:
+def _count_members(keys: Int, who: Int, taken: Int, owner: Int, mine: Int, count: Int, own: Int) -> None:
     if not who.size:
         return
     sizes = np.bincount(keys, minlength=1)
@@ -161,7 +161,7 @@ def _count_members(keys: Int, who: Int, taken: Int, owner: Int, mine: Int, count
     owned, many = np.unique(owner * sizes.size + keys, return_counts=True)
     asked = np.where(mine[who] >= 0, mine[who] * sizes.size + taken, -1)
     place = np.minimum(np.searchsorted(owned, asked), owned.size - 1)
-    np.add.at(found, who, np.where(owned[place] == asked, many[place], 0))
+    np.add.at(own, who, np.where(owned[place] == asked, many[place], 0))
 
 
 def likeliest(laws: list[Real], people: Int, records: Int, owner: Int, mine: Int) -> tuple[Real, Real, Int]:
@@ -173,22 +173,22 @@ def likeliest(laws: list[Real], people: Int, records: Int, owner: Int, mine: Int
     `people` and `records` hold one row of codes each; a code of -1 says nothing.
     """
     shown, of_record, sizes = np.unique(records, axis=0, return_inverse=True, return_counts=True)
-    asked, of_person, many = np.unique(people, axis=0, return_inverse=True, return_counts=True)
+    distinct, of_person, many = np.unique(people, axis=0, return_inverse=True, return_counts=True)
     of_record, of_person = of_record.reshape(-1), of_person.reshape(-1)
     # a code of -1 picks the row or column of zeros that is added here
     logs = [np.pad(np.log(law, where=law > 0, out=np.full(law.shape, -np.inf)), ((0, 1), (0, 1))) for law in laws]
     step = max(_BLOCK // max(shown.shape[0], 1), 1)
-    blocks = [slice(start, min(start + step, asked.shape[0])) for start in range(0, asked.shape[0], step)]
+    blocks = [slice(start, min(start + step, distinct.shape[0])) for start in range(0, distinct.shape[0], step)]
     anybody = max(records.shape[0] - people.shape[0], 0) * sizes / max(records.shape[0], 1)
     for block in blocks:
-        anybody = anybody + many[block] @ np.exp(_log_likelihood(logs, asked[block], shown))
+        anybody = anybody + many[block] @ np.exp(_log_likelihood(logs, distinct[block], shown))
     rarity = -np.log(np.maximum(anybody, 1e-300))
     credit, posterior, ties = np.zeros(mine.size), np.zeros(mine.size), np.zeros(mine.size, dtype=np.int64)
     owned, owned_times = np.unique(np.column_stack([owner, of_record]), axis=0, return_counts=True)
     order = np.argsort(of_person, kind="stable")
-    edges = np.searchsorted(of_person[order], np.arange(asked.shape[0] + 1))
+    edges = np.searchsorted(of_person[order], np.arange(distinct.shape[0] + 1))
     for block in blocks:
-        total = _log_likelihood(logs, asked[block], shown) + rarity
+        total = _log_likelihood(logs, distinct[block], shown) + rarity
         top = total.max(axis=1)
         possible = np.isfinite(top)
         at_top = (total >= top[:, None] - 1e-9) & possible[:, None]
@@ -205,8 +205,8 @@ def likeliest(laws: list[Real], people: Int, records: Int, owner: Int, mine: Int
     return credit, posterior, ties
 
 
-def _log_likelihood(logs: list[Real], asked: Int, shown: Int) -> Real:
-    total = np.zeros((asked.shape[0], shown.shape[0]))
+def _log_likelihood(logs: list[Real], originals: Int, shown: Int) -> Real:
+    total = np.zeros((originals.shape[0], shown.shape[0]))
     for a, law in enumerate(logs):
-        total += law[asked[:, a][:, None], shown[:, a][None, :]]
+        total += law[originals[:, a][:, None], shown[:, a][None, :]]
     return total

@@ -11,10 +11,9 @@ disclosure and data access, North-Holland 2001.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato.kernels.linkage.closest import closest
 from sfumato.kernels.linkage.tree import ABSOLUTE, CATEGORY, SQUARED, Nodes, grow_tree, rank_within
@@ -47,10 +46,10 @@ class Metric:
         return cls(np.full(width, SQUARED, dtype=np.int64), np.ones(width), np.full(width, neutral), root=True)
 
     @classmethod
-    def unequal(cls, costs: Any) -> Metric:
+    def unequal(cls, costs: ArrayLike) -> Metric:
         """Categories alone: the sum of the costs of those that differ; what is missing equals nothing."""
-        given = np.asarray(costs, dtype=np.float64)
-        return cls(np.full(given.size, CATEGORY, dtype=np.int64), given, given.copy())
+        weights = np.asarray(costs, dtype=np.float64)
+        return cls(np.full(weights.size, CATEGORY, dtype=np.int64), weights, weights.copy())
 
     @property
     def width(self) -> int:
@@ -92,39 +91,39 @@ class Metric:
 class PointTree:
     """Points in a k-d tree, to be asked many times. `sums` are sums of differences, before a root is taken."""
 
-    def __init__(self, points: Any, metric: Metric | None = None) -> None:
-        given = _matrix(points)
-        self.metric = metric if metric is not None else Metric.euclidean(given.shape[1])
-        if given.shape[1] != self.metric.width:
+    def __init__(self, points: ArrayLike, metric: Metric | None = None) -> None:
+        matrix = _matrix(points)
+        self.metric = metric if metric is not None else Metric.euclidean(matrix.shape[1])
+        if matrix.shape[1] != self.metric.width:
             raise ValueError("points and metric have different numbers of coordinates")
-        self.nodes: Nodes = grow_tree(given, self.metric.kinds, _LEAF)
-        self.size = int(given.shape[0])
+        self.nodes: Nodes = grow_tree(matrix, self.metric.kinds, _LEAF)
+        self.size = int(matrix.shape[0])
         #: Positions of the points in the order of the tree; asking in this order is fastest.
         self.order: Int = self.nodes[0]
-        self._held = np.ascontiguousarray(given[self.order].T)
+        self._held = np.ascontiguousarray(matrix[self.order].T)
 
-    def closest(self, queries: Any, wanted: int = 1) -> tuple[Real, Int]:
-        """The `wanted` nearest points of each query, by sum and then by position: sums and positions, two matrices.
+    def closest(self, queries: ArrayLike, count: int = 1) -> tuple[Real, Int]:
+        """The `count` nearest points of each query, by sum and then by position: sums and positions, two matrices.
 
         Where there are fewer points, infinity and -1 fill the rows.
         """
         limits = np.full(np.shape(queries)[0], np.inf)
         nothing, flat = np.zeros(self.size), np.zeros(self.nodes[1].size)
-        return self._sought(queries, limits, wanted, False, nothing, flat)
+        return self._sought(queries, limits, count, False, nothing, flat)
 
-    def discounted(self, queries: Any, limits: Real, discounts: Real, wanted: int = 1) -> tuple[Real, Int]:
+    def discounted(self, queries: ArrayLike, limits: Real, discounts: Real, count: int = 1) -> tuple[Real, Int]:
         """As `closest`, by the distance less the discount of each point, and only what is less than the query's limit."""
         ranked = np.ascontiguousarray(discounts[self.order])
         ends = np.stack([self.nodes[1], self.nodes[2]], axis=1).reshape(-1)
         peaks = np.maximum.reduceat(np.append(ranked, -np.inf), ends)[::2]
-        return self._sought(queries, np.ascontiguousarray(limits), wanted, self.metric.root, ranked, np.ascontiguousarray(peaks))
+        return self._sought(queries, np.ascontiguousarray(limits), count, self.metric.root, ranked, np.ascontiguousarray(peaks))
 
-    def _sought(self, queries: Any, limits: Real, wanted: int, root: bool, discounts: Real, peaks: Real) -> tuple[Real, Int]:
-        asked, metric = self._asked(queries), self.metric
+    def _sought(self, queries: ArrayLike, limits: Real, count: int, root: bool, discounts: Real, peaks: Real) -> tuple[Real, Int]:
+        matrix, metric = self._asked(queries), self.metric
         return closest(
-            asked,
+            matrix,
             limits,
-            wanted,
+            count,
             root,
             self._held,
             discounts,
@@ -135,27 +134,27 @@ class PointTree:
             metric.neutral,
         )
 
-    def ranked(self, queries: Any, limits: Real, slacks: Real | None = None) -> tuple[NDArray[np.bool_], Int]:
+    def ranked(self, queries: ArrayLike, limits: Real, slacks: Real | None = None) -> tuple[NDArray[np.bool_], Int]:
         """Whether some point is closer to a query than its limit (a sum), and where none is, how many are at the limit.
 
         `slacks` say how far from the limit a sum may be to be at it; by default one part in 10⁹.
         """
-        asked = self._asked(queries)
+        matrix = self._asked(queries)
         metric = self.metric
         limits = np.ascontiguousarray(limits)
         slacks = TOLERANCE * limits if slacks is None else np.ascontiguousarray(slacks)
         slacks = np.where(np.isfinite(limits), slacks, 0.0)
-        closer, tied = rank_within(asked, limits, slacks, self._held, self.nodes, metric.kinds, metric.costs, metric.neutral)
+        closer, tied = rank_within(matrix, limits, slacks, self._held, self.nodes, metric.kinds, metric.costs, metric.neutral)
         return closer > 0, tied
 
-    def _asked(self, queries: Any) -> Real:
-        asked = _matrix(queries)
-        if asked.shape[1] != self.metric.width:
+    def _asked(self, queries: ArrayLike) -> Real:
+        matrix = _matrix(queries)
+        if matrix.shape[1] != self.metric.width:
             raise ValueError("queries and points have different numbers of coordinates")
-        return asked
+        return matrix
 
 
-def nearest(queries: Any, points: Any, metric: Metric | None = None) -> tuple[Real, Int, Int]:
+def nearest(queries: ArrayLike, points: ArrayLike, metric: Metric | None = None) -> tuple[Real, Int, Int]:
     """Per query: the distance of the nearest point, the position of the first such point, and how many points tie with it.
 
     Without points the distance is infinite, the position -1 and nothing ties.
@@ -170,7 +169,7 @@ def nearest(queries: Any, points: Any, metric: Metric | None = None) -> tuple[Re
 
 
 def own_is_nearest(
-    originals: Any, masked: Any, metric: Metric | None = None, owner: Int | None = None, slack: float | None = None
+    originals: ArrayLike, masked: ArrayLike, metric: Metric | None = None, owner: Int | None = None, slack: float | None = None
 ) -> Real:
     """Row i of both files is one person: the share of the own among the points tied where no masked record is closer to the
     original than the nearest own one, else 0.
@@ -203,7 +202,7 @@ def own_is_nearest(
     return credit
 
 
-def _matrix(values: Any) -> Real:
+def _matrix(values: ArrayLike) -> Real:
     matrix = np.ascontiguousarray(values, dtype=np.float64)
     if matrix.ndim != 2:
         raise ValueError("records are a matrix: one row per record, one column per coordinate")

@@ -29,35 +29,35 @@ def windows(values: Real, released: Real, reach: int) -> tuple[Int, Int]:
 
     Equal values have no order among them, so an interval takes in all that equal its ends. A missing value may be anywhere.
     """
-    known = np.sort(released[~np.isnan(released)])
-    low, high = np.zeros(values.size, dtype=np.int64), np.full(values.size, known.size, dtype=np.int64)
+    present = np.sort(released[~np.isnan(released)])
+    low, high = np.zeros(values.size, dtype=np.int64), np.full(values.size, present.size, dtype=np.int64)
     there = ~np.isnan(values)
-    if known.size and there.any():
-        first = np.searchsorted(known, values[there], side="left") - reach
-        last = np.searchsorted(known, values[there], side="right") - 1 + reach
-        low[there] = np.searchsorted(known, known[np.clip(first, 0, known.size - 1)], side="left")
-        high[there] = np.searchsorted(known, known[np.clip(last, 0, known.size - 1)], side="right")
+    if present.size and there.any():
+        first = np.searchsorted(present, values[there], side="left") - reach
+        last = np.searchsorted(present, values[there], side="right") - 1 + reach
+        low[there] = np.searchsorted(present, present[np.clip(first, 0, present.size - 1)], side="left")
+        high[there] = np.searchsorted(present, present[np.clip(last, 0, present.size - 1)], side="right")
     return low, high
 
 
-def _candidates_numpy(orders: Int, places: Int, known: Int, low: Int, high: Int, owner: Int, mine: Int) -> tuple[Int, Int]:
-    count, found = np.zeros(mine.size, dtype=np.int64), np.zeros(mine.size, dtype=np.int64)
+def _candidates_numpy(orders: Int, places: Int, present: Int, low: Int, high: Int, owner: Int, mine: Int) -> tuple[Int, Int]:
+    count, own = np.zeros(mine.size, dtype=np.int64), np.zeros(mine.size, dtype=np.int64)
     for person in range(mine.size):
-        walked = int(np.argmin(high[person] - low[person] - known))
-        rows = np.concatenate([orders[walked, low[person, walked] : high[person, walked]], orders[walked, known[walked] :]])
+        walked = int(np.argmin(high[person] - low[person] - present))
+        rows = np.concatenate([orders[walked, low[person, walked] : high[person, walked]], orders[walked, present[walked] :]])
         there = places[:, rows]
-        missing = there >= known[:, None]
+        missing = there >= present[:, None]
         fits = (missing | ((there >= low[person][:, None]) & (there < high[person][:, None]))).all(axis=0)
         count[person] = np.count_nonzero(fits)
-        found[person] = np.count_nonzero(fits & (owner[rows] == mine[person]))
-    return count, found
+        own[person] = np.count_nonzero(fits & (owner[rows] == mine[person]))
+    return count, own
 
 
 @kernel(
     "Tuple((int64[::1], int64[::1]))(int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int64[:,::1], int64[::1], int64[::1])",
     twin=_candidates_numpy,
 )
-def candidates(orders: Int, places: Int, known: Int, low: Int, high: Int, owner: Int, mine: Int) -> tuple[Int, Int]:
+def candidates(orders: Int, places: Int, present: Int, low: Int, high: Int, owner: Int, mine: Int) -> tuple[Int, Int]:
     """Per person, how many records lie in all windows, and how many of these are the own: `owner` says whose a record is, `mine`
     which owner a person is (-1: nobody in the release).
 
@@ -66,29 +66,29 @@ def candidates(orders: Int, places: Int, known: Int, low: Int, high: Int, owner:
     """
     people, attributes = low.shape
     count = np.zeros(people, dtype=np.int64)
-    found = np.zeros(people, dtype=np.int64)
+    own = np.zeros(people, dtype=np.int64)
     for person in range(people):
         walked = 0
         shortest = np.int64(1) << 60
         for a in range(attributes):
-            length = high[person, a] - low[person, a] - known[a]
+            length = high[person, a] - low[person, a] - present[a]
             if length < shortest:
                 shortest = length
                 walked = a
         width = high[person, walked] - low[person, walked]
-        for step in range(width + orders.shape[1] - known[walked]):
-            place = low[person, walked] + step if step < width else known[walked] + step - width
+        for step in range(width + orders.shape[1] - present[walked]):
+            place = low[person, walked] + step if step < width else present[walked] + step - width
             row = orders[walked, place]
             fits = True
             for a in range(attributes):
                 if a == walked:
                     continue
                 there = places[a, row]
-                if there < known[a] and (there < low[person, a] or there >= high[person, a]):
+                if there < present[a] and (there < low[person, a] or there >= high[person, a]):
                     fits = False
                     break
             if fits:
                 count[person] += 1
                 if owner[row] == mine[person]:
-                    found[person] += 1
-    return count, found
+                    own[person] += 1
+    return count, own

@@ -196,9 +196,9 @@ def _rank_within_numpy(
     closer = np.zeros(queries.shape[0], dtype=np.int64)
     tied = np.zeros(queries.shape[0], dtype=np.int64)
     for block in blocks(queries.shape[0], held.shape[1]):
-        found = distances_of_block(queries[block], held.T, kinds, costs, neutral)
-        closer[block] = (found < (limits - slacks)[block, None]).any(axis=1)
-        tied[block] = (found <= (limits + slacks)[block, None]).sum(axis=1)
+        sums = distances_of_block(queries[block], held.T, kinds, costs, neutral)
+        closer[block] = (sums < (limits - slacks)[block, None]).any(axis=1)
+        tied[block] = (sums <= (limits + slacks)[block, None]).sum(axis=1)
     tied[closer > 0] = 0
     return closer, tied
 

@@ -54,7 +54,7 @@ def farthest_in_blocks(point: Real, rows: Int, blocks: Real, leaves: Real, radii
     reach = np.zeros(group_count)
     ball = np.empty(fan)
     box = np.empty(fan)
-    found = np.empty(width)
+    sums = np.empty(width)
     for a in range(attributes):
         centre, lows, highs = point[a], groups[0, a], groups[1, a]
         for g in range(group_count):
@@ -92,17 +92,17 @@ def farthest_in_blocks(point: Real, rows: Int, blocks: Real, leaves: Real, radii
             if turn == first or not box[f] >= best:
                 continue
             b = g * fan + f
-            found[:] = 0.0
+            sums[:] = 0.0
             for a in range(attributes):
                 centre, column = point[a], blocks[b, a]
                 for s in range(width):
                     off = column[s] - centre
-                    found[s] += off * off
+                    sums[s] += off * off
             for s in range(width):
-                if found[s] >= best:
+                if sums[s] >= best:
                     row = rows[b * width + s]
-                    if found[s] > best or row < who:
-                        best, who = found[s], row
+                    if sums[s] > best or row < who:
+                        best, who = sums[s], row
     return who
 
 
@@ -114,8 +114,8 @@ def _nearest_in_blocks_numpy(
         distances[rows == own] = -1.0
     live = np.flatnonzero(~np.isnan(distances))
     order = live[np.lexsort((rows[live], distances[live]))][:count]
-    found: Int = rows[order]
-    return found
+    nearest: Int = rows[order]
+    return nearest
 
 
 @kernel(
@@ -134,7 +134,7 @@ def nearest_in_blocks(point: Real, count: int, own: int, start: int, rows: Int, 
     who = np.full(count, -1, dtype=np.int64)
     reach = np.zeros(group_count)
     box = np.empty(fan)
-    found = np.empty(width)
+    sums = np.empty(width)
     if own >= 0:
         distance[0], who[0] = -1.0, own
     limit = distance[count - 1]
@@ -167,24 +167,24 @@ def nearest_in_blocks(point: Real, count: int, own: int, start: int, rows: Int, 
             if f < 0 or turn == first or not box[f] <= limit:
                 continue
             b = g * fan + f
-            found[:] = 0.0
+            sums[:] = 0.0
             for a in range(attributes):
                 centre, column = point[a], blocks[b, a]
                 for s in range(width):
                     off = column[s] - centre
-                    found[s] += off * off
+                    sums[s] += off * off
             for s in range(width):
-                if found[s] <= limit:
+                if sums[s] <= limit:
                     row = rows[b * width + s]
-                    if row == own or (found[s] == limit and who[count - 1] >= 0 and row > who[count - 1]):
+                    if row == own or (sums[s] == limit and who[count - 1] >= 0 and row > who[count - 1]):
                         continue
                     at = count - 1
                     while at > 0 and (
-                        distance[at - 1] > found[s] or (distance[at - 1] == found[s] and (who[at - 1] > row or who[at - 1] < 0))
+                        distance[at - 1] > sums[s] or (distance[at - 1] == sums[s] and (who[at - 1] > row or who[at - 1] < 0))
                     ):
                         distance[at], who[at] = distance[at - 1], who[at - 1]
                         at -= 1
-                    distance[at], who[at] = found[s], row
+                    distance[at], who[at] = sums[s], row
                     limit = distance[count - 1]
     size = 0
     while size < count and who[size] >= 0:
@@ -226,7 +226,7 @@ def remove_from_blocks(gone: Int, place: Int, slack: float, blocks: Real, leaves
     """
     group_count, _, attributes, fan = leaves.shape
     width = blocks.shape[2]
-    found = np.empty(width)
+    sums = np.empty(width)
     for row in gone:
         b, s = place[row] // width, place[row] % width
         g, f = b // fan, b % fan
@@ -234,15 +234,15 @@ def remove_from_blocks(gone: Int, place: Int, slack: float, blocks: Real, leaves
         for a in range(attributes):
             on_face |= blocks[b, a, s] == leaves[g, 0, a, f] or blocks[b, a, s] == leaves[g, 1, a, f]
             blocks[b, a, s] = np.nan
-        found[:] = 0.0
+        sums[:] = 0.0
         for a in range(attributes):
             centre, column = leaves[g, 2, a, f], blocks[b, a]
             for t in range(width):
                 off = column[t] - centre
-                found[t] += off * off
+                sums[t] += off * off
         farthest = -1.0
         for t in range(width):
-            farthest = found[t] if found[t] > farthest else farthest
+            farthest = sums[t] if sums[t] > farthest else farthest
         radii[g, f] = np.sqrt(farthest) + slack if farthest >= 0.0 else np.nan
         if not on_face:
             continue

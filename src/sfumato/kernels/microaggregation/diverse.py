@@ -82,81 +82,81 @@ def _entropy(present: Int) -> float:
     return float(-(shares * np.log(shares)).sum())
 
 
-def diverse_cbfs(space: Space, k: int, asked: list[Diversity], progress: Progress = silent) -> Int:
+def diverse_cbfs(space: Space, k: int, diversities: list[Diversity], progress: Progress = silent) -> Int:
     """CBFS with diverse clusters. All records together must be diverse enough; then every cluster is."""
-    left, made = space.unassigned(), Clusters(space.size, progress)
-    available = [diversity.counts(left.rows()) for diversity in asked]
+    left, clusters = space.unassigned(), Clusters(space.size, progress)
+    available = [diversity.counts(left.rows()) for diversity in diversities]
     while left.size >= k:
-        members = _diverse_cluster(left, left.farthest_from_centroid(), k, asked, available)
+        members = _diverse_cluster(left, left.farthest_from_centroid(), k, diversities, available)
         if members is None:
             break
         left.remove(members)
-        made.add(members)
-        for diversity, counts in zip(asked, available, strict=True):
+        clusters.add(members)
+        for diversity, counts in zip(diversities, available, strict=True):
             counts -= diversity.counts(members)
     rest = left.rows()
-    if not made.count:
-        made.add(rest)
-        return made.labels
+    if not clusters.count:
+        clusters.add(rest)
+        return clusters.labels
     if rest.size:
-        assigned = np.flatnonzero(made.labels >= 0)
-        centres = part(space, assigned).centres(made.labels[assigned], made.count)
-        _join_diverse(space, made, rest, centres, asked)
-        return _merge_until_diverse(made.labels, made.count, centres, asked)
-    return made.labels
+        assigned = np.flatnonzero(clusters.labels >= 0)
+        centres = part(space, assigned).centres(clusters.labels[assigned], clusters.count)
+        _join_diverse(space, clusters, rest, centres, diversities)
+        return _merge_until_diverse(clusters.labels, clusters.count, centres, diversities)
+    return clusters.labels
 
 
-def _diverse_cluster(left: Unassigned, row: int, k: int, asked: list[Diversity], available: list[Int]) -> Int | None:
+def _diverse_cluster(left: Unassigned, row: int, k: int, diversities: list[Diversity], available: list[Int]) -> Int | None:
     near = left.nearest(row, k)
     members = near.tolist()
     used = np.ones(k, dtype=np.bool_)
-    counts = [diversity.counts(near) for diversity in asked]
+    counts = [diversity.counts(near) for diversity in diversities]
     while True:
-        short = next((i for i, diversity in enumerate(asked) if not diversity.holds(counts[i])), None)
+        short = next((i for i, diversity in enumerate(diversities) if not diversity.holds(counts[i])), None)
         if short is None:
             return np.array(members, dtype=np.int64)
-        helps = asked[short].improving(counts[short])
+        helps = diversities[short].improving(counts[short])
         if not np.any(helps & (available[short] > counts[short])):
             return None
-        wanted = np.flatnonzero(helps[asked[short].codes[near]] & ~used)
-        while not wanted.size:
+        improving = np.flatnonzero(helps[diversities[short].codes[near]] & ~used)
+        while not improving.size:
             near = left.nearest(row, 4 * near.size)
             used = np.isin(near, members)
-            wanted = np.flatnonzero(helps[asked[short].codes[near]] & ~used)
-        used[wanted[0]] = True
-        chosen = int(near[wanted[0]])
+            improving = np.flatnonzero(helps[diversities[short].codes[near]] & ~used)
+        used[improving[0]] = True
+        chosen = int(near[improving[0]])
         members.append(chosen)
-        for diversity, count in zip(asked, counts, strict=True):
+        for diversity, count in zip(diversities, counts, strict=True):
             count[diversity.codes[chosen]] += 1
 
 
-def _join_diverse(space: Space, made: Clusters, rest: Int, centres: Centres, asked: list[Diversity]) -> None:
+def _join_diverse(space: Space, clusters: Clusters, rest: Int, centres: Centres, diversities: list[Diversity]) -> None:
     """Each record joins the cluster with the nearest centroid that stays diverse with it; where none does, the nearest."""
-    if all(diversity.kind == "distinct" for diversity in asked):  # joining takes no value away
-        made.labels[rest] = [first_nearest(space.to_centres(int(row), centres)) for row in rest]
+    if all(diversity.kind == "distinct" for diversity in diversities):  # joining takes no value away
+        clusters.labels[rest] = [first_nearest(space.to_centres(int(row), centres)) for row in rest]
         return
-    order = np.argsort(made.labels, kind="stable")
-    bounds = np.searchsorted(made.labels[order], np.arange(made.count + 1))
-    members = [order[bounds[c] : bounds[c + 1]] for c in range(made.count)]
+    order = np.argsort(clusters.labels, kind="stable")
+    bounds = np.searchsorted(clusters.labels[order], np.arange(clusters.count + 1))
+    members = [order[bounds[c] : bounds[c + 1]] for c in range(clusters.count)]
     for row in rest.tolist():
         distances = space.to_centres(row, centres)
         chosen = first_nearest(distances)
         for cluster in np.argsort(distances, kind="stable").tolist():
-            if all(diversity.holds(diversity.counts(np.append(members[cluster], row))) for diversity in asked):
+            if all(diversity.holds(diversity.counts(np.append(members[cluster], row))) for diversity in diversities):
                 chosen = cluster
                 break
         members[chosen] = np.append(members[chosen], row)
-        made.labels[row] = chosen
+        clusters.labels[row] = chosen
 
 
-def _merge_until_diverse(labels: Int, count: int, centres: Centres, asked: list[Diversity]) -> Int:
+def _merge_until_diverse(labels: Int, count: int, centres: Centres, diversities: list[Diversity]) -> Int:
     """Merge a cluster that is not diverse with the one whose centroid is nearest, until none is left."""
     standing = set(range(count))
     queue = list(range(count))
     while queue and len(standing) > 1:
         cluster = queue.pop()
         rows = np.flatnonzero(labels == cluster) if cluster in standing else np.zeros(0, dtype=np.int64)
-        if not rows.size or all(diversity.holds(diversity.counts(rows)) for diversity in asked):
+        if not rows.size or all(diversity.holds(diversity.counts(rows)) for diversity in diversities):
             continue
         others = np.array(sorted(standing - {cluster}))
         gaps = ((centres.numbers[others] - centres.numbers[cluster]) ** 2).sum(axis=1)

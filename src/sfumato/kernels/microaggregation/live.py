@@ -189,8 +189,8 @@ class UnassignedMixed:
         count = min(count, self.size)
         limit = np.partition(distances, count - 1)[count - 1] if count else -np.inf
         near = np.flatnonzero(distances <= limit)
-        found: Int = self._there[near[np.argsort(distances[near], kind="stable")[:count]]]
-        return found
+        nearest: Int = self._there[near[np.argsort(distances[near], kind="stable")[:count]]]
+        return nearest
 
     def remove(self, rows: Int) -> None:
         """Take these away; when half of the records held are gone, the rest is copied together."""

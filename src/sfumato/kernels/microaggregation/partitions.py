@@ -44,16 +44,16 @@ class Clusters:
 def mdav(space: Space, k: int, progress: Progress = silent) -> Int:
     """Maximum distance to the average vector: as long as there are 3k records, one cluster around the record r farthest from
     the centroid and one around the record farthest from r; then one around the farthest if 2k are left, and the rest."""
-    left, made = space.unassigned(), Clusters(space.size, progress)
+    left, clusters = space.unassigned(), Clusters(space.size, progress)
     while left.size >= 3 * k:
         one = left.farthest_from_centroid()
-        _take(left, made, one, k)
-        _take(left, made, left.farthest_from(one), k)
+        _take(left, clusters, one, k)
+        _take(left, clusters, left.farthest_from(one), k)
     if left.size >= 2 * k:
-        _take(left, made, left.farthest_from_centroid(), k)
+        _take(left, clusters, left.farthest_from_centroid(), k)
     if left.size:
-        made.add(left.rows())
-    return made.labels
+        clusters.add(left.rows())
+    return clusters.labels
 
 
 def v_mdav(space: Space, k: int, gamma: float, progress: Progress = silent) -> Int:
@@ -63,38 +63,38 @@ def v_mdav(space: Space, k: int, gamma: float, progress: Progress = silent) -> I
     The fewer than k records that are left join the clusters with the nearest centroid; a cluster that comes to 2k records is
     cut in two.
     """
-    left, made = space.unassigned(), Clusters(space.size, progress)
+    left, clusters = space.unassigned(), Clusters(space.size, progress)
     whole = space.centres(np.zeros(space.size, dtype=np.int64), 1)
     distances = _from_centroid(space, whole.numbers[0], whole.codes[:, 0].tolist())
     for row in np.lexsort((np.arange(space.size), -distances)).tolist():
         if left.size < k:
             break
-        if made.labels[row] < 0:
+        if clusters.labels[row] < 0:
             members = left.nearest(row, k)
             left.remove(members)
-            made.add(np.array([*members.tolist(), *_grown(space, left, members, k, gamma)], dtype=np.int64))
-    join_nearest(space, made, left.rows())
-    return split_large(space, made.labels, made.count, k)
+            clusters.add(np.array([*members.tolist(), *_grown(space, left, members, k, gamma)], dtype=np.int64))
+    join_nearest(space, clusters, left.rows())
+    return split_large(space, clusters.labels, clusters.count, k)
 
 
 def cbfs(space: Space, k: int, progress: Progress = silent) -> Int:
     """Centroid-based fixed size: clusters around the record farthest from the centroid of those that are left; the fewer than
     k that remain join the clusters with the nearest centroid."""
-    left, made = space.unassigned(), Clusters(space.size, progress)
+    left, clusters = space.unassigned(), Clusters(space.size, progress)
     while left.size >= k:
-        _take(left, made, left.farthest_from_centroid(), k)
-    join_nearest(space, made, left.rows())
-    return made.labels
+        _take(left, clusters, left.farthest_from_centroid(), k)
+    join_nearest(space, clusters, left.rows())
+    return clusters.labels
 
 
-def join_nearest(space: Space, made: Clusters, rows: Int) -> None:
+def join_nearest(space: Space, clusters: Clusters, rows: Int) -> None:
     """Each of these records joins the cluster with the nearest centroid, centroids as they were before."""
     if not rows.size:
         return
-    assigned = np.flatnonzero(made.labels >= 0)
-    centres = part(space, assigned).centres(made.labels[assigned], made.count)
+    assigned = np.flatnonzero(clusters.labels >= 0)
+    centres = part(space, assigned).centres(clusters.labels[assigned], clusters.count)
     joined = [first_nearest(space.to_centres(int(row), centres)) for row in rows]
-    made.labels[rows] = joined
+    clusters.labels[rows] = joined
 
 
 def first_nearest(distances: Real) -> int:
@@ -112,10 +112,10 @@ def split_large(space: Space, labels: Int, count: int, k: int) -> Int:
     return labels
 
 
-def _take(left: Unassigned, made: Clusters, row: int, k: int) -> None:
+def _take(left: Unassigned, clusters: Clusters, row: int, k: int) -> None:
     members = left.nearest(row, k)
     left.remove(members)
-    made.add(members)
+    clusters.add(members)
 
 
 def part(space: Space, rows: Int) -> Space:

@@ -44,15 +44,15 @@ def _spreads(values: Real, ends: Int, k: int) -> Real:
     """Squared deviations from the mean of the k, k + 1, … 2k - 1 values up to each end."""
     mean = np.zeros(ends.size)
     spread = np.zeros(ends.size)
-    found = np.full((k, ends.size), np.inf)
+    spreads = np.full((k, ends.size), np.inf)
     for width in range(1, 2 * k):
         value = values[np.maximum(ends - width + 1, 0)]
         off = value - mean
         mean = mean + off / width
         spread = spread + off * (value - mean)
         if width >= k:
-            found[width - k] = spread
-    return found
+            spreads[width - k] = spread
+    return spreads
 
 
 def _sizes(size: Int) -> Int:

@@ -43,8 +43,8 @@ class Draws:
         limits = np.asarray(bounds, dtype=np.int64)
         require(bool(np.all(limits >= 1) and np.all(limits <= 1 << 31)), "bounds of whole numbers lie between 1 and 2^31")
         high = (words(self._stream, limits.size) >> np.uint64(32)).astype(np.uint64)
-        found: Int = ((high * limits.reshape(-1).astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
-        return found.reshape(limits.shape)
+        numbers: Int = ((high * limits.reshape(-1).astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
+        return numbers.reshape(limits.shape)
 
     def permutation(self, count: int) -> Int:
         """A uniform order of range(count)."""
@@ -59,8 +59,8 @@ class Draws:
         """Positions with probability proportional to their weight, with replacement."""
         totals = np.cumsum(weights, dtype=np.float64)
         require(bool(totals.size and totals[-1] > 0), "weights must not be negative nor all zero")
-        found = np.searchsorted(totals, self.uniform(size) * totals[-1], side="right")
-        positions: Int = np.minimum(found, totals.size - 1).astype(np.int64)
+        places = np.searchsorted(totals, self.uniform(size) * totals[-1], side="right")
+        positions: Int = np.minimum(places, totals.size - 1).astype(np.int64)
         return positions
 
     def key(self) -> str:

@@ -36,14 +36,14 @@ def words(count: int, bits: int, source: Randomness) -> NDArray[np.unsignedinteg
 
 def settle(word: int, bits: int, thresholds: Callable[[int], Sequence[int]], source: Randomness) -> int:
     """How many of the probabilities lie below a uniform real whose first digits are `word`; draws more as needed."""
-    known = bits
+    precision = bits
     while True:
-        table = thresholds(known)
+        table = thresholds(precision)
         below = bisect_right(table, word)
         if below == 0 or table[below - 1] != word:
             return below
         word = (word << bits) | int.from_bytes(source.bytes(bits // 8), "little")
-        known += bits
+        precision += bits
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class Inversion:
     def draw(self, count: int, source: Randomness) -> Int:
         """That many independent draws: the number of cumulative probabilities below a uniform real."""
         drawn = words(count, self.bits, source)
-        found = np.searchsorted(self.table, drawn, side="right").astype(np.int64, copy=False)
+        places = np.searchsorted(self.table, drawn, side="right").astype(np.int64, copy=False)
         # where nothing lies below, the entry before the first is the last one, which is larger than the word
-        for place in np.flatnonzero(self.table.take(found - 1, mode="wrap") == drawn):
-            found[place] = settle(int(drawn[place]), self.bits, self.thresholds, source)
-        return found
+        for place in np.flatnonzero(self.table.take(places - 1, mode="wrap") == drawn):
+            places[place] = settle(int(drawn[place]), self.bits, self.thresholds, source)
+        return places
 
 
 @dataclass(frozen=True)

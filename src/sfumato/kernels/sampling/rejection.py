@@ -52,7 +52,7 @@ def enclose(exponents: Int, excess: int) -> tuple[Int, Int]:
 
 def decide(word: int, exponent: Fraction, source: Randomness, bits: int = BITS) -> bool:
     """Whether a uniform real whose first digits are `word` lies below e^(-exponent)."""
-    return settle(word, bits, lambda known: (exp_threshold(exponent, known),), source) == 0
+    return settle(word, bits, lambda precision: (exp_threshold(exponent, precision),), source) == 0
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, SchemaError
 from sfumato.core.guarantees.base import ClassGuarantee, Reference
-from sfumato.data.item_sets import sorted_set, sorted_sets
 from sfumato.data.schema import Column, Schema
+from sfumato.data.values import sorted_set, sorted_sets
 from sfumato.measures.guarantees.classes import Classes, CodedColumn, Integers, ValueCounts, require_columns
 from sfumato.measures.guarantees.reference import ReferenceDistribution
 

@@ -179,7 +179,7 @@ class PrivateResult(Content):
     def _save_result(self, folder: Path, format: Format) -> tuple[dict[str, Any], list[str]]:
         from sfumato.data.writers import clean, spreadsheet_notices
         from sfumato.workflow.publishing.appearing import write_bytes
-        from sfumato.workflow.publishing.canonical import canonical
+        from sfumato.workflow.publishing.released_form import released_form
 
         if not is_table(self.result):
             content = as_json(self.result)
@@ -191,7 +191,7 @@ class PrivateResult(Content):
         place = folder / f"data.{format}"
         files = {place.name: write_and_describe(rows, place)}
         back = read_back(place, self.schema, rows)
-        if not canonical(back).equals(canonical(rows)):
+        if not released_form(back).equals(released_form(rows)):
             raise VerificationFailed(f"the rows read back from {format} are not those that were made; nothing was released")
         refuse_other_bytes(place, back, ordered=False)
         return files, [] if format == "parquet" else spreadsheet_notices(rows)

@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from sfumato.core.errors import Cancelled, SfumatoError, Unsupported
 from sfumato.core.view import View
-from sfumato.data.item_sets import sorted_sets
 from sfumato.data.schema import Schema
+from sfumato.data.values import sorted_sets
 from sfumato.workflow import named
 from sfumato.workflow.earlier.readings import ColumnReading, Reading, Today, as_it_reads, as_they_are, keep
 

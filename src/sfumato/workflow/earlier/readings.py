@@ -21,11 +21,10 @@ from sfumato.attacks.tables.meaning import TO
 from sfumato.core.certificate import plain
 from sfumato.core.errors import HierarchyError, SfumatoError, Unsupported
 from sfumato.data import hierarchy_builders
-from sfumato.data.hierarchy import Hierarchy
-from sfumato.data.item_sets import sorted_sets
+from sfumato.data.hierarchy import Hierarchy, mask_width
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Column, HierarchySpec, Schema
-from sfumato.data.values import texts
+from sfumato.data.values import sorted_sets, texts
 from sfumato.data.writers import atomic_path
 from sfumato.measures.guarantees.cover import interval_of
 from sfumato.workflow.publishing.columns import type_name
@@ -205,7 +204,7 @@ def _kept_spec(spec: HierarchySpec | None, folder: str | None, store: Path | Non
 def _width(tree: Hierarchy, spec: HierarchySpec | None) -> int | None:
     if spec is None or spec.mask is None:
         return None
-    return hierarchy_builders.mask_width(tree.leaves, spec.width)
+    return mask_width(tree.leaves, spec.width)
 
 
 def _tree(name: str, column: ColumnReading, values: list[str | None], today: Today, store: Path) -> Hierarchy:

@@ -16,13 +16,12 @@ import pyarrow as pa
 from sfumato.core.errors import Infeasible, InputError, ParameterError, SchemaError, all_at_once
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.data import hierarchy_builders
-from sfumato.data.hierarchy import ROOT, Hierarchy
-from sfumato.data.item_sets import sorted_set
+from sfumato.data.hierarchy import ROOT, Hierarchy, from_tree
 from sfumato.data.microdata import Microdata
 from sfumato.data.read_result import NAMED_BY_A_RECORD, are_numbers
 from sfumato.data.relation import COUNT
 from sfumato.data.schema import Column, HierarchySpec, Schema, Type
-from sfumato.data.values import texts
+from sfumato.data.values import sorted_set, texts
 from sfumato.report.wording import counted
 from sfumato.workflow.publishing.claims import counted_alone
 
@@ -245,7 +244,7 @@ def schema_with_hierarchies(
             written += 1
             file = f"hierarchy-{written}.csv"
             # as whoever reads the file has it, numbers in their order: `verify` reads it and writes it again
-            hierarchy_builders.save(Hierarchy.from_levels(tree.rows()), folder / file, mode=0o644)
+            Hierarchy.from_levels(tree.rows()).save(folder / file, mode=0o644)
             spec = HierarchySpec(file=file, separator=";", missing="root")
             columns[name] = column.model_copy(update={"hierarchy": spec})
     return public.replace(columns=columns)
@@ -255,8 +254,8 @@ def _declared(name: str, spec: HierarchySpec, folder: str | None) -> Hierarchy:
     """The tree as the owner wrote it, without any leaf that was added because it occurred in the data."""
     if spec.file is not None:
         path = Path(spec.file)
-        return hierarchy_builders.load(path if folder is None else Path(folder) / path, separator=spec.separator)
-    return hierarchy_builders.from_tree(spec.tree or {}, name=name)
+        return Hierarchy.load(path if folder is None else Path(folder) / path, separator=spec.separator)
+    return from_tree(spec.tree or {}, name=name)
 
 
 def _by_parameters(spec: HierarchySpec) -> bool:

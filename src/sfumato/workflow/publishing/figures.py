@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import Certificate
-from sfumato.data.item_sets import sorted_sets
 from sfumato.data.relation import COUNT
-from sfumato.data.values import texts
+from sfumato.data.values import sorted_sets, texts
 from sfumato.workflow.contents.base import Page
 from sfumato.workflow.publishing.claims import stated_unit
 

@@ -18,10 +18,10 @@ from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import ORDERED, Relation
 from sfumato.data.schema import Schema
-from sfumato.workflow.publishing.canonical import canonical
 from sfumato.workflow.publishing.changed_rows import Changed, Request, replace_names, units_behind
 from sfumato.workflow.publishing.claims import unit_in_words
 from sfumato.workflow.publishing.columns import ColumnPlan
+from sfumato.workflow.publishing.released_form import released_form
 from sfumato.workflow.verifying.transparency import KNOWS_THE_METHOD
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ def _with_pseudonyms(table: pa.Table, plan: ColumnPlan, key: OwnerKey) -> pa.Tab
 def _in_order(table: pa.Table, rows: NDArray[np.int64] | None) -> tuple[pa.Table, NDArray[np.int64] | None]:
     """The table in the form and order of a release, and the source row behind each of its rows."""
     if rows is None:
-        return canonical(table), None
-    ordered = canonical(table.append_column(_ROW, pa.array(rows)))
+        return released_form(table), None
+    ordered = released_form(table.append_column(_ROW, pa.array(rows)))
     return ordered.drop_columns([_ROW]), ordered.column(_ROW).to_numpy().astype(np.int64)
 
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import Infeasible
 from sfumato.core.guarantees.base import ANY_ADVERSARY
-from sfumato.data.item_sets import sorted_sets
+from sfumato.data.recoding import RecodingTable
 from sfumato.data.schema import Schema
+from sfumato.data.values import sorted_sets
 from sfumato.engines.snapshots import remember
 from sfumato.workflow.earlier.readings import written_as
-from sfumato.workflow.publishing.canonical import canonical
 from sfumato.workflow.publishing.changed_rows import Changed, Request, replace_names, units_behind
 from sfumato.workflow.publishing.claims import unit_in_words
+from sfumato.workflow.publishing.released_form import released_form
 from sfumato.workflow.publishing.scoring import shown_ranges
 from sfumato.workflow.verifying.transparency import AS_EACH_PROMISE, HIERARCHY_KINDS, KNOWS_THE_PERSON
 
@@ -33,13 +34,13 @@ def recoded_rows(request: Request, search: Search) -> Changed:
     _refuse_empty(outcome)
     progress("recoding", 0, 1)
     codes, recoding = outcome.table, outcome.result
-    recoded = people.relation.recode(codes.decode(recoding), plan.delivered)
+    recoded = people.relation.recode(RecodingTable.of(recoding, codes.keys, codes.quasi), plan.delivered)
     rows = sorted_sets(recoded, people.schema, but=people.schema.quasi)
     units = None if plan.unit_to_count is None else units_behind(rows, people, plan.unit_to_count, request.guarantees)
     rows = rows.select(list(plan.keep))
     if plan.pseudonymised:
         rows = replace_names(rows, plan.pseudonymised, request.key)
-    table = canonical(rows)
+    table = released_form(rows)
     progress("recoding", 1, 1)
     return Changed(
         table=table,

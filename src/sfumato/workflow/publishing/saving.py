@@ -63,13 +63,13 @@ def save_release(release: Release[Content], folder: Path, format: Format, *, ove
 def write_rows(release: Release[Content], destination: str | Path, table_name: str | None, *, overwrite: bool) -> None:
     """Write the rows into a database, where they stay only if they are read back as they were verified."""
     from sfumato.engines.write import write_table
-    from sfumato.workflow.publishing.canonical import canonical
+    from sfumato.workflow.publishing.released_form import released_form
 
     if not hasattr(release.data, "num_rows"):
         raise Unsupported("this release is plain data and has no rows to write; save it as files instead")
 
     def confirm(back: pa.Table) -> None:
-        if back.column_names != release.data.column_names or not canonical(back).equals(canonical(release.data)):
+        if back.column_names != release.data.column_names or not released_form(back).equals(released_form(release.data)):
             raise VerificationFailed(
                 "the database does not give back the rows of the release: it changed values or types. "
                 "Nothing was written there; use a file instead."

@@ -1,13 +1,11 @@
-"""The child process of `workflow.refuting.refute`: sets its limits, imports the function, tests it, and answers in JSON."""
+"""The child process of `workflow.refuting.refute`: imports the function, tests it, and answers in JSON."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.util
 import json
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -18,8 +16,6 @@ from typing import Any
 from sfumato.core.errors import InputError, ParameterError, SfumatoError
 from sfumato.core.stopping import end_with_parent
 
-_FILE_BYTES = 16 << 20
-_MORE_PROCESSES = 200
 _EVERY = 0.2
 
 
@@ -27,7 +23,6 @@ def main(config: Mapping[str, Any]) -> None:
     """Answer one request and leave; nothing that the function registered for the end of the process runs."""
     os.set_inheritable(config["pipe"], False)
     end_with_parent()
-    _limit(config["memory"], config["cpu"])
     pid = os.getpid()
     try:
         answer: dict[str, Any] = {"result": _tested(config)}
@@ -128,28 +123,5 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _limit(memory: int, cpu: int) -> None:
-    import resource
-
-    limits = {
-        resource.RLIMIT_AS: memory,
-        resource.RLIMIT_CPU: cpu,
-        resource.RLIMIT_FSIZE: _FILE_BYTES,
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_NPROC: _threads_of_user() + _MORE_PROCESSES,
-    }
-    for kind, value in limits.items():
-        _, hard = resource.getrlimit(kind)
-        wanted = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(kind, (wanted, wanted))
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writing too much fails as an error of the function
-
-
-def _threads_of_user() -> int:
-    total = 0
-    for entry in Path("/proc").glob("[0-9]*/task"):
-        with contextlib.suppress(OSError):
-            if entry.stat().st_uid == os.getuid():
-                total += len(os.listdir(entry))
-    return total
+if __name__ == "__main__":
+    main(json.loads(sys.stdin.buffer.read()))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import select
 import signal
 import subprocess
@@ -23,6 +22,7 @@ from typing import Any
 
 from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.exact import Number, exact, shown
+from sfumato.core.limited_process import LimitedProcess, Limits, limited_process
 from sfumato.core.params import require
 from sfumato.core.plain_files import read_plain
 from sfumato.core.progress import Progress, silent
@@ -33,11 +33,8 @@ MEMORY_MIB = 4096
 _GRACE = 30.0
 _MOST_BYTES = 1 << 20
 _MOST_NEIGHBOURS = 64 << 20
-_TOKEN = "SFUMATO_REFUTE_RUN"  # noqa: S105  (a name, not a secret: it marks the processes of one run)
-_BOOT = (
-    "import json, sys; config = json.loads(sys.stdin.buffer.read()); sys.path[:] = config['path']; "
-    "from sfumato.workflow.refuting.child import main; main(config)"
-)
+_FILE_BYTES = 16 << 20
+_MORE_PROCESSES = 200
 
 
 def refute_target(
@@ -68,14 +65,11 @@ def refute_target(
         "delta": shown(exact(delta, "delta")),
         "samples": samples,
         "seconds": seconds,
-        "memory": memory << 20,
-        "cpu": int(2 * seconds + _GRACE),
         "vectorised": vectorised,
-        "path": [os.getcwd(), *(entry for entry in sys.path if entry)],
         **_neighbours(neighbours),
     }
-    child = _Child(2 * seconds + _GRACE, progress)
-    return child.run(config)
+    longest = 2 * seconds + _GRACE
+    return _Run(longest, Limits(memory << 20, int(longest), _FILE_BYTES, _MORE_PROCESSES), progress).answer(config)
 
 
 @forgetting()
@@ -100,51 +94,46 @@ def _neighbours(given: str | None) -> dict[str, Any]:
 
 
 @dataclass
-class _Child:
-    """One run of the child process."""
+class _Run:
+    """One run of the child process, which has so many seconds to answer."""
 
-    limit: float
+    seconds: float
+    limits: Limits
     progress: Progress
     _buffer: bytearray = field(default_factory=bytearray)
     _received: int = 0
 
-    def run(self, config: dict[str, Any]) -> Refutation:
-        token = secrets.token_hex(16)
-        with temporary_folder("refute") as folder, _pipe() as (reading, writing):
-            process = None
+    def answer(self, config: dict[str, Any]) -> Refutation:
+        """What came of it."""
+        with (
+            temporary_folder("refute") as folder,
+            _pipe() as (reading, writing),
+            limited_process(
+                "sfumato.workflow.refuting.child",
+                (),
+                self.limits,
+                stdin=subprocess.PIPE,
+                environment={"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": folder, "TMPDIR": folder},
+                folder=folder,
+                path=[os.getcwd(), *(entry for entry in sys.path if entry)],
+                handles=(writing,),
+            ) as child,
+        ):
             try:
-                process = subprocess.Popen(  # noqa: S603  (our own interpreter and our own program)
-                    [sys.executable, "-I", "-B", "-c", _BOOT],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    cwd=folder,
-                    env=_environment(folder, token),
-                    pass_fds=(writing,),
-                    start_new_session=True,
-                )
-                self._send(process, {**config, "pipe": writing})
-                return self._receive(process, reading)
-            finally:
-                _end(process, token)
+                child.send(json.dumps({**config, "pipe": writing}).encode())
+            except BrokenPipeError:
+                raise InputError("the child process could not be started") from None
+            return self._receive(child, reading)
 
-    def _send(self, process: subprocess.Popen[bytes], config: dict[str, Any]) -> None:
-        assert process.stdin is not None  # noqa: S101  (asked for above)
-        try:
-            process.stdin.write(json.dumps(config).encode())
-            process.stdin.close()
-        except BrokenPipeError:
-            raise InputError("the child process could not be started") from None
-
-    def _receive(self, process: subprocess.Popen[bytes], reading: int) -> Refutation:
-        until = time.monotonic() + self.limit
+    def _receive(self, child: LimitedProcess, reading: int) -> Refutation:
+        until = time.monotonic() + self.seconds
         while True:
             if time.monotonic() > until:
                 raise InputError(
-                    f"the function did not come back within {self.limit:.0f} seconds and was stopped. Give smaller databases, or "
-                    "more --seconds."
+                    f"the function did not come back within {self.seconds:.0f} seconds and was stopped. Give smaller databases, "
+                    "or more --seconds."
                 )
-            over = _exited(process)
+            over = child.over
             while select.select([reading], [], [], 0 if over else 0.1)[0]:
                 for message in self._lines(os.read(reading, 65536)):
                     if "progress" in message:
@@ -152,7 +141,7 @@ class _Child:
                     else:
                         return _finding(message)
             if over:
-                raise InputError(_how_it_ended(process))
+                raise InputError(_how_it_ended(child))
 
     def _lines(self, data: bytes) -> Iterator[dict[str, Any]]:
         self._received += len(data)
@@ -182,12 +171,6 @@ def _pipe() -> Iterator[tuple[int, int]]:
     finally:
         for end in ends:
             os.close(end)
-
-
-def _environment(folder: str, token: str) -> dict[str, str]:
-    """Nothing of the caller's but where programs are found; one thread per library, so that the memory limit means something."""
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
-    return {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": folder, "TMPDIR": folder, _TOKEN: token, **threads}
 
 
 def _finding(message: dict[str, Any]) -> Refutation:
@@ -226,57 +209,12 @@ def _finding(message: dict[str, Any]) -> Refutation:
         raise InputError("the function wrote into the pipe that reports its result; it was stopped") from None
 
 
-def _exited(process: subprocess.Popen[bytes]) -> bool:
-    """Whether it is over; where the system can tell without reaping it, its number is not given to anybody else yet."""
-    if not hasattr(os, "waitid"):
-        return process.poll() is not None
-    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
-    _kill_group(process.pid)  # what it forked, while its own number is still taken
-    code = process.wait()
+def _how_it_ended(child: LimitedProcess) -> str:
+    child.stop()  # what it forked, while its own number is still taken
+    code = child.code()
     if code == -signal.SIGXCPU or code == -signal.SIGKILL:
         return "the function used up its time or memory and was stopped by the system. Give smaller databases, or more --seconds."
     how = f"by the signal {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
     return (
         f"the function ended the process it ran in ({how}), so nothing was tested. Call it once in a shell of its own to see why."
     )
-
-
-def _end(process: subprocess.Popen[bytes] | None, token: str) -> None:
-    """Kill the child, what it forked, and what fled into another session."""
-    if process is not None and process.returncode is None:
-        _kill_group(process.pid)
-        process.wait()
-    if process is not None and process.stdin is not None and not process.stdin.closed:
-        with contextlib.suppress(OSError):
-            process.stdin.close()
-    for _ in range(3):
-        killed = [pid for pid in _marked(token) if _killed(pid)]
-        if not killed:
-            return
-
-
-def _kill_group(group: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
-
-
-def _marked(token: str) -> Iterator[int]:
-    """Processes that carry this run's token in their environment (where the system tells)."""
-    mark = f"{_TOKEN}={token}".encode()
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark in (entry / "environ").read_bytes():
-                yield int(entry.name)
-        except OSError:
-            continue
-
-
-def _killed(pid: int) -> bool:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True

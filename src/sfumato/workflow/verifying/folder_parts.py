@@ -70,15 +70,15 @@ def check_schema_file(schema: Schema, columns: list[str], private: Path) -> Find
 
 def refuse_other_hierarchies(schema: Schema, private: Path) -> None:
     """A hierarchy file is a hierarchy and nothing else."""
-    from sfumato.data import hierarchy_builders
+    from sfumato.data.hierarchy import Hierarchy
 
     for name in sorted(
         {column.hierarchy.file for column in schema.columns.values() if column.hierarchy and column.hierarchy.file}
     ):
         try:
-            tree = hierarchy_builders.load(private / name, separator=";", verbatim=True)
+            tree = Hierarchy.load(private / name, separator=";", verbatim=True)
             with temporary_folder("verify") as place:
-                hierarchy_builders.save(tree, Path(place) / name)
+                tree.save(Path(place) / name)
                 same = (Path(place) / name).read_bytes() == (private / name).read_bytes()
         except SfumatoError:
             raise VerificationFailed(f"the hierarchy {quoted(name)} cannot be read") from None
@@ -88,7 +88,7 @@ def refuse_other_hierarchies(schema: Schema, private: Path) -> None:
 
 def refuse_other_sets(schema: Schema, table: pa.Table) -> None:
     """A set is written in one way: its spelling would tell rows apart that count as equal."""
-    from sfumato.data.item_sets import sorted_sets
+    from sfumato.data.values import sorted_sets
 
     if sorted_sets(table, schema) is not table:
         raise VerificationFailed("a column of sets holds one that is not written as releases write them: sorted, each item once")

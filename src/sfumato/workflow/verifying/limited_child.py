@@ -1,13 +1,12 @@
 """The child process that unpacks a stranger's Parquet file: run by its path, it imports Arrow and nothing else of ours.
 
-Standard input is the file, standard output the place for its rows as an Arrow stream. Before the first byte is read the
-process gives up the right to more memory, time and output than it was granted; how it ends says what was wrong.
+Standard input is the file, standard output the place for its rows as an Arrow stream. It runs within the limits that
+`core.limited_process` sets; how it ends says what was wrong.
 """
 
 from __future__ import annotations
 
 import os
-import resource
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -18,25 +17,13 @@ FOOTER_LIMITS = {"thrift_string_size_limit": 50_000_000, "thrift_container_size_
 _BATCH_BYTES, _FEWEST_ROWS, _MOST_ROWS = 200_000_000, 1 << 16, 1 << 20
 
 
-def main(memory: int, seconds: int, output: int, rows: int) -> int:
-    """Unpack standard input to standard output, if it has this many rows (-1: any number); returns the exit code."""
-    for limit, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_FSIZE, output)):
-        _lower(limit, most)
-    _lower(resource.RLIMIT_CORE, 0)
+def main(rows: int, output: int) -> int:
+    """Unpack standard input to at most `output` bytes of standard output, if it has this many rows (-1: any number); returns
+    the exit code."""
     try:
         return _unpack(rows, output)
     except MemoryError:
         return NO_MEMORY
-
-
-def _lower(limit: int, most: int) -> None:
-    granted = resource.getrlimit(limit)[1]
-    most = most if granted == resource.RLIM_INFINITY else min(most, granted)
-    try:
-        resource.setrlimit(limit, (most, most))
-    except (OSError, ValueError):
-        if limit != resource.RLIMIT_AS:  # some systems do not bound address space
-            raise
 
 
 def _unpack(rows: int, output: int) -> int:
@@ -102,5 +89,5 @@ def _is_over(error: BaseException) -> bool:
 
 
 if __name__ == "__main__":
-    sys.path.append(sys.argv[5])  # where the parent has Arrow from; last, so that nothing in it hides anything
-    os._exit(main(*(int(given) for given in sys.argv[1:5])))
+    sys.path.append(sys.argv[3])  # where the parent has Arrow from; last, so that nothing in it hides anything
+    os._exit(main(int(sys.argv[1]), int(sys.argv[2])))

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import mmap
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from sfumato.core.errors import ParameterError, SfumatoError, VerificationFailed
+from sfumato.core.limited_process import Limits, limited_process
 from sfumato.core.temporary import memory_file
 from sfumato.workflow.verifying import limited_child
 
@@ -40,13 +39,12 @@ _WORDS = {
 
 def read_foreign(path: Path, schema: Schema, rows: int | None = None) -> pa.Table:
     """The rows of a stranger's `data.parquet` or `data.csv`, with the types of the schema; `rows` is how many there must be."""
-    from sfumato.data.read_result import finish
+    from sfumato.data.read_result import RawTable, finish
     from sfumato.data.readers import read_file
-    from sfumato.data.readers_columnar import of_table
 
     try:
         if path.suffix == ".parquet":
-            return finish(of_table(unpack(path, rows)), "the data file", schema).table
+            return finish(RawTable.of(unpack(path, rows)), "the data file", schema).table
         if path.stat().st_size * _CSV_BYTES_PER_BYTE > _most_bytes():
             raise _too_much(_most_bytes())
         return read_file(path, schema, separator=",", encoding="utf-8").table
@@ -96,19 +94,13 @@ def _run(stored: BinaryIO, place: BinaryIO, length: int, most: int, rows: int) -
     import pyarrow as pa
 
     seconds = _CHILD_SECONDS + length // _BYTES_PER_SECOND
-    memory = _CHILD_BYTES + _CHILD_BYTES_PER_BYTE * length
-    command = [sys.executable, "-I", "-B", str(Path(limited_child.__file__)), str(memory), str(seconds), str(most), str(rows)]
+    limits = Limits(_CHILD_BYTES + _CHILD_BYTES_PER_BYTE * length, seconds, most)
+    arguments = [str(rows), str(most), str(Path(pa.__file__).parent.parent)]
+    program = limited_child.__file__
     try:
-        code = subprocess.run(  # noqa: S603  (our own interpreter and our own program)
-            [*command, str(Path(pa.__file__).parent.parent)],
-            stdin=stored,
-            stdout=place,
-            stderr=subprocess.DEVNULL,
-            env=_environment(),
-            timeout=_PATIENCE * seconds,
-            check=False,
-        ).returncode
-    except subprocess.TimeoutExpired:
+        with limited_process(program, arguments, limits, stdin=stored, stdout=place, environment=_environment()) as child:
+            code = child.code(_PATIENCE * seconds)
+    except TimeoutError:
         raise VerificationFailed(
             f"the data file took more than {_PATIENCE * seconds:,} seconds to unpack and was given up"
         ) from None
@@ -139,4 +131,4 @@ def _most_bytes() -> int:
 
 def _environment() -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR") if name in os.environ}
-    return {**kept, "ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    return {**kept, "ARROW_DEFAULT_MEMORY_POOL": "system"}

@@ -48,10 +48,10 @@ def compare_bytes(path: Path, table: pa.Table, *, ordered: bool, made_with: str)
 
 
 def _compare_csv(path: Path, table: pa.Table, ordered: bool) -> str:
-    from sfumato.workflow.publishing.canonical import canonical
+    from sfumato.workflow.publishing.released_form import released_form
 
     with temporary_folder("verify") as place:
-        again = _written(canonical(table) if ordered else table, Path(place) / path.name)
+        again = _written(released_form(table) if ordered else table, Path(place) / path.name)
         line = _first_difference(path, again)
     if line is not None:
         raise VerificationFailed(
@@ -65,15 +65,16 @@ def _compare_parquet(path: Path, table: pa.Table, ordered: bool, made_with: str)
     import pyarrow as pa
 
     from sfumato.data.writers import clean
-    from sfumato.workflow.publishing.canonical import canonical
+    from sfumato.workflow.publishing.released_form import released_form
     from sfumato.workflow.verifying.parquet_bytes import refuse_other_bytes_within
     from sfumato.workflow.verifying.parquet_parts import refuse_other_parts
 
     rows = read_as_stored(path)
     if ordered:
         _refuse_other_types(rows.schema)
-    expected = canonical(rows) if ordered else rows
-    if not canonical(table).equals(canonical(rows)):  # '5' and '05' are one number, and so are 2^53 and 2^53 + 1 as a float
+    expected = released_form(rows) if ordered else rows
+    # '5' and '05' are one number, and so are 2^53 and 2^53 + 1 as a float
+    if not released_form(table).equals(released_form(rows)):
         raise VerificationFailed(
             "the data file holds values in another form than those that were measured: read by its schema, its rows are others"
         )

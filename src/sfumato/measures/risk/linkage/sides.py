@@ -13,9 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn
-from sfumato.data.column_types import CodedText
 from sfumato.data.records import Records, paired
 from sfumato.data.schema import Schema
+from sfumato.data.values import CodedText
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]

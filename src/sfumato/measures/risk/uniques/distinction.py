@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.core.ranges import Count
-from sfumato.core.rounding import percent
+from sfumato.core.texts import percent
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.guarantees.classes import CodedColumn, combined, require_columns

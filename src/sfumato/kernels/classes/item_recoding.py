@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from sfumato.core.errors import Unsupported
-from sfumato.data.item_sets import ItemSets
 
 #: An item: which set-valued column, and which node among its items and their generalisations.
 Item = tuple[int, int]
@@ -35,21 +34,6 @@ class ItemTree:
     loss: Sequence[float] = field(repr=False)
     leaf: Mapping[str, int] = field(repr=False)
     above: Mapping[int, int] = field(repr=False)
-
-    @classmethod
-    def of(cls, sets: ItemSets, items: Iterable[str]) -> ItemTree:
-        """The taxonomy of a column, or its items alone."""
-        tree = sets.taxonomy
-        if tree is None:
-            names = sorted(items)
-            return cls(names, [0.0] * len(names), {name: i for i, name in enumerate(names)}, {})
-        root = int(tree.node_of[-1, 0]) if tree.has_root else -1
-        above: dict[int, int] = {}
-        for path in tree.node_of.T.tolist():
-            steps = list(dict.fromkeys(path))
-            above.update((low, high) for low, high in zip(steps, steps[1:], strict=False) if high != root)
-        leaf = {name: node for name, node in zip(tree.leaves, tree.node_of[0].tolist(), strict=True) if name is not None}
-        return cls([label or "" for label in tree.labels], tree.loss.tolist(), leaf, above)
 
     def ancestors(self, node: int) -> Iterator[int]:
         """The nodes above a node that may be shown, from the lowest on."""

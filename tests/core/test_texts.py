@@ -7,7 +7,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.core.rounding import percent, rounded_up, within
+from sfumato.core.texts import percent, rounded_up, within
 from sfumato.dp.sql.expected_error import ColumnNote
 
 _NUMBERS = st.one_of(st.integers(-(10**12), 10**12), st.floats(-1e18, 1e18, allow_nan=False))

@@ -41,7 +41,7 @@ class _Ranked:
         return self.values.take(codes)
 
 
-def canonical(table: pa.Table) -> pa.Table:
+def released_form(table: pa.Table) -> pa.Table:
     """The same rows in the form and the order that a release has."""
     ranked = [_rank(table.column(name)) for name in table.column_names]
     columns = [column.column(ranks) for column, ranks in zip(ranked, _sorted_ranks(ranked), strict=True)]

@@ -1,7 +1,9 @@
-"""Checks that compare a class's distribution with a reference: t-closeness, β-likeness, δ-disclosure, (α,k).
+"""Checks on the totals of classes, one for each kind of promise.
 
-The reference may be the input, fixed before the search, or the released rows, which depend on what is suppressed;
-`with_shares` gives the same check for another reference.
+A check returns 0 for a class that keeps the promise; a positive number is a lower bound on the records that any finer
+partition of the class must suppress; `NO_BOUND` marks a failing class about whose parts nothing is known. Where a class's
+distribution is compared with a reference, that is the input, fixed before the search, or the released rows, which depend on
+what is suppressed; `with_shares` gives the same check for another reference.
 """
 
 from __future__ import annotations
@@ -9,20 +11,90 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymity.predicates.base import NO_BOUND, Int
 from sfumato.core.guarantees.base import TOLERANCE
 from sfumato.data.class_table import SensitiveAttribute
 from sfumato.kernels.classes import checks as class_checks
 
+NO_BOUND = -1
 #: From here on e^δ allows every share that is not 0, and e^-δ none less; beyond it numbers would be infinite.
 _LARGEST_EXPONENT = 700.0
 
+Int = NDArray[np.int64]
 Real = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+
+class Check(Protocol):
+    """Needed suppressions per class; `shares` replaces the reference distribution where the guarantee follows the
+    released rows."""
+
+    def __call__(self, totals: Int) -> Int: ...
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """At least `k` in a column (units for k-anonymity, population for k-map)."""
+
+    column: int
+    k: int
+
+    def __call__(self, totals: Int) -> Int:
+        return class_checks.too_few(totals, self.column, self.k)
+
+
+@dataclass(frozen=True)
+class Presence:
+    """The released share of a class's population lies in [minimum, maximum].
+
+    A class below the minimum cannot be mended by suppression: it needs more records than there are (`hopeless`).
+    """
+
+    population: int
+    minimum: float
+    maximum: float
+    hopeless: int
+
+    def __call__(self, totals: Int) -> Int:
+        people = np.maximum(totals[:, self.population], 1)
+        share = totals[:, 0] / people
+        peopled = totals[:, self.population] > 0
+        over = (share > self.maximum + TOLERANCE) | (~peopled & (totals[:, 0] > 0))
+        under = peopled & (share < self.minimum - TOLERANCE)
+        return np.where(under, self.hopeless, np.where(over, 1, 0)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class DiversityCheck:
+    """One reading of l-diversity on the histogram columns from `start` on.
+
+    With protected values a class without any of them is exempt. For distinct values a failing class must still lose
+    its protected records; for the other readings nothing is known about its parts.
+    """
+
+    reading: Literal["distinct", "entropy", "recursive"]
+    start: int
+    width: int
+    least: float
+    c: float = 0.0
+    protected: Mask | None = None
+
+    def __call__(self, totals: Int) -> Int:
+        if self.reading == "distinct":
+            need = class_checks.distinct(totals, self.start, self.width, int(self.least))
+        elif self.reading == "entropy":
+            need = class_checks.entropy(totals, self.start, self.width, float(self.least))
+        else:
+            need = class_checks.recursive(totals, self.start, self.width, float(self.c), int(self.least))
+        if self.protected is None:
+            return need
+        affected = totals[:, self.start : self.start + self.width][:, self.protected].sum(axis=1)
+        bound = affected if self.reading == "distinct" else np.full_like(affected, NO_BOUND)
+        return np.where((need != 0) & (affected > 0), bound, 0)
 
 
 @dataclass(frozen=True, eq=False)
