@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -154,3 +155,28 @@ def test_usefulness_that_was_not_measured_is_not_said_to_be() -> None:
     masked = sf.mask(sf.read(ROWS, SCHEMA), sf.Rounding(base=10, columns=("age",)), utility=[], risk=[])
     assert "The owner says that usefulness was measured" in made.card()  # its loss is always known
     assert "Usefulness was not measured" in masked.card()
+
+
+def test_a_table_in_the_details_of_an_outcome_stays_with_its_owner(tmp_path: Path) -> None:
+    column = {"role": "plain", "type": "string", "domain": ["f", "m"], "source": "declared"}
+    people = sf.read(pa.table({"sex": ["f", "m"] * 50}), {"dataset": "p", "unit": "record", "columns": {"sex": column}})
+    outcome = sf.dp.PrivateHistogram(("sex",), epsilon=1).run(people)
+    more = dataclasses.replace(outcome, details={**outcome.details, "extra": pa.table({"x": [1.5]})})
+    publish(more, ledger_entry="a" * 64).save(tmp_path / "out", "csv")
+    assert not list((tmp_path / "out" / "public").glob("extra*"))
+    assert sf.verify(tmp_path / "out").verdict == "rests on its maker"
+
+
+@dataclasses.dataclass(frozen=True)
+class OfTheOwner(sf.attacks.Homogeneity):
+    """An attack that nobody else knows."""
+
+    def run(self, view: Any, knowledge: Any = None) -> Any:
+        return dataclasses.replace(super().run(view, knowledge), attack="OfTheOwner")
+
+
+def test_an_attack_that_only_its_owner_knows_is_not_stated(tmp_path: Path) -> None:
+    made = sf.protect(sf.read(ROWS, SCHEMA), [sf.KAnonymity(2)], sf.Lattice(suppression=0.5), attacks=[OfTheOwner()])
+    made.save(tmp_path / "out")
+    assert [each.attack for each in made.owner.attacks] == ["OfTheOwner"] and not made.certificate.attacks
+    assert sf.verify(tmp_path / "out").accepted

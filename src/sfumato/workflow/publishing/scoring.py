@@ -101,8 +101,8 @@ class Checked:
     @property
     def stated_attacks(self) -> tuple[Mapping[str, Any], ...]:
         """The results as a certificate states them: what an attack found stays with the owner in its own words, which nobody
-        could tell from a stranger's."""
-        return tuple(_stated(result) for result in self.attacks)
+        could tell from a stranger's, and so does an attack that only its owner knows."""
+        return tuple(_stated(result) for result in self.attacks if registry.has("attack", result.attack))
 
 
 def _stated(result: AttackResult) -> Mapping[str, Any]:
