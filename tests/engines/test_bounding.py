@@ -18,7 +18,7 @@ from sfumato.engines.bounding import expanded
 from sfumato.engines.bounding_in_process import bounded_in_process
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.memory import MemoryRelation
-from sfumato.engines.plan_checks import validate
+from sfumato.engines.plan import validate
 from tests.engines import bounding_reference as ref
 from tests.engines.conftest import OpenTable
 from tests.engines.tables import rows as sorted_rows

@@ -17,13 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.core.errors import Cancelled, SfumatoError, SourceError, raise_alone
+from sfumato.core.errors import Cancelled, SfumatoError, SourceError, raise_alone, told_plainly
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import COUNT
 from sfumato.data.schema import Column, Schema
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.duckdb import DuckDBRelation
-from sfumato.engines.failures import told_plainly
 from sfumato.engines.memory import MemoryRelation
 from sfumato.engines.plan import Aggregate, Group, Scan
 from sfumato.engines.postgres import PostgresRelation

@@ -16,7 +16,7 @@ from sfumato.core.errors import MissingColumn, SchemaError
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.class_queries import ROWS
-from sfumato.engines.plan_checks import validate
+from sfumato.engines.plan import validate
 from tests.engines.conftest import OpenTable
 from tests.engines.tables import rows
 

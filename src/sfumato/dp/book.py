@@ -15,10 +15,9 @@ from typing import Protocol
 
 from sfumato.core.errors import BudgetRefused, ParameterError
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
-from sfumato.ledger.accounts import Account, Answer, Charge, Reservation
+from sfumato.ledger.accounts import Account, Answer, Charge, Reservation, agreed
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.protected import agreed
 
 
 class OtherLedger(UserWarning):

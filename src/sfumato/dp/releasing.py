@@ -22,9 +22,8 @@ from sfumato.engines.class_queries import ROWS
 from sfumato.engines.memory import MemoryRelation
 from sfumato.engines.plan import Scan
 from sfumato.engines.snapshots import held_still
-from sfumato.ledger.accounts import Charge
+from sfumato.ledger.accounts import Charge, Protected
 from sfumato.ledger.amounts import LossAmount
-from sfumato.ledger.protected import Protected
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,7 +17,7 @@ from sqlglot import exp
 from sfumato.engines import plan as p
 from sfumato.engines.bounding import expanded
 from sfumato.engines.expressions import Dialect, Expression, Kind
-from sfumato.engines.plan_checks import validate
+from sfumato.engines.plan import validate
 from sfumato.engines.postgres_conversions import from_decimal, from_text, is_decimal
 from sfumato.engines.sql_values import ZERO, as_kind, compile_expression, identifier, sql_type, text_literal
 

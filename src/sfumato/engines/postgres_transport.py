@@ -15,12 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from sfumato.core.errors import SourceError, raise_alone
+from sfumato.core.errors import SourceError, raise_alone, told_plainly
 from sfumato.engines import class_queries
 from sfumato.engines.address import redacted
 from sfumato.engines.canonical import ARROW_TYPES, canonical_table, decoded_table
 from sfumato.engines.expressions import Kind
-from sfumato.engines.failures import told_plainly
 from sfumato.engines.plan import Field
 
 if TYPE_CHECKING:

@@ -12,13 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.core.errors import ParameterError, SourceError, forgetting
+from sfumato.core.errors import ParameterError, SourceError, forgetting, told_plainly
 from sfumato.core.plain_files import refuse_special
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import Relation
 from sfumato.data.schema import Column, Schema, Type
 from sfumato.engines.address import is_postgres_url, redacted
-from sfumato.engines.failures import told_plainly
 
 if TYPE_CHECKING:
     from sfumato.data.read_result import Unreadable

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from sfumato.core.errors import SourceError, Unsupported
-from sfumato.engines.failures import told_plainly
+from sfumato.core.errors import SourceError, Unsupported, told_plainly
 
 #: The versions that the tests run with, classic and Connect.
 VERSIONS = ((4, 0), (4, 1))

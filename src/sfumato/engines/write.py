@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.core.errors import SourceError, Unsupported, all_at_once
+from sfumato.core.errors import SourceError, Unsupported, all_at_once, told_plainly
 from sfumato.core.plain_files import refuse_special
 from sfumato.engines.address import is_postgres_url, redacted
 from sfumato.engines.canonical import canonical_column, decoded_table
-from sfumato.engines.failures import told_plainly
 
 if TYPE_CHECKING:
     import duckdb

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import BudgetRefused, LedgerError
-from sfumato.ledger.accounts import Answer, Charge, Reservation, Spend, Spending
-from sfumato.ledger.protected import agreed
+from sfumato.ledger.accounts import Answer, Charge, Reservation, Spend, Spending, agreed
 from sfumato.ledger.transactions import Clock, Transactions, check_names, check_selected
 from sfumato.ledger.unit_changes import carried
 

@@ -15,10 +15,9 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from sfumato.core.errors import LedgerError
-from sfumato.ledger.accounts import EVERYBODY, Account, Spend, Spending
+from sfumato.ledger.accounts import EVERYBODY, Account, Protected, Spend, Spending
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Entry, Head
-from sfumato.ledger.protected import Protected
 from sfumato.ledger.unit_changes import UnitChange
 
 VERSION = 1

@@ -14,10 +14,9 @@ from typing import Any
 
 from sfumato.core.errors import BudgetRefused, InputError
 from sfumato.core.guarantees.loss import RECORD
-from sfumato.ledger.accounts import Account, Spend
+from sfumato.ledger.accounts import Account, Protected, Spend
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.group_loss import MOST, grouped
-from sfumato.ledger.protected import Protected
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sfumato.core.errors import SfumatoError
-from sfumato.ledger.accounts import EVERYBODY, Account, Spend
+from sfumato.ledger.accounts import EVERYBODY, Account, Protected, Spend, agreed, restated
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import KINDS, Entry, Head, genesis, is_hash
-from sfumato.ledger.protected import Protected, agreed, restated
 from sfumato.ledger.store import Tables
 from sfumato.ledger.unit_changes import UnitChange, carried, changed, opened
 from sfumato.ledger.versions import Seen

@@ -14,10 +14,9 @@ from functools import lru_cache
 from typing import Any
 
 from sfumato.core.errors import LedgerError, SfumatoError
-from sfumato.ledger.accounts import EVERYBODY, Account
+from sfumato.ledger.accounts import EVERYBODY, Account, Protected
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Head, genesis
-from sfumato.ledger.protected import Protected
 from sfumato.ledger.store import Tables
 from sfumato.ledger.unit_changes import Changes
 from sfumato.ledger.verification import balances

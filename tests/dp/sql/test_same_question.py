@@ -21,10 +21,10 @@ from sqlglot import exp
 
 import sfumato as sf
 from sfumato.core.errors import BudgetRefused, Unsupported
+from sfumato.dp.sql.asking_once import packed, unpacked
 from sfumato.dp.sql.identity import Identity, identify
 from sfumato.dp.sql.measuring import flat_plan, run, split
 from sfumato.dp.sql.noise import Request, price
-from sfumato.dp.sql.stored_measurements import packed, unpacked
 from sfumato.ledger import Charge, Ledger, LossAmount, Protected
 from tests.dp.sql.database import session
 from tests.dp.sql.random_queries import customer_rows, opened, order_rows, queries

@@ -5,21 +5,23 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import PLACEHOLDER, THERE_ARE, Asked, is_aggregate, taken_out
-from sfumato.dp.sql.catalogue import MOST_GROUPS, values_of_texts
+from sfumato.dp.sql.catalogue import Lowering, Rows, values_of_texts
 from sfumato.dp.sql.language import check, is_unknown, lower
 from sfumato.dp.sql.parse import function_name, group_nodes, sql_text, without_alias
-from sfumato.dp.sql.term import bounded, possible_values
-from sfumato.dp.sql.visible_rows import Lowering, Rows
+from sfumato.dp.sql.term import MOST_GROUPS, bounded, possible_values
 from sfumato.engines import expressions as e
 from sfumato.engines.expressions import Kind, Value
 
 #: What the placeholder column of a key begins with in post-processing.
 KEY = "\x00key "
+#: From so many declared texts on, a key travels as a number, found by a join instead of a list.
+CODED = 64
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,16 @@ class Key:
     def __post_init__(self) -> None:
         if self.values is not None:
             object.__setattr__(self, "values", tuple(dict.fromkeys(self.values)))
+
+    @property
+    def coded(self) -> bool:
+        """True when the engine is given the values as a table and answers with their numbers."""
+        return self.kind == "string" and self.values is not None and len(self.values) > CODED
+
+    def ordered_values(self) -> list[Value]:
+        """The declared values in an order of their own, a missing one first."""
+        present: list[Any] = [value for value in self.values or () if value is not None]
+        return [*(value for value in self.values or () if value is None), *sorted(present)]
 
 
 @dataclass(frozen=True)

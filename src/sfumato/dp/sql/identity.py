@@ -21,15 +21,14 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.params import parameters
 from sfumato.dp.algorithms.count_tree import level_sizes
 from sfumato.dp.sql.aggregates import PLACEHOLDER
-from sfumato.dp.sql.catalogue import KnownTable
+from sfumato.dp.sql.catalogue import KnownTable, scanned_as
 from sfumato.dp.sql.grouping import Key
 from sfumato.dp.sql.measurement import BRANCHING, Measurement
 from sfumato.dp.sql.measuring import Group, order_column, split
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.normal_form import NormalRows, form, normal_rows
 from sfumato.dp.sql.parse import sql_text
-from sfumato.dp.sql.question import Question, ordered_values
-from sfumato.dp.sql.visible_rows import scanned_as
+from sfumato.dp.sql.question import Question
 from sfumato.engines import expressions as e
 from sfumato.engines.class_queries import ROWS
 
@@ -56,7 +55,7 @@ class Identity:
 
     def groups(self, question: Question) -> tuple[Group, ...]:
         """The declared groups, keys and values in an order that does not depend on the query."""
-        return tuple(itertools.product(*(ordered_values(question.keys[place]) for place in self.keys)))
+        return tuple(itertools.product(*(question.keys[place].ordered_values() for place in self.keys)))
 
     def arranged(self, group: Group) -> Group:
         """A group of the question with its keys in the common order."""
@@ -115,7 +114,7 @@ def _noise(priced: Price, name: str) -> list[str]:
 
 
 def _listed(key: Key) -> list[str] | None:
-    return None if key.values is None else [repr(value) for value in ordered_values(key)]
+    return None if key.values is None else [repr(value) for value in key.ordered_values()]
 
 
 def too_large(question: Question) -> bool:

@@ -14,10 +14,10 @@ from typing import Literal
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
+from sfumato.dp.sql.catalogue import Lowering, Rows, Visible
 from sfumato.dp.sql.multiplicity import check_public_join, largest_per_key, public_copies, unlimited_sides
 from sfumato.dp.sql.parse import refuse_clauses
 from sfumato.dp.sql.term import Term
-from sfumato.dp.sql.visible_rows import Lowering, Rows, Visible
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 

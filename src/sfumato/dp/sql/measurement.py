@@ -15,10 +15,10 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import Asked, Statistic
+from sfumato.dp.sql.catalogue import Rows
 from sfumato.dp.sql.language import lower
 from sfumato.dp.sql.normal_form import normal_rows
 from sfumato.dp.sql.term import EXACT, Term, arithmetic, as_number, bounded, constant
-from sfumato.dp.sql.visible_rows import Rows
 from sfumato.engines import expressions as e
 from sfumato.engines import functions as f
 

@@ -2,13 +2,17 @@
 
 The engine is given one plan and returns one row of integers per group. Exact numbers stay in this module: what it
 returns is noisy.
+
+Long expressions are asked for in parts: what clamps and products would repeat is computed once, in a column below. An engine
+that is given a variance of a product as one text is given megabytes of it, because every clamp writes out three times what it
+looks at. Values do not change: expressions are deterministic and defined for every row.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,21 +21,26 @@ from numpy.typing import NDArray
 from sfumato.core.errors import SchemaError
 from sfumato.core.randomness import Randomness
 from sfumato.dp.algorithms.count_tree import CountTree, noisy_tree
+from sfumato.dp.sql.catalogue import scanned_as
 from sfumato.dp.sql.grouping import Key
 from sfumato.dp.sql.measurement import BRANCHING, Measurement
 from sfumato.dp.sql.noise import UNITS, Noise, Price
-from sfumato.dp.sql.question import Question, coded, key_table, ordered_values, source_plan
-from sfumato.dp.sql.visible_rows import scanned_as
+from sfumato.dp.sql.question import Question
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.expressions import Value
-from sfumato.engines.plan_checks import validate
+from sfumato.engines.plan import validate
+from sfumato.engines.sql_values import written_size
 from sfumato.kernels.sampling.noise import discrete_gaussian, discrete_laplace
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
 Group = tuple[Value, ...]
+
+#: What is longer when written out is computed in parts.
+_LONG = 500
 
 
 @dataclass(frozen=True)
@@ -147,6 +156,59 @@ def _bounded(
     )
 
 
+def key_table(key: Key) -> str:
+    """What plans call the table of a key's values."""
+    return f"keys {key.name}"
+
+
+def source_plan(question: Question, inputs: Mapping[str, e.Expression]) -> p.Plan:
+    """The rows with unit, keys and the given inputs; rows outside the declared keys are left out before bounding."""
+    plan = question.rows.plan
+    conditions: list[e.Expression] = []
+    for key in question.keys:
+        if key.values is None or key.coded:
+            continue
+        allowed = _allowed(key)
+        if None in key.values:
+            allowed = e.Or((allowed, e.IsMissing(key.expression)))
+        conditions.append(allowed)
+    if conditions:
+        plan = p.Filter(plan, conditions[0] if len(conditions) == 1 else e.And(tuple(conditions)))
+    named = []
+    for key in question.keys:
+        if key.coded:
+            plan = _joined_with_values(plan, key)
+        named.append(p.Named(key.name, e.Column(f"{key.name} code") if key.coded else key.expression))
+    given = {**{each.name: each.expression for each in named}, **inputs}
+    plan, shorter = in_parts(plan, given)
+    named = [p.Named(name, expression) for name, expression in shorter.items()]
+    if question.rows.unit is not None:
+        named.append(p.Named(question.rows.unit, e.Column(question.rows.unit)))
+    if not named:
+        named = [p.Named("k", e.Literal(1))]
+    return p.Project(plan, tuple(named))
+
+
+def _joined_with_values(plan: p.Plan, key: Key) -> p.Plan:
+    """The rows whose key is declared, with the number of its value."""
+    held = key.expression.name if isinstance(key.expression, e.Column) else f"{key.name} text"
+    if not isinstance(key.expression, e.Column):
+        carried = tuple(p.Named(name, e.Column(name)) for name in p.columns(plan))
+        plan = p.Project(plan, (*carried, p.Named(held, key.expression)))
+    value, code = p.Field(f"{key.name} value", "string"), p.Field(f"{key.name} code", "integer")
+    return p.Join(plan, p.Scan(key_table(key), (value, code)), ((held, value.name),))
+
+
+def _allowed(key: Key) -> e.Expression:
+    """The key has one of its declared values; a run of whole numbers is written as a range."""
+    known = tuple(value for value in key.values or () if value is not None)
+    numbers = [value for value in known if isinstance(value, int) and not isinstance(value, bool)]
+    if key.kind == "integer" and len(numbers) == len(known) > 2 and max(numbers) - min(numbers) + 1 == len(set(numbers)):
+        low, high = e.Literal(min(numbers)), e.Literal(max(numbers))
+        return e.And((e.Compare(">=", key.expression, low), e.Compare("<=", key.expression, high)))
+    return e.OneOfValues(key.expression, known)
+
+
 def order_column(question: Question, name: str) -> e.Expression:
     """The column that truncation orders by."""
     from sqlglot import exp
@@ -161,7 +223,7 @@ def run(question: Question, plan: p.Plan) -> pa.Table:
         raise SchemaError("the private table has no data")
     relation: Any = primary.data.relation
     uploads = {scanned_as(name): table.rows for name, table in question.tables.items() if table.rows is not None}
-    uploads |= {key_table(key): _values(key) for key in question.keys if coded(key)}
+    uploads |= {key_table(key): _values(key) for key in question.keys if key.coded}
     beside = _beside(question)
     table: pa.Table = relation.run(plan, uploads, beside) if beside else relation.run(plan, uploads)
     return table
@@ -190,13 +252,13 @@ def _values(key: Key) -> pa.Table:
     import pyarrow as pa
 
     # Truncation breaks ties by these numbers, which therefore do not depend on the order of the declaration.
-    texts = pa.array(ordered_values(key), pa.string())
+    texts = pa.array(key.ordered_values(), pa.string())
     return pa.table({f"{key.name} value": texts, f"{key.name} code": pa.array(range(len(texts)), pa.int64())})
 
 
 def _named(question: Question) -> list[list[Value] | None]:
     """The values by their numbers, of each key that an engine answers with numbers."""
-    return [ordered_values(key) if coded(key) else None for key in question.keys]
+    return [key.ordered_values() if key.coded else None for key in question.keys]
 
 
 def _group(named: Sequence[Sequence[Value] | None], shown: Sequence[Any]) -> Group:
@@ -246,3 +308,69 @@ def _trees(
 ) -> list[CountTree]:
     empty = np.zeros(measurement.leaves, dtype=np.int64)
     return [noisy_tree(leaves.get(group, empty), BRANCHING, noise.amount, noise.law, source) for group in groups]
+
+
+def in_parts(plan: p.Plan, inputs: Mapping[str, e.Expression]) -> tuple[p.Plan, dict[str, e.Expression]]:
+    """The same inputs over a plan that has columns for their parts; both as they are where nothing is long."""
+    if all(written_size(expression) <= _LONG for expression in inputs.values()):
+        return plan, dict(inputs)
+    parts = _Parts(frozenset(p.columns(plan)))
+    shorter = {name: parts.shortened(expression) for name, expression in inputs.items()}
+    for layer in range(1, max(parts.layer.values(), default=0) + 1):
+        kept = [p.Named(name, e.Column(name)) for name in p.columns(plan)]
+        made = [p.Named(name, part) for part, name in parts.names.items() if parts.layer[name] == layer]
+        plan = p.Project(plan, (*kept, *made))
+    return plan, shorter
+
+
+class _Parts:
+    """Parts that have a column: its name, and above how many others it stands."""
+
+    def __init__(self, taken: frozenset[str]) -> None:
+        self._taken = taken
+        self.names: dict[e.Expression, str] = {}
+        self.layer: dict[str, int] = {}
+        self._done: dict[int, tuple[e.Expression, e.Expression]] = {}
+
+    def shortened(self, expression: e.Expression) -> e.Expression:
+        """The expression with its parts replaced by their columns, where it is long."""
+        if id(expression) in self._done:
+            return self._done[id(expression)][1]
+        below = tuple(self.shortened(child) for child in e.children(expression))
+        made = _with_children(expression, below)
+        if written_size(made) > _LONG:
+            made = _with_children(expression, tuple(self._column(child) for child in below))
+        self._done[id(expression)] = (expression, made)  # the first keeps its id from being used again
+        return made
+
+    def _column(self, expression: e.Expression) -> e.Expression:
+        if isinstance(expression, (e.Column, e.Literal)):
+            return expression
+        if expression not in self.names:
+            number = len(self.names)
+            while (name := f"part {number}") in self._taken:
+                number += 1
+            self._taken |= {name}
+            self.names[expression] = name
+            self.layer[name] = 1 + max((self.layer.get(column, 0) for column in e.columns_of(expression)), default=0)
+        return e.Column(self.names[expression])
+
+
+def _with_children(expression: e.Expression, below: tuple[e.Expression, ...]) -> e.Expression:
+    """The same expression over others, in the order of `children`."""
+    if all(new is old for new, old in zip(below, e.children(expression), strict=True)):
+        return expression
+    match expression:
+        case e.Compare() | e.Arithmetic():
+            return replace(expression, left=below[0], right=below[1])
+        case e.And() | e.Or():
+            return replace(expression, terms=below)
+        case e.Choose(branches):
+            pairs = tuple((below[2 * i], below[2 * i + 1]) for i in range(len(branches)))
+            return replace(expression, branches=pairs, otherwise=below[-1])
+        case e.Scrambled():
+            return replace(expression, term=below[0], numbers=below[1:])
+        case e.Column() | e.Literal():
+            return expression
+        case _:
+            return replace(expression, term=below[0])

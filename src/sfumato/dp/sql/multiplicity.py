@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.catalogue import MOST_PUBLIC_ROWS, KnownTable
-from sfumato.dp.sql.visible_rows import Rows, scanned_as
+from sfumato.dp.sql.catalogue import MOST_PUBLIC_ROWS, KnownTable, Rows, scanned_as
 from sfumato.engines import plan as p
 
 if TYPE_CHECKING:

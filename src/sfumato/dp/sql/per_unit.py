@@ -14,10 +14,10 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Asked, is_aggregate, taken_out
+from sfumato.dp.sql.catalogue import Lowering, Rows, Visible
 from sfumato.dp.sql.language import lower
 from sfumato.dp.sql.parse import group_nodes, without_alias
 from sfumato.dp.sql.term import EXACT, Term, as_number, bounded
-from sfumato.dp.sql.visible_rows import Lowering, Rows, Visible
 from sfumato.engines import expressions as e
 from sfumato.engines import functions as f
 from sfumato.engines import plan as p

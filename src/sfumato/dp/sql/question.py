@@ -8,21 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import Asked, Statistic
-from sfumato.dp.sql.catalogue import Catalogue, KnownTable
+from sfumato.dp.sql.catalogue import Catalogue, KnownTable, Lowering, Rows
 from sfumato.dp.sql.grouping import Grouping, Key, Ordering, Shown
 from sfumato.dp.sql.measurement import Measurement, StatisticPlan
 from sfumato.dp.sql.parse import sql_text
-from sfumato.dp.sql.parts import in_parts
 from sfumato.dp.sql.rows import source_rows
-from sfumato.dp.sql.visible_rows import Lowering, Rows
-from sfumato.engines import expressions as e
-from sfumato.engines import plan as p
 from sfumato.engines.expressions import Value
 
 
@@ -159,71 +154,3 @@ def _count(select: exp.Select, clause: str) -> int | None:
     if not isinstance(value, exp.Literal) or value.is_string or not str(value.this).isdecimal() or len(str(value.this)) > 9:
         raise Unsupported(f"{clause.upper()} takes a whole number")
     return int(value.this)
-
-
-#: From so many declared texts on, a key travels as a number, found by a join instead of a list.
-CODED = 64
-
-
-def coded(key: Key) -> bool:
-    """True when the engine is given the key's values as a table and answers with their numbers."""
-    return key.kind == "string" and key.values is not None and len(key.values) > CODED
-
-
-def ordered_values(key: Key) -> list[Value]:
-    """The declared values of a key in an order of their own, a missing one first."""
-    known: list[Any] = [value for value in key.values or () if value is not None]
-    return [*(value for value in key.values or () if value is None), *sorted(known)]
-
-
-def key_table(key: Key) -> str:
-    """What plans call the table of a key's values."""
-    return f"keys {key.name}"
-
-
-def source_plan(question: Question, inputs: Mapping[str, e.Expression]) -> p.Plan:
-    """The rows with unit, keys and the given inputs; rows outside the declared keys are left out before bounding."""
-    plan = question.rows.plan
-    conditions: list[e.Expression] = []
-    for key in question.keys:
-        if key.values is None or coded(key):
-            continue
-        allowed = _allowed(key)
-        if None in key.values:
-            allowed = e.Or((allowed, e.IsMissing(key.expression)))
-        conditions.append(allowed)
-    if conditions:
-        plan = p.Filter(plan, conditions[0] if len(conditions) == 1 else e.And(tuple(conditions)))
-    named = []
-    for key in question.keys:
-        if coded(key):
-            plan = _joined_with_values(plan, key)
-        named.append(p.Named(key.name, e.Column(f"{key.name} code") if coded(key) else key.expression))
-    given = {**{each.name: each.expression for each in named}, **inputs}
-    plan, shorter = in_parts(plan, given)
-    named = [p.Named(name, expression) for name, expression in shorter.items()]
-    if question.rows.unit is not None:
-        named.append(p.Named(question.rows.unit, e.Column(question.rows.unit)))
-    if not named:
-        named = [p.Named("k", e.Literal(1))]
-    return p.Project(plan, tuple(named))
-
-
-def _joined_with_values(plan: p.Plan, key: Key) -> p.Plan:
-    """The rows whose key is declared, with the number of its value."""
-    held = key.expression.name if isinstance(key.expression, e.Column) else f"{key.name} text"
-    if not isinstance(key.expression, e.Column):
-        carried = tuple(p.Named(name, e.Column(name)) for name in p.columns(plan))
-        plan = p.Project(plan, (*carried, p.Named(held, key.expression)))
-    value, code = p.Field(f"{key.name} value", "string"), p.Field(f"{key.name} code", "integer")
-    return p.Join(plan, p.Scan(key_table(key), (value, code)), ((held, value.name),))
-
-
-def _allowed(key: Key) -> e.Expression:
-    """The key has one of its declared values; a run of whole numbers is written as a range."""
-    known = tuple(value for value in key.values or () if value is not None)
-    numbers = [value for value in known if isinstance(value, int) and not isinstance(value, bool)]
-    if key.kind == "integer" and len(numbers) == len(known) > 2 and max(numbers) - min(numbers) + 1 == len(set(numbers)):
-        low, high = e.Literal(min(numbers)), e.Literal(max(numbers))
-        return e.And((e.Compare(">=", key.expression, low), e.Compare("<=", key.expression, high)))
-    return e.OneOfValues(key.expression, known)

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.catalogue import KnownColumn, KnownTable
+from sfumato.dp.sql.catalogue import KnownColumn, KnownTable, Lowering, Rows, Visible, scanned_as
 from sfumato.dp.sql.joins import joined
 from sfumato.dp.sql.language import lower
 from sfumato.dp.sql.parse import refuse_clauses, without_alias
 from sfumato.dp.sql.per_unit import per_unit_rows
 from sfumato.dp.sql.term import Term
-from sfumato.dp.sql.visible_rows import Lowering, Rows, Visible, scanned_as
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.class_queries import ROWS

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.catalogue import MOST_GROUPS
 from sfumato.engines import expressions as e
 from sfumato.engines.expressions import Expression, Kind, Value
 
@@ -19,8 +18,8 @@ from sfumato.engines.expressions import Expression, Kind, Value
 EXACT = 2**51
 #: Real operands are held inside this, so that no product of two overflows on any engine.
 HUGE = 1e150
-
-
+#: A grouped result may have this many declared groups.
+MOST_GROUPS = 100_000
 #: An expression that the engine would write out longer than this is refused.
 LONGEST = 2_000
 
