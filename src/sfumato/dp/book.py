@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import shlex
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
-from sfumato.core.errors import BudgetRefused, ParameterError
+from sfumato.core.errors import BudgetRefused, Cancelled, ParameterError, SourceError, raise_alone
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
 from sfumato.ledger.accounts import Account, Answer, Charge, Reservation, agreed
 from sfumato.ledger.amounts import LossAmount
@@ -50,6 +51,26 @@ class Book(Protocol):
 
     def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
         """What is left."""
+
+
+@contextmanager
+def drawn(book: Book, reservation: Reservation) -> Iterator[None]:
+    """From here on the budget is spent, whatever happens: giving it back after a failure would tell about the data.
+
+    For the same reason whatever goes wrong inside is told in one sentence.
+    """
+    book.draw(reservation)
+    try:
+        yield
+    except Cancelled:
+        raise
+    except Exception:
+        raise_alone(
+            SourceError(
+                "the engine could not answer; the question stays charged, because giving it back could tell something about the "
+                "data. Ask the owner to run the same question on a copy of the table"
+            )
+        )
 
 
 class OwnBook:

@@ -17,7 +17,7 @@ from sfumato.dp.sql.noise import Request
 from sfumato.dp.sql.parse import parse_expression, sql_text, without_alias
 
 if TYPE_CHECKING:
-    from sfumato.dp.query_answer import QueryAnswer
+    from sfumato.dp.sql.answer import QueryAnswer
     from sfumato.dp.session import Session
     from sfumato.dp.sql.explanation import Explanation
 

@@ -14,18 +14,15 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.core.certificate import plain
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import parameters, require
+from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
 from sfumato.dp.book import OtherLedger, open_book, other_ledgers
-from sfumato.dp.outcomes import private_outcome
-from sfumato.dp.query_answer import BatchCost, QueryAnswer
 from sfumato.dp.releasing import charged_run
 from sfumato.engines.sql_relation import lenient
 from sfumato.ledger.amounts import LossAmount
@@ -35,18 +32,14 @@ if TYPE_CHECKING:
 
     from sfumato.dp.algorithms.base import Algorithm
     from sfumato.dp.frame import Frame
-    from sfumato.dp.sql.explanation import Explanation
+    from sfumato.dp.sql.answer import QueryAnswer
+    from sfumato.dp.sql.explanation import BatchCost, Explanation
     from sfumato.dp.sql.noise import DeclaredBounds, Price, Request
     from sfumato.dp.sql.paid_bounds import PaidBounds
     from sfumato.dp.sql.paid_contributions import PaidContributions
     from sfumato.dp.sql.question import Question
     from sfumato.engines.expressions import Value
     from sfumato.ledger.ledger import Ledger
-
-ARGUMENT = (
-    "each unit's contribution is bounded before aggregation, sums are of integers on a fixed grid, and exact integer noise "
-    "is scaled to the largest change that one unit can make; what follows is post-processing"
-)
 
 
 class Session:
@@ -212,6 +205,7 @@ class Session:
     def batch(self, queries: Sequence[str], *, confidence: float = 0.95, **loss: Any) -> BatchCost:  # as `explain` takes it
         """What several questions cost together, before any is asked: each at the given loss."""
         from sfumato.dp.accounting.composition import sequential
+        from sfumato.dp.sql.explanation import BatchCost
 
         if not queries:
             raise ParameterError("give at least one query")
@@ -282,38 +276,14 @@ class Session:
     ) -> QueryAnswer:
         """Answer a parsed question; `sql` and the builder of questions both come here."""
         from sfumato.dp.sql.asking_once import Asker
-        from sfumato.dp.sql.explanation import explain
         from sfumato.dp.sql.measuring import check_plans
         from sfumato.dp.sql.noise import price
 
         question = self._question(select, keys)
         priced = price(question, request, bounds)
         check_plans(question, priced)
-        not_covered = self._not_covered()
-        explanation = explain(question, priced, 0.95)
-        explanation = replace(explanation, notes=(*explanation.notes, *not_covered))
-        asker = Asker(self._book, self.dataset, self.analyst, self._version, self._seed, self._source)
-        answered = asker.answer(question, priced)
-        if answered.price != priced:
-            explanation = explain(question, answered.price, 0.95)
-            explanation = replace(explanation, notes=(*explanation.notes, *not_covered))
-        outcome = private_outcome(
-            answered.table.table(),
-            answered.price.loss,
-            {
-                "name": "Session.sql",
-                "query": question.text,
-                "bounds": plain(parameters(answered.price.bounds)),
-                "contribution": explanation.contribution,
-            },
-            argument=ARGUMENT,
-            randomness=self._source,
-            dataset=self.dataset,
-            ledger_entry=answered.entry,
-            explanation=explanation.to_mapping(),
-            not_covered=not_covered,
-        )
-        return QueryAnswer(explanation, outcome, answered.entry, answered.repeated, answer=answered.table)
+        source = (self._version, self._seed, self._source)
+        return Asker(self._book, self.dataset, self.analyst, *source, tuple(self._not_covered())).answer(question, priced)
 
     def _explained(
         self,

@@ -22,6 +22,7 @@ from sfumato.engines.plan import (
     PerUnitAggregate,
     Plan,
     Project,
+    as_group,
     column,
     columns,
 )
@@ -34,13 +35,11 @@ _MATCHED = "\x00matched"
 
 def expanded(plan: BoundedGroup) -> Plan:
     """The same question without `BoundedGroup`."""
+    if plan.unit is None or plan.bounds_nothing:
+        return as_group(plan)
     names = plan.keys + plan.within
-    if plan.unit is None:
-        return Group(plan.source, names, plan.aggregates)
     source: Plan = Filter(plan.source, Not(IsMissing(Column(plan.unit))))
     by_groups = plan.groups is not None and bool(plan.keys)
-    if plan.rows is None and not by_groups:
-        return Group(source, names, plan.aggregates)
     if plan.rows is not None or plan.salt is None:
         source = Number(source, _PLACE, (plan.unit,), _row_order(plan))
     if plan.rows is not None:

@@ -48,17 +48,9 @@ _ROW_LIMIT = 2**31 - 1
 _SHARES = 4
 
 
-def sampled(plan: Plan) -> bool:
-    """True for a question that is answered here rather than by the engine alone."""
-    if not isinstance(plan, BoundedGroup) or plan.unit is None or plan.salt is None:
-        return False
-    counts_units = any(aggregate.function == "count_distinct" for aggregate in plan.aggregates)
-    return plan.rows is not None or (plan.groups is not None and bool(plan.keys)) or counts_units
-
-
 def replace_sampled(plan: Plan, answered: Callable[[BoundedGroup], Scan]) -> Plan:
     """The plan with every sampled grouping replaced by a scan of its answer."""
-    if isinstance(plan, BoundedGroup) and sampled(plan):
+    if isinstance(plan, BoundedGroup) and plan.sampled:
         return answered(plan)
     match plan:
         case Scan():

@@ -99,7 +99,7 @@ class _Compiler:
                 return select.select(*shown, append=False, copy=False), p.columns(plan)
             case p.Group():
                 return self.group(plan)
-            case p.PerUnitAggregate():
+            case p.PerUnitAggregate() | p.BoundedGroup(bounds_nothing=True):
                 return self.group(p.as_group(plan))
             case p.Number(source, name, partition, order):
                 select, kinds, alias = self.over(source)

@@ -23,7 +23,7 @@ from sfumato.engines.class_queries import ROWS
 from sfumato.engines.duckdb_broken_text import asked_again, errors_of_a_reader, reads_leniently
 from sfumato.engines.duckdb_connections import Connections, catalogue_name
 from sfumato.engines.expressions import Kind
-from sfumato.engines.plan import BoundedGroup, Field, Plan, Scan, columns, scans, validate
+from sfumato.engines.plan import BoundedGroup, Field, Plan, Scan, columns, parts, scans, validate
 from sfumato.engines.queryable import not_together
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
 from sfumato.engines.told_apart import exact_kind
@@ -326,7 +326,6 @@ def _answer(
     uploads: Mapping[str, pa.Table],
 ) -> pa.Table:
     """The answer to a plan over stored and canonical uploaded tables."""
-    from sfumato.engines.bounding_in_process import bounded_in_process, replace_sampled, sampled
     from sfumato.engines.compile import PhysicalTable
 
     validate(plan)
@@ -341,6 +340,8 @@ def _answer(
         tables[name] = PhysicalTable((views[-1],), columns=columns, clean=True)
 
     def drawn(part: BoundedGroup) -> pa.Table:
+        from sfumato.engines.bounding_in_process import bounded_in_process
+
         return bounded_in_process(part, lambda rows: _streamed(connection, _compiled(rows, tables)))
 
     def answered(part: BoundedGroup) -> Scan:
@@ -352,10 +353,14 @@ def _answer(
     for name in dict.fromkeys(scan.table for scan in scans(plan)):
         if name in uploads:
             put(name, uploads[name])
-    if isinstance(plan, BoundedGroup) and sampled(plan):
+    if isinstance(plan, BoundedGroup) and plan.sampled:
         answer = drawn(plan)
     else:
-        query = _compiled(replace_sampled(plan, answered), tables)
+        if any(isinstance(part, BoundedGroup) and part.sampled for part in parts(plan)):
+            from sfumato.engines.bounding_in_process import replace_sampled
+
+            plan = replace_sampled(plan, answered)
+        query = _compiled(plan, tables)
         answer = _canonical(connection.sql(query.sql).to_arrow_table(), query)
     for view in views:
         connection.unregister(view)

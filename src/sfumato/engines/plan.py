@@ -12,7 +12,7 @@ from typing import Literal as OneOf
 from typing import TypeAlias
 
 from sfumato.core.errors import MissingColumn, SchemaError, Unsupported, all_at_once
-from sfumato.engines.expressions import NUMERIC, Column, Expression, Kind, columns_of, kind_of, magnitude
+from sfumato.engines.expressions import NUMERIC, Column, Expression, IsMissing, Kind, Not, columns_of, kind_of, magnitude
 
 #: What a summed expression may reach, so that a sum over 2^31 rows still has at most 38 digits.
 _SUMMED = 2**95
@@ -176,6 +176,18 @@ class BoundedGroup:
     order: tuple[Order, ...] = ()
     salt: str | None = field(default=None, repr=False)
 
+    @property
+    def bounds_nothing(self) -> bool:
+        """True where all rows of all units that are known count."""
+        return self.unit is None or self.rows is None and (self.groups is None or not self.keys)
+
+    @property
+    def sampled(self) -> bool:
+        """True where what is counted of a unit is decided by chance, or units are counted beside it."""
+        if self.unit is None or self.salt is None:
+            return False
+        return not self.bounds_nothing or any(aggregate.function == "count_distinct" for aggregate in self.aggregates)
+
 
 Plan: TypeAlias = Scan | Filter | Project | Join | Group | PerUnitAggregate | Number | Bound | BoundedGroup
 
@@ -191,17 +203,24 @@ def sources(plan: Plan) -> tuple[Plan, ...]:
             return (plan.source,)
 
 
+def parts(plan: Plan) -> Iterator[Plan]:
+    """The plan and all below it."""
+    yield plan
+    for below in sources(plan):
+        yield from parts(below)
+
+
 def scans(plan: Plan) -> Iterator[Scan]:
     """The stored tables that are read."""
-    if isinstance(plan, Scan):
-        yield plan
-    for below in sources(plan):
-        yield from scans(below)
+    return (part for part in parts(plan) if isinstance(part, Scan))
 
 
-def as_group(plan: PerUnitAggregate) -> Group:
-    """The grouping that a per-unit aggregate is."""
-    return Group(plan.source, (plan.unit, *(key for key in plan.keys if key != plan.unit)), plan.aggregates)
+def as_group(plan: PerUnitAggregate | BoundedGroup) -> Group:
+    """The grouping that a per-unit aggregate is, or a bounded one where it bounds nothing."""
+    if isinstance(plan, PerUnitAggregate):
+        return Group(plan.source, (plan.unit, *(key for key in plan.keys if key != plan.unit)), plan.aggregates)
+    present = plan.source if plan.unit is None else Filter(plan.source, Not(IsMissing(Column(plan.unit))))
+    return Group(present, plan.keys + plan.within, plan.aggregates)
 
 
 def columns(plan: Plan) -> dict[str, Kind]:
@@ -220,9 +239,7 @@ def columns(plan: Plan) -> dict[str, Kind]:
         case Group(source, keys, aggregates):
             below = columns(source)
             return {key: below[key] for key in keys} | {a.name: aggregate_kind(a, below) for a in aggregates}
-        case BoundedGroup(source, _, keys, within, _, _, aggregates):
-            return columns(Group(source, keys + within, aggregates))
-        case PerUnitAggregate():
+        case BoundedGroup() | PerUnitAggregate():
             return columns(as_group(plan))
         case Number(source, name):
             return {**columns(source), name: "integer"}

@@ -457,7 +457,7 @@ def test_answers_that_earlier_versions_stored_keep_their_certificates(tmp_path: 
     from sfumato.workflow.publishing.publish import publish
 
     place = tmp_path / "ledger.db"
-    old = AnswerTable(("n",), ("integer",), (stored_law("laplace 1 1"),), ((207,),), CellErrors(((1.4,),)))
+    old = AnswerTable(("n",), ("integer",), ((207,),), CellErrors((stored_law("laplace 1 1"),), ((1.4,),)))
     with Ledger.open(place) as ledger:
         ledger.grant("shop", "analyst", LossAmount.pure(10))
         reservation = ledger.reserve("shop", "analyst", Charge(LossAmount.pure(1), Protected("customer_id")), "ab" * 32)

@@ -12,30 +12,26 @@ import base64
 import datetime
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from sfumato.core.certificate import plain
 from sfumato.core.errors import LedgerError
 from sfumato.core.guarantees import loss as losses
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.params import build, parameters
 from sfumato.core.randomness import Randomness
 from sfumato.dp.algorithms.count_tree import CountTree, consistent_tree, level_sizes, node_deviation
-from sfumato.dp.releasing import constant_failure
-from sfumato.dp.sql.answer import AnswerTable, put_together
+from sfumato.dp.book import Book, drawn
+from sfumato.dp.sql.answer import AnswerTable, QueryAnswer, put_together
 from sfumato.dp.sql.identity import Identity, identify, result_digest
 from sfumato.dp.sql.measurement import BRANCHING
 from sfumato.dp.sql.measuring import Group, Measured, declared_groups, in_order, measure
 from sfumato.dp.sql.noise import Noise, Price
 from sfumato.dp.sql.question import Question
 from sfumato.ledger.accounts import Answer, Charge
-
-if TYPE_CHECKING:
-    from sfumato.dp.book import Book
 
 FORMAT = "sfumato-measured-1"
 #: So many numbers are written out, for people to read; more are packed.
@@ -44,16 +40,6 @@ _WIDTHS = ("<i1", "<i2", "<i4", "<i8")
 _LOSSES: Mapping[str, type[LossGuarantee]] = {
     kind.__name__: kind for kind in (losses.PureDP, losses.ApproxDP, losses.ConcentratedDP)
 }
-
-
-@dataclass(frozen=True)
-class Answered:
-    """An answer, the price at which its measurements were made, and the entry that they were charged with."""
-
-    table: AnswerTable = field(repr=False)
-    price: Price
-    entry: str | None
-    repeated: bool
 
 
 @dataclass(frozen=True)
@@ -66,51 +52,53 @@ class Asker:
     version: str
     seed: int | str | None
     source: Randomness
+    not_covered: tuple[str, ...] = ()
 
-    def answer(self, question: Question, priced: Price) -> Answered:
+    def answer(self, question: Question, priced: Price) -> QueryAnswer:
         """What was measured before where that suffices; otherwise reserve, draw, measure, commit."""
         identity = identify(question, priced, self.version, self.seed)
         for stored in self.book.stored(self.dataset, self.analyst, f"{identity.context}:"):
-            known = self._from(stored, identity, question, priced)
-            if known is not None:
-                return known
+            earlier = self._from(stored, identity, question, priced)
+            if earlier is not None:
+                return earlier
         reservation = self.book.reserve(self.dataset, self.analyst, Charge.of(priced.loss), identity.question)
         if reservation.answer is not None:
             return self._surely(reservation.answer, identity, question, priced)
-        # From here on the budget is spent, whatever happens: giving it back after a failure would tell about the data.
-        self.book.draw(reservation)
-        with constant_failure():
+        with drawn(self.book, reservation):
             measured = measure(question, priced, self.source)
-            table = put_together(question, priced, measured)
+            answer = put_together(question, priced, measured)
             if identity.as_shown:
-                kept = table.to_mapping()
+                kept = answer.to_mapping()
             else:
-                kept = to_mapping(identity, question, priced, measured, result_digest(table.table()))
+                kept = to_mapping(identity, question, priced, measured, result_digest(answer.table()))
         stored = self.book.commit(reservation, kept)
         if stored.value == kept:
-            return Answered(table, priced, stored.entry or None, repeated=False)
+            return self._answered(question, priced, answer, stored, repeated=False)
         # Somebody else asked the same at the same time and was faster: a question has one answer.
         return self._surely(stored, identity, question, priced)
 
-    def _from(self, stored: Answer, identity: Identity, question: Question, priced: Price) -> Answered | None:
+    def _answered(self, question: Question, price: Price, answer: AnswerTable, stored: Answer, *, repeated: bool) -> QueryAnswer:
         entry = stored.entry or None
+        return QueryAnswer(answer, question, price, self.dataset, self.source, entry, repeated, self.not_covered)
+
+    def _from(self, stored: Answer, identity: Identity, question: Question, priced: Price) -> QueryAnswer | None:
         if identity.as_shown:
-            return Answered(AnswerTable.from_mapping(stored.value), priced, entry, repeated=True)
-        known = restored(stored.value, identity, question, priced)
-        if known is None:
+            return self._answered(question, priced, AnswerTable.from_mapping(stored.value), stored, repeated=True)
+        earlier = restored(stored.value, identity, question, priced)
+        if earlier is None:
             return None
-        price, measured = known
-        table = put_together(question, price, measured)
-        shown = result_digest(table.table())
+        price, measured = earlier
+        answer = put_together(question, price, measured)
+        shown = result_digest(answer.table())
         if shown != stored.value.get("sha256"):
             self.book.show(self.dataset, stored.entry, shown)
-        return Answered(table, price, entry, repeated=True)
+        return self._answered(question, price, answer, stored, repeated=True)
 
-    def _surely(self, stored: Answer, identity: Identity, question: Question, priced: Price) -> Answered:
-        known = self._from(stored, identity, question, priced)
-        if known is None:
+    def _surely(self, stored: Answer, identity: Identity, question: Question, priced: Price) -> QueryAnswer:
+        earlier = self._from(stored, identity, question, priced)
+        if earlier is None:
             raise LedgerError("the stored answer to this question is not one: the ledger was edited or damaged. Run verify.")
-        return known
+        return earlier
 
 
 def to_mapping(
@@ -131,7 +119,7 @@ def to_mapping(
         kept[held] = {"law": noise.law, "amount": str(noise.amount), "numbers": packed(numbers)}
     return {
         "format": FORMAT,
-        "loss": plain({"name": priced.loss.name, **parameters(priced.loss)}),
+        "loss": {"name": priced.loss.name, **parameters(priced.loss)},
         "groups": [[_stored(value) for value in group] for group in groups] if question.discovers else None,
         "measurements": kept,
         "sha256": shown,

@@ -1,20 +1,21 @@
-"""The error of one column of an answer, group by group: by the law of its noise, or by what the noise may have been."""
+"""The law of the noise in one column of an answer, and its errors by group: by that law, or by what the noise may have been."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from sqlglot import exp
 
 from sfumato.dp.sql.aggregates import PLACEHOLDER
-from sfumato.dp.sql.expected_error import linear_change
+from sfumato.dp.sql.expected_error import lattice_steps, linear_change
 from sfumato.dp.sql.grouping import KEY
 from sfumato.dp.sql.margins import Possible
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.operators import Cell
 from sfumato.dp.sql.propagation import MovedStatistics, decided, noisy_parts, smooth
 from sfumato.dp.sql.question import Question
-from sfumato.dp.sql.reach import Reach
+from sfumato.dp.sql.reach import ColumnLaw, OneNoise, Reach, SumOfNoises
 
 #: The keys of a group.
 Group = Sequence[Cell]
@@ -22,6 +23,26 @@ Group = Sequence[Cell]
 CellError = tuple[float | None, Reach | None]
 
 NO_ERROR: CellError = (None, None)
+
+
+def column_law(question: Question, price: Price, expression: exp.Expression) -> ColumnLaw:
+    """How margins follow from errors: by the law of one noise, or by that of a sum of noises."""
+    general = next(iter(price.noises.values())).law
+    if isinstance(expression, exp.Column) and expression.name.startswith(PLACEHOLDER):
+        statistic = question.statistics[expression.name.removeprefix(PLACEHOLDER)]
+        noise = price.noises[statistic.parts[0]]
+        if statistic.linear:
+            return OneNoise(noise.law, noise.amount, noise.step)
+    made = smooth(expression) if noisy_parts(expression) else None
+    if made is None:
+        return SumOfNoises(general)
+    change = linear_change(question, price, made)
+    steps = {} if change is None else lattice_steps(price, change)
+    if len(steps) == 1 and made.grid is None and not made.roundings:
+        ((name, step),) = steps.items()
+        noise = price.noises[name]
+        return OneNoise(noise.law, noise.amount, Fraction(step))
+    return SumOfNoises(general, max(steps.values()) / 2 if steps else None, made.grid)
 
 
 def column_errors(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -87,6 +87,20 @@ class Explanation:
         for column in self.columns:
             lines.append(f"  {column.told(self.confidence)}")
         return "\n".join([*lines, *self.notes])
+
+
+@dataclass(frozen=True)
+class BatchCost:
+    """What several questions cost together, and each of them."""
+
+    explanations: tuple[Explanation, ...]
+    total: LossGuarantee
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return iter(self.explanations)
+
+    def __len__(self) -> int:
+        return len(self.explanations)
 
 
 def cost_text(loss: LossGuarantee) -> str:

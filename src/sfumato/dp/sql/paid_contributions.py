@@ -18,7 +18,7 @@ from sfumato.core.params import require
 from sfumato.dp.sql.parse import parse_expression
 
 if TYPE_CHECKING:
-    from sfumato.dp.query_answer import QueryAnswer
+    from sfumato.dp.sql.answer import QueryAnswer
     from sfumato.dp.sql.catalogue import KnownTable
 
 #: Bounds are powers of two up to this exponent; units beyond are counted with it.
