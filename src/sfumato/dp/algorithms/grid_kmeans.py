@@ -61,13 +61,9 @@ _RESTARTS = 10
 class GridKMeans(RowBounded):
     """`k` centres and noisy sizes from a noisy grid and one noisy step.
 
-    An adversary who sees the centres, and knows everything but the noise, learns almost nothing about whether one unit is in
-    the data. A unit (a value of the schema's unit column, else a record) keeps at most `rows` rows, by `bounding` and
-    `order`. No point is released.
-
-    `epsilon` or `rho` is the loss of it all. `columns` (at most 16) hold numbers with declared bounds; distances count each
-    column in units of its declared width. `expected_rows`, about how many points there are, fixes the grid; without it 2 %
-    of the budget measures it.
+    It promises what `KMeans` does, against the same adversary. `epsilon` or `rho` is the loss of it all. `columns` (at most 16)
+    hold numbers with declared bounds; distances count each column in units of its declared width. `expected_rows`, about how
+    many points there are, fixes the grid; without it 2 % of the budget measures it.
     """
 
     columns: ClusteredColumns
