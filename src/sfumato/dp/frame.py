@@ -17,8 +17,8 @@ from sfumato.dp.sql.noise import Request
 from sfumato.dp.sql.parse import parse_expression, sql_text, without_alias
 
 if TYPE_CHECKING:
-    from sfumato.dp.sql.answer import QueryAnswer
     from sfumato.dp.session import Session
+    from sfumato.dp.sql.answer import QueryAnswer
     from sfumato.dp.sql.explanation import Explanation
 
 
@@ -106,11 +106,11 @@ class Frame:
         rho: Number | None = None,
         max_rows: int | None = None,
         max_groups: int | None = None,
-        values: Mapping[str, Sequence[object]] | None = None,
+        keys: Mapping[str, Sequence[object]] | None = None,
     ) -> QueryAnswer:
-        """The noisy answer at this cost; `values` declares the values of keys that the schema does not."""
+        """The noisy answer at this cost; `keys` declares the values of grouping keys whose domain the schema does not."""
         bounds = self.session._bounded(max_rows, max_groups)
-        return self.session.ask(self.select(), Request.of(epsilon, delta, rho), bounds, values)
+        return self.session.ask(self.select(), Request.of(epsilon, delta, rho), bounds, keys)
 
     def explain(
         self,
@@ -120,8 +120,8 @@ class Frame:
         rho: Number | None = None,
         max_rows: int | None = None,
         max_groups: int | None = None,
-        values: Mapping[str, Sequence[object]] | None = None,
+        keys: Mapping[str, Sequence[object]] | None = None,
     ) -> Explanation:
         """What it would cost and how far it may be off."""
         bounds = self.session._bounded(max_rows, max_groups)
-        return self.session._explained(self.select(), Request.of(epsilon, delta, rho), bounds, values)
+        return self.session._explained(self.select(), Request.of(epsilon, delta, rho), bounds, keys)
