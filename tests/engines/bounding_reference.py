@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.engines import expressions as e
+from sfumato.engines import functions as f
 from sfumato.engines import plan as p
 from sfumato.engines.class_queries import ROWS
 
@@ -22,7 +23,7 @@ FIELDS = (
 )
 SCAN = p.Scan(ROWS, FIELDS)
 N, OK, UNIT = e.Column("n"), e.Column("ok"), e.Column("unit")
-LARGE = e.Arithmetic("*", e.Clamp(N, -(2**45), 2**45), e.Clamp(N, -(2**45), 2**45))
+LARGE = e.Arithmetic("*", f.Clamp(N, -(2**45), 2**45), f.Clamp(N, -(2**45), 2**45))
 
 AGGREGATES = (
     p.Aggregate("rows", "count"),

@@ -14,6 +14,7 @@ import pytest
 
 from sfumato.core.errors import MissingColumn, SchemaError
 from sfumato.engines import expressions as e
+from sfumato.engines import functions as f
 from sfumato.engines import plan as p
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.plan import validate
@@ -51,8 +52,8 @@ def projected(**columns: e.Expression) -> p.Plan:
 
 def test_arithmetic_is_exact_and_total(on_engine: OpenTable) -> None:
     plan = projected(
-        clamped=e.Clamp(INCOME, -1.0, 3.0),
-        fixed=e.FixedPoint(INCOME, 1, 1e6),
+        clamped=f.Clamp(INCOME, -1.0, 3.0),
+        fixed=f.FixedPoint(INCOME, 1, 1e6),
         wide=e.Arithmetic("*", N, N),
         twice=e.Arithmetic("+", N, N),
         less=e.Arithmetic("-", INCOME, e.Literal(0.5)),
@@ -148,7 +149,7 @@ def test_bounded_contributions_with_declared_keys(on_engine: OpenTable) -> None:
         (
             p.column("unit"),
             p.column("city"),
-            p.Named("cents", e.FixedPoint(e.Clamp(INCOME, 0.0, 5.0), 100, 1e6)),
+            p.Named("cents", f.FixedPoint(f.Clamp(INCOME, 0.0, 5.0), 100, 1e6)),
         ),
     )
     per_unit = p.PerUnitAggregate(clamped, "unit", ("city",), (p.Aggregate("cents", "sum", e.Column("cents")),))
@@ -221,9 +222,9 @@ def faulty_plans() -> Iterator[Any]:
     yield pytest.param(p.Filter(SCAN, INCOME), SchemaError, "truth", id="condition")
     yield pytest.param(p.Filter(SCAN, e.Compare("=", CITY, N)), SchemaError, "compared", id="kinds")
     yield pytest.param(projected(x=e.Cast(CITY, "integer")), SchemaError, "fails", id="failing-cast")
-    yield pytest.param(projected(x=e.Clamp(INCOME, 2.0, 1.0)), SchemaError, "bounds", id="clamp")
+    yield pytest.param(projected(x=f.Clamp(INCOME, 2.0, 1.0)), SchemaError, "bounds", id="clamp")
     yield pytest.param(projected(x=e.Literal(math.nan)), SchemaError, "finite", id="nan")
-    yield pytest.param(projected(x=e.FixedPoint(INCOME, 2**40, 2.0**30)), SchemaError, "2\\^62", id="fixed-point")
+    yield pytest.param(projected(x=f.FixedPoint(INCOME, 2**40, 2.0**30)), SchemaError, "2\\^62", id="fixed-point")
     yield pytest.param(
         projected(x=e.Arithmetic("*", e.Arithmetic("+", N, N), N)),
         SchemaError,
@@ -242,7 +243,7 @@ def test_a_faulty_plan_is_refused_before_it_runs(plan: p.Plan, error: type[Excep
 
 
 def test_a_plan_is_a_value() -> None:
-    assert projected(x=e.Clamp(INCOME, 0.0, 1.0)) == projected(x=e.Clamp(INCOME, 0.0, 1.0))
+    assert projected(x=f.Clamp(INCOME, 0.0, 1.0)) == projected(x=f.Clamp(INCOME, 0.0, 1.0))
     assert hash(SCAN) == hash(p.Scan(ROWS, FIELDS))
     assert validate(p.PerUnitAggregate(SCAN, "unit", ("city",), (p.Aggregate("n", "count"),))) == {
         "unit": "string",

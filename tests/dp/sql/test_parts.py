@@ -9,6 +9,7 @@ import pytest
 import sfumato as sf
 from sfumato.dp.sql.measuring import in_parts
 from sfumato.engines import expressions as e
+from sfumato.engines import functions as f
 from sfumato.engines import plan as p
 from sfumato.engines.sql_values import written_size
 
@@ -43,7 +44,7 @@ def test_a_variance_of_an_expression_is_that_of_its_values(statistic: str) -> No
 def test_parts_are_short_and_shared_ones_have_one_column() -> None:
     value: e.Expression = e.Column("x")
     for _ in range(12):
-        value = e.Clamp(e.Arithmetic("+", value, e.Literal(1.0)), 0.0, 1e6)
+        value = f.Clamp(e.Arithmetic("+", value, e.Literal(1.0)), 0.0, 1e6)
     product = e.Arithmetic("*", value, value)
     scan = p.Scan("rows", (p.Field("x", "number"), p.Field("part 0", "number")))
     plan, shorter = in_parts(scan, {"product": product, "again": product, "x": e.Column("x")})
@@ -58,5 +59,5 @@ def test_parts_are_short_and_shared_ones_have_one_column() -> None:
 
 def test_what_is_short_stays_as_it_is() -> None:
     scan = p.Scan("rows", (p.Field("x", "number"),))
-    inputs = {"a": e.Clamp(e.Column("x"), 0.0, 1.0)}
+    inputs = {"a": f.Clamp(e.Column("x"), 0.0, 1.0)}
     assert in_parts(scan, inputs) == (scan, inputs)

@@ -102,7 +102,7 @@ def _rounded(term: Term, low: Fraction, high: Fraction, *, centred: bool) -> Gri
     moved = term.expression if centre == 0 else e.Arithmetic("-", term.expression, e.Literal(float(centre)))
     # From 2^52 on, adding a half rounds in floating point, and may round up.
     largest = int((Fraction(limit) * scale + Fraction(1, 2)) // 1) + (limit * scale >= 2**51)
-    return Grid(e.FixedPoint(moved, scale, limit), step, max(largest, 1), centre)
+    return Grid(f.FixedPoint(moved, scale, limit), step, max(largest, 1), centre)
 
 
 def leaf_of(term: Term) -> tuple[e.Expression, int, Fraction, Fraction]:

@@ -163,12 +163,12 @@ def _sum(
     high = Fraction(0) if term.high is not None and term.high <= 0 else None
     if term.kind == "integer":
         aggregates.append(p.Aggregate(name, "sum", column_of(term.expression), condition))
-        return Term(e.FixedPoint(e.Column(name), 1, float(EXACT)), "integer", low, high)
+        return Term(f.FixedPoint(e.Column(name), 1, float(EXACT)), "integer", low, high)
     # Sums of floating-point numbers depend on the order of rows; sums of fixed-point integers do not.
     largest = max((abs(end) for end in (term.low, term.high) if end is not None), default=Fraction(_LARGE))
     limit = float(largest) if term.low is not None and term.high is not None else _LARGE
     scale = _FINE if limit * _FINE < 2**61 else 1
-    fixed = e.FixedPoint(as_number(term).expression, scale, max(limit, 1.0))
+    fixed = f.FixedPoint(as_number(term).expression, scale, max(limit, 1.0))
     aggregates.append(p.Aggregate(name, "sum", column_of(fixed), condition))
     total = e.Cast(e.Column(name), "number")
     return Term(f.Divide(total, float(scale)) if scale != 1 else total, "number", low, high)

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from sfumato.core.errors import Unsupported
 from sfumato.engines import expressions as e
+from sfumato.engines import functions as f
 from sfumato.engines.expressions import Expression, Kind, Value
 
 #: Whole numbers up to this size survive a passage through floating point, halves added.
@@ -91,7 +92,7 @@ def bounded(term: Term) -> Term:
     if term.sure or term.low is None or term.high is None:
         return term
     low, high = (float(term.low), float(term.high)) if term.kind == "number" else _whole_bounds(term)
-    clamped = e.Clamp(term.expression, low, high)
+    clamped = f.Clamp(term.expression, low, high)
     return replace(term, expression=clamped, low=Fraction(low), high=Fraction(high), sure=True)
 
 
@@ -139,7 +140,7 @@ def arithmetic(operator: str, left: Term, right: Term) -> Term:
     )
     if whole and fits and small:
         made = e.Arithmetic(operator, left.expression, right.expression)  # type: ignore[arg-type]
-        return Term(e.FixedPoint(made, 1, float(EXACT)), "integer", low, high, _results(operator, left, right))
+        return Term(f.FixedPoint(made, 1, float(EXACT)), "integer", low, high, _results(operator, left, right))
     sides = [_moderate(as_number(side)) for side in (left, right)]
     made = e.Arithmetic(operator, sides[0].expression, sides[1].expression)  # type: ignore[arg-type]
     # Rounding may carry a result across its exact bound by the last digit.
@@ -161,7 +162,7 @@ def _results(operator: str, left: Term, right: Term) -> tuple[Value, ...] | None
 def _moderate(term: Term) -> Term:
     if term.low is not None and term.high is not None and max(abs(term.low), abs(term.high)) < Fraction(HUGE):
         return term
-    return replace(term, expression=e.Clamp(term.expression, -HUGE, HUGE))
+    return replace(term, expression=f.Clamp(term.expression, -HUGE, HUGE))
 
 
 def _ends(operator: str, left: Term, right: Term) -> tuple[Fraction | None, Fraction | None]:
