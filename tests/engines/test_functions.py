@@ -60,7 +60,7 @@ def each(function: Any, values: list[Any]) -> list[Any]:
     return [None if value is None or value != value else function(value) for value in values]
 
 
-X = e.Column("x")
+X = e.Reference("x")
 
 
 def moved(value: float, *, near_zero: bool) -> float:

@@ -115,7 +115,7 @@ class OwnBook:
         return self._account.remaining
 
 
-class Lowered:
+class LoweredBook:
     """A ledger under a budget of the session's own, which may lower a grant and never raise it."""
 
     def __init__(self, book: Book, budget: LossAmount) -> None:
@@ -207,4 +207,4 @@ def open_book(
             f"no budget was granted to '{analyst}' on dataset '{dataset}', and a session cannot grant itself one. "
             f"The owner grants it with: sfumato ledger grant {shlex.quote(dataset)} {shlex.quote(analyst)} --epsilon 1"
         )
-    return Lowered(opened, amount), opened
+    return LoweredBook(opened, amount), opened

@@ -19,9 +19,20 @@ from numpy.typing import NDArray
 from sfumato.core.errors import Unsupported
 from sfumato.engines.canonical import ARROW_TYPES, canonical_column, from_numbers, plain_numbers
 from sfumato.engines.coded_column import Coded, encode
-from sfumato.engines.expressions import And, Choose, Column, Expression, IsMissing, Kind, Literal, Not, Scrambled, kind_of
+from sfumato.engines.expressions import (
+    And,
+    Choose,
+    Expression,
+    IsMissing,
+    Kind,
+    Literal,
+    Not,
+    Reference,
+    Scrambled,
+    kind_of,
+)
 from sfumato.engines.plan import (
-    Aggregate,
+    AggregateColumn,
     BoundedGroup,
     Filter,
     Group,
@@ -159,14 +170,14 @@ class _Layout:
                 self.flags[asked] = len(self.flags)
                 known = () if asked[0] is None else (Not(IsMissing(asked[0])),)
                 conditions.append(And((*known, *(() if asked[1] is None else (asked[1],)))))
-        identity = Scrambled(Column(unit), f"{salt}:units") if self.by_digest else Column(unit)
-        shown = [Named(_UNIT, identity), *(Named(f"\x00k{i}", Column(name)) for i, name in enumerate(self.names))]
+        identity = Scrambled(Reference(unit), f"{salt}:units") if self.by_digest else Reference(unit)
+        shown = [Named(_UNIT, identity), *(Named(f"\x00k{i}", Reference(name)) for i, name in enumerate(self.names))]
         shown += [Named(f"\x00v{i}", value) for i, value in enumerate(sums)]
         shown += [Named(f"\x00f{i}", condition) for i, condition in enumerate(conditions)]
-        self.plan: Plan = Project(Filter(plan.source, Not(IsMissing(Column(unit)))), tuple(shown))
+        self.plan: Plan = Project(Filter(plan.source, Not(IsMissing(Reference(unit)))), tuple(shown))
 
 
-def _counted(aggregate: Aggregate) -> tuple[Expression | None, Expression | None]:
+def _counted(aggregate: AggregateColumn) -> tuple[Expression | None, Expression | None]:
     """Where an aggregate counts: rows in which the expression has a value and the condition holds."""
     return (None if aggregate.function == "count_distinct" else aggregate.expression, aggregate.where)
 

@@ -101,7 +101,7 @@ class _Compiler:
                 return self.group(plan)
             case p.PerUnitAggregate() | p.BoundedGroup(bounds_nothing=True):
                 return self.group(p.as_group(plan))
-            case p.Number(source, name, partition, order):
+            case p.Numbering(source, name, partition, order):
                 select, kinds, alias = self.over(source)
                 number = self.numbered(partition, order, kinds, alias)
                 return select.select(self.named(name, number), copy=False), {**kinds, name: "integer"}
@@ -155,7 +155,7 @@ class _Compiler:
         select = _selected(shown, below, alias)
         return (select.group_by(*keys, copy=False) if keys else select), p.columns(plan)
 
-    def aggregate(self, aggregate: p.Aggregate, kinds: Mapping[str, Kind], alias: str) -> exp.Expression:
+    def aggregate(self, aggregate: p.AggregateColumn, kinds: Mapping[str, Kind], alias: str) -> exp.Expression:
         result = p.aggregate_kind(aggregate, kinds)
         if aggregate.expression is None:
             value: exp.Expression = exp.Literal.number(1)

@@ -81,7 +81,7 @@ def expect(kind: Kind, allowed: frozenset[Kind] | set[Kind], where: str) -> None
 
 
 @dataclass(frozen=True)
-class Column:
+class Reference:
     """A column of the rows at hand."""
 
     name: str
@@ -212,7 +212,7 @@ class Function(ABC):
 
 
 Expression: TypeAlias = (
-    Column | Literal | Compare | And | Or | Not | IsMissing | OneOfValues | Arithmetic | Choose | Cast | Scrambled | Function
+    Reference | Literal | Compare | And | Or | Not | IsMissing | OneOfValues | Arithmetic | Choose | Cast | Scrambled | Function
 )
 
 #: Casts that are defined for every value and read the same on all engines; a `wide` number beyond 64 bits becomes the
@@ -240,7 +240,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
             return terms
         case Choose(branches, otherwise):
             return (*(part for branch in branches for part in branch), otherwise)
-        case Column() | Literal():
+        case Reference() | Literal():
             return ()
         case Scrambled(term, _, numbers):
             return (term, *numbers)
@@ -250,7 +250,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
 
 def columns_of(expression: Expression) -> Iterator[str]:
     """The names of all columns that are read."""
-    if isinstance(expression, Column):
+    if isinstance(expression, Reference):
         yield expression.name
     for child in children(expression):
         yield from columns_of(child)
@@ -259,7 +259,7 @@ def columns_of(expression: Expression) -> Iterator[str]:
 def kind_of(expression: Expression, columns: Mapping[str, Kind]) -> Kind:
     """The kind of an expression over these columns; a contradiction is refused."""
     match expression:
-        case Column(name):
+        case Reference(name):
             return columns[name]
         case Literal(value, kind):
             return kind or kind_of_value(value)

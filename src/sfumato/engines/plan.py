@@ -12,7 +12,7 @@ from typing import Literal as OneOf
 from typing import TypeAlias
 
 from sfumato.core.errors import MissingColumn, SchemaError, Unsupported, all_at_once
-from sfumato.engines.expressions import NUMERIC, Column, Expression, IsMissing, Kind, Not, columns_of, kind_of, magnitude
+from sfumato.engines.expressions import NUMERIC, Expression, IsMissing, Kind, Not, Reference, columns_of, kind_of, magnitude
 
 #: What a summed expression may reach, so that a sum over 2^31 rows still has at most 38 digits.
 _SUMMED = 2**95
@@ -85,7 +85,7 @@ class Join:
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class AggregateColumn:
     """One number per group over the rows for which `where` holds.
 
     `count` without an expression counts rows, with one the rows where it has a value. Sums of integers are
@@ -104,7 +104,7 @@ class Group:
 
     source: Plan
     keys: tuple[str, ...]
-    aggregates: tuple[Aggregate, ...]
+    aggregates: tuple[AggregateColumn, ...]
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class PerUnitAggregate:
     source: Plan
     unit: str
     keys: tuple[str, ...]
-    aggregates: tuple[Aggregate, ...]
+    aggregates: tuple[AggregateColumn, ...]
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Number:
+class Numbering:
     """Every row with its number, from 1, within its partition in this order."""
 
     source: Plan
@@ -172,7 +172,7 @@ class BoundedGroup:
     within: tuple[str, ...]
     rows: int | None
     groups: int | None
-    aggregates: tuple[Aggregate, ...]
+    aggregates: tuple[AggregateColumn, ...]
     order: tuple[Order, ...] = ()
     salt: str | None = field(default=None, repr=False)
 
@@ -189,7 +189,7 @@ class BoundedGroup:
         return not self.bounds_nothing or any(aggregate.function == "count_distinct" for aggregate in self.aggregates)
 
 
-Plan: TypeAlias = Scan | Filter | Project | Join | Group | PerUnitAggregate | Number | Bound | BoundedGroup
+Plan: TypeAlias = Scan | Filter | Project | Join | Group | PerUnitAggregate | Numbering | Bound | BoundedGroup
 
 
 def sources(plan: Plan) -> tuple[Plan, ...]:
@@ -219,7 +219,7 @@ def as_group(plan: PerUnitAggregate | BoundedGroup) -> Group:
     """The grouping that a per-unit aggregate is, or a bounded one where it bounds nothing."""
     if isinstance(plan, PerUnitAggregate):
         return Group(plan.source, (plan.unit, *(key for key in plan.keys if key != plan.unit)), plan.aggregates)
-    present = plan.source if plan.unit is None else Filter(plan.source, Not(IsMissing(Column(plan.unit))))
+    present = plan.source if plan.unit is None else Filter(plan.source, Not(IsMissing(Reference(plan.unit))))
     return Group(present, plan.keys + plan.within, plan.aggregates)
 
 
@@ -241,11 +241,11 @@ def columns(plan: Plan) -> dict[str, Kind]:
             return {key: below[key] for key in keys} | {a.name: aggregate_kind(a, below) for a in aggregates}
         case BoundedGroup() | PerUnitAggregate():
             return columns(as_group(plan))
-        case Number(source, name):
+        case Numbering(source, name):
             return {**columns(source), name: "integer"}
 
 
-def aggregate_kind(aggregate: Aggregate, below: Mapping[str, Kind]) -> Kind:
+def aggregate_kind(aggregate: AggregateColumn, below: Mapping[str, Kind]) -> Kind:
     """The kind of an aggregate's result."""
     if aggregate.expression is None:
         if aggregate.function != "count":
@@ -265,7 +265,7 @@ def aggregate_kind(aggregate: Aggregate, below: Mapping[str, Kind]) -> Kind:
 
 def column(name: str) -> Named:
     """A column carried through a projection under its own name."""
-    return Named(name, Column(name))
+    return Named(name, Reference(name))
 
 
 def validate(plan: Plan) -> dict[str, Kind]:
@@ -323,11 +323,11 @@ def _references(plan: Plan) -> Iterator[tuple[int, list[str]]]:
         case BoundedGroup(_, unit, keys, within, _, _, aggregates, order):
             ordered = [name for entry in order for name in columns_of(entry.expression)]
             yield 0, [*([] if unit is None else [unit]), *keys, *within, *_aggregated(aggregates), *ordered]
-        case Number(_, _, partition, order) | Bound(_, partition, _, order):
+        case Numbering(_, _, partition, order) | Bound(_, partition, _, order):
             yield 0, [*partition, *(name for entry in order for name in columns_of(entry.expression))]
 
 
-def _aggregated(aggregates: Iterable[Aggregate]) -> list[str]:
+def _aggregated(aggregates: Iterable[AggregateColumn]) -> list[str]:
     parts = [part for a in aggregates for part in (a.expression, a.where) if part is not None]
     return [name for part in parts for name in columns_of(part)]
 
@@ -343,7 +343,7 @@ def _conditions(plan: Plan) -> list[Expression]:
 
 
 def _orders(plan: Plan) -> tuple[Order, ...]:
-    return plan.order if isinstance(plan, (Number, Bound, BoundedGroup)) else ()
+    return plan.order if isinstance(plan, (Numbering, Bound, BoundedGroup)) else ()
 
 
 def _own_faults(plan: Plan, known: list[dict[str, Kind]]) -> Iterator[str]:
@@ -364,7 +364,7 @@ def _own_faults(plan: Plan, known: list[dict[str, Kind]]) -> Iterator[str]:
             yield from _twice([*dict.fromkeys([unit, *keys]), *(a.name for a in aggregates)], "a per-unit aggregate")
         case BoundedGroup():
             yield from _bounded_faults(plan)
-        case Number(_, name, _, _):
+        case Numbering(_, name, _, _):
             yield from _twice([*known[0], name], "a numbering")
         case Bound(_, _, limit, _):
             if limit < 1:
@@ -393,7 +393,7 @@ def _bounded_faults(plan: BoundedGroup) -> Iterator[str]:
     for aggregate in plan.aggregates:
         if aggregate.function in ("min", "max"):
             yield f"a bounded grouping has no '{aggregate.function}': one row could change it without bound"
-        if aggregate.function == "count_distinct" and (plan.unit is None or aggregate.expression != Column(plan.unit)):
+        if aggregate.function == "count_distinct" and (plan.unit is None or aggregate.expression != Reference(plan.unit)):
             yield "a bounded grouping counts distinct units only"
 
 

@@ -46,7 +46,7 @@ _TRAVELS: Mapping[Kind, tuple[str, pa.DataType]] = {
 }
 
 
-class Refused(SourceError):
+class PostgresRefusal(SourceError):
     """PostgreSQL answered with an error; `sqlstate` is its code."""
 
     def __init__(self, message: str, sqlstate: str | None) -> None:
@@ -104,7 +104,7 @@ def _refused(where: str, error: Exception) -> SourceError:
             "column's type holds here"
         )
     code = f", SQLSTATE {error.sqlstate}" if error.sqlstate else ""
-    return Refused(f"{where}: PostgreSQL refused the question ({type(error).__name__}{code})", error.sqlstate)
+    return PostgresRefusal(f"{where}: PostgreSQL refused the question ({type(error).__name__}{code})", error.sqlstate)
 
 
 def upload(connection: psycopg.Connection, name: str, table: pa.Table) -> PhysicalTable:

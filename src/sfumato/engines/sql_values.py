@@ -137,7 +137,7 @@ def compile_expression(expression: e.Expression, kinds: Mapping[str, Kind], colu
         return exp.Paren(this=compile_expression(part, kinds, column, dialect))
 
     match expression:
-        case e.Column(name):
+        case e.Reference(name):
             return column(name)
         case e.Literal(value, kind):
             return literal(value, kind or kind_of_value(value), dialect)

@@ -19,7 +19,6 @@ from typing import Any, Literal, TypeAlias
 
 from sfumato.engines.expressions import (
     And,
-    Column,
     Compare,
     Expression,
     IsMissing,
@@ -27,6 +26,7 @@ from sfumato.engines.expressions import (
     Not,
     OneOfValues,
     Or,
+    Reference,
     Value,
     columns_of,
 )
@@ -59,17 +59,17 @@ _Assignment: TypeAlias = dict[Expression, _Region]
 
 def equals(column: str, value: Value) -> Expression:
     """The condition that a column has this value."""
-    return Compare("=", Column(column), Constant(value))
+    return Compare("=", Reference(column), Constant(value))
 
 
 def within(column: str, low: Value, high: Value) -> Expression:
     """The condition that a column lies from `low` to `high`, both included."""
-    return And((Compare(">=", Column(column), Constant(low)), Compare("<=", Column(column), Constant(high))))
+    return And((Compare(">=", Reference(column), Constant(low)), Compare("<=", Reference(column), Constant(high))))
 
 
 def among(column: str, *values: Value) -> Expression:
     """The condition that a column has one of these values."""
-    return OneOfValues(Column(column), values)
+    return OneOfValues(Reference(column), values)
 
 
 def certainly_disjoint(*conditions: Expression | None, kinds: Mapping[str, Kind] | None = None) -> bool:
@@ -212,7 +212,7 @@ def _regions(term: Expression, values: list[Value], kinds: Mapping[str, Kind]) -
     if of != {"number"} and of != {"date"} and of != {"datetime"}:
         yield _Region("gap")  # any other value; texts have no order that all engines share
         return
-    whole = isinstance(term, Column) and kinds.get(term.name) in ("integer", "wide") and of == {"number"}
+    whole = isinstance(term, Reference) and kinds.get(term.name) in ("integer", "wide") and of == {"number"}
     if of == {"number"} and not whole:
         yield _Region("nan")
     for low, high in zip([None, *points], [*points, None], strict=True):

@@ -36,7 +36,7 @@ from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows, OrderedBy
 from sfumato.dp.algorithms.declared_values import STEPS, Codes
 from sfumato.dp.algorithms.kmeans import sizes_and_sums
 from sfumato.dp.algorithms.lloyd import centre_table, nearest_centres, weighted_kmeans
-from sfumato.dp.algorithms.spending import Epsilon, Rho, Spending, one_of_them
+from sfumato.dp.algorithms.spending import Epsilon, LossShare, Rho, one_of_them
 from sfumato.dp.outcomes import private_outcome
 
 if TYPE_CHECKING:
@@ -188,5 +188,5 @@ class GridKMeans(RowBounded):
         return extents
 
     @property
-    def _spending(self) -> Spending:
-        return Spending.of(self.epsilon, self.rho)
+    def _spending(self) -> LossShare:
+        return LossShare.of(self.epsilon, self.rho)

@@ -43,7 +43,7 @@ from sfumato.dp.algorithms.declared_values import (
     refuse,
     unit_codes,
 )
-from sfumato.dp.algorithms.spending import Epsilon, Rho, Spending, one_of_them
+from sfumato.dp.algorithms.spending import Epsilon, LossShare, Rho, one_of_them
 from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.ranges import Floating, Rising
@@ -193,8 +193,8 @@ class PrivateHistogram(RowBounded):
         return rows[keep_per_unit(units[rows], self.kept_rows, *chosen)]
 
     @property
-    def _spending(self) -> Spending:
-        return Spending.of(self.epsilon, self.rho)
+    def _spending(self) -> LossShare:
+        return LossShare.of(self.epsilon, self.rho)
 
     def _declared(self, data: Microdata) -> tuple[tuple[Bins | Categories, ...], str | None]:
         faults: list[str] = []

@@ -25,7 +25,7 @@ from sfumato.dp.algorithms.base import Algorithm, counted_rows
 from sfumato.dp.algorithms.contributions import MOST_ROWS, Bounding, ranks
 from sfumato.dp.algorithms.declared_values import read, refuse, unit_codes
 from sfumato.dp.algorithms.keywords import Mentions, Split, mentions
-from sfumato.dp.algorithms.spending import Epsilon, Rho, Spending, one_of_them
+from sfumato.dp.algorithms.spending import Epsilon, LossShare, Rho, one_of_them
 from sfumato.dp.algorithms.stability import threshold
 from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.outcomes import private_outcome
@@ -155,8 +155,8 @@ class SearchLog(Algorithm):
         return (found if self.repeats else found.distinct()).bounded(self.limit, self.bounding, randomness or default())
 
     @property
-    def _spending(self) -> Spending:
-        return Spending.of(self.epsilon, self.rho)
+    def _spending(self) -> LossShare:
+        return LossShare.of(self.epsilon, self.rho)
 
     def _guarantee(self, unit: str) -> LossGuarantee:
         spending = self._spending

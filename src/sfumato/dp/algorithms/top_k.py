@@ -30,7 +30,7 @@ from sfumato.dp.algorithms.base import RowBounded, counted_rows
 from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows
 from sfumato.dp.algorithms.declared_values import check_unit, declared_categories, read, refuse, unit_codes
 from sfumato.dp.algorithms.keywords import Split, mentions
-from sfumato.dp.algorithms.spending import Epsilon, Rho, Spending, one_of_them
+from sfumato.dp.algorithms.spending import Epsilon, LossShare, Rho, one_of_them
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.ranges import AsText
 
@@ -164,8 +164,8 @@ class TopK(RowBounded):
         return winners
 
     @property
-    def _spending(self) -> Spending:
-        return Spending.of(self.epsilon, self.rho)
+    def _spending(self) -> LossShare:
+        return LossShare.of(self.epsilon, self.rho)
 
 
 def _root_below(value: Fraction) -> Fraction:

@@ -24,7 +24,7 @@ _Combination: TypeAlias = dict[int, Fraction]
 
 
 @dataclass(frozen=True)
-class Disclosure:
+class SumDisclosure:
     """How a value follows from sums: add the answers with these numbers (counted from 0) and factors."""
 
     person: Hashable = field(repr=False)
@@ -36,7 +36,7 @@ class Decision:
     """Whether a sum may be answered, and whose values would follow if it were."""
 
     allowed: bool
-    disclosures: tuple[Disclosure, ...] = field(default=(), repr=False)
+    disclosures: tuple[SumDisclosure, ...] = field(default=(), repr=False)
 
 
 class SumAuditor:
@@ -129,7 +129,7 @@ def audit(queries: Sequence[Query], known: Iterable[Hashable] = ()) -> Decision:
 def _decision(rows: Mapping[Hashable, tuple[_Row, _Combination]]) -> Decision:
     """In reduced form a unit vector of the space is one of the rows."""
     found = tuple(
-        Disclosure(pivot, tuple(sorted(combination.items()))) for pivot, (row, combination) in rows.items() if len(row) == 1
+        SumDisclosure(pivot, tuple(sorted(combination.items()))) for pivot, (row, combination) in rows.items() if len(row) == 1
     )
     return Decision(not found, found)
 

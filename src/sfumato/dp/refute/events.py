@@ -63,7 +63,7 @@ class Cut:
 
 
 @dataclass(frozen=True, eq=False)
-class Score:
+class LossScore:
     """The sum over cuts of log ratios, learnt from the search half: a guess at the whole privacy loss of an output."""
 
     cuts: tuple[Cut, ...]
@@ -88,7 +88,7 @@ class Candidate:
     promise: float
     cut: Cut | None = None
     chosen: tuple[int, ...] = ()
-    score: Score | None = None
+    score: LossScore | None = None
     threshold: float = 0.0
 
     def happened(self, outputs: Outputs) -> NDArray[np.bool_]:
@@ -136,7 +136,7 @@ def search(first: Outputs, second: Outputs, epsilon: float, delta: float, alarm:
                 found += _promising(cut, forward, sets, hits, others, trials, alarm, delta)
     if len(learnt) > 1:
         cuts, gains = zip(*learnt.values(), strict=True)
-        found += _scored(Score(cuts, gains), first, second, delta, alarm)
+        found += _scored(LossScore(cuts, gains), first, second, delta, alarm)
     found.sort(key=lambda candidate: (-round(candidate.promise, 1), candidate.effort, -candidate.promise))
     return found[:MOST_CANDIDATES]
 
@@ -258,7 +258,7 @@ def _promising(
     return [Candidate(forward, promise, cut, chosen) for chosen, promise in best.items()]
 
 
-def _scored(score: Score, first: Outputs, second: Outputs, delta: float, alarm: float) -> Iterator[Candidate]:
+def _scored(score: LossScore, first: Outputs, second: Outputs, delta: float, alarm: float) -> Iterator[Candidate]:
     one, two = score.of(first), score.of(second)
     thresholds = np.unique(np.quantile(np.concatenate((one, two)), np.linspace(0.005, 0.995, 100)))
     for forward in (True, False):

@@ -219,7 +219,7 @@ class Visible:
 
 
 @dataclass(frozen=True)
-class Rows:
+class QueryRows:
     """Rows under a plan; `unit` is the plan's column that says whose they are, None when each row is its own unit."""
 
     plan: p.Plan

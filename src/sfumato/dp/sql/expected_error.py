@@ -19,11 +19,11 @@ from sfumato.core.params import require_confidence
 from sfumato.core.rounding import rounded_up
 from sfumato.dp.algorithms.count_tree import quantile_rank_deviation, rank_deviation
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
-from sfumato.dp.sql.grouping import KEY, Shown
+from sfumato.dp.sql.grouping import KEY, AnswerColumn
 from sfumato.dp.sql.language import check
-from sfumato.dp.sql.measurement import BRANCHING, Measurement
+from sfumato.dp.sql.measurement import BRANCHING, QueryMeasurement
 from sfumato.dp.sql.noise import Noise, Price, errors_in_sum_margin
-from sfumato.dp.sql.propagation import Change, MovedStatistics, Smooth, linear, noisy_parts, smooth
+from sfumato.dp.sql.propagation import MovedStatistics, NoiseChange, Smooth, linear, noisy_parts, smooth
 from sfumato.dp.sql.quantile_margins import clear_of_ends
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import on_grid
@@ -131,7 +131,7 @@ def rank_margin(statistic: Statistic, leaves: int, noise: Noise, confidence: flo
     return math.ceil(reach - 1e-9)
 
 
-def linear_change(question: Question, price: Price, made: Smooth) -> Change | None:
+def linear_change(question: Question, price: Price, made: Smooth) -> NoiseChange | None:
     """How far noise moves an expression, where that is the same whatever the data; None where it is not."""
     steady = {text for text, statistic in question.statistics.items() if statistic.tree is None and statistic.steady}
     if not linear(made.node, steady):
@@ -140,7 +140,7 @@ def linear_change(question: Question, price: Price, made: Smooth) -> Change | No
     return _moved(question, price, (0,), 1.0).change(made, 0, keys)
 
 
-def lattice_steps(price: Price, change: Change) -> dict[str, float]:
+def lattice_steps(price: Price, change: NoiseChange) -> dict[str, float]:
     """What one step of each measurement adds to the expression."""
     deviations = {name: price.noises[name].deviation for name in change.parts}
     # Differences of binary fractions are off in their last digits.
@@ -154,7 +154,7 @@ class _Expected:
         self.question, self.price, self.confidence, self.sizes = question, price, confidence, sizes
         self.law = next(iter(price.noises.values())).law
 
-    def note(self, column: Shown) -> ColumnNote:
+    def note(self, column: AnswerColumn) -> ColumnNote:
         """How far one column may be off."""
         node = column.expression
         what = self._statistic(node.name).function if isinstance(node, exp.Column) else "expression"
@@ -194,7 +194,7 @@ class _Expected:
         width = 0.0 if statistic.low is None or statistic.high is None else float(statistic.high - statistic.low) / leaves
         return ColumnNote(name, what, None, rank_margin=margin, resolution=max(width, grid or 0.0))
 
-    def _linear_margin(self, change: Change, made: Smooth) -> float:
+    def _linear_margin(self, change: NoiseChange, made: Smooth) -> float:
         steps = lattice_steps(self.price, change)
         if len(steps) == 1:
             ((name, step),) = steps.items()
@@ -229,6 +229,6 @@ def _moved(question: Question, price: Price, sizes: Sequence[int], share: float)
     return MovedStatistics(question.statistics, noisy, deviations)
 
 
-def _per_row(measurement: Measurement, share: float) -> float:
+def _per_row(measurement: QueryMeasurement, share: float) -> float:
     worth = float(measurement.middle) if measurement.kind == "sum" else 1.0
     return worth if measurement.where is None else worth * share

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import PLACEHOLDER, THERE_ARE, Asked, is_aggregate, taken_out
-from sfumato.dp.sql.catalogue import Lowering, Rows, values_of_texts
+from sfumato.dp.sql.catalogue import Lowering, QueryRows, values_of_texts
 from sfumato.dp.sql.language import check, is_unknown, lower
 from sfumato.dp.sql.parse import function_name, group_nodes, sql_text, without_alias
 from sfumato.dp.sql.term import MOST_GROUPS, bounded, possible_values
@@ -53,7 +53,7 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Shown:
+class AnswerColumn:
     """A column of the answer: its name and the expression over placeholders of keys and aggregates."""
 
     name: str
@@ -101,7 +101,9 @@ def _broken(text: str) -> bool:
 class Grouping:
     """The keys of the outer query, and expressions over groups."""
 
-    def __init__(self, select: exp.Select, rows: Rows, lowering: Lowering, declared: Mapping[str, tuple[Value, ...]]) -> None:
+    def __init__(
+        self, select: exp.Select, rows: QueryRows, lowering: Lowering, declared: Mapping[str, tuple[Value, ...]]
+    ) -> None:
         self.rows = rows
         self.items = list(select.expressions)
         if any(isinstance(item, exp.Star) for item in self.items):
@@ -210,15 +212,15 @@ class Grouping:
                 raise Unsupported("a sub-query or window inside an expression is not supported")
         return node
 
-    def shown(self, item: exp.Expression, found: dict[str, Asked]) -> Shown:
+    def shown(self, item: exp.Expression, found: dict[str, Asked]) -> AnswerColumn:
         """A column of the answer."""
         node = item.this if isinstance(item, exp.Alias) else item
         made = self._placed(taken_out(self._with_keys(node), found))
         check(made, self._kind)
         named = item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else sql_text(node).lower()
-        return Shown(named, made)
+        return AnswerColumn(named, made)
 
-    def ordering(self, entry: exp.Ordered, shown: tuple[Shown, ...], found: dict[str, Asked]) -> Ordering:
+    def ordering(self, entry: exp.Ordered, shown: tuple[AnswerColumn, ...], found: dict[str, Asked]) -> Ordering:
         """A term of ORDER BY: an alias, a position, or an expression over groups."""
         node = entry.this
         if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdecimal():

@@ -23,7 +23,7 @@ from sfumato.dp.algorithms.count_tree import level_sizes
 from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.catalogue import KnownTable, scanned_as
 from sfumato.dp.sql.grouping import Key
-from sfumato.dp.sql.measurement import BRANCHING, Measurement
+from sfumato.dp.sql.measurement import BRANCHING, QueryMeasurement
 from sfumato.dp.sql.measuring import Group, order_column, split
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.normal_form import NormalRows, form, normal_rows
@@ -77,7 +77,7 @@ def _identity(question: Question, priced: Price, rows: NormalRows, opened: list[
     bites = question.rows.unit is not None and not question.rows.single
     bounding = [priced.bounds.method, *(rows.of(order_column(question, name)) for name in priced.bounds.order)]
     threshold = [priced.threshold, *_noise(priced, priced.units)] if priced.units is not None else None
-    unit = None if question.rows.unit is None else rows.of(e.Column(question.rows.unit))
+    unit = None if question.rows.unit is None else rows.of(e.Reference(question.rows.unit))
     groups = priced.groups if bites and keys else None
     about = [unit, priced.loss.unit, priced.loss.neighbours]
     context = form(2, opened, about, rows.rows, sorted(keys), groups, bounding if bites else None, threshold)
@@ -104,7 +104,7 @@ def _forms(question: Question, priced: Price, rows: NormalRows, keys: list[str],
     return found | {each.name: form(_measurement(each, rows), priced.bounds.rows if bites else None, alone) for each in trees}
 
 
-def _measurement(each: Measurement, rows: NormalRows) -> list[Any]:
+def _measurement(each: QueryMeasurement, rows: NormalRows) -> list[Any]:
     parts = [None if part is None else rows.of(part) for part in (each.expression, each.where)]
     return [each.kind, *parts, each.change, str(each.step), each.leaves]
 

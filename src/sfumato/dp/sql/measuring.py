@@ -23,7 +23,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.dp.algorithms.count_tree import CountTree, noisy_tree
 from sfumato.dp.sql.catalogue import scanned_as
 from sfumato.dp.sql.grouping import Key
-from sfumato.dp.sql.measurement import BRANCHING, Measurement
+from sfumato.dp.sql.measurement import BRANCHING, QueryMeasurement
 from sfumato.dp.sql.noise import UNITS, Noise, Price
 from sfumato.dp.sql.question import Question
 from sfumato.engines import expressions as e
@@ -84,15 +84,15 @@ def check_plans(question: Question, price: Price) -> None:
         data.relation.rehearse(plans, _beside(question))
 
 
-def split(question: Question, price: Price) -> tuple[list[Measurement], list[Measurement]]:
+def split(question: Question, price: Price) -> tuple[list[QueryMeasurement], list[QueryMeasurement]]:
     """What one grouped query measures, and what needs a tree each."""
     flat = [m for m in question.measurements if m.kind != "tree"]
     if price.units == UNITS:
-        flat.append(Measurement(UNITS, "units"))
+        flat.append(QueryMeasurement(UNITS, "units"))
     return flat, [m for m in question.measurements if m.kind == "tree"]
 
 
-def flat_plan(question: Question, price: Price, measurements: Sequence[Measurement], salt: str | None) -> p.BoundedGroup:
+def flat_plan(question: Question, price: Price, measurements: Sequence[QueryMeasurement], salt: str | None) -> p.BoundedGroup:
     """The plan of counts and sums."""
     inputs: dict[str, e.Expression] = {}
     aggregates = []
@@ -103,27 +103,27 @@ def flat_plan(question: Question, price: Price, measurements: Sequence[Measureme
         where: e.Expression | None = None
         if conditions:
             inputs[f"w{number}"] = conditions[0] if len(conditions) == 1 else e.And(tuple(conditions))
-            where = e.Column(f"w{number}")
+            where = e.Reference(f"w{number}")
         if measurement.kind == "sum" and measurement.expression is not None:
             inputs[f"x{number}"] = measurement.expression
-            aggregates.append(p.Aggregate(measurement.name, "sum", e.Column(f"x{number}"), where))
+            aggregates.append(p.AggregateColumn(measurement.name, "sum", e.Reference(f"x{number}"), where))
         elif measurement.kind == "units" and question.rows.unit is not None:
-            aggregates.append(p.Aggregate(measurement.name, "count_distinct", e.Column(question.rows.unit), where))
+            aggregates.append(p.AggregateColumn(measurement.name, "count_distinct", e.Reference(question.rows.unit), where))
         else:
-            aggregates.append(p.Aggregate(measurement.name, "count", None, where))
+            aggregates.append(p.AggregateColumn(measurement.name, "count", None, where))
     units_alone = all(m.kind == "units" for m in measurements)
     return _bounded(question, price, inputs, (), aggregates, salt, rows=None if units_alone else price.bounds.rows)
 
 
-def tree_plan(question: Question, price: Price, measurement: Measurement, salt: str | None) -> p.BoundedGroup:
+def tree_plan(question: Question, price: Price, measurement: QueryMeasurement, salt: str | None) -> p.BoundedGroup:
     """The plan of the leaf counts of a quantile's column."""
     if measurement.expression is None:
         raise SchemaError("a tree needs an expression")
     leaf = measurement.expression
     if measurement.where is not None:
         leaf = e.Choose(((measurement.where, leaf),), e.Literal(None, "integer"))
-    made = _bounded(question, price, {"leaf": leaf}, ("leaf",), [p.Aggregate("n", "count")], salt, rows=price.bounds.rows)
-    kept = p.Filter(made.source, e.Not(e.IsMissing(e.Column("leaf"))))
+    made = _bounded(question, price, {"leaf": leaf}, ("leaf",), [p.AggregateColumn("n", "count")], salt, rows=price.bounds.rows)
+    kept = p.Filter(made.source, e.Not(e.IsMissing(e.Reference("leaf"))))
     return p.BoundedGroup(kept, made.unit, made.keys, made.within, made.rows, made.groups, made.aggregates, made.order, made.salt)
 
 
@@ -132,7 +132,7 @@ def _bounded(
     price: Price,
     inputs: dict[str, e.Expression],
     within: tuple[str, ...],
-    aggregates: Sequence[p.Aggregate],
+    aggregates: Sequence[p.AggregateColumn],
     salt: str | None,
     *,
     rows: int | None,
@@ -142,7 +142,7 @@ def _bounded(
     bites = question.rows.unit is not None and not question.rows.single
     for number, name in enumerate(bounds.order if bites else ()):
         inputs[f"o{number}"] = order_column(question, name)
-        order.append(p.Order(e.Column(f"o{number}")))
+        order.append(p.Order(e.Reference(f"o{number}")))
     return p.BoundedGroup(
         source_plan(question, inputs),
         question.rows.unit,
@@ -178,12 +178,12 @@ def source_plan(question: Question, inputs: Mapping[str, e.Expression]) -> p.Pla
     for key in question.keys:
         if key.coded:
             plan = _joined_with_values(plan, key)
-        named.append(p.Named(key.name, e.Column(f"{key.name} code") if key.coded else key.expression))
+        named.append(p.Named(key.name, e.Reference(f"{key.name} code") if key.coded else key.expression))
     given = {**{each.name: each.expression for each in named}, **inputs}
     plan, shorter = in_parts(plan, given)
     named = [p.Named(name, expression) for name, expression in shorter.items()]
     if question.rows.unit is not None:
-        named.append(p.Named(question.rows.unit, e.Column(question.rows.unit)))
+        named.append(p.Named(question.rows.unit, e.Reference(question.rows.unit)))
     if not named:
         named = [p.Named("k", e.Literal(1))]
     return p.Project(plan, tuple(named))
@@ -191,9 +191,9 @@ def source_plan(question: Question, inputs: Mapping[str, e.Expression]) -> p.Pla
 
 def _joined_with_values(plan: p.Plan, key: Key) -> p.Plan:
     """The rows whose key is declared, with the number of its value."""
-    held = key.expression.name if isinstance(key.expression, e.Column) else f"{key.name} text"
-    if not isinstance(key.expression, e.Column):
-        carried = tuple(p.Named(name, e.Column(name)) for name in p.columns(plan))
+    held = key.expression.name if isinstance(key.expression, e.Reference) else f"{key.name} text"
+    if not isinstance(key.expression, e.Reference):
+        carried = tuple(p.Named(name, e.Reference(name)) for name in p.columns(plan))
         plan = p.Project(plan, (*carried, p.Named(held, key.expression)))
     value, code = p.Field(f"{key.name} value", "string"), p.Field(f"{key.name} code", "integer")
     return p.Join(plan, p.Scan(key_table(key), (value, code)), ((held, value.name),))
@@ -287,7 +287,9 @@ def _noisy(truth: Sequence[int], noise: Noise, source: Randomness) -> list[int]:
     return [value + extra for value, extra in zip(truth, drawn, strict=True)]
 
 
-def _leaves(question: Question, price: Price, measurement: Measurement, source: Randomness) -> dict[Group, NDArray[np.int64]]:
+def _leaves(
+    question: Question, price: Price, measurement: QueryMeasurement, source: Randomness
+) -> dict[Group, NDArray[np.int64]]:
     answer = run(question, tree_plan(question, price, measurement, source.bytes(16).hex()))
     keys, named = len(question.keys), _named(question)
     found: dict[Group, NDArray[np.int64]] = {}
@@ -300,7 +302,7 @@ def _leaves(question: Question, price: Price, measurement: Measurement, source: 
 
 
 def _trees(
-    measurement: Measurement,
+    measurement: QueryMeasurement,
     noise: Noise,
     groups: Sequence[Group],
     leaves: Mapping[Group, NDArray[np.int64]],
@@ -317,7 +319,7 @@ def in_parts(plan: p.Plan, inputs: Mapping[str, e.Expression]) -> tuple[p.Plan, 
     parts = _Parts(frozenset(p.columns(plan)))
     shorter = {name: parts.shortened(expression) for name, expression in inputs.items()}
     for layer in range(1, max(parts.layer.values(), default=0) + 1):
-        kept = [p.Named(name, e.Column(name)) for name in p.columns(plan)]
+        kept = [p.Named(name, e.Reference(name)) for name in p.columns(plan)]
         made = [p.Named(name, part) for part, name in parts.names.items() if parts.layer[name] == layer]
         plan = p.Project(plan, (*kept, *made))
     return plan, shorter
@@ -344,7 +346,7 @@ class _Parts:
         return made
 
     def _column(self, expression: e.Expression) -> e.Expression:
-        if isinstance(expression, (e.Column, e.Literal)):
+        if isinstance(expression, (e.Reference, e.Literal)):
             return expression
         if expression not in self.names:
             number = len(self.names)
@@ -353,7 +355,7 @@ class _Parts:
             self._taken |= {name}
             self.names[expression] = name
             self.layer[name] = 1 + max((self.layer.get(column, 0) for column in e.columns_of(expression)), default=0)
-        return e.Column(self.names[expression])
+        return e.Reference(self.names[expression])
 
 
 def _with_children(expression: e.Expression, below: tuple[e.Expression, ...]) -> e.Expression:
@@ -370,7 +372,7 @@ def _with_children(expression: e.Expression, below: tuple[e.Expression, ...]) ->
             return replace(expression, branches=pairs, otherwise=below[-1])
         case e.Scrambled():
             return replace(expression, term=below[0], numbers=below[1:])
-        case e.Column() | e.Literal():
+        case e.Reference() | e.Literal():
             return expression
         case _:
             return replace(expression, term=below[0])

@@ -83,7 +83,7 @@ class NormalRows:
 
     def _form(self, expression: e.Expression) -> str:
         match expression:
-            case e.Column(name):
+            case e.Reference(name):
                 return self._columns[name]
             case e.And(terms) | e.Or(terms):
                 found = sorted({self.of(term) for term in _flat(type(expression), terms)})

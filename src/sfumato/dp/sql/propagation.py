@@ -128,7 +128,7 @@ def linear(node: exp.Expression, steady: Collection[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class Change:
+class NoiseChange:
     """How far an expression moves with one standard deviation of each noise, and with all its roundings at their worst."""
 
     parts: Mapping[str, float]
@@ -146,7 +146,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class _Source:
+class _MovedSource:
     """One thing that can be off: the statistics that move with it, by how many deviations it is off."""
 
     name: str
@@ -175,24 +175,24 @@ class MovedStatistics:
     ) -> None:
         flat = {text: statistic for text, statistic in statistics.items() if statistic.tree is None}
         self.present: dict[str, Sequence[float]] = {text: statistic.value(noisy).tolist() for text, statistic in flat.items()}
-        self.sources: list[_Source] = []
+        self.sources: list[_MovedSource] = []
         for name in dict.fromkeys(part for statistic in flat.values() for part in statistic.parts):
             using = {text: statistic for text, statistic in flat.items() if name in statistic.parts}
             moved: dict[float, dict[str, Sequence[float]]] = {}
             for off in _OFF:
                 there = {**noisy, name: noisy[name] + off * deviations[name]}
                 moved[off] = {text: statistic.value(there).tolist() for text, statistic in using.items()}
-            self.sources.append(_Source(name, moved))
+            self.sources.append(_MovedSource(name, moved))
         for text, (values, errors) in (quantiles or {}).items():
             self.present[text] = values
             shifted = {off: {text: [v + off * error for v, error in zip(values, errors, strict=True)]} for off in _OFF}
-            self.sources.append(_Source(statistics[text].tree or "", shifted))
+            self.sources.append(_MovedSource(statistics[text].tree or "", shifted))
 
     def row(self, place: int, others: Mapping[str, Cell]) -> dict[str, Cell]:
         """What an expression is computed from in one group."""
         return {**others, **{PLACEHOLDER + text: values[place] for text, values in self.present.items()}}
 
-    def change(self, made: Smooth, place: int, keys: Mapping[str, Cell]) -> Change | None:
+    def change(self, made: Smooth, place: int, keys: Mapping[str, Cell]) -> NoiseChange | None:
         """How far an expression moves in one group; None where it has no value there or beside it."""
         row = self.row(place, {**keys, **dict.fromkeys(made.roundings, 0.0)})
         present = _number(evaluate(made.node, row))
@@ -216,7 +216,7 @@ class MovedStatistics:
         for name, step in made.roundings.items():
             moved = [_number(evaluate(made.node, {**row, name: sign * step})) for sign in (1.0, -1.0)]
             roundings.append(max((abs(value - present) for value in moved if value is not None), default=0.0))
-        return Change(parts, tuple(roundings))
+        return NoiseChange(parts, tuple(roundings))
 
     def branches(self, node: exp.Expression, place: int, keys: Mapping[str, Cell]) -> tuple[int, ...] | None:
         """The branches that the CASEs of an expression take in one group; None where noise may well have chosen them."""

@@ -13,9 +13,9 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import Asked, Statistic
-from sfumato.dp.sql.catalogue import Catalogue, KnownTable, Lowering, Rows
-from sfumato.dp.sql.grouping import Grouping, Key, Ordering, Shown
-from sfumato.dp.sql.measurement import Measurement, StatisticPlan
+from sfumato.dp.sql.catalogue import Catalogue, KnownTable, Lowering, QueryRows
+from sfumato.dp.sql.grouping import AnswerColumn, Grouping, Key, Ordering
+from sfumato.dp.sql.measurement import QueryMeasurement, StatisticPlan
 from sfumato.dp.sql.parse import sql_text
 from sfumato.dp.sql.rows import source_rows
 from sfumato.engines.expressions import Value
@@ -26,11 +26,11 @@ class Question:
     """What was asked, ready to be priced and run."""
 
     text: str
-    rows: Rows
+    rows: QueryRows
     keys: tuple[Key, ...]
-    measurements: tuple[Measurement, ...]
+    measurements: tuple[QueryMeasurement, ...]
     statistics: Mapping[str, Statistic]
-    shown: tuple[Shown, ...]
+    shown: tuple[AnswerColumn, ...]
     having: exp.Expression | None
     order: tuple[Ordering, ...]
     limit: int | None
@@ -111,7 +111,7 @@ def understand(
     )
 
 
-def _named_apart(shown: tuple[Shown, ...], chosen: list[bool]) -> tuple[Shown, ...]:
+def _named_apart(shown: tuple[AnswerColumn, ...], chosen: list[bool]) -> tuple[AnswerColumn, ...]:
     """Columns that nobody named are numbered where they are called alike; names that somebody chose must differ."""
     taken: dict[str, int] = {}
     made = []

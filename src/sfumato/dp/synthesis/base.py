@@ -34,11 +34,11 @@ from sfumato.dp.algorithms.spending import LEAST, Rho
 from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.ranges import AsWritten
-from sfumato.dp.synthesis.budget import Purse, Reach
+from sfumato.dp.synthesis.budget import MarginalReach, Purse
 from sfumato.dp.synthesis.coded_columns import Codes
 from sfumato.dp.synthesis.declared_domain import Domain, declared_domain
 from sfumato.dp.synthesis.drawing import draw
-from sfumato.dp.synthesis.estimation import Fitted, Measurement
+from sfumato.dp.synthesis.estimation import Fitted, NoisyMarginal
 from sfumato.dp.synthesis.quality import quality_of_codes
 
 _MOST_ROWS = 100_000_000
@@ -51,18 +51,18 @@ class Work:
 
     codes: Codes
     sizes: tuple[int, ...]
-    reach: Reach
+    reach: MarginalReach
     purse: Purse
     source: Randomness
     progress: Progress
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class TrainedModel:
     """A model, and which columns were measured with which noise, in order."""
 
     fitted: Fitted
-    trail: tuple[Measurement, ...]
+    trail: tuple[NoisyMarginal, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,19 +161,19 @@ class Synthesis(Algorithm):
         )
 
     @abstractmethod
-    def _made(self, work: Work) -> Made:
+    def _made(self, work: Work) -> TrainedModel:
         """The model, from noisy counts and noisy choices alone."""
 
     @abstractmethod
-    def _first_variance(self, columns: int, reach: Reach) -> Fraction:
+    def _first_variance(self, columns: int, reach: MarginalReach) -> Fraction:
         """The variance of the noise on the marginals of single columns."""
 
     @abstractmethod
     def _argument(self) -> str:
         """Why the claim holds, in one sentence."""
 
-    def _reach(self) -> Reach:
-        return Reach.of(self.max_rows or 1, self.neighbours)
+    def _reach(self) -> MarginalReach:
+        return MarginalReach.of(self.max_rows or 1, self.neighbours)
 
     def _refuse(self, data: Microdata, domain: Domain) -> None:
         """What cannot be done is said before a row is read."""

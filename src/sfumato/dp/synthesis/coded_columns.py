@@ -33,7 +33,7 @@ def uniform(source: Randomness, count: int) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class CodedColumn(ABC):
+class DomainColumn(ABC):
     """A column and its codes 0 to `size` - 1; with `missing` the last one stands for "no value"."""
 
     name: str
@@ -69,7 +69,7 @@ class CodedColumn(ABC):
 
 
 @dataclass(frozen=True)
-class ListedValues(CodedColumn):
+class ListedValues(DomainColumn):
     """A column whose values are listed in the schema."""
 
     values: pa.Array = field(repr=False, compare=False)
@@ -92,7 +92,7 @@ class ListedValues(CodedColumn):
 
 
 @dataclass(frozen=True)
-class Ranges(CodedColumn):
+class Ranges(DomainColumn):
     """Numbers between declared bounds, in ranges of equal width; inside a range every number is as likely."""
 
     low: float

@@ -17,7 +17,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.data.column_types import CodedText, canonical_type, convert
 from sfumato.data.schema import Column, Schema, Type
 from sfumato.data.values import texts
-from sfumato.dp.synthesis.coded_columns import CodedColumn, Codes, ListedValues, Ranges, compared
+from sfumato.dp.synthesis.coded_columns import Codes, DomainColumn, ListedValues, Ranges, compared
 
 _LARGEST = float(1 << 48)  # whole bounds up to here are exact in every product of codes and widths
 
@@ -26,7 +26,7 @@ _LARGEST = float(1 << 48)  # whole bounds up to here are exact in every product 
 class Domain:
     """The coded columns, in the order of the schema."""
 
-    columns: tuple[CodedColumn, ...]
+    columns: tuple[DomainColumn, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def declared_domain(schema: Schema, present: Sequence[str], *, bins: int, missin
     return Domain(tuple(columns))
 
 
-def _coded(name: str, column: Column, bins: int, missing: bool) -> CodedColumn | str:
+def _coded(name: str, column: Column, bins: int, missing: bool) -> DomainColumn | str:
     """The coded column, or what is wrong with its declaration."""
     if column.items is not None:
         return f"column '{name}' holds sets of items, which have no marginals here. Leave it out of the schema"
@@ -99,7 +99,7 @@ def _coded(name: str, column: Column, bins: int, missing: bool) -> CodedColumn |
     return _ranges(name, column, bins, missing)
 
 
-def _listed(name: str, kind: Type | None, values: Sequence[str], missing: bool) -> CodedColumn | str:
+def _listed(name: str, kind: Type | None, values: Sequence[str], missing: bool) -> DomainColumn | str:
     if len(set(values)) < len(values):
         return f"the domain of column '{name}' names a value twice"
     plain = pa.array(list(values), pa.string())
@@ -116,7 +116,7 @@ def _listed(name: str, kind: Type | None, values: Sequence[str], missing: bool) 
     return ListedValues(name, kind, missing, typed.array)
 
 
-def _ranges(name: str, column: Column, bins: int, missing: bool) -> CodedColumn | str:
+def _ranges(name: str, column: Column, bins: int, missing: bool) -> DomainColumn | str:
     assert column.bounds is not None  # noqa: S101  (for the type checker)
     low, high = column.bounds
     if column.type not in ("integer", "number"):

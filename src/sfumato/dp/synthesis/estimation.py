@@ -28,23 +28,23 @@ _RECORDS = 0.2  # nor is the model fitted closer than to a fraction of one recor
 
 
 @dataclass(frozen=True, eq=False)
-class Measurement:
+class NoisyMarginal:
     """Noisy counts of some columns, and the variance of their noise."""
 
     columns: Columns
     counts: Table
     variance: float
 
-    def with_another(self, other: Measurement) -> Measurement:
+    def with_another(self, other: NoisyMarginal) -> NoisyMarginal:
         """Two measurements of the same columns as one, weighted by precision."""
         first, second = 1 / self.variance, 1 / other.variance
-        return Measurement(self.columns, (self.counts * first + other.counts * second) / (first + second), 1 / (first + second))
+        return NoisyMarginal(self.columns, (self.counts * first + other.counts * second) / (first + second), 1 / (first + second))
 
 
-Measured = dict[Columns, Measurement]
+Measured = dict[Columns, NoisyMarginal]
 
 
-def add(measured: Measured, new: Measurement) -> None:
+def add(measured: Measured, new: NoisyMarginal) -> None:
     """Keep a measurement beside the others."""
     known = measured.get(new.columns)
     measured[new.columns] = new if known is None else known.with_another(new)
