@@ -94,18 +94,18 @@ class Session:
         self._version = version
         self._seed = seed
         self._source: Randomness = default(seed)
-        known = {name: private_table(name, table, unit) for name, table in tables.items()}
-        if len({table.unit is None for table in known.values()}) > 1:
+        catalogued = {name: private_table(name, table, unit) for name, table in tables.items()}
+        if len({table.unit is None for table in catalogued.values()}) > 1:
             raise ParameterError(
                 "some tables have a unit column and others have none; a budget is about one kind of unit. Name it with unit=…, "
                 "or open a session for each"
             )
-        units = {table.unit or RECORD for table in known.values()}
-        for name, given in (public or {}).items():
-            if name in known:
+        units = {table.unit or RECORD for table in catalogued.values()}
+        for name, source in (public or {}).items():
+            if name in catalogued:
                 raise ParameterError(f"the name '{name}' is given to a private and a public table")
-            known[name] = public_table(name, given)
-        self._catalogue = Catalogue(known, alone=isinstance(data, Microdata) and not public)
+            catalogued[name] = public_table(name, source)
+        self._catalogue = Catalogue(catalogued, alone=isinstance(data, Microdata) and not public)
         self._tables = tables
         self._book, self.ledger = open_book(ledger, self.dataset, analyst, budget, units=units)
         for notice in other_ledgers((table.schema.ledger for table in tables.values()), self.ledger):
@@ -239,12 +239,12 @@ class Session:
         from sfumato.dp.sql.noise import Request
         from sfumato.dp.sql.paid_contributions import bound_of, contribution_query, grouping_keys, paid_contributions
 
-        known = self._catalogue.table(table or next(iter(self._tables)))
-        if known.unit is None:
+        asked_table = self._catalogue.table(table or next(iter(self._tables)))
+        if asked_table.unit is None:
             raise ParameterError("each record is a unit of its own here, so that there are no contributions to bound")
         require(0 < share <= 1, "share lies between 0 and 1")
-        keys = grouping_keys(by, known)
-        queries = [contribution_query(known.name, known.unit, each) for each in ([], keys)[: 2 if keys else 1]]
+        keys = grouping_keys(by, asked_table)
+        queries = [contribution_query(asked_table.name, asked_table.unit, each) for each in ([], keys)[: 2 if keys else 1]]
         request = Request.of(exact(epsilon, "epsilon") / len(queries))
         for query in queries:  # what is refused is refused before anything is charged
             self._explained(query.copy(), request, self._bounds, None)
@@ -263,13 +263,20 @@ class Session:
         With `for_owner` the outcome also holds what was computed without noise (`details["owner"]`, such as the quality
         of a synthetic table). That tells about the data exactly: never pass it on to an analyst.
         """
-        known = self._catalogue.table(table or next(iter(self._tables)))
+        protected = self._catalogue.table(table or next(iter(self._tables)))
         source = default(self._seed)
         not_covered = self._not_covered()
-        made = charged_run(
-            algorithm, known, self._book, self.dataset, self.analyst, randomness=source, progress=progress, for_owner=for_owner
+        outcome = charged_run(
+            algorithm,
+            protected,
+            self._book,
+            self.dataset,
+            self.analyst,
+            randomness=source,
+            progress=progress,
+            for_owner=for_owner,
         )
-        return replace(made, details={**made.details, "not_covered": not_covered})
+        return replace(outcome, details={**outcome.details, "not_covered": not_covered})
 
     def ask(
         self, select: exp.Select, request: Request, bounds: DeclaredBounds, keys: Mapping[str, Sequence[object]] | None = None

@@ -168,8 +168,8 @@ class _Layout:
             asked = _counted(aggregate)
             if asked != (None, None) and asked not in self.flags:
                 self.flags[asked] = len(self.flags)
-                known = () if asked[0] is None else (Not(IsMissing(asked[0])),)
-                conditions.append(And((*known, *(() if asked[1] is None else (asked[1],)))))
+                present = () if asked[0] is None else (Not(IsMissing(asked[0])),)
+                conditions.append(And((*present, *(() if asked[1] is None else (asked[1],)))))
         identity = Scrambled(Reference(unit), f"{salt}:units") if self.by_digest else Reference(unit)
         shown = [Named(_UNIT, identity), *(Named(f"\x00k{i}", Reference(name)) for i, name in enumerate(self.names))]
         shown += [Named(f"\x00v{i}", value) for i, value in enumerate(sums)]
@@ -322,9 +322,9 @@ def _total(
         high += _two_words(sums.upper[word + 1][leaves], sums.lower[word + 1][leaves])[0].view(np.int64)
     pairs = np.empty((leaves.size, 2), dtype=np.int64)
     pairs[:, 0], pairs[:, 1] = low.view(np.int64), high
-    known = np.packbits(sums.flag_rows[layout.flags[asked]][leaves] > 0, bitorder="little")
+    present = np.packbits(sums.flag_rows[layout.flags[asked]][leaves] > 0, bitorder="little")
     return pa.Array.from_buffers(
-        pa.decimal128(38, 0), leaves.size, [pa.py_buffer(known.tobytes()), pa.py_buffer(pairs.tobytes())]
+        pa.decimal128(38, 0), leaves.size, [pa.py_buffer(present.tobytes()), pa.py_buffer(pairs.tobytes())]
     )
 
 

@@ -130,10 +130,10 @@ def deciding_columns(recoding: RecodingTable, keep: Sequence[str]) -> tuple[str,
 def table_fields(table: pa.Table) -> tuple[Field, ...]:
     """The columns of a table in canonical form, as fields of a plan."""
     fields = []
-    for name, given in zip(table.column_names, table.schema.types, strict=True):
-        kind = kind_of_type(given)
+    for name, arrow_type in zip(table.column_names, table.schema.types, strict=True):
+        kind = kind_of_type(arrow_type)
         if kind is None:
-            raise SourceError(f"column '{name}' has the type {given}, which engines cannot compare")
+            raise SourceError(f"column '{name}' has the type {arrow_type}, which engines cannot compare")
         fields.append(Field(name, kind))
     return tuple(fields)
 

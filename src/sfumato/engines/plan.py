@@ -282,25 +282,25 @@ def _check(plan: Plan, missing: list[str], faults: list[str]) -> dict[str, Kind]
     below = [_check(source, missing, faults) for source in sources(plan)]
     if any(kinds is None for kinds in below):
         return None  # a fault below would only be repeated here
-    known = [kinds for kinds in below if kinds is not None]
+    kinds_below = [kinds for kinds in below if kinds is not None]
     before = len(missing) + len(faults)
     for side, names in _references(plan):
         missing.extend(
             f"{type(plan).__name__} refers to the column '{name}', which its source does not have"
             for name in dict.fromkeys(names)
-            if name not in known[side]
+            if name not in kinds_below[side]
         )
-    faults.extend(_own_faults(plan, known))
+    faults.extend(_own_faults(plan, kinds_below))
     if len(missing) + len(faults) > before:
         return None
     try:
         for expression in _conditions(plan):
-            if kind_of(expression, known[0]) != "boolean":
+            if kind_of(expression, kinds_below[0]) != "boolean":
                 faults.append(f"a condition of {type(plan).__name__} is not a truth value")
         for order in _orders(plan):
-            kind_of(order.expression, known[0])
+            kind_of(order.expression, kinds_below[0])
         if isinstance(plan, BoundedGroup):
-            faults.extend(_beyond_contributions(plan, known[0]))
+            faults.extend(_beyond_contributions(plan, kinds_below[0]))
         return columns(plan)
     except Unsupported as error:
         faults.append(f"{type(plan).__name__}: {error}")
@@ -346,7 +346,7 @@ def _orders(plan: Plan) -> tuple[Order, ...]:
     return plan.order if isinstance(plan, (Numbering, Bound, BoundedGroup)) else ()
 
 
-def _own_faults(plan: Plan, known: list[dict[str, Kind]]) -> Iterator[str]:
+def _own_faults(plan: Plan, below: list[dict[str, Kind]]) -> Iterator[str]:
     match plan:
         case Scan(table, fields):
             yield from _twice((field.name for field in fields), f"the scan of '{table}'")
@@ -365,18 +365,18 @@ def _own_faults(plan: Plan, known: list[dict[str, Kind]]) -> Iterator[str]:
         case BoundedGroup():
             yield from _bounded_faults(plan)
         case Numbering(_, name, _, _):
-            yield from _twice([*known[0], name], "a numbering")
+            yield from _twice([*below[0], name], "a numbering")
         case Bound(_, _, limit, _):
             if limit < 1:
                 yield "a bound must keep at least one row"
         case Join(_, _, on):
             matched = {right for _, right in on}
-            yield from _twice([*known[0], *(name for name in known[1] if name not in matched)], "a join")
+            yield from _twice([*below[0], *(name for name in below[1] if name not in matched)], "a join")
             if not on:
                 yield "a join needs at least one pair of columns"
             for left, right in on:
-                if left in known[0] and right in known[1] and known[0][left] != known[1][right]:
-                    yield f"a join matches '{left}' ({known[0][left]}) with '{right}' ({known[1][right]})"
+                if left in below[0] and right in below[1] and below[0][left] != below[1][right]:
+                    yield f"a join matches '{left}' ({below[0][left]}) with '{right}' ({below[1][right]})"
 
 
 def _bounded_faults(plan: BoundedGroup) -> Iterator[str]:

@@ -92,10 +92,10 @@ def read(
     return opened
 
 
-def _schema(given: SchemaLike | None) -> Schema | None:
-    if given is None or isinstance(given, Schema):
-        return given
-    return Schema.parse(given) if isinstance(given, Mapping) else Schema.load(given)
+def _schema(source: SchemaLike | None) -> Schema | None:
+    if source is None or isinstance(source, Schema):
+        return source
+    return Schema.parse(source) if isinstance(source, Mapping) else Schema.load(source)
 
 
 def _open(
@@ -231,7 +231,7 @@ def _described(relation: Relation, description: str, dataset: str) -> Microdata:
 
 
 def _declared_type(kind: str | None) -> Type:
-    known: dict[str, Type] = {
+    types: dict[str, Type] = {
         "integer": "integer",
         "number": "number",
         "boolean": "boolean",
@@ -239,7 +239,7 @@ def _declared_type(kind: str | None) -> Type:
         "datetime": "datetime",
         "instant": "datetime",
     }
-    return known.get(kind or "", "string")
+    return types.get(kind or "", "string")
 
 
 def _dataset(name: str) -> str:

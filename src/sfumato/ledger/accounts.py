@@ -69,11 +69,11 @@ class Protected:
         return {"neighbours": None, "unit": None} if protected is None else {**protected.to_mapping()}
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> Protected | None:  # plain data
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> Protected | None:  # plain data
         """What an entry says; None for one that does not, as those of earlier versions."""
-        if "unit" not in given and "neighbours" not in given:
+        if "unit" not in mapping and "neighbours" not in mapping:
             return None
-        return cls(given["unit"], given["neighbours"])
+        return cls(mapping["unit"], mapping["neighbours"])
 
 
 @dataclass(frozen=True)

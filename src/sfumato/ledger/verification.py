@@ -253,6 +253,6 @@ def _anchored(tables: Tables, anchor: Head | str, head: Head) -> None:
             head.sequence + 1,
             f"the end was cut off: {noted.sequence:,} entries were noted, {head.sequence:,} are left",
         )
-    found = tables.by_sequence(noted.sequence) if noted.sequence else None
-    if (found.hash if found else genesis(head.ledger)) != noted.hash:
+    entry = tables.by_sequence(noted.sequence) if noted.sequence else None
+    if (entry.hash if entry else genesis(head.ledger)) != noted.hash:
         raise _Damage(noted.sequence, f"the chain was rewritten: entry {noted.sequence} is not the one noted elsewhere")

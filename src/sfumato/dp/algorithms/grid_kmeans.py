@@ -139,8 +139,8 @@ class GridKMeans(RowBounded):
         spread = spread_centres(self.k, columns, source)
         if len(cells) <= self.k:
             return np.vstack([np.rint(cells).astype(np.int64).reshape(-1, columns), spread])[: self.k]
-        found = weighted_kmeans(cells, weights, self.k, restarts=_RESTARTS, seed=below(source, 1 << 31))
-        return np.clip(np.rint(found), 0, STEPS).astype(np.int64)
+        centres = weighted_kmeans(cells, weights, self.k, restarts=_RESTARTS, seed=below(source, 1 << 31))
+        return np.clip(np.rint(centres), 0, STEPS).astype(np.int64)
 
     def _moved(
         self,

@@ -142,8 +142,8 @@ class TopK(RowBounded):
         refuse(data, self.name, faults)
         table = read(data, [self.column, unit])
         separator = described.items if described is not None else None
-        found = mentions(table.column(self.column), unit_codes(table, unit), None, self.split, separator, candidates)
-        kept = found.bounded(self.kept_rows, self.bounding, randomness or default()) if self.repeats else found.distinct()
+        mentioned = mentions(table.column(self.column), unit_codes(table, unit), None, self.split, separator, candidates)
+        kept = mentioned.bounded(self.kept_rows, self.bounding, randomness or default()) if self.repeats else mentioned.distinct()
         return candidates, kept.counts()
 
     def choose(self, scores: NDArray[np.int64], source: Randomness) -> list[int]:

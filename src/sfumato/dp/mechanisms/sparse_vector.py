@@ -113,9 +113,9 @@ class SparseVectorRun:
                 f"all {self.mechanism.positives} positive answers of this run are used up; start another, at its price"
             )
         noisy = self.mechanism.grid.units(value) + discrete_laplace_one(self.mechanism.scales[1], self._source)
-        found = noisy >= self._noisy_threshold
-        self.left -= found
-        return found
+        positive = noisy >= self._noisy_threshold
+        self.left -= positive
+        return positive
 
     def __repr__(self) -> str:
         return f"Run(left={self.left})"

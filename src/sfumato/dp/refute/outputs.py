@@ -137,13 +137,13 @@ def _parts(value: Any) -> Iterator[tuple[Path, Any]]:
 
 def _paths(*batches: Sequence[Any] | NDArray[Any]) -> list[Path]:
     """The aspects that occur, by first appearance, until there are too many."""
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}
     for value in itertools.chain(*batches):
         for path, _ in _parts(value):
-            if len(found) >= MOST_COLUMNS:
-                return list(found)
-            found[path] = None
-    return list(found)
+            if len(paths) >= MOST_COLUMNS:
+                return list(paths)
+            paths[path] = None
+    return list(paths)
 
 
 def kept(output: object) -> object:

@@ -107,19 +107,19 @@ class AnswerTable:
         }
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> AnswerTable:  # plain data
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> AnswerTable:  # plain data
         """Read a stored answer back."""
-        if given.get("format") != FORMAT:
+        if mapping.get("format") != FORMAT:
             raise LedgerError("the stored answer was written by another version; ask a slightly different question")
-        columns = given["columns"]
+        columns = mapping["columns"]
         kinds = tuple(column["kind"] for column in columns)
-        rows = tuple(tuple(_restored(c, k) for c, k in zip(row, kinds, strict=True)) for row in given["rows"])
+        rows = tuple(tuple(_restored(c, k) for c, k in zip(row, kinds, strict=True)) for row in mapping["rows"])
         names, laws = tuple(column["name"] for column in columns), tuple(stored_law(column["law"]) for column in columns)
-        errors = tuple(tuple(row) for row in given["errors"])
-        reaches = tuple(tuple(_reach(sides) for sides in row) for row in given.get("reaches", ()))
-        if "reaches" not in given:
+        errors = tuple(tuple(row) for row in mapping["errors"])
+        reaches = tuple(tuple(_reach(sides) for sides in row) for row in mapping.get("reaches", ()))
+        if "reaches" not in mapping:
             # Earlier answers kept one margin for both sides.
-            reaches = tuple(tuple(_reach(m and (m, m)) for m in row) for row in given.get("margins", ()))
+            reaches = tuple(tuple(_reach(m and (m, m)) for m in row) for row in mapping.get("margins", ()))
         return cls(names, kinds, rows, CellErrors(laws, errors, reaches))
 
     def table(self) -> pa.Table:
@@ -292,8 +292,8 @@ def put_together(question: Question, price: Price, measured: Measured) -> Answer
     for ordering in reversed(question.order):
         rows.sort(key=lambda entry: _sort_key(evaluate(ordering.expression, entry[1])), reverse=ordering.descending)
         missing = [entry for entry in rows if evaluate(ordering.expression, entry[1]) is None]
-        known = [entry for entry in rows if evaluate(ordering.expression, entry[1]) is not None]
-        rows = missing + known if ordering.nulls_first else known + missing
+        present = [entry for entry in rows if evaluate(ordering.expression, entry[1]) is not None]
+        rows = missing + present if ordering.nulls_first else present + missing
     rows = rows[question.offset :]
     if question.limit is not None:
         rows = rows[: question.limit]
@@ -326,9 +326,9 @@ def _statistics(question: Question, price: Price, measured: Measured) -> tuple[d
     quantiles: dict[str, NoisyQuantiles] = {}
     for text, statistic in question.statistics.items():
         if statistic.tree is not None:
-            found = [quantile_of(statistic, tree, price.noises[statistic.tree]) for tree in measured.trees[statistic.tree]]
-            values[text] = [value for value, _ in found]
-            quantiles[text] = NoisyQuantiles([float(value) for value, _ in found], [reach for _, reach in found])
+            valued = [quantile_of(statistic, tree, price.noises[statistic.tree]) for tree in measured.trees[statistic.tree]]
+            values[text] = [value for value, _ in valued]
+            quantiles[text] = NoisyQuantiles([float(value) for value, _ in valued], [reach for _, reach in valued])
             continue
         computed: Floats = statistic.value(noisy)
         values[text] = _whole(statistic, measured) if statistic.steady and statistic.whole else computed.tolist()
@@ -348,12 +348,12 @@ def _kind(question: Question, expression: exp.Expression, cells: Sequence[Cell])
         if expression.name.startswith(KEY):
             return question.keys[int(expression.name.removeprefix(KEY))].kind
         return "integer" if question.statistics[expression.name.removeprefix(PLACEHOLDER)].whole else "number"
-    known = [cell for cell in cells if cell is not None]
-    if known and all(isinstance(cell, bool) for cell in known):
+    present = [cell for cell in cells if cell is not None]
+    if present and all(isinstance(cell, bool) for cell in present):
         return "boolean"
-    if known and all(isinstance(cell, str) for cell in known):
+    if present and all(isinstance(cell, str) for cell in present):
         return "string"
-    if known and all(isinstance(cell, datetime.date) for cell in known):
+    if present and all(isinstance(cell, datetime.date) for cell in present):
         return "date"
     return "number"
 

@@ -127,22 +127,22 @@ def to_mapping(
 
 
 def restored(
-    given: Mapping[str, Any],  # plain data
+    mapping: Mapping[str, Any],  # plain data
     identity: Identity,
     question: Question,
     priced: Price,
 ) -> tuple[Price, Measured] | None:
     """The noise that was drawn and the numbers of this question; None where something was not measured, or not as finely."""
-    if given.get("format") != FORMAT:
+    if mapping.get("format") != FORMAT:
         return None
     try:
-        noises = {name: _noise(given["measurements"].get(held), priced.noises[name]) for name, held in identity.forms.items()}
+        noises = {name: _noise(mapping["measurements"].get(held), priced.noises[name]) for name, held in identity.forms.items()}
         if any(noise is None for noise in noises.values()):
             return None
-        known = {name: noise for name, noise in noises.items() if noise is not None}
-        loss = dict(given["loss"])
-        price = replace(priced, loss=build(_LOSSES[loss.pop("name")], loss), noises=known)
-        return price, _measured(given, identity, question, price)
+        drawn_noises = {name: noise for name, noise in noises.items() if noise is not None}
+        loss = dict(mapping["loss"])
+        price = replace(priced, loss=build(_LOSSES[loss.pop("name")], loss), noises=drawn_noises)
+        return price, _measured(mapping, identity, question, price)
     except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError, zlib.error):
         raise LedgerError("a stored measurement cannot be read: the ledger was edited or damaged. Run verify.") from None
 
@@ -154,8 +154,8 @@ def _noise(stored: Mapping[str, Any] | None, wanted: Noise) -> Noise | None:
     return replace(wanted, amount=Fraction(stored["amount"]))
 
 
-def _measured(given: Mapping[str, Any], identity: Identity, question: Question, price: Price) -> Measured:
-    held = identity.groups(question) if given["groups"] is None else _groups(given["groups"], identity, question)
+def _measured(mapping: Mapping[str, Any], identity: Identity, question: Question, price: Price) -> Measured:
+    held = identity.groups(question) if mapping["groups"] is None else _groups(mapping["groups"], identity, question)
     places = {group: place for place, group in enumerate(held)}
     backwards = [identity.keys.index(place) for place in range(len(identity.keys))]
     asked = [tuple(group[place] for place in backwards) for group in held]
@@ -165,12 +165,12 @@ def _measured(given: Mapping[str, Any], identity: Identity, question: Question, 
     numbers: dict[str, list[int]] = {}
     trees: dict[str, list[CountTree]] = {}
     for name, form in identity.forms.items():
-        stored = given["measurements"][form]["numbers"]
+        stored = mapping["measurements"][form]["numbers"]
         if name in leaves:
             trees[name] = _trees(stored, order, leaves[name], price.noises[name])
         else:
-            found = unpacked(stored, len(held))
-            numbers[name] = [found[place] for place in order]
+            unordered = unpacked(stored, len(held))
+            numbers[name] = [unordered[place] for place in order]
     return Measured(groups, numbers, trees)
 
 

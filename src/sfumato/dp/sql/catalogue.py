@@ -71,7 +71,7 @@ class KnownTable:
         """The column of that name; a name in another case serves where it is the only one."""
         if name in self.columns:
             return self.columns[name]
-        near = [known for known in self.columns if known.lower() == name.lower()]
+        near = [own for own in self.columns if own.lower() == name.lower()]
         return self.columns[near[0]] if len(near) == 1 else None
 
 
@@ -86,7 +86,7 @@ class Catalogue:
         """The table of that name."""
         if name in self.tables:
             return self.tables[name]
-        near = [known for known in self.tables if known.lower() == name.lower()]
+        near = [own for own in self.tables if own.lower() == name.lower()]
         if len(near) == 1:
             return self.tables[near[0]]
         if self.alone:
@@ -123,11 +123,11 @@ def _untyped(data: Microdata, column: str) -> bool:
     return not types_are_stored(data.relation) and (described.type is None or described.source != "declared")
 
 
-def public_table(name: str, given: object) -> KnownTable:
+def public_table(name: str, source: object) -> KnownTable:
     """A public table, from anything `read` accepts as a frame; its own values are its domain."""
     from sfumato.engines.sources import read
 
-    table = canonical((given if isinstance(given, Microdata) else read(given)).table())
+    table = canonical((source if isinstance(source, Microdata) else read(source)).table())
     if table.num_rows > MOST_PUBLIC_ROWS:
         raise ParameterError(f"the public table '{name}' has more than {MOST_PUBLIC_ROWS:,} rows")
     columns = {}
@@ -143,12 +143,12 @@ def relation_fields(data: Microdata) -> dict[str, Field]:
     fields: dict[str, Field] | None = getattr(data.relation, "fields", None)
     if fields is not None:
         return dict(fields)
-    found = {}
+    listed = {}
     for entry in data.relation.schema():
         kind = kind_of_type(entry.type)
         if kind is not None:
-            found[entry.name] = Field(entry.name, kind)
-    return found
+            listed[entry.name] = Field(entry.name, kind)
+    return listed
 
 
 def _known(stored: Field, described: Column) -> KnownColumn:
@@ -240,20 +240,20 @@ class QueryRows:
         if not isinstance(node.this, exp.Identifier):
             raise Unsupported("* stands where a column is needed; name the columns")
         qualifier, name = node.table, node.name
-        found = [c for c in self.columns if c.name == name and (not qualifier or c.qualifier == qualifier)]
-        if not found:
-            found = [
+        matches = [c for c in self.columns if c.name == name and (not qualifier or c.qualifier == qualifier)]
+        if not matches:
+            matches = [
                 c
                 for c in self.columns
                 if c.name.lower() == name.lower() and (not qualifier or c.qualifier.lower() == qualifier.lower())
             ]
-        if not found:
+        if not matches:
             there = [c.name for c in self.columns if not c.name.startswith("\x00")]
-            known = ", ".join(dict.fromkeys([*there, *self.unread]))
-            raise Unsupported(f"there is no column '{name[:60]}' here; there are: {known[:500]}")
-        if len(found) > 1 and len({c.term.expression for c in found}) > 1:
+            offered = ", ".join(dict.fromkeys([*there, *self.unread]))
+            raise Unsupported(f"there is no column '{name[:60]}' here; there are: {offered[:500]}")
+        if len(matches) > 1 and len({c.term.expression for c in matches}) > 1:
             raise Unsupported(f"the column '{name[:60]}' is in more than one table; write table.{name[:60]}")
-        return found[0]
+        return matches[0]
 
 
 @dataclass

@@ -33,16 +33,16 @@ def column_law(question: Question, price: Price, expression: exp.Expression) -> 
         noise = price.noises[statistic.parts[0]]
         if statistic.linear:
             return OneNoise(noise.law, noise.amount, noise.step)
-    made = smooth(expression) if noisy_parts(expression) else None
-    if made is None:
+    smoothed = smooth(expression) if noisy_parts(expression) else None
+    if smoothed is None:
         return SumOfNoises(general)
-    change = linear_change(question, price, made)
+    change = linear_change(question, price, smoothed)
     steps = {} if change is None else lattice_steps(price, change)
-    if len(steps) == 1 and made.grid is None and not made.roundings:
+    if len(steps) == 1 and smoothed.grid is None and not smoothed.roundings:
         ((name, step),) = steps.items()
         noise = price.noises[name]
         return OneNoise(noise.law, noise.amount, Fraction(step))
-    return SumOfNoises(general, max(steps.values()) / 2 if steps else None, made.grid)
+    return SumOfNoises(general, max(steps.values()) / 2 if steps else None, smoothed.grid)
 
 
 def column_errors(
@@ -64,15 +64,15 @@ def column_errors(
         taken = moved.branches(node, place, {KEY + str(number): value for number, value in enumerate(keys[row])})
         if taken is not None:
             shapes.setdefault(taken, []).append(row)
-    found = [NO_ERROR] * len(places)
+    cells = [NO_ERROR] * len(places)
     for taken, rows in shapes.items():
         shape = decided(node, iter(taken))
         if not noisy_parts(shape):
             continue
         errors = _of_one_shape(question, price, shape, possible, [places[row] for row in rows], [keys[row] for row in rows])
         for row, error in zip(rows, errors, strict=True):
-            found[row] = error
-    return found
+            cells[row] = error
+    return cells
 
 
 def _of_one_shape(
@@ -83,17 +83,17 @@ def _of_one_shape(
     places: Sequence[int],
     keys: Sequence[Group],
 ) -> list[CellError]:
-    made = smooth(node)
-    if made is None:
+    smoothed = smooth(node)
+    if smoothed is None:
         return [NO_ERROR] * len(places)
-    text = made.node.name.removeprefix(PLACEHOLDER) if isinstance(made.node, exp.Column) else ""
+    text = smoothed.node.name.removeprefix(PLACEHOLDER) if isinstance(smoothed.node, exp.Column) else ""
     if text in possible.quantiles:
-        known = possible.quantiles[text].reaches
-        return [_seen(known[place], made.direction, possible.law) for place in places]
-    change = linear_change(question, price, made)
+        reaches = possible.quantiles[text].reaches
+        return [_seen(reaches[place], smoothed.direction, possible.law) for place in places]
+    change = linear_change(question, price, smoothed)
     if change is not None:
-        return [(change.error(made.grid), None)] * len(places)
-    return [_seen(reach, made.direction, possible.law) for reach in possible.reaches(made, places, keys)]
+        return [(change.error(smoothed.grid), None)] * len(places)
+    return [_seen(reach, smoothed.direction, possible.law) for reach in possible.reaches(smoothed, places, keys)]
 
 
 def _seen(reach: Reach | None, direction: int, law: str) -> CellError:
@@ -103,7 +103,7 @@ def _seen(reach: Reach | None, direction: int, law: str) -> CellError:
 def _moved(question: Question, price: Price, possible: Possible) -> MovedStatistics:
     deviations = {name: noise.deviation for name, noise in price.noises.items()}
     quantiles = {
-        text: (known.values, [reach.standard_error(possible.law) or 0.0 for reach in known.reaches])
-        for text, known in possible.quantiles.items()
+        text: (quantile.values, [reach.standard_error(possible.law) or 0.0 for reach in quantile.reaches])
+        for text, quantile in possible.quantiles.items()
     }
     return MovedStatistics(question.statistics, possible.noisy, deviations, quantiles)

@@ -153,26 +153,26 @@ class Grouping:
 
         return sql_text(node.transform(spelled))
 
-    def over_groups(self, node: exp.Expression, found: dict[str, Asked]) -> exp.Expression:
+    def over_groups(self, node: exp.Expression, aggregates: dict[str, Asked]) -> exp.Expression:
         """An expression with keys and aggregates replaced by placeholders; nothing of single rows is left."""
         aliased = {item.alias: item.this for item in self.items if isinstance(item, exp.Alias)}
-        known = {column.name.lower() for column in self.rows.columns}
+        columns = {column.name.lower() for column in self.rows.columns}
 
         def written_out(part: exp.Expression) -> exp.Expression:
             # A column of the rows comes before an alias of the same name.
-            if isinstance(part, exp.Column) and not part.table and part.name in aliased and part.name.lower() not in known:
+            if isinstance(part, exp.Column) and not part.table and part.name in aliased and part.name.lower() not in columns:
                 return exp.Paren(this=aliased[part.name].copy())
             return part
 
         node = node.transform(written_out)
-        return self._placed(taken_out(self._with_keys(node), found))
+        return self._placed(taken_out(self._with_keys(node), aggregates))
 
-    def condition(self, node: exp.Expression, found: dict[str, Asked]) -> exp.Expression:
+    def condition(self, node: exp.Expression, aggregates: dict[str, Asked]) -> exp.Expression:
         """The condition of HAVING."""
-        made = self.over_groups(node, found)
-        if check(made, self._kind) not in ("boolean", None):
+        condition = self.over_groups(node, aggregates)
+        if check(condition, self._kind) not in ("boolean", None):
             raise Unsupported("HAVING needs a condition")
-        return made
+        return condition
 
     def _kind(self, placeholder: str) -> str:
         """What stands behind a placeholder."""
@@ -191,13 +191,13 @@ class Grouping:
             return node
         if not isinstance(node, (exp.Literal, exp.Boolean, exp.Null)) and self._is_key(node):
             return exp.column(exp.to_identifier(KEY + str(self.nodes.index(self._text(node))), quoted=True))
-        made = node.copy()
-        for name, value in list(made.args.items()):
+        copied = node.copy()
+        for name, value in list(copied.args.items()):
             if isinstance(value, exp.Expression):
-                made.set(name, self._with_keys(value))
+                copied.set(name, self._with_keys(value))
             elif isinstance(value, list):
-                made.set(name, [self._with_keys(v) if isinstance(v, exp.Expression) else v for v in value])
-        return made
+                copied.set(name, [self._with_keys(v) if isinstance(v, exp.Expression) else v for v in value])
+        return copied
 
     def _placed(self, node: exp.Expression) -> exp.Expression:
         for part in node.walk():
@@ -212,24 +212,24 @@ class Grouping:
                 raise Unsupported("a sub-query or window inside an expression is not supported")
         return node
 
-    def shown(self, item: exp.Expression, found: dict[str, Asked]) -> AnswerColumn:
+    def shown(self, item: exp.Expression, aggregates: dict[str, Asked]) -> AnswerColumn:
         """A column of the answer."""
         node = item.this if isinstance(item, exp.Alias) else item
-        made = self._placed(taken_out(self._with_keys(node), found))
-        check(made, self._kind)
+        expression = self._placed(taken_out(self._with_keys(node), aggregates))
+        check(expression, self._kind)
         named = item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else sql_text(node).lower()
-        return AnswerColumn(named, made)
+        return AnswerColumn(named, expression)
 
-    def ordering(self, entry: exp.Ordered, shown: tuple[AnswerColumn, ...], found: dict[str, Asked]) -> Ordering:
+    def ordering(self, entry: exp.Ordered, shown: tuple[AnswerColumn, ...], aggregates: dict[str, Asked]) -> Ordering:
         """A term of ORDER BY: an alias, a position, or an expression over groups."""
         node = entry.this
         if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdecimal():
             place = int(node.this)
             if not 1 <= place <= len(shown):
                 raise Unsupported("ORDER BY names a position that SELECT does not have")
-            made = shown[place - 1].expression
+            expression = shown[place - 1].expression
         else:
             named = [column for column in shown if isinstance(node, exp.Column) and not node.table and column.name == node.name]
-            made = named[0].expression if named else self.over_groups(node, found)
-        check(made, self._kind)
-        return Ordering(made, bool(entry.args.get("desc")), bool(entry.args.get("nulls_first")))
+            expression = named[0].expression if named else self.over_groups(node, aggregates)
+        check(expression, self._kind)
+        return Ordering(expression, bool(entry.args.get("desc")), bool(entry.args.get("nulls_first")))

@@ -99,9 +99,9 @@ def _forms(question: Question, priced: Price, rows: NormalRows, keys: list[str],
     if bites and priced.bounds.method == "truncate":
         company = [keys, [_measurement(each, rows) for each in flat]]
     limit = None if not bites or all(each.kind == "units" for each in flat) else priced.bounds.rows
-    found = {each.name: form(_measurement(each, rows), limit, company) for each in flat}
+    forms = {each.name: form(_measurement(each, rows), limit, company) for each in flat}
     alone = [keys] if company else []
-    return found | {each.name: form(_measurement(each, rows), priced.bounds.rows if bites else None, alone) for each in trees}
+    return forms | {each.name: form(_measurement(each, rows), priced.bounds.rows if bites else None, alone) for each in trees}
 
 
 def _measurement(each: QueryMeasurement, rows: NormalRows) -> list[Any]:
@@ -126,15 +126,15 @@ def too_large(question: Question) -> bool:
 
 def _tables(question: Question) -> dict[str, str]:
     """What each scanned table is: a private one by its name and all its columns, a public one by its content."""
-    found = {}
+    contents = {}
     for name, table in question.tables.items():
         if table.rows is None:
             columns = sorted([column.name, column.field.kind] for column in table.columns.values())
             content = form("private", table.called or name, columns, *_missing_codes(table))
         else:
             content = form("public", table_digest(table.rows))
-        found[ROWS if name == question.primary else scanned_as(name)] = content
-    return found
+        contents[ROWS if name == question.primary else scanned_as(name)] = content
+    return contents
 
 
 def _missing_codes(table: KnownTable) -> list[Any]:
@@ -142,7 +142,7 @@ def _missing_codes(table: KnownTable) -> list[Any]:
     them in its plan. Nothing where there are none, so that earlier answers stay the same question.
     """
     described = {} if table.data is None else table.data.schema.columns
-    read = [name for name, known in table.columns.items() if name in described and not known.field.missing]
+    read = [name for name, column in table.columns.items() if name in described and not column.field.missing]
     codes = sorted([name, sorted(described[name].missing)] for name in read if described[name].missing)
     return [["missing", codes]] if codes else []
 
@@ -174,11 +174,11 @@ def digest(value: object) -> str:
 
 def table_digest(table: pa.Table) -> str:
     """The digest of a table's values; what is no number counts as missing, as it is when written."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for name in table.column_names:
         cells = (None if isinstance(cell, float) and math.isnan(cell) else cell for cell in table.column(name).to_pylist())
-        found.update(repr((name, list(cells))).encode())
-    return found.hexdigest()
+        hashed.update(repr((name, list(cells))).encode())
+    return hashed.hexdigest()
 
 
 def result_digest(result: object) -> str:

@@ -44,8 +44,8 @@ def joined(left: QueryRows, right: QueryRows, join: exp.Join, lowering: Lowering
             raise Unsupported(f"JOIN compares '{one.name}' ({one.term.kind}) with '{other.name}' ({other.term.kind})")
         on.append((_plan_column(one), _plan_column(other)))
     # A missing value equals nothing in SQL; plans match missing with missing, so that it must not be on both sides.
-    known = e.And(tuple(e.Not(e.IsMissing(e.Reference(name))) for name in dict.fromkeys(name for _, name in on)))
-    right_plan = p.Filter(right_plan, known)
+    matchable = e.And(tuple(e.Not(e.IsMissing(e.Reference(name))) for name in dict.fromkeys(name for _, name in on)))
+    right_plan = p.Filter(right_plan, matchable)
     made_of_one = public_copies(left, right.copies) if right.private else _public_side(left, right_plan, on, lowering)
     matched = {theirs: mine for mine, theirs in on}
     copies: dict[str, str] = {}
@@ -64,8 +64,8 @@ def joined(left: QueryRows, right: QueryRows, join: exp.Join, lowering: Lowering
             columns.append(replace(column, term=one.term))
         else:
             columns.append(column)
-    made = replace(left, plan=plan, columns=tuple(columns), private=left.private or right.private, single=False)
-    return replace(made, unlimited=unlimited, copies=made_of_one, unread=(*left.unread, *right.unread))
+    rows = replace(left, plan=plan, columns=tuple(columns), private=left.private or right.private, single=False)
+    return replace(rows, unlimited=unlimited, copies=made_of_one, unread=(*left.unread, *right.unread))
 
 
 def _perhaps(term: Term, copies: Mapping[str, str]) -> Term:

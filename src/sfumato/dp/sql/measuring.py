@@ -122,9 +122,21 @@ def tree_plan(question: Question, price: Price, measurement: QueryMeasurement, s
     leaf = measurement.expression
     if measurement.where is not None:
         leaf = e.Choose(((measurement.where, leaf),), e.Literal(None, "integer"))
-    made = _bounded(question, price, {"leaf": leaf}, ("leaf",), [p.AggregateColumn("n", "count")], salt, rows=price.bounds.rows)
-    kept = p.Filter(made.source, e.Not(e.IsMissing(e.Reference("leaf"))))
-    return p.BoundedGroup(kept, made.unit, made.keys, made.within, made.rows, made.groups, made.aggregates, made.order, made.salt)
+    bounded = _bounded(
+        question, price, {"leaf": leaf}, ("leaf",), [p.AggregateColumn("n", "count")], salt, rows=price.bounds.rows
+    )
+    kept = p.Filter(bounded.source, e.Not(e.IsMissing(e.Reference("leaf"))))
+    return p.BoundedGroup(
+        kept,
+        bounded.unit,
+        bounded.keys,
+        bounded.within,
+        bounded.rows,
+        bounded.groups,
+        bounded.aggregates,
+        bounded.order,
+        bounded.salt,
+    )
 
 
 def _bounded(
@@ -179,8 +191,8 @@ def source_plan(question: Question, inputs: Mapping[str, e.Expression]) -> p.Pla
         if key.coded:
             plan = _joined_with_values(plan, key)
         named.append(p.Named(key.name, e.Reference(f"{key.name} code") if key.coded else key.expression))
-    given = {**{each.name: each.expression for each in named}, **inputs}
-    plan, shorter = in_parts(plan, given)
+    expressions = {**{each.name: each.expression for each in named}, **inputs}
+    plan, shorter = in_parts(plan, expressions)
     named = [p.Named(name, expression) for name, expression in shorter.items()]
     if question.rows.unit is not None:
         named.append(p.Named(question.rows.unit, e.Reference(question.rows.unit)))
@@ -201,12 +213,12 @@ def _joined_with_values(plan: p.Plan, key: Key) -> p.Plan:
 
 def _allowed(key: Key) -> e.Expression:
     """The key has one of its declared values; a run of whole numbers is written as a range."""
-    known = tuple(value for value in key.values or () if value is not None)
-    numbers = [value for value in known if isinstance(value, int) and not isinstance(value, bool)]
-    if key.kind == "integer" and len(numbers) == len(known) > 2 and max(numbers) - min(numbers) + 1 == len(set(numbers)):
+    present = tuple(value for value in key.values or () if value is not None)
+    numbers = [value for value in present if isinstance(value, int) and not isinstance(value, bool)]
+    if key.kind == "integer" and len(numbers) == len(present) > 2 and max(numbers) - min(numbers) + 1 == len(set(numbers)):
         low, high = e.Literal(min(numbers)), e.Literal(max(numbers))
         return e.And((e.Compare(">=", key.expression, low), e.Compare("<=", key.expression, high)))
-    return e.OneOfValues(key.expression, known)
+    return e.OneOfValues(key.expression, present)
 
 
 def order_column(question: Question, name: str) -> e.Expression:
@@ -241,11 +253,11 @@ def _beside(question: Question) -> dict[str, Any]:
 def _grouped(question: Question, answer: pa.Table, numbers: int) -> dict[Group, list[int]]:
     keys = len(question.keys)
     columns = [column.to_pylist() for column in answer.columns]
-    found: dict[Group, list[int]] = {}
+    counts: dict[Group, list[int]] = {}
     named = _named(question)
     for row in zip(*columns, strict=True):
-        found[_group(named, row[:keys])] = [int(value or 0) for value in row[keys : keys + numbers]]
-    return found
+        counts[_group(named, row[:keys])] = [int(value or 0) for value in row[keys : keys + numbers]]
+    return counts
 
 
 def _values(key: Key) -> pa.Table:
@@ -292,13 +304,13 @@ def _leaves(
 ) -> dict[Group, NDArray[np.int64]]:
     answer = run(question, tree_plan(question, price, measurement, source.bytes(16).hex()))
     keys, named = len(question.keys), _named(question)
-    found: dict[Group, NDArray[np.int64]] = {}
+    counts: dict[Group, NDArray[np.int64]] = {}
     for row in zip(*(column.to_pylist() for column in answer.columns), strict=True):
         group = _group(named, row[:keys])
-        if group not in found:
-            found[group] = np.zeros(measurement.leaves, dtype=np.int64)
-        found[group][row[keys]] += int(row[keys + 1] or 0)
-    return found
+        if group not in counts:
+            counts[group] = np.zeros(measurement.leaves, dtype=np.int64)
+        counts[group][row[keys]] += int(row[keys + 1] or 0)
+    return counts
 
 
 def _trees(
@@ -320,8 +332,8 @@ def in_parts(plan: p.Plan, inputs: Mapping[str, e.Expression]) -> tuple[p.Plan, 
     shorter = {name: parts.shortened(expression) for name, expression in inputs.items()}
     for layer in range(1, max(parts.layer.values(), default=0) + 1):
         kept = [p.Named(name, e.Reference(name)) for name in p.columns(plan)]
-        made = [p.Named(name, part) for part, name in parts.names.items() if parts.layer[name] == layer]
-        plan = p.Project(plan, (*kept, *made))
+        computed = [p.Named(name, part) for part, name in parts.names.items() if parts.layer[name] == layer]
+        plan = p.Project(plan, (*kept, *computed))
     return plan, shorter
 
 
@@ -339,11 +351,11 @@ class _Parts:
         if id(expression) in self._done:
             return self._done[id(expression)][1]
         below = tuple(self.shortened(child) for child in e.children(expression))
-        made = _with_children(expression, below)
-        if written_size(made) > _LONG:
-            made = _with_children(expression, tuple(self._column(child) for child in below))
-        self._done[id(expression)] = (expression, made)  # the first keeps its id from being used again
-        return made
+        shorter = _with_children(expression, below)
+        if written_size(shorter) > _LONG:
+            shorter = _with_children(expression, tuple(self._column(child) for child in below))
+        self._done[id(expression)] = (expression, shorter)  # the first keeps its id from being used again
+        return shorter
 
     def _column(self, expression: e.Expression) -> e.Expression:
         if isinstance(expression, (e.Reference, e.Literal)):

@@ -95,8 +95,8 @@ class Request:
         """From what people write."""
         if (epsilon is None) == (rho is None) or (delta is not None and epsilon is None):
             raise ParameterError("say what the question may cost: epsilon=0.1, epsilon=0.1 with delta=1e-6, or rho=0.01")
-        given = {"epsilon": epsilon, "delta": delta, "rho": rho}
-        amounts = {name: exact(value, name) for name, value in given.items() if value is not None}
+        written = {"epsilon": epsilon, "delta": delta, "rho": rho}
+        amounts = {name: exact(value, name) for name, value in written.items() if value is not None}
         for name, value in amounts.items():
             if value <= 0:
                 raise ParameterError(f"{name} must be above 0")

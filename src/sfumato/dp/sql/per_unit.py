@@ -39,15 +39,15 @@ def per_unit_rows(select: exp.Select, rows: QueryRows, lowering: Lowering) -> Qu
             "a sub-query that aggregates must group by the unit, so that each of its rows belongs to one unit: "
             "SELECT unit, … GROUP BY unit, …"
         )
-    found: dict[str, Asked] = {}
-    shown = [(item, taken_out(without_alias(item), found)) for item in items]
+    by_text: dict[str, Asked] = {}
+    shown = [(item, taken_out(without_alias(item), by_text)) for item in items]
     having = select.args.get("having")
-    kept = None if having is None else taken_out(having.this, found)
+    kept = None if having is None else taken_out(having.this, by_text)
     named = {key.name: lowering.fresh("v") for key in keys}
     inputs = [p.Named(named[key.name], bounded(key.term).expression) for key in keys]
     terms: dict[str, Term] = {}
     aggregates: list[p.AggregateColumn] = []
-    for text, asked in found.items():
+    for text, asked in by_text.items():
         name = lowering.fresh("v")
         terms[text] = _aggregate(asked, name, rows, inputs, aggregates, lowering)
     unit = next(named[key.name] for key in keys if key.unit)
@@ -79,10 +79,10 @@ def per_unit_rows(select: exp.Select, rows: QueryRows, lowering: Lowering) -> Qu
         outputs.append(p.Named(name, term.expression))
         is_unit = key is not None and key.unit
         visible.append(Visible("", item.alias_or_name, replace(term, expression=e.Reference(name)), is_unit))
-    made = QueryRows(
+    result = QueryRows(
         p.Project(plan, tuple(outputs)), tuple(visible), unit, rows.private, unlimited=rows.unlimited, copies=rows.copies
     )
-    return replace(made, single=True, unlimited=0, copies=1) if len(keys) == 1 else made
+    return replace(result, single=True, unlimited=0, copies=1) if len(keys) == 1 else result
 
 
 def _keys(select: exp.Select, rows: QueryRows) -> tuple[list[Visible], list[exp.Expression]]:

@@ -54,8 +54,8 @@ def smooth(node: exp.Expression) -> Smooth | None:
     """The expression without roundings, and without what on its outside can only shrink an error; None where it jumps."""
     inner, grid, direction = _peeled(node)
     roundings: dict[str, float] = {}
-    made = _unrounded(inner, roundings)
-    return None if made is None else Smooth(made, roundings, grid, direction)
+    unrounded = _unrounded(inner, roundings)
+    return None if unrounded is None else Smooth(unrounded, roundings, grid, direction)
 
 
 def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None, int]:
@@ -192,20 +192,20 @@ class MovedStatistics:
         """What an expression is computed from in one group."""
         return {**others, **{PLACEHOLDER + text: values[place] for text, values in self.present.items()}}
 
-    def change(self, made: Smooth, place: int, keys: Mapping[str, Cell]) -> NoiseChange | None:
+    def change(self, smoothed: Smooth, place: int, keys: Mapping[str, Cell]) -> NoiseChange | None:
         """How far an expression moves in one group; None where it has no value there or beside it."""
-        row = self.row(place, {**keys, **dict.fromkeys(made.roundings, 0.0)})
-        present = _number(evaluate(made.node, row))
+        row = self.row(place, {**keys, **dict.fromkeys(smoothed.roundings, 0.0)})
+        present = _number(evaluate(smoothed.node, row))
         if present is None:
             return None
         parts: dict[str, float] = {}
-        used = noisy_parts(made.node)
+        used = noisy_parts(smoothed.node)
         for source in self.sources:
             if not source.touches(used):
                 continue
-            found = {off: _number(evaluate(made.node, {**row, **_placed(source.moved[off], place)})) for off in _OFF[:4]}
-            steps = [abs(value - present) for off in (1.0, -1.0) if (value := found[off]) is not None]
-            above, below = found[_SLIGHT], found[-_SLIGHT]
+            moved_to = {off: _number(evaluate(smoothed.node, {**row, **_placed(source.moved[off], place)})) for off in _OFF[:4]}
+            steps = [abs(value - present) for off in (1.0, -1.0) if (value := moved_to[off]) is not None]
+            above, below = moved_to[_SLIGHT], moved_to[-_SLIGHT]
             if above is not None and below is not None:
                 # The slope as well: far from the point a ratio may change less than it does beside it.
                 steps.append(abs(above - below) / (2 * _SLIGHT))
@@ -213,8 +213,8 @@ class MovedStatistics:
                 return None
             parts[source.name] = parts.get(source.name, 0.0) + max(steps)
         roundings = []
-        for name, step in made.roundings.items():
-            moved = [_number(evaluate(made.node, {**row, name: sign * step})) for sign in (1.0, -1.0)]
+        for name, step in smoothed.roundings.items():
+            moved = [_number(evaluate(smoothed.node, {**row, name: sign * step})) for sign in (1.0, -1.0)]
             roundings.append(max((abs(value - present) for value in moved if value is not None), default=0.0))
         return NoiseChange(parts, tuple(roundings))
 
@@ -256,10 +256,10 @@ def decided(node: exp.Expression, taken: Iterator[int]) -> exp.Expression:
     """The expression with the taken branch for each CASE."""
     if isinstance(node, exp.Case):
         return exp.Paren(this=decided(branch_value(node, next(taken)), taken))
-    made = node.copy()
-    for name, value in list(made.args.items()):
+    copied = node.copy()
+    for name, value in list(copied.args.items()):
         if isinstance(value, exp.Expression):
-            made.set(name, decided(value, taken))
+            copied.set(name, decided(value, taken))
         elif isinstance(value, list):
-            made.set(name, [decided(part, taken) if isinstance(part, exp.Expression) else part for part in value])
-    return made
+            copied.set(name, [decided(part, taken) if isinstance(part, exp.Expression) else part for part in value])
+    return copied

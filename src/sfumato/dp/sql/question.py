@@ -82,19 +82,19 @@ def understand(
     if not rows.private or lowering.primary is None:
         raise Unsupported("the query reads public tables only; there is nothing to protect: compute it directly")
     grouping = Grouping(select, rows, lowering, keys or {})
-    found: dict[str, Asked] = {}
-    shown = tuple(grouping.shown(item, found) for item in select.expressions)
+    aggregates: dict[str, Asked] = {}
+    shown = tuple(grouping.shown(item, aggregates) for item in select.expressions)
     shown = _named_apart(shown, [isinstance(item, (exp.Alias, exp.Column)) for item in select.expressions])
     having_node = select.args.get("having")
-    having = None if having_node is None else grouping.condition(having_node.this, found)
+    having = None if having_node is None else grouping.condition(having_node.this, aggregates)
     sorted_by = select.args["order"].expressions if select.args.get("order") else ()
-    ordering = tuple(grouping.ordering(entry, shown, found) for entry in sorted_by)
-    if not found:
+    ordering = tuple(grouping.ordering(entry, shown, aggregates) for entry in sorted_by)
+    if not aggregates:
         raise Unsupported(
             "the query has no aggregate, and single rows are never shown: add COUNT(*), SUM(…), AVG(…), and GROUP BY where needed"
         )
-    measuring = StatisticPlan(rows, found.values())
-    statistics = {text: measuring.statistic(asked) for text, asked in found.items()}
+    measuring = StatisticPlan(rows, aggregates.values())
+    statistics = {text: measuring.statistic(asked) for text, asked in aggregates.items()}
     return Question(
         text=sql_text(select),
         rows=rows,
@@ -114,14 +114,14 @@ def understand(
 def _named_apart(shown: tuple[AnswerColumn, ...], chosen: list[bool]) -> tuple[AnswerColumn, ...]:
     """Columns that nobody named are numbered where they are called alike; names that somebody chose must differ."""
     taken: dict[str, int] = {}
-    made = []
+    pairs = []
     for column, by_hand in sorted(zip(shown, chosen, strict=True), key=lambda entry: not entry[1]):
         taken[column.name] = taken.get(column.name, 0) + 1
         if taken[column.name] > 1 and by_hand:
             raise Unsupported(f"two columns of the answer are called '{column.name[:60]}'; name them apart with AS")
         number = f" ({taken[column.name]})" if taken[column.name] > 1 else ""
-        made.append((column, replace(column, name=column.name + number)))
-    renamed = {id(before): after for before, after in made}
+        pairs.append((column, replace(column, name=column.name + number)))
+    renamed = {id(before): after for before, after in pairs}
     return tuple(renamed[id(column)] for column in shown)
 
 

@@ -130,9 +130,9 @@ def _item(node: exp.Expression, lowering: Lowering, named: Scope) -> QueryRows:
             raise Unsupported("name a table of the session, without a schema or database before it")
         refuse_clauses(node, {"this", "alias"}, "a table")
         _refuse_renaming(node)
-        found = named.find(node.name)
-        if found is not None:
-            return _aliased(_inner(found[0], lowering, found[1]), node.alias_or_name)
+        sub_query = named.find(node.name)
+        if sub_query is not None:
+            return _aliased(_inner(sub_query[0], lowering, sub_query[1]), node.alias_or_name)
         return _scan(lowering.catalogue.table(node.name), node.alias_or_name, lowering)
     raise Unsupported("FROM takes tables of the session and sub-queries")
 
@@ -172,8 +172,8 @@ def _scan(table: KnownTable, alias: str, lowering: Lowering) -> QueryRows:
     return QueryRows(plan, columns, unit, table.private, unlimited=int(table.private), unread=unread)
 
 
-def _declared(known: KnownColumn, name: str) -> Term:
-    return Term(e.Reference(name), known.field.kind, known.low, known.high, known.values, sure=False, hint=known.hint)
+def _declared(column: KnownColumn, name: str) -> Term:
+    return Term(e.Reference(name), column.field.kind, column.low, column.high, column.values, sure=False, hint=column.hint)
 
 
 def _aliased(rows: QueryRows, alias: str) -> QueryRows:

@@ -139,12 +139,12 @@ def arithmetic(operator: str, left: Term, right: Term) -> Term:
         side.low is not None and side.high is not None and max(abs(side.low), abs(side.high)) < EXACT for side in (left, right)
     )
     if whole and fits and small:
-        made = e.Arithmetic(operator, left.expression, right.expression)  # type: ignore[arg-type]
-        return Term(f.FixedPoint(made, 1, float(EXACT)), "integer", low, high, _results(operator, left, right))
+        expression = e.Arithmetic(operator, left.expression, right.expression)  # type: ignore[arg-type]
+        return Term(f.FixedPoint(expression, 1, float(EXACT)), "integer", low, high, _results(operator, left, right))
     sides = [_moderate(as_number(side)) for side in (left, right)]
-    made = e.Arithmetic(operator, sides[0].expression, sides[1].expression)  # type: ignore[arg-type]
+    expression = e.Arithmetic(operator, sides[0].expression, sides[1].expression)  # type: ignore[arg-type]
     # Rounding may carry a result across its exact bound by the last digit.
-    return Term(made, "number", low, high, sure=False)
+    return Term(expression, "number", low, high, sure=False)
 
 
 def _results(operator: str, left: Term, right: Term) -> tuple[Value, ...] | None:
@@ -194,10 +194,10 @@ def _not_negative(term: Term) -> bool:
 
 def merged(terms: Sequence[Term], build: Callable[[list[Expression]], Expression]) -> Term:
     """A term that is one of several: CASE, COALESCE, LEAST; all of one kind, its bounds around all of theirs."""
-    known = [term for term in terms if not term.missing]
-    if not known:
+    present = [term for term in terms if not term.missing]
+    if not present:
         return null()
-    kinds = {term.kind for term in known}
+    kinds = {term.kind for term in present}
     if len(kinds) > 1 and not kinds <= e.NUMERIC:
         raise Unsupported(f"the branches of an expression have different kinds: {', '.join(sorted(kinds))}")
     numeric = kinds <= e.NUMERIC

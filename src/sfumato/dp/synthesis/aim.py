@@ -173,11 +173,11 @@ class _Rounds:
     def _modelled(self, fitted: Fitted, candidates: list[Columns]) -> dict[Columns, NDArray[np.float64]]:
         """The model's counts: exact inside a clique, otherwise those of records drawn from the model."""
         held = {columns: fitted.counts(columns) for columns in candidates}
-        made = {columns: table for columns, table in held.items() if table is not None}
+        modelled = {columns: table for columns, table in held.items() if table is not None}
         others = [columns for columns, table in held.items() if table is None]
         if others:
             rows = min(max(round(2 * fitted.total), _FEWEST_DRAWN), _MOST_DRAWN)
             drawn = draw(fitted, rows, self.work.source)
             weight = fitted.total / rows
-            made |= {columns: np.asarray(table * weight) for columns, table in marginals(drawn, others, self.work.sizes)}
-        return made
+            modelled |= {columns: np.asarray(table * weight) for columns, table in marginals(drawn, others, self.work.sizes)}
+        return modelled

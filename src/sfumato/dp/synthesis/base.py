@@ -134,10 +134,10 @@ class Synthesis(Algorithm):
         every = domain.encode(table)
         counted = self._counted(every, unit_codes(table, data.schema.unit), source)
         work = Work(counted, domain.sizes, self._reach(), Purse(self.budget), source, progress)
-        made = self._made(work)
-        rows = min(round(made.fitted.total), self.most_rows) if self.rows is None else self.rows
+        trained = self._made(work)
+        rows = min(round(trained.fitted.total), self.most_rows) if self.rows is None else self.rows
         progress("drawing", 0, 1)
-        drawn = draw(made.fitted, rows, source)
+        drawn = draw(trained.fitted, rows, source)
         synthetic = domain.decode(drawn, source)
         owner: dict[str, Any] = {}
         if self.report:
@@ -156,7 +156,7 @@ class Synthesis(Algorithm):
             spent=shown(work.purse.spent),
             measured=[
                 {"columns": [domain.names[column] for column in one.columns], "deviation": one.variance**0.5}
-                for one in made.trail
+                for one in trained.trail
             ],
         )
 
@@ -198,6 +198,6 @@ class Synthesis(Algorithm):
         inside = np.all(codes >= 0, axis=1)
         if self.max_rows is None:
             return np.asfortranarray(codes[inside])
-        known = np.where(inside, units, -1)
-        keys = [random_keys(known.size, source)] if self.bounding == "sample" else []
-        return np.asfortranarray(codes[keep_per_unit(known, self.max_rows, *keys)])
+        owners = np.where(inside, units, -1)
+        keys = [random_keys(owners.size, source)] if self.bounding == "sample" else []
+        return np.asfortranarray(codes[keep_per_unit(owners, self.max_rows, *keys)])

@@ -40,8 +40,8 @@ class Domain:
 
     def encode(self, table: pa.Table) -> Codes:
         """One row of codes per record; -1 marks a value for which the record is not counted."""
-        made = [column.encode(table.column(column.name)) for column in self.columns]
-        return np.stack(made).T if made else np.zeros((table.num_rows, 0), dtype=np.int64)
+        encoded = [column.encode(table.column(column.name)) for column in self.columns]
+        return np.stack(encoded).T if encoded else np.zeros((table.num_rows, 0), dtype=np.int64)
 
     def decode(self, codes: Codes, source: Randomness) -> pa.Table:
         """The records that the codes describe, in the schema's types."""
@@ -69,11 +69,11 @@ def declared_domain(schema: Schema, present: Sequence[str], *, bins: int, missin
         if name not in present:
             faults.append(f"column '{name}' is in the schema but not in the data")
             continue
-        found = _coded(name, column, bins, bool(column.missing) or name in named)
-        if isinstance(found, str):
-            faults.append(found)
+        coded = _coded(name, column, bins, bool(column.missing) or name in named)
+        if isinstance(coded, str):
+            faults.append(coded)
         else:
-            columns.append(found)
+            columns.append(coded)
     if not columns and not faults:
         faults.append("there is no column to synthesise: all are identifiers or units")
     all_at_once(SchemaError, f"{who} on '{schema.dataset}'", faults)
@@ -104,8 +104,8 @@ def _listed(name: str, kind: Type | None, values: Sequence[str], missing: bool) 
         return f"the domain of column '{name}' names a value twice"
     plain = pa.array(list(values), pa.string())
     if kind is None:
-        found = canonical_type(plain)
-        kind = found[1] if found is not None else "string"
+        canonical = canonical_type(plain)
+        kind = canonical[1] if canonical is not None else "string"
         if kind == "datetime":  # written in several ways, so that reading them needs the declaration
             return f"column '{name}' lists moments but no type. Add type = \"datetime\""
     typed = convert(name, CodedText(np.arange(len(values), dtype=np.int32), plain), kind)
