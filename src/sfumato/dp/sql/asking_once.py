@@ -92,7 +92,8 @@ class Asker:
         shown = result_digest(answer.table())
         if shown != stored.value.get("sha256"):
             self.book.show(self.dataset, stored.entry, shown)
-        return self._answered(question, price, answer, stored, repeated=True)
+        # An equal price may list its noises in another order than the question does.
+        return self._answered(question, priced if price == priced else price, answer, stored, repeated=True)
 
     def _surely(self, stored: Answer, identity: Identity, question: Question, priced: Price) -> QueryAnswer:
         earlier = self._from(stored, identity, question, priced)
