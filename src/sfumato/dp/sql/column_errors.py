@@ -61,12 +61,12 @@ def column_errors(
     moved = _moved(question, price, possible)
     shapes: dict[tuple[int, ...], list[int]] = {}
     for row, place in enumerate(places):
-        taken = moved.branches(node, place, {KEY + str(number): value for number, value in enumerate(keys[row])})
-        if taken is not None:
-            shapes.setdefault(taken, []).append(row)
+        branches = moved.branches(node, place, {KEY + str(number): value for number, value in enumerate(keys[row])})
+        if branches is not None:
+            shapes.setdefault(branches, []).append(row)
     cells = [NO_ERROR] * len(places)
-    for taken, rows in shapes.items():
-        shape = decided(node, iter(taken))
+    for branches, rows in shapes.items():
+        shape = decided(node, iter(branches))
         if not noisy_parts(shape):
             continue
         errors = _of_one_shape(question, price, shape, possible, [places[row] for row in rows], [keys[row] for row in rows])

@@ -123,10 +123,10 @@ def rank_margin(statistic: Statistic, leaves: int, noise: Noise, confidence: flo
     hardest (no value between the ends) by at most 1.5 - 0.8 · confidence deviations, found by simulation for up to 4,096
     leaves and both laws.
     """
-    wanted = float(statistic.rank or 0)
-    deviation = quantile_rank_deviation(leaves, BRANCHING, wanted, noise.amount, noise.law)
+    rank = float(statistic.rank or 0)
+    deviation = quantile_rank_deviation(leaves, BRANCHING, rank, noise.amount, noise.law)
     reach = deviation * (errors_in_sum_margin(noise.law, confidence) + 1.5 - 0.8 * confidence)
-    if wanted in (0.0, 1.0):
+    if rank in (0.0, 1.0):
         reach += clear_of_ends(rank_deviation(leaves, BRANCHING, noise.amount, noise.law))
     return math.ceil(reach - 1e-9)
 

@@ -221,13 +221,13 @@ class MovedStatistics:
     def branches(self, node: exp.Expression, place: int, keys: Mapping[str, Cell]) -> tuple[int, ...] | None:
         """The branches that the CASEs of an expression take in one group; None where noise may well have chosen them."""
         row = self.row(place, keys)
-        taken = _taken(node, row)
+        chosen = _taken(node, row)
         used = noisy_parts(node)
         for source in self.sources:
             for off in (_SURE, -_SURE) if source.touches(used) else ():
-                if _taken(node, {**row, **_placed(source.moved[off], place)}) != taken:
+                if _taken(node, {**row, **_placed(source.moved[off], place)}) != chosen:
                     return None
-        return taken
+        return chosen
 
 
 def _number(cell: Cell) -> float | None:
@@ -252,14 +252,14 @@ def _taken(node: exp.Expression, row: Mapping[str, Cell]) -> tuple[int, ...]:
     return tuple(number for part in node.iter_expressions() for number in _taken(part, row))
 
 
-def decided(node: exp.Expression, taken: Iterator[int]) -> exp.Expression:
+def decided(node: exp.Expression, branches: Iterator[int]) -> exp.Expression:
     """The expression with the taken branch for each CASE."""
     if isinstance(node, exp.Case):
-        return exp.Paren(this=decided(branch_value(node, next(taken)), taken))
+        return exp.Paren(this=decided(branch_value(node, next(branches)), branches))
     copied = node.copy()
     for name, value in list(copied.args.items()):
         if isinstance(value, exp.Expression):
-            copied.set(name, decided(value, taken))
+            copied.set(name, decided(value, branches))
         elif isinstance(value, list):
-            copied.set(name, [decided(part, taken) if isinstance(part, exp.Expression) else part for part in value])
+            copied.set(name, [decided(part, branches) if isinstance(part, exp.Expression) else part for part in value])
     return copied
