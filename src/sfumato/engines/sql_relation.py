@@ -22,7 +22,7 @@ from sfumato.engines import class_queries
 from sfumato.engines.canonical import ARROW_TYPES
 from sfumato.engines.class_queries import CELLS, ROWS
 from sfumato.engines.expressions import Kind
-from sfumato.engines.plan import Aggregate, Field, Group, Plan, Scan
+from sfumato.engines.plan import AggregateColumn, Field, Group, Plan, Scan
 from sfumato.engines.told_apart import lossy_unit
 
 #: Kinds as which different texts may be read as one value: they may not name units.
@@ -81,7 +81,7 @@ class SqlRelation(ABC):
         if not self.fields:
             return 0
         rows = Scan(ROWS, (next(iter(self.fields.values())),))
-        answer = self.run(Group(rows, (), (Aggregate("rows", "count"),)))
+        answer = self.run(Group(rows, (), (AggregateColumn("rows", "count"),)))
         return int(answer.column(0)[0].as_py())
 
     def group(self, columns: Sequence[str], *, unit: str | None = None, weight: str | None = None) -> pa.Table:
@@ -154,12 +154,12 @@ def declared_fields(
     columns are read without loss whose kind may lose digits."""
     fields, faults = {}, []
     for name, kind in stored.items():
-        wanted, lossless = (types or {}).get(name), (exact or {}).get(name)
-        same = wanted is None or wanted == kind or (wanted == "datetime" and kind == "instant")
-        readable = (kind, wanted) in _READABLE or (lossless is not None and wanted in ("string", lossless))
+        declared, lossless = (types or {}).get(name), (exact or {}).get(name)
+        same = declared is None or declared == kind or (declared == "datetime" and kind == "instant")
+        readable = (kind, declared) in _READABLE or (lossless is not None and declared in ("string", lossless))
         if not same and not readable:
-            faults.append(f"column '{name}' is stored as {kind} and declared as {wanted}")
-        chosen: Kind = kind if same or wanted is None else wanted
+            faults.append(f"column '{name}' is stored as {kind} and declared as {declared}")
+        chosen: Kind = kind if same or declared is None else declared
         if kind == "integer" and chosen == "number":
             lossless = lossless or "integer"
         elif chosen != kind:

@@ -103,11 +103,11 @@ class LossAmount:
                 return LossAmount("approx", epsilon=self.epsilon, delta=Fraction(0))
             if kind == "zcdp":
                 return LossAmount("zcdp", rho=self.epsilon**2 / 2)
-        wanted = " or ".join(f"'{each}'" for each in dict.fromkeys(("pure", kind)))
+        offered = " or ".join(f"'{each}'" for each in dict.fromkeys(("pure", kind)))
         raise BudgetRefused(
             f"a loss of kind '{self.kind}' has no exact counterpart of kind '{kind}', in which the grant is "
             "held. "
-            f"Ask with a mechanism whose loss is {wanted}, or have the owner grant '{self.kind}'."
+            f"Ask with a mechanism whose loss is {offered}, or have the owner grant '{self.kind}'."
         )
 
     def plus(self, other: LossAmount) -> LossAmount:
@@ -135,12 +135,12 @@ class LossAmount:
         return {"kind": self.kind, **{part: f"{v.numerator}/{v.denominator}" for part, v in parts.items()}}
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> LossAmount:  # plain data
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> LossAmount:  # plain data
         """Read plain data back; exactly the written form is accepted."""
-        kind = given.get("kind")
-        if kind not in _PARTS or set(given) != {"kind", *_PARTS[kind]}:
+        kind = mapping.get("kind")
+        if kind not in _PARTS or set(mapping) != {"kind", *_PARTS[kind]}:
             raise ParameterError("not an amount of privacy loss")
-        return cls(kind, **{part: _stored(given[part]) for part in _PARTS[kind]})
+        return cls(kind, **{part: _stored(mapping[part]) for part in _PARTS[kind]})
 
     def __str__(self) -> str:
         symbols = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}

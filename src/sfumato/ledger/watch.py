@@ -14,10 +14,9 @@ from functools import lru_cache
 from typing import Any
 
 from sfumato.core.errors import LedgerError, SfumatoError
-from sfumato.ledger.accounts import EVERYBODY, Account
+from sfumato.ledger.accounts import EVERYBODY, Account, Protected
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Head, genesis
-from sfumato.ledger.protected import Protected
 from sfumato.ledger.store import Tables
 from sfumato.ledger.unit_changes import Changes
 from sfumato.ledger.verification import balances
@@ -41,19 +40,19 @@ class Watch:
     def check(self, tables: Tables) -> None:
         """Look at the end of the chain; refused where it does not continue what was seen before."""
         head = tables.head = end_of(tables)
-        seen = self.head
-        if seen is None or head == seen:
+        earlier = self.head
+        if earlier is None or head == earlier:
             return
-        if head.ledger != seen.ledger:
+        if head.ledger != earlier.ledger:
             raise LedgerError(f"the ledger was replaced by another one while it was open. {_ADVICE}")
-        if head.sequence < seen.sequence:
+        if head.sequence < earlier.sequence:
             raise LedgerError(
-                f"the ledger was cut or replaced by an older copy while it was open: it had {seen.sequence:,} entries, and "
+                f"the ledger was cut or replaced by an older copy while it was open: it had {earlier.sequence:,} entries, and "
                 f"{head.sequence:,} are left. {_ADVICE}"
             )
-        there = tables.by_sequence(seen.sequence) if seen.sequence else None
-        if (genesis(seen.ledger) if there is None else there.hash) != seen.hash:
-            raise LedgerError(f"the ledger was rewritten while it was open: entry {seen.sequence:,} is another one. {_ADVICE}")
+        there = tables.by_sequence(earlier.sequence) if earlier.sequence else None
+        if (genesis(earlier.ledger) if there is None else there.hash) != earlier.hash:
+            raise LedgerError(f"the ledger was rewritten while it was open: entry {earlier.sequence:,} is another one. {_ADVICE}")
 
     def check_balance(self, tables: Tables, account: Account) -> None:
         """Refused where a stored balance, or what it is and was about, does not follow from the entries."""
@@ -79,10 +78,10 @@ class Watch:
                 self._balances[owner] = (tables.head.sequence, account, self._balances[owner][2])
 
     def _expected(self, tables: Tables, owner: Owner, head: Head) -> Known | None:
-        known = self._balances.get(owner)
-        if known is None or known[0] == head.sequence:
-            return known or self._derived(tables, owner, head)
-        since, account, changes = known
+        balance = self._balances.get(owner)
+        if balance is None or balance[0] == head.sequence:
+            return balance or self._derived(tables, owner, head)
+        since, account, changes = balance
         for entry in tables.account_entries(owner[0], since):
             if entry.kind != "reserve":
                 # What a new grant or another unit makes of earlier spends follows from all entries.
@@ -94,9 +93,9 @@ class Watch:
 
     def _derived(self, tables: Tables, owner: Owner, head: Head) -> Known | None:
         """The balance by all entries of the dataset; those of its other accounts are remembered as well."""
-        found, changes = balances(tables.account_entries(owner[0], 0), owner[0])
-        self._balances |= {each: (head.sequence, account, changes) for each, account in found.items()}
-        return self._balances.get(owner) if owner in found else None
+        derived, changes = balances(tables.account_entries(owner[0], 0), owner[0])
+        self._balances |= {each: (head.sequence, account, changes) for each, account in derived.items()}
+        return self._balances.get(owner) if owner in derived else None
 
 
 def end_of(tables: Tables) -> Head:

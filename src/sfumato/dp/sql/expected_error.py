@@ -19,11 +19,11 @@ from sfumato.core.params import require_confidence
 from sfumato.core.texts import rounded_up
 from sfumato.dp.algorithms.count_tree import quantile_rank_deviation, rank_deviation
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
-from sfumato.dp.sql.grouping import KEY, Shown
+from sfumato.dp.sql.grouping import KEY, AnswerColumn
 from sfumato.dp.sql.language import check
-from sfumato.dp.sql.measurement import BRANCHING, Measurement
+from sfumato.dp.sql.measurement import BRANCHING, QueryMeasurement
 from sfumato.dp.sql.noise import Noise, Price, errors_in_sum_margin
-from sfumato.dp.sql.propagation import Change, MovedStatistics, Smooth, linear, noisy_parts, smooth
+from sfumato.dp.sql.propagation import MovedStatistics, NoiseChange, Smooth, linear, noisy_parts, smooth
 from sfumato.dp.sql.quantile_margins import clear_of_ends
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import on_grid
@@ -123,24 +123,24 @@ def rank_margin(statistic: Statistic, leaves: int, noise: Noise, confidence: flo
     hardest (no value between the ends) by at most 1.5 - 0.8 · confidence deviations, found by simulation for up to 4,096
     leaves and both laws.
     """
-    wanted = float(statistic.rank or 0)
-    deviation = quantile_rank_deviation(leaves, BRANCHING, wanted, noise.amount, noise.law)
+    rank = float(statistic.rank or 0)
+    deviation = quantile_rank_deviation(leaves, BRANCHING, rank, noise.amount, noise.law)
     reach = deviation * (errors_in_sum_margin(noise.law, confidence) + 1.5 - 0.8 * confidence)
-    if wanted in (0.0, 1.0):
+    if rank in (0.0, 1.0):
         reach += clear_of_ends(rank_deviation(leaves, BRANCHING, noise.amount, noise.law))
     return math.ceil(reach - 1e-9)
 
 
-def linear_change(question: Question, price: Price, made: Smooth) -> Change | None:
+def linear_change(question: Question, price: Price, smoothed: Smooth) -> NoiseChange | None:
     """How far noise moves an expression, where that is the same whatever the data; None where it is not."""
     steady = {text for text, statistic in question.statistics.items() if statistic.tree is None and statistic.steady}
-    if not linear(made.node, steady):
+    if not linear(smoothed.node, steady):
         return None
     keys = {KEY + str(number): 1.0 for number in range(len(question.keys))}
-    return _moved(question, price, (0,), 1.0).change(made, 0, keys)
+    return _moved(question, price, (0,), 1.0).change(smoothed, 0, keys)
 
 
-def lattice_steps(price: Price, change: Change) -> dict[str, float]:
+def lattice_steps(price: Price, change: NoiseChange) -> dict[str, float]:
     """What one step of each measurement adds to the expression."""
     deviations = {name: price.noises[name].deviation for name in change.parts}
     # Differences of binary fractions are off in their last digits.
@@ -154,7 +154,7 @@ class _Expected:
         self.question, self.price, self.confidence, self.sizes = question, price, confidence, sizes
         self.law = next(iter(price.noises.values())).law
 
-    def note(self, column: Shown) -> ColumnNote:
+    def note(self, column: AnswerColumn) -> ColumnNote:
         """How far one column may be off."""
         node = column.expression
         what = self._statistic(node.name).function if isinstance(node, exp.Column) else "expression"
@@ -164,19 +164,19 @@ class _Expected:
         kind = check(node, self._kind)
         if kind in ("string", "boolean", "date"):
             return ColumnNote(column.name, kind, None, note=_TEXT)
-        made = smooth(node)
-        if made is None:
+        smoothed = smooth(node)
+        if smoothed is None:
             return ColumnNote(column.name, what, None, note=_JUMPS)
-        if isinstance(made.node, exp.Column) and self._statistic(made.node.name).tree is not None:
-            return self._quantile(column.name, what, self._statistic(made.node.name), made.grid)
-        if any(self.question.statistics[text].tree is not None for text in noisy_parts(made.node)):
+        if isinstance(smoothed.node, exp.Column) and self._statistic(smoothed.node.name).tree is not None:
+            return self._quantile(column.name, what, self._statistic(smoothed.node.name), smoothed.grid)
+        if any(self.question.statistics[text].tree is not None for text in noisy_parts(smoothed.node)):
             return ColumnNote(column.name, what, None, note=_QUANTILES)
-        change = linear_change(self.question, self.price, made)
+        change = linear_change(self.question, self.price, smoothed)
         if change is not None:
-            return ColumnNote(column.name, what, self._linear_margin(change, made))
-        if any(part.name.startswith(KEY) for part in made.node.find_all(exp.Column)):
+            return ColumnNote(column.name, what, self._linear_margin(change, smoothed))
+        if any(part.name.startswith(KEY) for part in smoothed.node.find_all(exp.Column)):
             return ColumnNote(column.name, what, None, note=_KEYS)
-        margins = self._per_rows(made)
+        margins = self._per_rows(smoothed)
         return ColumnNote(column.name, what, None, margins, note=_UNDEFINED if self.sizes and not margins else "")
 
     def _kind(self, name: str) -> str:
@@ -194,7 +194,7 @@ class _Expected:
         width = 0.0 if statistic.low is None or statistic.high is None else float(statistic.high - statistic.low) / leaves
         return ColumnNote(name, what, None, rank_margin=margin, resolution=max(width, grid or 0.0))
 
-    def _linear_margin(self, change: Change, made: Smooth) -> float:
+    def _linear_margin(self, change: NoiseChange, smoothed: Smooth) -> float:
         steps = lattice_steps(self.price, change)
         if len(steps) == 1:
             ((name, step),) = steps.items()
@@ -203,18 +203,18 @@ class _Expected:
         else:
             # Half of the largest step, because whole numbers of steps leave gaps that the law of a sum does not know.
             reach = change.deviation * self._factor + max(steps.values(), default=0.0) / 2
-        return on_grid(reach + sum(change.roundings), made.grid)
+        return on_grid(reach + sum(change.roundings), smoothed.grid)
 
-    def _per_rows(self, made: Smooth) -> dict[int, float]:
-        found: dict[int, float] = {}
+    def _per_rows(self, smoothed: Smooth) -> dict[int, float]:
+        margins: dict[int, float] = {}
         # Every row meets every condition; where an expression has no value then (what is left over is divided by), half do.
         for share in (1.0, 0.5):
             moved = _moved(self.question, self.price, self.sizes, share)
             for place, rows in enumerate(self.sizes):
-                change = moved.change(made, place, {})
-                if change is not None and rows not in found:
-                    found[rows] = on_grid(change.deviation * self._factor + sum(change.roundings), made.grid)
-        return dict(sorted(found.items()))
+                change = moved.change(smoothed, place, {})
+                if change is not None and rows not in margins:
+                    margins[rows] = on_grid(change.deviation * self._factor + sum(change.roundings), smoothed.grid)
+        return dict(sorted(margins.items()))
 
     @property
     def _factor(self) -> float:
@@ -229,6 +229,6 @@ def _moved(question: Question, price: Price, sizes: Sequence[int], share: float)
     return MovedStatistics(question.statistics, noisy, deviations)
 
 
-def _per_row(measurement: Measurement, share: float) -> float:
+def _per_row(measurement: QueryMeasurement, share: float) -> float:
     worth = float(measurement.middle) if measurement.kind == "sum" else 1.0
     return worth if measurement.where is None else worth * share

@@ -51,52 +51,54 @@ class Possible:
         self.question, self.price, self.noisy, self.quantiles = question, price, noisy, quantiles
         self.law = next(iter(price.noises.values())).law
 
-    def reaches(self, made: Smooth, places: Sequence[int], keys: Sequence[Sequence[object]]) -> list[Reach | None]:
+    def reaches(self, smoothed: Smooth, places: Sequence[int], keys: Sequence[Sequence[object]]) -> list[Reach | None]:
         """How far an expression may be off in the groups at these places."""
         count = points_for(max(map(len, self.noisy.values()), default=0))  # measured, not shown: LIMIT changes no margin
         step = max(_AT_ONCE // count, 1)
-        found: list[Reach | None] = []
+        reaches: list[Reach | None] = []
         for start in range(0, len(places), step):
-            found.extend(self._chunk(made, places[start : start + step], keys[start : start + step], count))
-        return found
+            reaches.extend(self._chunk(smoothed, places[start : start + step], keys[start : start + step], count))
+        return reaches
 
-    def _chunk(self, made: Smooth, places: Sequence[int], keys: Sequence[Sequence[object]], count: int) -> list[Reach | None]:
-        columns = self._columns(noisy_parts(made.node), np.asarray(places, dtype=np.int64), count)
-        others = {name: np.zeros((1, 1)) for name in made.roundings}
+    def _chunk(self, smoothed: Smooth, places: Sequence[int], keys: Sequence[Sequence[object]], count: int) -> list[Reach | None]:
+        columns = self._columns(noisy_parts(smoothed.node), np.asarray(places, dtype=np.int64), count)
+        others = {name: np.zeros((1, 1)) for name in smoothed.roundings}
         for number in range(len(self.question.keys)):
             others[KEY + str(number)] = np.array([[_number(group[number])] for group in keys])
         with np.errstate(all="ignore"):
-            found = [computed(made.node, each | others) for each in columns]
-            if any(values is None for values in found):
+            variants = [computed(smoothed.node, each | others) for each in columns]
+            if any(values is None for values in variants):
                 return [None] * len(places)
-            possible = [np.broadcast_to(values, (len(places), count + 1)) for values in found if values is not None]
+            possible = [np.broadcast_to(values, (len(places), count + 1)) for values in variants if values is not None]
             slack = np.zeros((len(places), len(LEVELS)))
-            for name, sizes in self._apart(made, places).items():
-                slack = slack + _change(made.node, columns[0] | others, name, sizes)
+            for name, sizes in self._apart(smoothed, places).items():
+                slack = slack + _change(smoothed.node, columns[0] | others, name, sizes)
             shown = possible[0][:, :1]
-            surer = _SURER if self._spread(made) else 1.0
+            surer = _SURER if self._spread(smoothed) else 1.0
             left = [int(surer * (1 - level) / 2 * count) for level in LEVELS]
             sides = []
-            for reach, most in zip(_distances(possible, left), self._most(made, places, shown, count, left), strict=True):
+            for reach, most in zip(_distances(possible, left), self._most(smoothed, places, shown, count, left), strict=True):
                 side = np.minimum(np.pad(reach + slack, ((0, 0), (0, 1)), constant_values=np.inf), most)
                 # What is surer is no nearer.
                 sides.append(np.maximum.accumulate(np.where(np.isnan(side), np.inf, side), axis=1))
         return [
-            _reach(*ends) if told else None
-            for told, *ends in zip(np.isfinite(shown[:, 0]).tolist(), *(side.tolist() for side in sides), strict=True)
+            _reach(*ends) if finite else None
+            for finite, *ends in zip(np.isfinite(shown[:, 0]).tolist(), *(side.tolist() for side in sides), strict=True)
         ]
 
-    def _spread(self, made: Smooth) -> bool:
+    def _spread(self, smoothed: Smooth) -> bool:
         """True for what is computed from a variance."""
         statistics = self.question.statistics
-        return any(statistics[text].squares is not None for text in noisy_parts(made.node))
+        return any(statistics[text].squares is not None for text in noisy_parts(smoothed.node))
 
-    def _most(self, made: Smooth, places: Sequence[int], shown: Floats, count: int, left: Sequence[int]) -> tuple[Floats, Floats]:
+    def _most(
+        self, smoothed: Smooth, places: Sequence[int], shown: Floats, count: int, left: Sequence[int]
+    ) -> tuple[Floats, Floats]:
         """How far below and above a statistic by itself may be, at each level and for certain, by its declared bounds.
 
         Infinite for everything else.
         """
-        name = made.node.name if isinstance(made.node, exp.Column) else ""
+        name = smoothed.node.name if isinstance(smoothed.node, exp.Column) else ""
         statistic = self.question.statistics.get(name.removeprefix(PLACEHOLDER)) if name.startswith(PLACEHOLDER) else None
         shape = (len(shown), len(LEVELS) + 1)
         if statistic is None or statistic.ends is None or statistic.count is None:
@@ -119,17 +121,17 @@ class Possible:
             points = noise_points([self.price.noises[name] for name in names], count)
             for name, row in zip(names, points, strict=True):
                 possible[name] = self.noisy[name][places, None] - np.concatenate([[0.0], row])
-        found = {PLACEHOLDER + text: _values(statistic, possible) for text, statistic in flat.items()}
+        alternatives = {PLACEHOLDER + text: _values(statistic, possible) for text, statistic in flat.items()}
         for text in parts & self.quantiles.keys():
-            known = np.array([self.quantiles[text].values[place] for place in places])[:, None]
-            found[PLACEHOLDER + text] = (known,)
-        variants = max((len(each) for each in found.values()), default=1)
-        return [{name: each[min(number, len(each) - 1)] for name, each in found.items()} for number in range(variants)]
+            values = np.array([self.quantiles[text].values[place] for place in places])[:, None]
+            alternatives[PLACEHOLDER + text] = (values,)
+        variants = max((len(each) for each in alternatives.values()), default=1)
+        return [{name: each[min(number, len(each) - 1)] for name, each in alternatives.items()} for number in range(variants)]
 
-    def _apart(self, made: Smooth, places: Sequence[int]) -> dict[str, Floats]:
+    def _apart(self, smoothed: Smooth, places: Sequence[int]) -> dict[str, Floats]:
         """What may be off by itself, by how much at each level: roundings, and quantiles, which no single noise moves."""
-        sizes = {name: np.full((len(places), len(LEVELS)), size) for name, size in made.roundings.items()}
-        for text in noisy_parts(made.node) & self.quantiles.keys():
+        sizes = {name: np.full((len(places), len(LEVELS)), size) for name, size in smoothed.roundings.items()}
+        for text in noisy_parts(smoothed.node) & self.quantiles.keys():
             reaches = [self.quantiles[text].reaches[place] for place in places]
             sizes[PLACEHOLDER + text] = np.array([reach.margins() for reach in reaches], dtype=np.float64)
         return sizes

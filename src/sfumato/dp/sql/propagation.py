@@ -54,8 +54,8 @@ def smooth(node: exp.Expression) -> Smooth | None:
     """The expression without roundings, and without what on its outside can only shrink an error; None where it jumps."""
     inner, grid, direction = _peeled(node)
     roundings: dict[str, float] = {}
-    made = _unrounded(inner, roundings)
-    return None if made is None else Smooth(made, roundings, grid, direction)
+    unrounded = _unrounded(inner, roundings)
+    return None if unrounded is None else Smooth(unrounded, roundings, grid, direction)
 
 
 def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None, int]:
@@ -128,7 +128,7 @@ def linear(node: exp.Expression, steady: Collection[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class Change:
+class NoiseChange:
     """How far an expression moves with one standard deviation of each noise, and with all its roundings at their worst."""
 
     parts: Mapping[str, float]
@@ -146,7 +146,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class _Source:
+class _MovedSource:
     """One thing that can be off: the statistics that move with it, by how many deviations it is off."""
 
     name: str
@@ -175,37 +175,37 @@ class MovedStatistics:
     ) -> None:
         flat = {text: statistic for text, statistic in statistics.items() if statistic.tree is None}
         self.present: dict[str, Sequence[float]] = {text: statistic.value(noisy).tolist() for text, statistic in flat.items()}
-        self.sources: list[_Source] = []
+        self.sources: list[_MovedSource] = []
         for name in dict.fromkeys(part for statistic in flat.values() for part in statistic.parts):
             using = {text: statistic for text, statistic in flat.items() if name in statistic.parts}
             moved: dict[float, dict[str, Sequence[float]]] = {}
             for off in _OFF:
                 there = {**noisy, name: noisy[name] + off * deviations[name]}
                 moved[off] = {text: statistic.value(there).tolist() for text, statistic in using.items()}
-            self.sources.append(_Source(name, moved))
+            self.sources.append(_MovedSource(name, moved))
         for text, (values, errors) in (quantiles or {}).items():
             self.present[text] = values
             shifted = {off: {text: [v + off * error for v, error in zip(values, errors, strict=True)]} for off in _OFF}
-            self.sources.append(_Source(statistics[text].tree or "", shifted))
+            self.sources.append(_MovedSource(statistics[text].tree or "", shifted))
 
     def row(self, place: int, others: Mapping[str, Cell]) -> dict[str, Cell]:
         """What an expression is computed from in one group."""
         return {**others, **{PLACEHOLDER + text: values[place] for text, values in self.present.items()}}
 
-    def change(self, made: Smooth, place: int, keys: Mapping[str, Cell]) -> Change | None:
+    def change(self, smoothed: Smooth, place: int, keys: Mapping[str, Cell]) -> NoiseChange | None:
         """How far an expression moves in one group; None where it has no value there or beside it."""
-        row = self.row(place, {**keys, **dict.fromkeys(made.roundings, 0.0)})
-        present = _number(evaluate(made.node, row))
+        row = self.row(place, {**keys, **dict.fromkeys(smoothed.roundings, 0.0)})
+        present = _number(evaluate(smoothed.node, row))
         if present is None:
             return None
         parts: dict[str, float] = {}
-        used = noisy_parts(made.node)
+        used = noisy_parts(smoothed.node)
         for source in self.sources:
             if not source.touches(used):
                 continue
-            found = {off: _number(evaluate(made.node, {**row, **_placed(source.moved[off], place)})) for off in _OFF[:4]}
-            steps = [abs(value - present) for off in (1.0, -1.0) if (value := found[off]) is not None]
-            above, below = found[_SLIGHT], found[-_SLIGHT]
+            moved_to = {off: _number(evaluate(smoothed.node, {**row, **_placed(source.moved[off], place)})) for off in _OFF[:4]}
+            steps = [abs(value - present) for off in (1.0, -1.0) if (value := moved_to[off]) is not None]
+            above, below = moved_to[_SLIGHT], moved_to[-_SLIGHT]
             if above is not None and below is not None:
                 # The slope as well: far from the point a ratio may change less than it does beside it.
                 steps.append(abs(above - below) / (2 * _SLIGHT))
@@ -213,21 +213,21 @@ class MovedStatistics:
                 return None
             parts[source.name] = parts.get(source.name, 0.0) + max(steps)
         roundings = []
-        for name, step in made.roundings.items():
-            moved = [_number(evaluate(made.node, {**row, name: sign * step})) for sign in (1.0, -1.0)]
+        for name, step in smoothed.roundings.items():
+            moved = [_number(evaluate(smoothed.node, {**row, name: sign * step})) for sign in (1.0, -1.0)]
             roundings.append(max((abs(value - present) for value in moved if value is not None), default=0.0))
-        return Change(parts, tuple(roundings))
+        return NoiseChange(parts, tuple(roundings))
 
     def branches(self, node: exp.Expression, place: int, keys: Mapping[str, Cell]) -> tuple[int, ...] | None:
         """The branches that the CASEs of an expression take in one group; None where noise may well have chosen them."""
         row = self.row(place, keys)
-        taken = _taken(node, row)
+        chosen = _taken(node, row)
         used = noisy_parts(node)
         for source in self.sources:
             for off in (_SURE, -_SURE) if source.touches(used) else ():
-                if _taken(node, {**row, **_placed(source.moved[off], place)}) != taken:
+                if _taken(node, {**row, **_placed(source.moved[off], place)}) != chosen:
                     return None
-        return taken
+        return chosen
 
 
 def _number(cell: Cell) -> float | None:
@@ -252,14 +252,14 @@ def _taken(node: exp.Expression, row: Mapping[str, Cell]) -> tuple[int, ...]:
     return tuple(number for part in node.iter_expressions() for number in _taken(part, row))
 
 
-def decided(node: exp.Expression, taken: Iterator[int]) -> exp.Expression:
+def decided(node: exp.Expression, branches: Iterator[int]) -> exp.Expression:
     """The expression with the taken branch for each CASE."""
     if isinstance(node, exp.Case):
-        return exp.Paren(this=decided(branch_value(node, next(taken)), taken))
-    made = node.copy()
-    for name, value in list(made.args.items()):
+        return exp.Paren(this=decided(branch_value(node, next(branches)), branches))
+    copied = node.copy()
+    for name, value in list(copied.args.items()):
         if isinstance(value, exp.Expression):
-            made.set(name, decided(value, taken))
+            copied.set(name, decided(value, branches))
         elif isinstance(value, list):
-            made.set(name, [decided(part, taken) if isinstance(part, exp.Expression) else part for part in value])
-    return made
+            copied.set(name, [decided(part, branches) if isinstance(part, exp.Expression) else part for part in value])
+    return copied

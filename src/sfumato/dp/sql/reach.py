@@ -190,13 +190,13 @@ def distance_at(curve: Curve, confidence: float) -> float | None:
         return None
     places = [0.0, *(-math.log(1 - level) for level in LEVELS)]
     distances = [0.0, *(math.inf if distance is None else distance for distance in curve[: len(LEVELS)])]
-    wanted = -math.log(1 - confidence)
-    above = next((number for number, place in enumerate(places) if wanted <= place * (1 + 1e-12)), None)
+    place_of_confidence = -math.log(1 - confidence)
+    above = next((number for number, place in enumerate(places) if place_of_confidence <= place * (1 + 1e-12)), None)
     if above is None:
         return curve[len(LEVELS)] if len(curve) > len(LEVELS) else None
     if not math.isfinite(distances[above]):
         return None
-    share = (wanted - places[above - 1]) / (places[above] - places[above - 1])
+    share = (place_of_confidence - places[above - 1]) / (places[above] - places[above - 1])
     return distances[above - 1] + share * (distances[above] - distances[above - 1]) if share != 1.0 else distances[above]
 
 
