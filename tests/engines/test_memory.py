@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from sfumato.core.errors import SchemaError, SourceError, Unsupported
 from sfumato.data.recoding import SUPPRESSED, RecodingTable
 from sfumato.data.relation import COUNT, SHARES, UNITS, WHOLE
+from sfumato.engines.canonical import encode
 from sfumato.engines.class_queries import ROWS, group_plan, grouped_table, table_fields
-from sfumato.engines.coded_column import encode
 from sfumato.engines.duckdb import run_in_process
 from sfumato.engines.memory import MemoryRelation
 from tests.engines.tables import nasty_table, recoding_of, rows

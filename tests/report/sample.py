@@ -15,12 +15,10 @@ from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Schema
 from sfumato.report.content import Answer, CardContent
-from sfumato.report.figures.class_sizes import class_sizes
-from sfumato.report.figures.distributions import compared, distributions
+from sfumato.report.figures.class_sizes import class_sizes, risk_profile
+from sfumato.report.figures.distributions import compared, distributions, loss_per_attribute
 from sfumato.report.figures.ledger_budget import Budget, ledger_budget
 from sfumato.report.figures.ledger_timeline import Entry, ledger_timeline
-from sfumato.report.figures.loss_per_attribute import loss_per_attribute
-from sfumato.report.figures.risk_profile import risk_profile
 from sfumato.report.figures.tradeoff import Nodes, tradeoff
 
 #: Markup, attribute and script canaries, a closing tag for every element that switches parsing, terminal

@@ -17,13 +17,11 @@ from sfumato.core.errors import InputError, ParameterError
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
-from sfumato.report.figures.class_sizes import class_sizes, one_two_five
-from sfumato.report.figures.distributions import compared
+from sfumato.report.figures.class_sizes import class_sizes, one_two_five, risk_profile
+from sfumato.report.figures.distributions import compared, loss_per_attribute
 from sfumato.report.figures.ledger_budget import MOST_ACCOUNTS, Budget, ledger_budget
 from sfumato.report.figures.ledger_budget import MOST_MARKS as MOST_SPENDS
 from sfumato.report.figures.ledger_timeline import Entry, ledger_timeline
-from sfumato.report.figures.loss_per_attribute import loss_per_attribute
-from sfumato.report.figures.risk_profile import risk_profile
 from sfumato.report.figures.tradeoff import MOST_MARKS, Nodes, frontier, tradeoff
 from sfumato.report.inline_svg import inline_svg
 from tests.report.sample import CANARY, figures

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.core import registry
 from sfumato.core.errors import Cancelled, InputError, ParameterError, SfumatoError
 from sfumato.data.schema import Column, Schema
 from sfumato.masking.base import Change, Kept, Mask
@@ -55,12 +56,11 @@ def test_faults_of_all_methods_are_told_at_once() -> None:
 
 def test_every_point_is_what_the_measures_say(people: sf.Microdata, found: Any) -> None:
     assert [point.label for point in found.points][:2] == ["Mdav(k=3)", "Mdav(k=10)"]
-    from sfumato.workflow import named
 
     masked = sf.Mdav(3).apply(people, seed="compare/0").result
     point = found.points[0]
-    assert point.risk == pytest.approx(named.measure("disclosure_risk").score(people, masked).value)
-    assert point.loss == pytest.approx(named.measure("information_loss").score(people, masked).value)
+    assert point.risk == pytest.approx(registry.make("measure", "disclosure_risk").score(people, masked).value)
+    assert point.loss == pytest.approx(registry.make("measure", "information_loss").score(people, masked).value)
 
 
 def test_the_original_loses_nothing_and_is_found(found: Any) -> None:

@@ -63,10 +63,10 @@ def publish(
     if method is None or data is None or schema is None:
         raise ParameterError("publish needs a method, a table and --schema; `sfumato publish --list` names the methods.")
     from sfumato.cli.arguments import read_as
+    from sfumato.core import registry
     from sfumato.engines.sources import read
-    from sfumato.workflow import named
 
-    algorithm = named.algorithm({"name": method, **_settings(parameters or ())})
+    algorithm = registry.make("algorithm", {"name": method, **_settings(parameters or ())})
     check_output(output, format, sign, overwrite)
     people = read(data, schema=schema, table=table, unreadable="missing", **read_as(encoding))
     session = open_session(people, ledger=ledger, analyst=analyst, unit=unit, version=version, digest=digest, seed=seed)

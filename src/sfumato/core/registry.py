@@ -61,9 +61,14 @@ def every(kind: str) -> dict[str, type[Any]]:  # classes of that kind
     }
 
 
-def make(kind: str, mapping: Mapping[str, object] | str) -> Any:  # one of that kind
-    """What `{name = …, parameters…}` describes; a text is a name without parameters."""
-    arguments = {"name": mapping} if isinstance(mapping, str) else dict(mapping)
+def make(kind: str, entry: object) -> Any:  # one of that kind
+    """What `{name = …, parameters…}` describes; a text is a name without parameters, and one of that kind is taken as it is."""
+    if not isinstance(entry, (str, Mapping)):
+        if any(_belongs(type(entry), each) for each in _parts(kind)):
+            return entry
+        article = "an" if kind[0] in "aeiou" else "a"
+        raise ParameterError(f"{type(entry).__name__} is not {article} {kind}. Pass {kind}s, their names, or tables with a name.")
+    arguments = {"name": entry} if isinstance(entry, str) else dict(entry)
     name = arguments.pop("name", None)
     if not isinstance(name, str):
         raise RecipeError(f'a {kind} needs a name, for instance name = "{names(kind)[0]}"')

@@ -17,8 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
-from sfumato.engines.canonical import ARROW_TYPES, canonical_column, from_numbers, plain_numbers
-from sfumato.engines.coded_column import Coded, encode
+from sfumato.engines.canonical import ARROW_TYPES, Coded, canonical_column, encode, from_numbers, plain_numbers
 from sfumato.engines.expressions import (
     And,
     Choose,

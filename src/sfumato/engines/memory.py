@@ -18,8 +18,7 @@ from sfumato.core.errors import MissingColumn, SchemaError, Unsupported, all_at_
 from sfumato.data.recoding import SUPPRESSED, RecodingTable
 from sfumato.data.relation import COUNT, SHARES, UNITS, WEIGHT, WHOLE
 from sfumato.engines import class_queries
-from sfumato.engines.canonical import canonical_column, canonical_columns, canonical_type, kind_of_type
-from sfumato.engines.coded_column import Coded, encode
+from sfumato.engines.canonical import Coded, canonical_column, canonical_columns, canonical_type, encode, kind_of_type
 from sfumato.engines.told_apart import exact_column, lossy_unit
 from sfumato.kernels.classes.grouping import group_columns
 

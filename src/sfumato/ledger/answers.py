@@ -8,20 +8,15 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.errors import BudgetRefused, LedgerError
 from sfumato.ledger.accounts import Answer, Charge, Reservation, Spend, Spending, agreed
-from sfumato.ledger.transactions import Clock, Transactions, check_names, check_selected
+from sfumato.ledger.transactions import Transactions, check_names, check_selected
 from sfumato.ledger.unit_changes import carried
 
 if TYPE_CHECKING:
-    from sfumato.ledger.store import Store, Tables
+    from sfumato.ledger.store import Tables
 
 
 class Answers(Transactions):
     """Charges and stored answers: the analysts' part of a ledger."""
-
-    def __init__(self, store: Store, clock: Clock | None = None) -> None:
-        super().__init__(store, clock)
-        #: Reservations of this object for which noise has not been drawn: only these can be rolled back.
-        self._refundable: set[str] = set()
 
     def reserve(self, dataset: str, analyst: str, charge: Charge, question_digest: str) -> Reservation:
         """Set budget aside for a question, before any noise is drawn, or refuse.

@@ -30,6 +30,8 @@ class Transactions:
         self._store = store
         self._clock: Clock = clock or (lambda: datetime.now(UTC))
         self._watch = Watch()
+        #: Reservations of this object for which noise has not been drawn: only these can be rolled back.
+        self._refundable: set[str] = set()
         with suppress(LedgerError), self._reading():  # `verify` says what is wrong with a ledger that has no head
             pass
 

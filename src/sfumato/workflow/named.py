@@ -1,4 +1,4 @@
-"""Guarantees, methods, measures, attacks and private algorithms from their names, as recipes, certificates and the command
+"""Guarantees and methods from their names, as recipes, certificates and the command
 line write them.
 
 Names are looked up in the registry alone; nothing is imported because a file says so.
@@ -17,10 +17,9 @@ from sfumato.core.errors import ParameterError, RecipeError, SfumatoError, all_a
 from sfumato.core.guarantees.base import ClassGuarantee, Knowledge
 from sfumato.core.owner_files import parse_toml
 from sfumato.core.params import build
-from sfumato.core.view import AnyAttack, AnyMeasure, Measure
 
 if TYPE_CHECKING:
-    from sfumato.dp.algorithms.base import Algorithm
+    pass
 
 _CALL = re.compile(r"\s*([A-Za-z]\w*)\s*\((.*)\)\s*", re.DOTALL)
 
@@ -85,30 +84,6 @@ def _parameters_of(name: str) -> str:
 def is_mask(entry: Mapping[str, Any] | None) -> bool:
     """Whether a method is a mask, which is published without a guarantee too."""
     return entry is not None and registry.has("mask", entry.get("name"))
-
-
-def attack(entry: str | Mapping[str, Any]) -> AnyAttack:
-    """The attack of that name, with its parameters where a mapping is given."""
-    adversary: AnyAttack = registry.make("attack", entry)
-    return adversary
-
-
-def measure(entry: str | Mapping[str, Any] | AnyMeasure) -> AnyMeasure:
-    """The measure of utility or risk that a key or `{name = "machine_learning", target = "salary"}` describes; a
-    measure is taken as it is.
-    """
-    if isinstance(entry, Measure):
-        return entry
-    if not isinstance(entry, (str, Mapping)):
-        raise ParameterError(f"{type(entry).__name__} is not a measure. Pass keys, tables with a name, or measures.")
-    chosen: AnyMeasure = registry.make("measure", entry)
-    return chosen
-
-
-def algorithm(entry: Mapping[str, Any]) -> Algorithm:
-    """The private algorithm that `{name = "PrivateHistogram", columns = ["age"], epsilon = 1}` describes."""
-    private: Algorithm = registry.make("algorithm", entry)
-    return private
 
 
 def described(kind: type[Any]) -> dict[str, Any]:

@@ -133,9 +133,8 @@ class Recipe(_Frozen):
 
     def attacks(self) -> tuple[AnyAttack, ...]:
         """The attacks as values."""
-        from sfumato.workflow import named
 
-        return tuple(named.attack(entry) for entry in self.checks.attacks)
+        return tuple(registry.make("attack", entry) for entry in self.checks.attacks)
 
     def run(self, progress: Progress = silent) -> Release[Rows]:
         """Make the release and, where the recipe names an output, save it there."""
@@ -229,9 +228,9 @@ class Recipe(_Frozen):
             (f"guarantee {position}", partial(named.guarantee, entry)) for position, entry in enumerate(self.guarantee, 1)
         ]
         wanted.append(("method", self.search))
-        wanted += [("checks.attacks", partial(named.attack, entry)) for entry in self.checks.attacks]
+        wanted += [("checks.attacks", partial(registry.make, "attack", entry)) for entry in self.checks.attacks]
         for room, asked in (("checks.utility", self.checks.utility), ("checks.risk", self.checks.risk)):
-            wanted += [(room, partial(named.measure, entry)) for entry in asked or ()]
+            wanted += [(room, partial(registry.make, "measure", entry)) for entry in asked or ()]
         faults = [fault for where, make in wanted for fault in _fault(make, where)]
         faults += [f"answers: {fault}" for fault in answer_faults(self.answers)]
         faults += _promises_nothing({"guarantee": self.guarantee, "method": self.method})

@@ -18,7 +18,6 @@ from sfumato.core import registry
 from sfumato.core.errors import InputError, SfumatoError, SourceError
 from sfumato.core.plain_files import read_plain
 from sfumato.core.view import AnyAttack
-from sfumato.workflow import named
 from sfumato.workflow.attacking.releases import LACKING, stated
 from sfumato.workflow.attacking.tables import BesideFile
 
@@ -31,7 +30,7 @@ def attack_outputs(path: str | Path) -> dict[str, Any]:
     """Run the attack that a JSON file describes; the result is rates and counts, never a value."""
     content = _content(Path(path))
     entry = content["attack"]
-    attack = named.attack(entry if isinstance(entry, (str, Mapping)) else "")
+    attack = registry.make("attack", entry if isinstance(entry, (str, Mapping)) else "")
     name = type(attack).__name__
     if not isinstance(attack, Player) or not _described_by_files(type(attack)):
         described = sorted(each for each, kind in registry.every("attack").items() if _described_by_files(kind))

@@ -17,6 +17,8 @@ from sfumato.core.errors import InputError, VerificationFailed
 from sfumato.core.view import View
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, Schema, Type
+from sfumato.data.values import texts
+from sfumato.workflow.earlier.readings import digest_of_code, is_digest_of_code
 from sfumato.workflow.verifying.verify import certificate_of
 
 _NOT_APPLIED = (
@@ -52,11 +54,21 @@ def read_described(source: Any, columns: Mapping[str, Column]) -> Microdata:  # 
 
     source = source.read_all() if isinstance(source, pa.RecordBatchReader) else source  # it can be read once
     opened = read(source)
-    present = {name: columns[name] for name in opened.column_names if name in columns}
+    present = {name: _with_codes(columns[name], opened, name) for name in opened.column_names if name in columns}
     if all(not each.missing and each.type in (None, opened.schema.columns[name].type) for name, each in present.items()):
         return opened
     kept = {name: Column(type=each.type, missing=each.missing) for name, each in present.items()}
     return read(source, Schema(dataset=opened.schema.dataset, columns=kept))
+
+
+def _with_codes(column: Column, opened: Microdata, name: str) -> Column:
+    """The column with those codes for missing values that the table has, where only digests of codes are known."""
+    digests = set(column.missing)
+    if not digests or not all(map(is_digest_of_code, digests)):
+        return column
+    values = [text for text in texts(opened.table().column(name).combine_chunks().unique()) if text is not None]
+    codes = [form for text in values for form in {text, text.removesuffix(".0")} if digest_of_code(form) in digests]
+    return column.model_copy(update={"missing": tuple(codes)})
 
 
 def _owners_columns(release: Any) -> Mapping[str, Column] | None:

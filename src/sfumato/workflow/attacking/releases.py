@@ -124,7 +124,7 @@ def _asked_for(entry: Attacked) -> tuple[AnyAttack, dict[str, Any]]:
             "ratings) and what is known in a .json file, and pass that in place of the folder"
         )
     supposed = {each: value for each, value in parameters.items() if kind is not None and each in kind.supposed}
-    return named.attack({each: value for each, value in parameters.items() if each not in supposed}), supposed
+    return registry.make("attack", {each: value for each, value in parameters.items() if each not in supposed}), supposed
 
 
 def _inviting(view: TableView, held: Mapping[str, Any]) -> list[AnyAttack]:

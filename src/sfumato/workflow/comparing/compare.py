@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sfumato.core import registry
 from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import AnyMeasure
 from sfumato.data.masked import as_masked
 from sfumato.data.microdata import Microdata
-from sfumato.workflow import named
 from sfumato.workflow.comparing.grid import expanded, label_of, usual_methods
 from sfumato.workflow.comparing.measuring import Job, Measures, run_all
 from sfumato.workflow.comparing.memory import Memory
@@ -287,7 +287,7 @@ def _numbers(values: Iterable[Any]) -> list[float]:
 
 
 def _masked_measure(entry: Any) -> AnyMeasure:
-    measure = named.measure(entry)
+    measure: AnyMeasure = registry.make("measure", entry)
     require(measure.masked, f"compare: '{getattr(measure, 'key', type(measure).__name__)}' does not measure masked tables")
     return measure
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sfumato.core import registry
 from sfumato.core.certificate import plain
 from sfumato.core.errors import GuaranteeNotMet, InputError, SfumatoError
 from sfumato.core.progress import Progress
 from sfumato.core.view import AnyMeasure, Score
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
-from sfumato.workflow import named
 from sfumato.workflow.comparing.grid import Method, fitted, method_of
 from sfumato.workflow.jobs import in_processes
 
@@ -59,11 +59,11 @@ class Measures:
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> Measures:
         """From what `described` says."""
-        others = tuple(named.measure(each) for each in description["others"])
+        others = tuple(registry.make("measure", each) for each in description["others"])
         return cls(
-            named.measure(description["risk"]),
-            named.measure(description["loss"]),
-            named.measure(description["unaligned_risk"]),
+            registry.make("measure", description["risk"]),
+            registry.make("measure", description["loss"]),
+            registry.make("measure", description["unaligned_risk"]),
             others,
         )
 
@@ -139,7 +139,7 @@ def _described(measure: AnyMeasure) -> dict[str, Any]:
     if key is None:
         raise InputError("a measure without a key")
     description = {"name": key, **parameters(measure)}
-    if named.measure(description) != measure:
+    if registry.make("measure", description) != measure:
         raise InputError("a measure that its parameters do not describe")
     return description
 

@@ -27,7 +27,7 @@ from sfumato.report.content import plain_details
 from sfumato.workflow.contents.base import Content, Files, Format, Page, Saved, Together, entered
 from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
 from sfumato.workflow.publishing.columns import with_sensitive_hierarchies
-from sfumato.workflow.publishing.rows_digest import rows_digest
+from sfumato.workflow.publishing.released_form import rows_digest
 from sfumato.workflow.publishing.written_files import (
     as_written,
     describe_bytes,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -117,6 +118,11 @@ def written_as(people: Microdata, names: Iterable[str]) -> dict[str, Any]:
 def digest_of_code(code: str) -> str:
     """A code for a missing value, as a certificate tells it: enough to see whether two releases have the same, and no text."""
     return hashlib.sha256(code.encode()).hexdigest()[:8]
+
+
+def is_digest_of_code(stated: str) -> bool:
+    """Whether a certificate may tell a code so."""
+    return re.fullmatch(r"[0-9a-f]{8}", stated) is not None
 
 
 def kind_of(kind: pa.DataType) -> str:

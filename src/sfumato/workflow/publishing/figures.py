@@ -56,8 +56,7 @@ def _risk(certificate: Certificate, sizes: NDArray[np.int64]) -> dict[str, float
 
 def _figures(certificate: Certificate, sizes: NDArray[np.int64]) -> dict[str, str]:
     """The figures that need nothing but the classes of the published rows."""
-    from sfumato.report.figures.class_sizes import class_sizes
-    from sfumato.report.figures.risk_profile import risk_profile
+    from sfumato.report.figures.class_sizes import class_sizes, risk_profile
 
     if not sizes.size:
         return {}
@@ -78,7 +77,7 @@ MOST_DISTINCT = 2_000
 
 def owner_figures(rows: Rows, details: Mapping[str, Any]) -> dict[str, str]:
     """Loss per attribute, the recodings that were looked at, and distributions before and after, as SVG by name."""
-    from sfumato.report.figures.loss_per_attribute import loss_per_attribute
+    from sfumato.report.figures.distributions import loss_per_attribute
 
     figures = {}
     if rows.loss_per_attribute:

@@ -21,7 +21,6 @@ from sfumato.core.progress import Progress
 from sfumato.core.view import AnyAttack, AnyMeasure, Attack, AttackResult, Measure, Score, View
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.report.wording import attack_in_words
-from sfumato.workflow import named
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,16 +72,16 @@ class Checks:
             useful = len(measures)
             for entry in _each(entries):
                 try:
-                    measure = _with_population(named.measure(entry), population)
+                    measure = _with_population(registry.make("measure", entry), population)
                     _check_needs(measure, published)
                 except SfumatoError as error:
                     faults.append(f"{where}: {error}")
                     continue
                 measures.append(measure)
-        adversaries = []
+        adversaries: list[AnyAttack] = []
         for each in _each(attacks):
             try:
-                adversaries.append(_adversary(each))
+                adversaries.append(registry.make("attack", each))
             except SfumatoError as error:
                 faults.append(f"attacks: {error}")
         all_at_once(ParameterError, "protect", faults)
@@ -217,15 +216,6 @@ def _each(one_or_several: Any) -> list[Any]:
     """One entry or several, a key that is asked for twice once."""
     entries = [one_or_several] if isinstance(one_or_several, (str, Mapping, Measure, Attack)) else list(one_or_several)
     return [entry for i, entry in enumerate(entries) if not (isinstance(entry, str) and entry in entries[:i])]
-
-
-def _adversary(entry: Attacked) -> AnyAttack:
-    adversary = entry if isinstance(entry, Attack) else None
-    if adversary is None and isinstance(entry, (str, Mapping)):
-        adversary = named.attack(entry)
-    if adversary is None:
-        raise ParameterError(f"{type(entry).__name__} is not an attack. Pass attacks or their names.")
-    return adversary
 
 
 def _with_population(measure: AnyMeasure, population: Microdata | None) -> AnyMeasure:

@@ -18,7 +18,7 @@ from sfumato.ledger.chain import is_hash
 from sfumato.ledger.ledger import Ledger
 from sfumato.workflow.contents.base import content_kind
 from sfumato.workflow.contents.rows import ROWS_DIGEST, without_hierarchies_in
-from sfumato.workflow.publishing.rows_digest import rows_digest
+from sfumato.workflow.publishing.released_form import rows_digest
 from sfumato.workflow.verifying.folder_rows import PARQUET
 from sfumato.workflow.verifying.verification import Finding
 

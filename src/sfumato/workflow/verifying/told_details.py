@@ -16,7 +16,6 @@ from sfumato.core.errors import SfumatoError, VerificationFailed
 from sfumato.masking.transparency import alike
 from sfumato.report.card_sections import HEADLINES
 from sfumato.report.content import plain_details
-from sfumato.workflow import named
 from sfumato.workflow.contents.base import OTHER_DETAILS
 
 #: What a session calls itself where a question was answered; beside the question it says nothing.
@@ -50,7 +49,7 @@ def _told(method: Mapping[str, Any]) -> dict[str, Any]:
     """What follows from the parameters, as a page holds it; nothing where they are none."""
     own = {"name", *(field.name for field in dataclasses.fields(registry.find("algorithm", str(method["name"]))))}
     try:
-        algorithm = named.algorithm({key: value for key, value in method.items() if key in own})
+        algorithm = registry.make("algorithm", {key: value for key, value in method.items() if key in own})
         return {key: plain(value) for key, value in algorithm.tells().items()}
     except (SfumatoError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError):  # a stranger's parameters
         return {}

@@ -19,7 +19,6 @@ from sfumato.core.certificate import FIRST_FORMAT, Certificate, plain
 from sfumato.core.errors import SfumatoError
 from sfumato.core.guarantees.loss import RECORD
 from sfumato.core.params import build, parameters, require
-from sfumato.workflow import named
 from sfumato.workflow.verifying import told_methods
 from sfumato.workflow.verifying.process_claims import loss_of
 from sfumato.workflow.verifying.verification import Finding
@@ -165,7 +164,7 @@ def _contradicted(certificate: Certificate) -> str | None:
         if method["name"] == _ANSWERS:
             counted = _counted_of_a_question(told, claim.unit)
         else:
-            algorithm = named.algorithm({**told, "name": method["name"]})
+            algorithm = registry.make("algorithm", {**told, "name": method["name"]})
             meant = plain(algorithm.parameters())
             if any(meant.get(name) != value for name, value in told.items()):
                 return _NO_PARAMETERS

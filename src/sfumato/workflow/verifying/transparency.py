@@ -15,6 +15,7 @@ from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.errors import VerificationFailed
 from sfumato.data.schema import Schema
 from sfumato.workflow import named
+from sfumato.workflow.earlier.readings import is_digest_of_code
 from sfumato.workflow.publishing.claims import stated_unit
 from sfumato.workflow.verifying import told_methods
 from sfumato.workflow.verifying.untrusted import quoted
@@ -43,8 +44,8 @@ _TYPE = re.compile(
 )
 #: More than any hierarchy has; the tree with a single level above its values has two.
 _MOST_LEVELS, _FLAT_LEVELS = 1000, 1
-#: More codes for missing values than a column has, and what is told of one (`readings.digest_of_code`).
-_MOST_CODES, _CODE = 100, re.compile(r"[0-9a-f]{8}")
+#: The most codes for missing values that a column has.
+_MOST_CODES = 100
 
 
 def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
@@ -91,7 +92,7 @@ def _refuse_other_writing(told: Any, schema: Schema) -> None:
             and _TYPE.fullmatch(kind) is not None
             and isinstance(missing, list)
             and len(missing) <= _MOST_CODES
-            and all(isinstance(code, str) and _CODE.fullmatch(code) for code in missing)
+            and all(isinstance(code, str) and is_digest_of_code(code) for code in missing)
             and set(written) <= {"type", "missing"}
         )
     if not sound:
