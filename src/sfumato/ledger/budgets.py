@@ -8,10 +8,9 @@ from sfumato.core.errors import InputError
 from sfumato.ledger.accounts import EVERYBODY, Account, Protected, restated
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Entry, checked_name
-from sfumato.ledger.transactions import Transactions, check_names, check_selected
+from sfumato.ledger.transactions import Transactions, check_names, check_selected, end_of
 from sfumato.ledger.unit_changes import Uncovered, changed, opened, uncovered
 from sfumato.ledger.verification import uncovered_since
-from sfumato.ledger.watch import end_of
 
 if TYPE_CHECKING:
     from sfumato.core.guarantees.loss import Neighbours

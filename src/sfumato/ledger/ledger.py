@@ -16,9 +16,8 @@ from sfumato.core.errors import InputError
 from sfumato.ledger.answers import Answers
 from sfumato.ledger.budgets import Budgets
 from sfumato.ledger.chain import Entry, EntryKind, Head, checked_name
-from sfumato.ledger.transactions import Clock, check_selected
+from sfumato.ledger.transactions import Clock, check_selected, end_of
 from sfumato.ledger.versions import DataVersion, Seen, history, seen_in
-from sfumato.ledger.watch import end_of
 
 if TYPE_CHECKING:
     from sfumato.ledger.verification import VerifyReport
