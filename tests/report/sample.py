@@ -118,6 +118,7 @@ def content() -> CardContent:
     return CardContent(
         certificate=certificate(),
         title="People, first release",
+        scored=True,
         scores=(
             Score(
                 "loss",

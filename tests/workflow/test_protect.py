@@ -233,7 +233,7 @@ def test_a_release_cannot_be_changed() -> None:
 
 def test_a_view_is_what_an_outsider_has() -> None:
     view = release().view()
-    assert view.result.num_rows and view.certificate["claims"]
+    assert view.result.table.num_rows and view.certificate["claims"]
     assert "name" not in view.schema.columns
 
 
