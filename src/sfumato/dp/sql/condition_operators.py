@@ -12,6 +12,8 @@ import numpy as np
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
+from sfumato.dp.sql import box
+from sfumato.dp.sql.box import Box
 from sfumato.dp.sql.operators import (
     Arrays,
     Cell,
@@ -23,6 +25,7 @@ from sfumato.dp.sql.operators import (
     Terms,
     alike,
     array_of_one,
+    image_of,
     of_one,
     of_two,
     same_kind,
@@ -255,12 +258,13 @@ def _listed(node: exp.In, cells: Cells) -> Cell:
     return None if None in listed else False
 
 
-def _compared(compute: Callable[[Any, Any], bool]) -> OverAnswers:
-    return OverAnswers(_compared_kind, of_two(compute))
+def _compared(compute: Callable[[Any, Any], bool], image: Callable[[Box, Box], Box]) -> OverAnswers:
+    return OverAnswers(_compared_kind, of_two(compute), image=image_of(image))
 
 
 #: What does not change numbers.
 UNCHANGED = array_of_one(lambda values: values)
+SAME = image_of(lambda part: part)
 
 ROWS = (
     Operator(
@@ -277,17 +281,17 @@ ROWS = (
     ),
     Operator(
         "(a)", (exp.Paren,), rows=lambda node, terms: terms(node.this),
-        answers=OverAnswers(_same, lambda node, cells: cells(node.this), UNCHANGED, linear="sum", contracts="first"),
+        answers=OverAnswers(_same, lambda node, cells: cells(node.this), UNCHANGED, linear="sum", contracts="first", image=SAME),
     ),
     Operator(
         "a = b", (exp.EQ,), "equal; like every comparison missing where a side is, and a text beside a date is read as a date",
-        _compare, _compared(lambda a, b: a == b),
+        _compare, _compared(lambda a, b: a == b, box.equal),
     ),
-    Operator("a <> b", (exp.NEQ,), "different", _compare, _compared(lambda a, b: a != b)),
-    Operator("a < b", (exp.LT,), "less; texts by their bytes", _compare, _compared(lambda a, b: a < b)),
-    Operator("a <= b", (exp.LTE,), "less or equal", _compare, _compared(lambda a, b: a <= b)),
-    Operator("a > b", (exp.GT,), "greater", _compare, _compared(lambda a, b: a > b)),
-    Operator("a >= b", (exp.GTE,), "greater or equal", _compare, _compared(lambda a, b: a >= b)),
+    Operator("a <> b", (exp.NEQ,), "different", _compare, _compared(lambda a, b: a != b, box.different)),
+    Operator("a < b", (exp.LT,), "less; texts by their bytes", _compare, _compared(lambda a, b: a < b, box.less)),
+    Operator("a <= b", (exp.LTE,), "less or equal", _compare, _compared(lambda a, b: a <= b, box.at_most)),
+    Operator("a > b", (exp.GT,), "greater", _compare, _compared(lambda a, b: a > b, lambda a, b: box.less(b, a))),
+    Operator("a >= b", (exp.GTE,), "greater or equal", _compare, _compared(lambda a, b: a >= b, lambda a, b: box.at_most(b, a))),
     Operator("a IS NOT DISTINCT FROM b", (exp.NullSafeEQ,), "equal, or both missing; never missing itself", _compare),
     Operator(
         "a BETWEEN low AND high", (exp.Between,), "`low <= a AND a <= high`", _between,
@@ -300,11 +304,14 @@ ROWS = (
     ),
     Operator(
         "p AND q", (exp.And,), "both hold; missing where that depends on a missing one", _and_or,
-        OverAnswers(takes("boolean"), _both),
+        OverAnswers(takes("boolean"), _both, image=image_of(box.smaller)),
     ),
     Operator(
         "p OR q", (exp.Or,), "one of both holds; missing where that depends on a missing one", _and_or,
-        OverAnswers(takes("boolean"), _either),
+        OverAnswers(takes("boolean"), _either, image=image_of(box.larger)),
     ),
-    Operator("NOT p", (exp.Not,), "p does not hold", _not, OverAnswers(takes("boolean"), of_one(lambda a: not a))),
+    Operator(
+        "NOT p", (exp.Not,), "p does not hold", _not,
+        OverAnswers(takes("boolean"), of_one(lambda a: not a), image=image_of(box.denied)),
+    ),
 )  # fmt: skip

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from sqlglot import exp
 
@@ -23,8 +24,6 @@ from sfumato.dp.sql.operators import Cell, arguments
 ROUNDING = "\x00rounding "
 #: The share of a deviation by which measurements are moved to find a slope.
 _SLIGHT = 1e-3
-#: A branch of a CASE is relied on where no measurement that is off by so many deviations would have chosen another.
-_SURE = 3.0
 
 #: A sum of the two rounding errors of what is told and of what the data says has at most this variance, in squared steps.
 ROUNDING_VARIANCE = 1 / 6
@@ -76,6 +75,12 @@ def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None, int]:
             node = noisy[0]
         else:
             return node, grid, direction
+
+
+def bends(node: exp.Expression) -> bool:
+    """True where an expression folds or cuts off what is noisy: its interval does not lie evenly around it."""
+    operators = [over_answers(part) for part in node.walk() if noisy_parts(part)]
+    return any(operator is not None and (operator.turns == 0 or operator.contracts == "single") for operator in operators)
 
 
 def _rounding(node: exp.Expression) -> tuple[float, exp.Expression] | None:
@@ -156,7 +161,7 @@ class _Source:
         return any(text in parts for text in self.moved[1.0])
 
 
-_OFF = (1.0, -1.0, _SLIGHT, -_SLIGHT, _SURE, -_SURE)
+_OFF = (1.0, -1.0, _SLIGHT, -_SLIGHT)
 
 
 class MovedStatistics:
@@ -195,7 +200,7 @@ class MovedStatistics:
     def change(self, made: Smooth, place: int, keys: Mapping[str, Cell]) -> Change | None:
         """How far an expression moves in one group; None where it has no value there or beside it."""
         row = self.row(place, {**keys, **dict.fromkeys(made.roundings, 0.0)})
-        present = _number(evaluate(made.node, row))
+        present = number_of(evaluate(made.node, row))
         if present is None:
             return None
         parts: dict[str, float] = {}
@@ -203,7 +208,7 @@ class MovedStatistics:
         for source in self.sources:
             if not source.touches(used):
                 continue
-            found = {off: _number(evaluate(made.node, {**row, **_placed(source.moved[off], place)})) for off in _OFF[:4]}
+            found = {off: number_of(evaluate(made.node, {**row, **_placed(source.moved[off], place)})) for off in _OFF}
             steps = [abs(value - present) for off in (1.0, -1.0) if (value := found[off]) is not None]
             above, below = found[_SLIGHT], found[-_SLIGHT]
             if above is not None and below is not None:
@@ -214,23 +219,12 @@ class MovedStatistics:
             parts[source.name] = parts.get(source.name, 0.0) + max(steps)
         roundings = []
         for name, step in made.roundings.items():
-            moved = [_number(evaluate(made.node, {**row, name: sign * step})) for sign in (1.0, -1.0)]
+            moved = [number_of(evaluate(made.node, {**row, name: sign * step})) for sign in (1.0, -1.0)]
             roundings.append(max((abs(value - present) for value in moved if value is not None), default=0.0))
         return Change(parts, tuple(roundings))
 
-    def branches(self, node: exp.Expression, place: int, keys: Mapping[str, Cell]) -> tuple[int, ...] | None:
-        """The branches that the CASEs of an expression take in one group; None where noise may well have chosen them."""
-        row = self.row(place, keys)
-        taken = _taken(node, row)
-        used = noisy_parts(node)
-        for source in self.sources:
-            for off in (_SURE, -_SURE) if source.touches(used) else ():
-                if _taken(node, {**row, **_placed(source.moved[off], place)}) != taken:
-                    return None
-        return taken
 
-
-def _number(cell: Cell) -> float | None:
+def number_of(cell: Cell) -> float | None:
     """A finite number as such; None for anything else."""
     if isinstance(cell, bool) or not isinstance(cell, (int, float)):
         return None
@@ -244,22 +238,30 @@ def _placed(moved: Mapping[str, Sequence[float]], place: int) -> dict[str, Cell]
     return {PLACEHOLDER + text: values[place] for text, values in moved.items()}
 
 
-def _taken(node: exp.Expression, row: Mapping[str, Cell]) -> tuple[int, ...]:
-    """The branch of each CASE that counts, from left to right."""
-    if isinstance(node, exp.Case):
-        number = branch_taken(node, Row(row).value)
-        return (number, *_taken(branch_value(node, number), row))
-    return tuple(number for part in node.iter_expressions() for number in _taken(part, row))
+def taken(node: exp.Expression, keys: Mapping[str, Cell]) -> tuple[int, ...]:
+    """The branch of each CASE that the keys of a group decide, from left to right."""
+    if _by_keys(node):
+        number = branch_taken(node, Row(keys).value)
+        return (number, *taken(branch_value(node, number), keys))
+    return tuple(number for part in node.iter_expressions() for number in taken(part, keys))
 
 
-def decided(node: exp.Expression, taken: Iterator[int]) -> exp.Expression:
-    """The expression with the taken branch for each CASE."""
-    if isinstance(node, exp.Case):
-        return exp.Paren(this=decided(branch_value(node, next(taken)), taken))
+def decided(node: exp.Expression, numbers: Iterator[int]) -> exp.Expression:
+    """The expression with the taken branch for each CASE that keys decide."""
+    if _by_keys(node):
+        return exp.Paren(this=decided(branch_value(node, next(numbers)), numbers))
     made = node.copy()
     for name, value in list(made.args.items()):
         if isinstance(value, exp.Expression):
-            made.set(name, decided(value, taken))
+            made.set(name, decided(value, numbers))
         elif isinstance(value, list):
-            made.set(name, [decided(part, taken) if isinstance(part, exp.Expression) else part for part in value])
+            made.set(name, [decided(part, numbers) if isinstance(part, exp.Expression) else part for part in value])
     return made
+
+
+def _by_keys(node: exp.Expression) -> TypeGuard[exp.Case]:
+    """True for a CASE that looks at nothing noisy."""
+    if not isinstance(node, exp.Case):
+        return False
+    looked_at = [*([node.this] if node.this is not None else []), *(branch.this for branch in node.args["ifs"])]
+    return not any(noisy_parts(part) for part in looked_at)
