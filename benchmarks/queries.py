@@ -92,8 +92,8 @@ def plan(rows: int | None, groups: int, user: Any = "integer") -> Any:
     from sfumato.engines import plan as p
 
     scan = p.Scan("rows", (p.Field("user", user), p.Field("city", "string"), p.Field("income", "number")))
-    income = e.FixedPoint(e.Clamp(e.Column("income"), 0.0, 200_000.0), 1000, 1e6)
-    asked = (p.Aggregate("rows", "count"), p.Aggregate("income", "sum", income))
+    income = e.FixedPoint(e.Clamp(e.ColumnReference("income"), 0.0, 200_000.0), 1000, 1e6)
+    asked = (p.AggregateColumn("rows", "count"), p.AggregateColumn("income", "sum", income))
     return p.BoundedGroup(scan, "user", ("city",), (), rows, groups, asked, salt="a benchmark has no secrets")
 
 

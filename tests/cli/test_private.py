@@ -220,9 +220,11 @@ def test_several_tables_public_tables_and_keys(place: Path, capsys: pytest.Captu
 
 
 def test_bounds_of_contribution_reach_the_session(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    wide = as_json(query(COUNT, "--epsilon", "0.1", "--max-rows-per-group", "5", "--explain"), capsys)
+    wide = as_json(query(COUNT, "--epsilon", "0.1", "--max-rows", "5", "--explain"), capsys)
     narrow = as_json(query(COUNT, "--epsilon", "0.1", "--explain"), capsys)
     assert wide["measurements"][0]["deviation"] > 4.9 * narrow["measurements"][0]["deviation"]
+    assert run(query(COUNT, "--epsilon", "0.1", "--max-rows-per-group", "5")) == 2
+    assert "write --max-rows 5" in capsys.readouterr().err
     asked = query(COUNT, "--epsilon", "0.1", "--bounding", "truncate", "--order", "age", "--data-version", "march")
     assert as_json(asked, capsys)["repeated"] is False
 

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.engines import expressions as e
+from sfumato.engines import functions as f
 from sfumato.engines import plan as p
 from sfumato.engines.class_queries import ROWS
 
@@ -21,19 +22,19 @@ FIELDS = (
     p.Field("ok", "boolean"),
 )
 SCAN = p.Scan(ROWS, FIELDS)
-N, OK, UNIT = e.Column("n"), e.Column("ok"), e.Column("unit")
-LARGE = e.Arithmetic("*", e.Clamp(N, -(2**45), 2**45), e.Clamp(N, -(2**45), 2**45))
+N, OK, UNIT = e.Reference("n"), e.Reference("ok"), e.Reference("unit")
+LARGE = e.Arithmetic("*", f.Clamp(N, -(2**45), 2**45), f.Clamp(N, -(2**45), 2**45))
 
 AGGREGATES = (
-    p.Aggregate("rows", "count"),
-    p.Aggregate("known", "count", N),
-    p.Aggregate("good", "count", None, OK),
-    p.Aggregate("good_known", "count", N, OK),
-    p.Aggregate("units", "count_distinct", UNIT),
-    p.Aggregate("good_units", "count_distinct", UNIT, OK),
-    p.Aggregate("sum", "sum", N),
-    p.Aggregate("good_sum", "sum", N, OK),
-    p.Aggregate("squares", "sum", LARGE),
+    p.AggregateColumn("rows", "count"),
+    p.AggregateColumn("known", "count", N),
+    p.AggregateColumn("good", "count", None, OK),
+    p.AggregateColumn("good_known", "count", N, OK),
+    p.AggregateColumn("units", "count_distinct", UNIT),
+    p.AggregateColumn("good_units", "count_distinct", UNIT, OK),
+    p.AggregateColumn("sum", "sum", N),
+    p.AggregateColumn("good_sum", "sum", N, OK),
+    p.AggregateColumn("squares", "sum", LARGE),
 )
 
 Row = tuple[Any, ...]
@@ -56,7 +57,7 @@ def bounded(
     unit: str | None = "unit",
     salt: str | None = None,
     order: Sequence[p.Order] = (),
-    aggregates: Sequence[p.Aggregate] | None = None,
+    aggregates: Sequence[p.AggregateColumn] | None = None,
 ) -> p.BoundedGroup:
     """A question over `SCAN`."""
     asked = AGGREGATES if aggregates is None else tuple(aggregates)

@@ -46,7 +46,7 @@ def test_tables_are_joined_in_place(on_engine: OpenTable, nulls: Any, kind: Any,
 def test_contributions_are_bounded_over_a_join_with_uploaded_keys(on_engine: OpenTable) -> None:
     visits: Any = on_engine(VISITS)
     joined = p.Join(VISIT_SCAN, PEOPLE_SCAN, (("who", "id"),), nulls="drop")
-    bounded = p.BoundedGroup(joined, "who", ("Name",), (), 1, 1, (p.Aggregate("rows", "count"),), (), "salt")
+    bounded = p.BoundedGroup(joined, "who", ("Name",), (), 1, 1, (p.AggregateColumn("rows", "count"),), (), "salt")
     filled = p.Join(p.Scan("keys", (p.Field("key", "string"),)), bounded, (("key", "Name"),), "left")
     answer = visits.run(filled, {"keys": pa.table({"key": ["Ada", "Bo", "Cy"]})}, {"people": on_engine(PEOPLE)})
     assert rows(answer) == [("Ada", 1), ("Bo", 1), ("Cy", None)]
@@ -93,7 +93,7 @@ def test_a_relation_answers_several_threads_and_inside_its_own_stream(tmp_path: 
     pq.write_table(pa.table({"a": list(range(1000))}), tmp_path / "rows.parquet")
     relation = DuckDBRelation(tmp_path / "rows.parquet")
     scan = p.Scan(ROWS, (p.Field("a", "integer"),))
-    total = p.Group(scan, (), (p.Aggregate("n", "sum", e.Column("a")),))
+    total = p.Group(scan, (), (p.AggregateColumn("n", "sum", e.Reference("a")),))
     found: list[int] = []
 
     def ask() -> None:
@@ -123,4 +123,4 @@ def test_a_question_that_failed_leaves_the_next_one_in_order(tmp_path: Path) -> 
         with pytest.raises(Exception, match="declared type") as caught:
             relation.group(["a"])
         assert "canary" not in str(caught.value)
-    assert MemoryRelation(VISITS).run(p.Group(VISIT_SCAN, (), (p.Aggregate("n", "count"),)))["n"].to_pylist() == [5]
+    assert MemoryRelation(VISITS).run(p.Group(VISIT_SCAN, (), (p.AggregateColumn("n", "count"),)))["n"].to_pylist() == [5]

@@ -18,7 +18,7 @@ from sfumato.engines.bounding import expanded
 from sfumato.engines.bounding_in_process import bounded_in_process
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.memory import MemoryRelation
-from sfumato.engines.plan_checks import validate
+from sfumato.engines.plan import validate
 from tests.engines import bounding_reference as ref
 from tests.engines.conftest import OpenTable
 from tests.engines.tables import rows as sorted_rows
@@ -64,7 +64,7 @@ def test_bounds_that_do_not_bite_leave_the_plain_grouping(
 @pytest.mark.parametrize(("keys", "within"), SOME_SHAPES)
 def test_truncation_keeps_the_first_rows_and_groups(on_engine: OpenTable, keys: tuple[str, ...], within: tuple[str, ...]) -> None:
     relation: Any = on_engine(ref.table(PEOPLE))
-    descending = (p.Order(e.Column("year"), descending=True),)
+    descending = (p.Order(e.Reference("year"), descending=True),)
     # missing values are first in either direction
     orders: list[tuple[Any, Any]] = [((), lambda row: 0), (descending, lambda row: (row[2] is not None, -(row[2] or 0)))]
     for (order, key), bounds in zip(orders, ((1, 2), (2, 1)), strict=True):
@@ -121,7 +121,7 @@ UNITS: list[tuple[str, pa.DataType, list[Any]]] = [
 def test_units_may_be_of_any_kind(on_engine: OpenTable, kind: e.Kind, given_type: pa.DataType, values: list[Any]) -> None:
     relation: Any = on_engine(pa.table({"u": pa.array(values, given_type), "k": ["a", "a", "b", "a", "a", "b"]}))
     scan = p.Scan(ROWS, (p.Field("u", kind), p.Field("k", "string")))
-    asked = (p.Aggregate("rows", "count"), p.Aggregate("units", "count_distinct", e.Column("u")))
+    asked = (p.AggregateColumn("rows", "count"), p.AggregateColumn("units", "count_distinct", e.Reference("u")))
     answer = relation.run(p.BoundedGroup(scan, "u", ("k",), (), 1, 2, asked, (), "s"))
     assert sorted_rows(answer) == [("a", 2, 2), ("b", 2, 2)]
 
@@ -130,7 +130,7 @@ def test_keys_may_be_of_any_kind(on_engine: OpenTable) -> None:
     columns = {kind: pa.array(values, given_type) for kind, given_type, values in UNITS}
     relation: Any = on_engine(pa.table({"u": [1, 1, 1, 1, 1, 1], **columns}))
     scan = p.Scan(ROWS, (p.Field("u", "integer"), *(p.Field(kind, kind) for kind in columns)))  # type: ignore[arg-type]
-    plan = p.BoundedGroup(scan, "u", tuple(columns), (), 2, 9, (p.Aggregate("rows", "count"),), (), "s")
+    plan = p.BoundedGroup(scan, "u", tuple(columns), (), 2, 9, (p.AggregateColumn("rows", "count"),), (), "s")
     values = [[None if v is None or v != v else v for v in column.to_pylist()] for column in columns.values()]
     expected = [(*key, min(n, 2)) for key, n in Counter(zip(*values, strict=True)).items()]
     assert sorted_rows(relation.run(plan)) == sorted(expected, key=repr)
@@ -138,7 +138,7 @@ def test_keys_may_be_of_any_kind(on_engine: OpenTable) -> None:
 
 def test_a_bounded_grouping_may_be_part_of_a_larger_question(on_engine: OpenTable) -> None:
     relation: Any = on_engine(ref.table(PEOPLE))
-    asked = (p.Aggregate("rows", "count"),)
+    asked = (p.AggregateColumn("rows", "count"),)
     bounded = ref.bounded(("city",), 9, 9, salt="s", aggregates=asked)
     keys = p.Scan("keys", (p.Field("place", "string"),))
     filled = p.Join(keys, bounded, (("place", "city"),), "left")
@@ -218,7 +218,7 @@ def test_both_ways_of_sampling_keep_equally_much(people: list[ref.Row], shape: A
 
 
 @settings(max_examples=60)
-@given(_rows, _shapes, _bounds, _bounds, st.sampled_from([(), (p.Order(e.Column("n")),)]))
+@given(_rows, _shapes, _bounds, _bounds, st.sampled_from([(), (p.Order(e.Reference("n")),)]))
 def test_truncation_is_what_the_reference_keeps(
     people: list[ref.Row], shape: Any, rows: int | None, groups: int | None, order: tuple[p.Order, ...]
 ) -> None:
@@ -243,7 +243,7 @@ def test_each_row_and_group_is_drawn_equally_often(way: str) -> None:
     scan = p.Scan(ROWS, tuple(p.Field(name, "integer") for name in table.column_names))
     counts: Counter[int] = Counter()
     for draw in range(draws):
-        asked = (p.Aggregate("n", "count"),)
+        asked = (p.AggregateColumn("n", "count"),)
         plan = p.BoundedGroup(scan, "u", ("g",), ("c",), 1, 1, asked, (), f"salt {draw}")
         answer = MemoryRelation(table).run(plan if way == "in process" else expanded(plan))
         assert sum(answer["n"].to_pylist()) == users
@@ -274,10 +274,10 @@ def faulty(**changes: Any) -> p.BoundedGroup:
         (faulty(salt=""), "salt"),
         (faulty(salt="s", order=(p.Order(ref.N),)), "not both"),
         (faulty(within=("city",)), "twice"),
-        (faulty(aggregates=(p.Aggregate("m", "max", ref.N),)), "'max'"),
-        (faulty(aggregates=(p.Aggregate("d", "count_distinct", ref.N),)), "distinct units"),
-        (faulty(aggregates=(p.Aggregate("s", "sum", e.Cast(ref.N, "number")),)), "FixedPoint"),
-        (faulty(aggregates=(p.Aggregate("s", "sum", e.Arithmetic("*", ref.N, ref.N)),)), "2\\^95"),
+        (faulty(aggregates=(p.AggregateColumn("m", "max", ref.N),)), "'max'"),
+        (faulty(aggregates=(p.AggregateColumn("d", "count_distinct", ref.N),)), "distinct units"),
+        (faulty(aggregates=(p.AggregateColumn("s", "sum", e.Cast(ref.N, "number")),)), "FixedPoint"),
+        (faulty(aggregates=(p.AggregateColumn("s", "sum", e.Arithmetic("*", ref.N, ref.N)),)), "2\\^95"),
         (faulty(keys=(), within=(), aggregates=()), "neither"),
     ],
 )

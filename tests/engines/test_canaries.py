@@ -17,15 +17,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.core.errors import Cancelled, SfumatoError, SourceError, raise_alone
+from sfumato.core.errors import Cancelled, SfumatoError, SourceError, raise_alone, told_plainly
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import COUNT
 from sfumato.data.schema import Column, Schema
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.duckdb import DuckDBRelation
-from sfumato.engines.failures import told_plainly
 from sfumato.engines.memory import MemoryRelation
-from sfumato.engines.plan import Aggregate, Group, Scan
+from sfumato.engines.plan import AggregateColumn, Group, Scan
 from sfumato.engines.postgres import PostgresRelation
 from sfumato.engines.snapshots import held_still, one_state, read_once
 from sfumato.engines.sources import read
@@ -85,7 +84,7 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "grouped by unit": lambda relation: relation.group(["n"], unit="s"),
     "recode": recoded,
     "batches": lambda relation: list(relation.batches()),
-    "run": lambda relation: relation.run(Group(Scan(ROWS, fields(relation)), ("s",), (Aggregate("n", "count"),))),
+    "run": lambda relation: relation.run(Group(Scan(ROWS, fields(relation)), ("s",), (AggregateColumn("n", "count"),))),
     "stream": lambda relation: list(relation.stream(Scan(ROWS, fields(relation)))),
     "snapshot": held,
     "one state": whole_run,

@@ -14,7 +14,7 @@ from sfumato.engines import expressions as e
 from sfumato.engines import functions as f
 from sfumato.engines import plan as p
 from sfumato.engines.class_queries import ROWS
-from sfumato.engines.plan_checks import validate
+from sfumato.engines.plan import validate
 from tests.engines.conftest import OpenTable
 
 INF = math.inf
@@ -60,7 +60,7 @@ def each(function: Any, values: list[Any]) -> list[Any]:
     return [None if value is None or value != value else function(value) for value in values]
 
 
-X = e.Column("x")
+X = e.Reference("x")
 
 
 def moved(value: float, *, near_zero: bool) -> float:
@@ -75,7 +75,7 @@ def test_arithmetic_of_extreme_numbers_is_total(on_engine: OpenTable) -> None:
         on_engine, NUMBERS, "number", pa.float64(),
         half=f.Divide(X, 2), third=f.Divide(X, -3.0), large=f.Divide(X, 1e-150), small=f.Divide(X, 1e150),
         square=e.Arithmetic("*", X, X), none=e.Arithmetic("-", X, X), twice=e.Arithmetic("+", X, X),
-        thrice=e.Arithmetic("*", e.Clamp(X, -1e9, 1e9), e.Literal(3.0)),
+        thrice=e.Arithmetic("*", f.Clamp(X, -1e9, 1e9), e.Literal(3.0)),
     )  # fmt: skip
     for name, divisor in (("half", 2.0), ("third", -3.0), ("large", 1e-150), ("small", 1e150)):
         assert found[name] == each(lambda x, d=divisor: moved(x, near_zero=True) / d, NUMBERS)
@@ -88,8 +88,8 @@ def test_arithmetic_of_extreme_numbers_is_total(on_engine: OpenTable) -> None:
 def test_floors_clamps_and_buckets_of_numbers(on_engine: OpenTable) -> None:
     found = computed(
         on_engine, NUMBERS, "number", pa.float64(),
-        floor=f.Floor(X), clamp=e.Clamp(X, -5.0, 100.0), fixed=e.FixedPoint(X, 10, 1e6),
-        inside=e.FixedPoint(e.Clamp(X, 0.0, 100.0), 10, 1e6),
+        floor=f.Floor(X), clamp=f.Clamp(X, -5.0, 100.0), fixed=f.FixedPoint(X, 10, 1e6),
+        inside=f.FixedPoint(f.Clamp(X, 0.0, 100.0), 10, 1e6),
         tenth=f.Bucket(X, 0.0, 100.0, 10), third=f.Bucket(X, -0.1, 0.35, 3), one=f.Bucket(X, 0, 1, 1),
     )  # fmt: skip
     assert found["floor"] == each(lambda x: math.floor(min(max(x, -(2.0**53)), 2.0**53)), NUMBERS)
@@ -110,7 +110,7 @@ def test_whole_numbers(on_engine: OpenTable) -> None:
     found = computed(
         on_engine, INTEGERS, "integer", pa.int64(),
         floor=f.Floor(X), rest=f.Remainder(X, 5), one=f.Remainder(X, 1), half=f.Divide(X, 2), part=f.Bucket(X, 0, 10, 4),
-        narrow=e.Cast(e.Arithmetic("+", X, X), "integer"), wide=e.Cast(e.Clamp(e.Arithmetic("*", X, X), -9, 9), "integer"),
+        narrow=e.Cast(e.Arithmetic("+", X, X), "integer"), wide=e.Cast(f.Clamp(e.Arithmetic("*", X, X), -9, 9), "integer"),
     )  # fmt: skip
     assert found["floor"] == each(lambda n: min(max(n, -(2**53)), 2**53), INTEGERS)
     assert found["rest"] == each(lambda n: int(math.copysign(abs(n) % 5, n)), INTEGERS)

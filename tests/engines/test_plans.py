@@ -14,9 +14,10 @@ import pytest
 
 from sfumato.core.errors import MissingColumn, SchemaError
 from sfumato.engines import expressions as e
+from sfumato.engines import functions as f
 from sfumato.engines import plan as p
 from sfumato.engines.class_queries import ROWS
-from sfumato.engines.plan_checks import validate
+from sfumato.engines.plan import validate
 from tests.engines.conftest import OpenTable
 from tests.engines.tables import rows
 
@@ -42,7 +43,7 @@ FIELDS = (
     p.Field("day", "date"),
 )
 SCAN = p.Scan(ROWS, FIELDS)
-INCOME, N, CITY, OK = e.Column("income"), e.Column("n"), e.Column("city"), e.Column("ok")
+INCOME, N, CITY, OK = e.Reference("income"), e.Reference("n"), e.Reference("city"), e.Reference("ok")
 
 
 def projected(**columns: e.Expression) -> p.Plan:
@@ -51,8 +52,8 @@ def projected(**columns: e.Expression) -> p.Plan:
 
 def test_arithmetic_is_exact_and_total(on_engine: OpenTable) -> None:
     plan = projected(
-        clamped=e.Clamp(INCOME, -1.0, 3.0),
-        fixed=e.FixedPoint(INCOME, 1, 1e6),
+        clamped=f.Clamp(INCOME, -1.0, 3.0),
+        fixed=f.FixedPoint(INCOME, 1, 1e6),
         wide=e.Arithmetic("*", N, N),
         twice=e.Arithmetic("+", N, N),
         less=e.Arithmetic("-", INCOME, e.Literal(0.5)),
@@ -91,8 +92,8 @@ def test_casts_and_choices(on_engine: OpenTable) -> None:
         number=e.Cast(N, "string"),
         truth=e.Cast(OK, "string"),
         bit=e.Cast(OK, "integer"),
-        day=e.Cast(e.Column("day"), "string"),
-        later=e.Compare(">=", e.Column("day"), e.Literal(DAY)),
+        day=e.Cast(e.Reference("day"), "string"),
+        later=e.Compare(">=", e.Reference("day"), e.Literal(DAY)),
         size=e.Choose(((e.Compare("<", INCOME, e.Literal(1.0)), e.Literal("low")),), e.Literal("high")),
     )
     answer = on_engine(TABLE).run(plan)  # type: ignore[attr-defined]
@@ -116,13 +117,13 @@ def test_aggregates_per_group(on_engine: OpenTable) -> None:
         SCAN,
         ("city",),
         (
-            p.Aggregate("rows", "count"),
-            p.Aggregate("incomes", "count", INCOME),
-            p.Aggregate("units", "count_distinct", e.Column("unit")),
-            p.Aggregate("total", "sum", N),
-            p.Aggregate("good", "sum", N, where=OK),
-            p.Aggregate("least", "min", e.Column("unit")),
-            p.Aggregate("most", "max", INCOME),
+            p.AggregateColumn("rows", "count"),
+            p.AggregateColumn("incomes", "count", INCOME),
+            p.AggregateColumn("units", "count_distinct", e.Reference("unit")),
+            p.AggregateColumn("total", "sum", N),
+            p.AggregateColumn("good", "sum", N, where=OK),
+            p.AggregateColumn("least", "min", e.Reference("unit")),
+            p.AggregateColumn("most", "max", INCOME),
         ),
     )
     answer = on_engine(TABLE).run(plan)  # type: ignore[attr-defined]
@@ -137,7 +138,7 @@ def test_aggregates_per_group(on_engine: OpenTable) -> None:
         key=repr,
     )
     none = p.Filter(SCAN, e.Or(()))
-    empty = on_engine(TABLE).run(p.Group(none, (), (p.Aggregate("rows", "count"),)))  # type: ignore[attr-defined]
+    empty = on_engine(TABLE).run(p.Group(none, (), (p.AggregateColumn("rows", "count"),)))  # type: ignore[attr-defined]
     assert empty.column(0).to_pylist() == [0]
 
 
@@ -148,18 +149,20 @@ def test_bounded_contributions_with_declared_keys(on_engine: OpenTable) -> None:
         (
             p.column("unit"),
             p.column("city"),
-            p.Named("cents", e.FixedPoint(e.Clamp(INCOME, 0.0, 5.0), 100, 1e6)),
+            p.Named("cents", f.FixedPoint(f.Clamp(INCOME, 0.0, 5.0), 100, 1e6)),
         ),
     )
-    per_unit = p.PerUnitAggregate(clamped, "unit", ("city",), (p.Aggregate("cents", "sum", e.Column("cents")),))
-    bounded = p.Bound(per_unit, ("unit",), 1, (p.Order(e.Column("city")),))
-    sums = p.Group(bounded, ("city",), (p.Aggregate("sum", "sum", e.Column("cents")), p.Aggregate("units", "count")))
+    per_unit = p.PerUnitAggregate(clamped, "unit", ("city",), (p.AggregateColumn("cents", "sum", e.Reference("cents")),))
+    bounded = p.Bound(per_unit, ("unit",), 1, (p.Order(e.Reference("city")),))
+    sums = p.Group(
+        bounded, ("city",), (p.AggregateColumn("sum", "sum", e.Reference("cents")), p.AggregateColumn("units", "count"))
+    )
     keys = p.Scan("keys", (p.Field("city", "string"),))
     filled = p.Project(
         p.Join(keys, sums, (("city", "city"),), "left"),
         (
             p.column("city"),
-            p.Named("sum", e.Choose(((e.IsMissing(e.Column("sum")), e.Literal(0)),), e.Column("sum"))),
+            p.Named("sum", e.Choose(((e.IsMissing(e.Reference("sum")), e.Literal(0)),), e.Reference("sum"))),
             p.column("units"),
         ),
     )
@@ -179,7 +182,7 @@ def test_bounded_contributions_with_declared_keys(on_engine: OpenTable) -> None:
 
 def test_numbering_follows_the_order(on_engine: OpenTable) -> None:
     plan = p.Project(
-        p.Number(SCAN, "place", ("unit",), (p.Order(CITY, descending=True), p.Order(INCOME))),
+        p.Numbering(SCAN, "place", ("unit",), (p.Order(CITY, descending=True), p.Order(INCOME))),
         (p.column("unit"), p.column("city"), p.column("income"), p.column("place")),
     )
     answer = on_engine(TABLE).run(plan)  # type: ignore[attr-defined]
@@ -215,15 +218,15 @@ def test_joins_match_missing_with_missing(on_engine: OpenTable) -> None:
 
 
 def faulty_plans() -> Iterator[Any]:
-    yield pytest.param(p.Filter(SCAN, e.IsMissing(e.Column("nope"))), MissingColumn, "nope", id="filter")
+    yield pytest.param(p.Filter(SCAN, e.IsMissing(e.Reference("nope"))), MissingColumn, "nope", id="filter")
     yield pytest.param(p.Group(SCAN, ("a", "b"), ()), MissingColumn, "2 faults", id="group-all-at-once")
     yield pytest.param(p.Join(SCAN, SCAN, (("city", "city"),)), SchemaError, "twice", id="join-names")
     yield pytest.param(p.Filter(SCAN, INCOME), SchemaError, "truth", id="condition")
     yield pytest.param(p.Filter(SCAN, e.Compare("=", CITY, N)), SchemaError, "compared", id="kinds")
     yield pytest.param(projected(x=e.Cast(CITY, "integer")), SchemaError, "fails", id="failing-cast")
-    yield pytest.param(projected(x=e.Clamp(INCOME, 2.0, 1.0)), SchemaError, "bounds", id="clamp")
+    yield pytest.param(projected(x=f.Clamp(INCOME, 2.0, 1.0)), SchemaError, "bounds", id="clamp")
     yield pytest.param(projected(x=e.Literal(math.nan)), SchemaError, "finite", id="nan")
-    yield pytest.param(projected(x=e.FixedPoint(INCOME, 2**40, 2.0**30)), SchemaError, "2\\^62", id="fixed-point")
+    yield pytest.param(projected(x=f.FixedPoint(INCOME, 2**40, 2.0**30)), SchemaError, "2\\^62", id="fixed-point")
     yield pytest.param(
         projected(x=e.Arithmetic("*", e.Arithmetic("+", N, N), N)),
         SchemaError,
@@ -231,8 +234,8 @@ def faulty_plans() -> Iterator[Any]:
         id="overflowing-product",
     )
     yield pytest.param(p.Bound(SCAN, ("unit",), 0, ()), SchemaError, "at least one", id="bound")
-    yield pytest.param(p.Group(SCAN, ("city",), (p.Aggregate("s", "sum", CITY),)), SchemaError, "summed", id="sum")
-    yield pytest.param(p.Number(SCAN, "city", (), ()), SchemaError, "twice", id="number")
+    yield pytest.param(p.Group(SCAN, ("city",), (p.AggregateColumn("s", "sum", CITY),)), SchemaError, "summed", id="sum")
+    yield pytest.param(p.Numbering(SCAN, "city", (), ()), SchemaError, "twice", id="number")
 
 
 @pytest.mark.parametrize(("plan", "error", "message"), list(faulty_plans()))
@@ -242,9 +245,9 @@ def test_a_faulty_plan_is_refused_before_it_runs(plan: p.Plan, error: type[Excep
 
 
 def test_a_plan_is_a_value() -> None:
-    assert projected(x=e.Clamp(INCOME, 0.0, 1.0)) == projected(x=e.Clamp(INCOME, 0.0, 1.0))
+    assert projected(x=f.Clamp(INCOME, 0.0, 1.0)) == projected(x=f.Clamp(INCOME, 0.0, 1.0))
     assert hash(SCAN) == hash(p.Scan(ROWS, FIELDS))
-    assert validate(p.PerUnitAggregate(SCAN, "unit", ("city",), (p.Aggregate("n", "count"),))) == {
+    assert validate(p.PerUnitAggregate(SCAN, "unit", ("city",), (p.AggregateColumn("n", "count"),))) == {
         "unit": "string",
         "city": "string",
         "n": "integer",

@@ -10,10 +10,10 @@ from sfumato.cli.output import Json, answer, table_lines
 from sfumato.core.errors import ParameterError
 
 if TYPE_CHECKING:
+    from sfumato.ledger.accounts import Protected
     from sfumato.ledger.amounts import LossAmount
     from sfumato.ledger.chain import Entry
     from sfumato.ledger.ledger import Ledger
-    from sfumato.ledger.protected import Protected
 
 Place = Annotated[str, typer.Option("--ledger", help="The ledger's file or URL.")]
 Dataset = Annotated[str | None, typer.Option("--dataset", help="Only this dataset.")]
@@ -103,7 +103,7 @@ def spends(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False)
     """List who spent what when on which question, and what became of it."""
     with _opened(ledger) as book:
         found = book.spends(dataset)
-    from sfumato.ledger.protected import Protected
+    from sfumato.ledger.accounts import Protected
 
     words = {"reserved": "without an answer", "committed": "answered", "rolled back": "given back"}
     rows = [
@@ -317,7 +317,7 @@ def _unit_shown(protected: Protected | None) -> str:
 
 
 def _stated(entry: Entry) -> dict[str, str | None]:
-    from sfumato.ledger.protected import Protected
+    from sfumato.ledger.accounts import Protected
     from sfumato.report.ledger_overview import entry_protected
 
     return Protected.told(entry_protected(entry))

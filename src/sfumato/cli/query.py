@@ -66,8 +66,9 @@ def query(
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="With --within: rows you expect in a group.")] = None,
     max_rows: Annotated[
         int | None,
-        typer.Option("--max-rows", "--max-rows-per-group", min=1, help="The most rows of a unit that count in a group."),
+        typer.Option("--max-rows", min=1, help="The most rows of a unit that count in a group."),
     ] = None,
+    max_rows_per_group: Annotated[int | None, typer.Option("--max-rows-per-group", hidden=True)] = None,
     max_groups: Annotated[int | None, typer.Option("--max-groups", min=1, help="The most groups in which a unit counts.")] = None,
     bounding: Annotated[str, typer.Option("--bounding", help="Which rows count: sample or truncate.")] = "sample",
     order: Annotated[list[str] | None, typer.Option("--order", help="With truncate: the first rows by this column.")] = None,
@@ -87,6 +88,8 @@ def query(
     """Ask a sensitive table in SQL and get noisy answers with margins, under a budget."""
     from sfumato.cli.arguments import amount_asked, key_values, public_tables, tables_of
 
+    if max_rows_per_group is not None:
+        raise ParameterError(f"--max-rows-per-group is called --max-rows now: write --max-rows {max_rows_per_group}")
     asked = amount_asked(epsilon, delta, rho)
     costing = within is not None or rank_within is not None
     telling = explain or costing

@@ -26,8 +26,8 @@ along another one that holds what was being read (`forgetting`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from contextlib import ContextDecorator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ContextDecorator, contextmanager
 from types import TracebackType
 from typing import NoReturn
 
@@ -153,6 +153,25 @@ def raise_alone(error: SfumatoError) -> NoReturn:
         raise error
     finally:
         error.__cause__ = error.__context__ = None
+
+
+@contextmanager
+def told_plainly(say: Callable[[Exception], SfumatoError]) -> Iterator[None]:
+    """Turn whatever fails inside a library into what `say` makes of it; our own errors pass, without what led to them.
+
+    DuckDB, PostgreSQL, Arrow and Spark quote the values they stumble over: of their errors the class may be told, and nothing
+    else. Ours are new ones, on which theirs hang neither as cause nor as context.
+    """
+    from sfumato.core.stopping import stops_come_through
+
+    try:
+        with stops_come_through():
+            yield
+    except SfumatoError as error:
+        error.__cause__ = error.__context__ = None
+        raise
+    except Exception as error:
+        raise_alone(say(error))
 
 
 def all_at_once(error: type[SfumatoError], heading: str, faults: Iterable[str]) -> None:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import os
 import shlex
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
-from sfumato.core.errors import BudgetRefused, ParameterError
+from sfumato.core.errors import BudgetRefused, Cancelled, ParameterError, SourceError, raise_alone
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
-from sfumato.ledger.accounts import Account, Answer, Charge, Reservation
+from sfumato.ledger.accounts import Account, Answer, Charge, Reservation, agreed
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.protected import agreed
 
 
 class OtherLedger(UserWarning):
@@ -51,6 +51,26 @@ class Book(Protocol):
 
     def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
         """What is left."""
+
+
+@contextmanager
+def drawn(book: Book, reservation: Reservation) -> Iterator[None]:
+    """From here on the budget is spent, whatever happens: giving it back after a failure would tell about the data.
+
+    For the same reason whatever goes wrong inside is told in one sentence.
+    """
+    book.draw(reservation)
+    try:
+        yield
+    except Cancelled:
+        raise
+    except Exception:
+        raise_alone(
+            SourceError(
+                "the engine could not answer; the question stays charged, because giving it back could tell something about the "
+                "data. Ask the owner to run the same question on a copy of the table"
+            )
+        )
 
 
 class OwnBook:
@@ -95,7 +115,7 @@ class OwnBook:
         return self._account.remaining
 
 
-class Lowered:
+class LoweredBook:
     """A ledger under a budget of the session's own, which may lower a grant and never raise it."""
 
     def __init__(self, book: Book, budget: LossAmount) -> None:
@@ -187,4 +207,4 @@ def open_book(
             f"no budget was granted to '{analyst}' on dataset '{dataset}', and a session cannot grant itself one. "
             f"The owner grants it with: sfumato ledger grant {shlex.quote(dataset)} {shlex.quote(analyst)} --epsilon 1"
         )
-    return Lowered(opened, amount), opened
+    return LoweredBook(opened, amount), opened

@@ -63,14 +63,14 @@ def _every_row(data: Microdata, key: bytes) -> str:
 def _counts_and_sums(data: Microdata) -> list[Any]:
     """Rows, values per column and sums of whole numbers, computed by the engine in one scan."""
     from sfumato.engines.class_queries import ROWS
-    from sfumato.engines.expressions import Column
-    from sfumato.engines.plan import Aggregate, Group, Scan
+    from sfumato.engines.expressions import Reference
+    from sfumato.engines.plan import AggregateColumn, Group, Scan
 
     relation: Any = data.relation
     fields = tuple(relation.fields.values())
-    counts = [Aggregate(f"count {place}", "count", Column(field.name)) for place, field in enumerate(fields)]
-    sums = [Aggregate(f"sum {place}", "sum", Column(f.name)) for place, f in enumerate(fields) if f.kind == "integer"]
-    answer = relation.run(Group(Scan(ROWS, fields), (), (Aggregate("rows", "count"), *counts, *sums)))
+    counts = [AggregateColumn(f"count {place}", "count", Reference(field.name)) for place, field in enumerate(fields)]
+    sums = [AggregateColumn(f"sum {place}", "sum", Reference(f.name)) for place, f in enumerate(fields) if f.kind == "integer"]
+    answer = relation.run(Group(Scan(ROWS, fields), (), (AggregateColumn("rows", "count"), *counts, *sums)))
     return [[field.name for field in fields], [str(column[0].as_py()) for column in answer.columns]]
 
 

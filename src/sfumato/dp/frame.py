@@ -17,8 +17,8 @@ from sfumato.dp.sql.noise import Request
 from sfumato.dp.sql.parse import parse_expression, sql_text, without_alias
 
 if TYPE_CHECKING:
-    from sfumato.dp.query_answer import QueryAnswer
     from sfumato.dp.session import Session
+    from sfumato.dp.sql.answer import QueryAnswer
     from sfumato.dp.sql.explanation import Explanation
 
 
@@ -84,19 +84,19 @@ class Frame:
         keys = [parse_expression(key) for key in self.keys]
         shown = [exp.alias_(parse_expression(text), name, quoted=True) for name, text in self.aggregates.items()]
         named = [key if isinstance(key, (exp.Column, exp.Alias)) else exp.alias_(key, sql_text(key), quoted=True) for key in keys]
-        made = exp.select(*named, *shown, copy=False).from_(exp.Table(this=exp.to_identifier(self.name, quoted=True)))
+        query = exp.select(*named, *shown, copy=False).from_(exp.Table(this=exp.to_identifier(self.name, quoted=True)))
         for table, on in self.joined:
-            made = made.join(exp.Table(this=exp.to_identifier(table, quoted=True)), on=parse_expression(on))
+            query = query.join(exp.Table(this=exp.to_identifier(table, quoted=True)), on=parse_expression(on))
         for condition in self.conditions:
-            made = made.where(parse_expression(condition))
+            query = query.where(parse_expression(condition))
         if keys:
-            made = made.group_by(*(without_alias(key).copy() for key in keys))
+            query = query.group_by(*(without_alias(key).copy() for key in keys))
         for condition in self.kept:
-            made = made.having(parse_expression(condition))
+            query = query.having(parse_expression(condition))
         for term in self.order:
             node = parse_expression(term.removeprefix("-"))
-            made = made.order_by(exp.Ordered(this=node, desc=term.startswith("-"), nulls_first=False))
-        return made if self.first is None else made.limit(self.first)
+            query = query.order_by(exp.Ordered(this=node, desc=term.startswith("-"), nulls_first=False))
+        return query if self.first is None else query.limit(self.first)
 
     def ask(
         self,
@@ -106,11 +106,11 @@ class Frame:
         rho: Number | None = None,
         max_rows: int | None = None,
         max_groups: int | None = None,
-        values: Mapping[str, Sequence[object]] | None = None,
+        keys: Mapping[str, Sequence[object]] | None = None,
     ) -> QueryAnswer:
-        """The noisy answer at this cost; `values` declares the values of keys that the schema does not."""
+        """The noisy answer at this cost; `keys` declares the values of grouping keys whose domain the schema does not."""
         bounds = self.session._bounded(max_rows, max_groups)
-        return self.session.ask(self.select(), Request.of(epsilon, delta, rho), bounds, values)
+        return self.session.ask(self.select(), Request.of(epsilon, delta, rho), bounds, keys)
 
     def explain(
         self,
@@ -120,8 +120,8 @@ class Frame:
         rho: Number | None = None,
         max_rows: int | None = None,
         max_groups: int | None = None,
-        values: Mapping[str, Sequence[object]] | None = None,
+        keys: Mapping[str, Sequence[object]] | None = None,
     ) -> Explanation:
         """What it would cost and how far it may be off."""
         bounds = self.session._bounded(max_rows, max_groups)
-        return self.session._explained(self.select(), Request.of(epsilon, delta, rho), bounds, values)
+        return self.session._explained(self.select(), Request.of(epsilon, delta, rho), bounds, keys)

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.errors import Cancelled, ParameterError, SourceError, raise_alone
+from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import Algorithm
-from sfumato.dp.book import Book
+from sfumato.dp.book import Book, drawn
 from sfumato.dp.protected_unit import as_decided
 from sfumato.dp.sql.catalogue import KnownTable
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.memory import MemoryRelation
 from sfumato.engines.plan import Scan
 from sfumato.engines.snapshots import held_still
-from sfumato.ledger.accounts import Charge
+from sfumato.ledger.accounts import Charge, Protected
 from sfumato.ledger.amounts import LossAmount
-from sfumato.ledger.protected import Protected
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,30 +60,13 @@ def charged_run(
     charge = Charge(LossAmount.of(algorithm.loss()), Protected.of(_about(rehearsed, algorithm, table.unit)))
     asked = {"method": {"name": algorithm.name, **algorithm.parameters()}, "run": secrets.token_hex(16)}
     reservation = book.reserve(dataset, analyst, charge, digest(asked))
-    book.draw(reservation)
-    with constant_failure(), held_still(data.relation) as relation:
+    with drawn(book, reservation), held_still(data.relation) as relation:
         outcome = algorithm.run(replace(data, relation=relation), randomness=randomness, progress=progress)
     stored = book.commit(reservation, {"artefact": asked["method"], "sha256": result_digest(outcome.result)})
     details = {**outcome.details, "ledger_entry": stored.entry or None, "dataset": dataset}
     counted = None if table.unit is None else algorithm.contribution(table.unit)
     method = {**outcome.method, **({} if counted is None else {"contribution": counted})}
     return replace(outcome, method=method, details=details if for_owner else {**details, "owner": {}})
-
-
-@contextmanager
-def constant_failure() -> Iterator[None]:
-    """Whatever goes wrong after the charge is told in one sentence, so that it tells nothing about the data."""
-    try:
-        yield
-    except Cancelled:
-        raise
-    except Exception:
-        raise_alone(
-            SourceError(
-                "the engine could not answer; the question stays charged, because giving it back could tell something about the "
-                "data. Ask the owner to run the same question on a copy of the table"
-            )
-        )
 
 
 def _about(rehearsed: Outcome[Any], algorithm: Algorithm, unit: str | None) -> LossGuarantee:

@@ -14,18 +14,15 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.core.certificate import plain
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import parameters, require
+from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
 from sfumato.dp.book import OtherLedger, open_book, other_ledgers
-from sfumato.dp.outcomes import private_outcome
-from sfumato.dp.query_answer import BatchCost, QueryAnswer
 from sfumato.dp.releasing import charged_run
 from sfumato.engines.sql_relation import lenient
 from sfumato.ledger.amounts import LossAmount
@@ -35,18 +32,14 @@ if TYPE_CHECKING:
 
     from sfumato.dp.algorithms.base import Algorithm
     from sfumato.dp.frame import Frame
-    from sfumato.dp.sql.explanation import Explanation
+    from sfumato.dp.sql.answer import QueryAnswer
+    from sfumato.dp.sql.explanation import BatchCost, Explanation
     from sfumato.dp.sql.noise import DeclaredBounds, Price, Request
     from sfumato.dp.sql.paid_bounds import PaidBounds
     from sfumato.dp.sql.paid_contributions import PaidContributions
     from sfumato.dp.sql.question import Question
     from sfumato.engines.expressions import Value
     from sfumato.ledger.ledger import Ledger
-
-ARGUMENT = (
-    "each unit's contribution is bounded before aggregation, sums are of integers on a fixed grid, and exact integer noise "
-    "is scaled to the largest change that one unit can make; what follows is post-processing"
-)
 
 
 class Session:
@@ -101,18 +94,18 @@ class Session:
         self._version = version
         self._seed = seed
         self._source: Randomness = default(seed)
-        known = {name: private_table(name, table, unit) for name, table in tables.items()}
-        if len({table.unit is None for table in known.values()}) > 1:
+        catalogued = {name: private_table(name, table, unit) for name, table in tables.items()}
+        if len({table.unit is None for table in catalogued.values()}) > 1:
             raise ParameterError(
                 "some tables have a unit column and others have none; a budget is about one kind of unit. Name it with unit=…, "
                 "or open a session for each"
             )
-        units = {table.unit or RECORD for table in known.values()}
-        for name, given in (public or {}).items():
-            if name in known:
+        units = {table.unit or RECORD for table in catalogued.values()}
+        for name, source in (public or {}).items():
+            if name in catalogued:
                 raise ParameterError(f"the name '{name}' is given to a private and a public table")
-            known[name] = public_table(name, given)
-        self._catalogue = Catalogue(known, alone=isinstance(data, Microdata) and not public)
+            catalogued[name] = public_table(name, source)
+        self._catalogue = Catalogue(catalogued, alone=isinstance(data, Microdata) and not public)
         self._tables = tables
         self._book, self.ledger = open_book(ledger, self.dataset, analyst, budget, units=units)
         for notice in other_ledgers((table.schema.ledger for table in tables.values()), self.ledger):
@@ -212,6 +205,7 @@ class Session:
     def batch(self, queries: Sequence[str], *, confidence: float = 0.95, **loss: Any) -> BatchCost:  # as `explain` takes it
         """What several questions cost together, before any is asked: each at the given loss."""
         from sfumato.dp.accounting.composition import sequential
+        from sfumato.dp.sql.explanation import BatchCost
 
         if not queries:
             raise ParameterError("give at least one query")
@@ -245,12 +239,12 @@ class Session:
         from sfumato.dp.sql.noise import Request
         from sfumato.dp.sql.paid_contributions import bound_of, contribution_query, grouping_keys, paid_contributions
 
-        known = self._catalogue.table(table or next(iter(self._tables)))
-        if known.unit is None:
+        asked_table = self._catalogue.table(table or next(iter(self._tables)))
+        if asked_table.unit is None:
             raise ParameterError("each record is a unit of its own here, so that there are no contributions to bound")
         require(0 < share <= 1, "share lies between 0 and 1")
-        keys = grouping_keys(by, known)
-        queries = [contribution_query(known.name, known.unit, each) for each in ([], keys)[: 2 if keys else 1]]
+        keys = grouping_keys(by, asked_table)
+        queries = [contribution_query(asked_table.name, asked_table.unit, each) for each in ([], keys)[: 2 if keys else 1]]
         request = Request.of(exact(epsilon, "epsilon") / len(queries))
         for query in queries:  # what is refused is refused before anything is charged
             self._explained(query.copy(), request, self._bounds, None)
@@ -269,51 +263,34 @@ class Session:
         With `for_owner` the outcome also holds what was computed without noise (`details["owner"]`, such as the quality
         of a synthetic table). That tells about the data exactly: never pass it on to an analyst.
         """
-        known = self._catalogue.table(table or next(iter(self._tables)))
+        protected = self._catalogue.table(table or next(iter(self._tables)))
         source = default(self._seed)
         not_covered = self._not_covered()
-        made = charged_run(
-            algorithm, known, self._book, self.dataset, self.analyst, randomness=source, progress=progress, for_owner=for_owner
+        outcome = charged_run(
+            algorithm,
+            protected,
+            self._book,
+            self.dataset,
+            self.analyst,
+            randomness=source,
+            progress=progress,
+            for_owner=for_owner,
         )
-        return replace(made, details={**made.details, "not_covered": not_covered})
+        return replace(outcome, details={**outcome.details, "not_covered": not_covered})
 
     def ask(
         self, select: exp.Select, request: Request, bounds: DeclaredBounds, keys: Mapping[str, Sequence[object]] | None = None
     ) -> QueryAnswer:
         """Answer a parsed question; `sql` and the builder of questions both come here."""
         from sfumato.dp.sql.asking_once import Asker
-        from sfumato.dp.sql.explanation import explain
         from sfumato.dp.sql.measuring import check_plans
         from sfumato.dp.sql.noise import price
 
         question = self._question(select, keys)
         priced = price(question, request, bounds)
         check_plans(question, priced)
-        not_covered = self._not_covered()
-        explanation = explain(question, priced, 0.95)
-        explanation = replace(explanation, notes=(*explanation.notes, *not_covered))
-        asker = Asker(self._book, self.dataset, self.analyst, self._version, self._seed, self._source)
-        answered = asker.answer(question, priced)
-        if answered.price != priced:
-            explanation = explain(question, answered.price, 0.95)
-            explanation = replace(explanation, notes=(*explanation.notes, *not_covered))
-        outcome = private_outcome(
-            answered.table.table(),
-            answered.price.loss,
-            {
-                "name": "Session.sql",
-                "query": question.text,
-                "bounds": plain(parameters(answered.price.bounds)),
-                "contribution": explanation.contribution,
-            },
-            argument=ARGUMENT,
-            randomness=self._source,
-            dataset=self.dataset,
-            ledger_entry=answered.entry,
-            explanation=explanation.to_mapping(),
-            not_covered=not_covered,
-        )
-        return QueryAnswer(explanation, outcome, answered.entry, answered.repeated, answer=answered.table)
+        source = (self._version, self._seed, self._source)
+        return Asker(self._book, self.dataset, self.analyst, *source, tuple(self._not_covered())).answer(question, priced)
 
     def _explained(
         self,

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sfumato.engines.expressions import Cast, Choose, Column, Compare, Expression, IsMissing, Literal, Not, Scrambled
+from sfumato.engines.expressions import Cast, Choose, Compare, Expression, IsMissing, Literal, Not, Reference, Scrambled
 from sfumato.engines.plan import (
-    Aggregate,
+    AggregateColumn,
     Bound,
     BoundedGroup,
     Filter,
     Group,
     Join,
     Named,
-    Number,
+    Numbering,
     Order,
     PerUnitAggregate,
     Plan,
     Project,
+    as_group,
     column,
     columns,
 )
@@ -34,20 +35,18 @@ _MATCHED = "\x00matched"
 
 def expanded(plan: BoundedGroup) -> Plan:
     """The same question without `BoundedGroup`."""
+    if plan.unit is None or plan.bounds_nothing:
+        return as_group(plan)
     names = plan.keys + plan.within
-    if plan.unit is None:
-        return Group(plan.source, names, plan.aggregates)
-    source: Plan = Filter(plan.source, Not(IsMissing(Column(plan.unit))))
+    source: Plan = Filter(plan.source, Not(IsMissing(Reference(plan.unit))))
     by_groups = plan.groups is not None and bool(plan.keys)
-    if plan.rows is None and not by_groups:
-        return Group(source, names, plan.aggregates)
     if plan.rows is not None or plan.salt is None:
-        source = Number(source, _PLACE, (plan.unit,), _row_order(plan))
+        source = Numbering(source, _PLACE, (plan.unit,), _row_order(plan))
     if plan.rows is not None:
         source = Bound(source, (plan.unit, *plan.keys), plan.rows, _sampled(plan, "rows", _PLACE))
     partial = tuple(_partial(i, aggregate) for i, aggregate in enumerate(plan.aggregates))
     if by_groups and plan.salt is None:
-        partial += (Aggregate(_PLACE, "min", Column(_PLACE)),)
+        partial += (AggregateColumn(_PLACE, "min", Reference(_PLACE)),)
     kept: Plan = PerUnitAggregate(source, plan.unit, names, partial)
     if by_groups and plan.groups is not None:
         kept = _bounded_groups(plan, kept, plan.unit, plan.groups)
@@ -55,15 +54,18 @@ def expanded(plan: BoundedGroup) -> Plan:
 
 
 def _row_order(plan: BoundedGroup) -> tuple[Order, ...]:
-    values = tuple(Order(Column(name)) for name in columns(plan.source))
+    values = tuple(Order(Reference(name)) for name in columns(plan.source))
     return plan.order + values
 
 
 def _sampled(plan: BoundedGroup, what: str, number: str) -> tuple[Order, ...]:
     """By a digest where there is a salt, then (or else) by number."""
     if plan.salt is None or plan.unit is None:
-        return (Order(Column(number)),)
-    return (Order(Scrambled(Column(plan.unit), f"{plan.salt}:{what}", (Column(number),))), Order(Column(number)))
+        return (Order(Reference(number)),)
+    return (
+        Order(Scrambled(Reference(plan.unit), f"{plan.salt}:{what}", (Reference(number),))),
+        Order(Reference(number)),
+    )
 
 
 def _bounded_groups(plan: BoundedGroup, kept: Plan, unit: str, groups: int) -> Plan:
@@ -72,39 +74,39 @@ def _bounded_groups(plan: BoundedGroup, kept: Plan, unit: str, groups: int) -> P
     if plan.salt is None:
         order = _sampled(plan, "groups", _PLACE)
     else:
-        pairs = Number(pairs, _GROUP, (unit,), tuple(Order(Column(key)) for key in plan.keys))
+        pairs = Numbering(pairs, _GROUP, (unit,), tuple(Order(Reference(key)) for key in plan.keys))
         order = _sampled(plan, "groups", _GROUP)
     chosen = Bound(pairs, (unit,), groups, order)
     if not plan.within:
         return chosen
     labels = dict.fromkeys((unit, *plan.keys))
     matched = {name: f"{_MATCHED}{i}" for i, name in enumerate(labels)}
-    right = Project(chosen, tuple(Named(other, Column(name)) for name, other in matched.items()))
+    right = Project(chosen, tuple(Named(other, Reference(name)) for name, other in matched.items()))
     return Join(kept, right, tuple(matched.items()))
 
 
-def _first_place(plan: BoundedGroup) -> tuple[Aggregate, ...]:
-    return () if plan.salt is not None else (Aggregate(_PLACE, "min", Column(_PLACE)),)
+def _first_place(plan: BoundedGroup) -> tuple[AggregateColumn, ...]:
+    return () if plan.salt is not None else (AggregateColumn(_PLACE, "min", Reference(_PLACE)),)
 
 
-def _partial(place: int, aggregate: Aggregate) -> Aggregate:
+def _partial(place: int, aggregate: AggregateColumn) -> AggregateColumn:
     """What one unit contributes to a group; for units, its rows where the condition holds."""
     if aggregate.function == "count_distinct":
-        return Aggregate(_name(place), "count", None, aggregate.where)
+        return AggregateColumn(_name(place), "count", None, aggregate.where)
     return replace(aggregate, name=_name(place))
 
 
-def _final(place: int, aggregate: Aggregate) -> Aggregate:
-    part = Column(_name(place))
+def _final(place: int, aggregate: AggregateColumn) -> AggregateColumn:
+    part = Reference(_name(place))
     if aggregate.function == "count_distinct":
-        return Aggregate(_name(place), "count", None, Compare(">", part, Literal(0)))
-    return Aggregate(_name(place), "sum", part)
+        return AggregateColumn(_name(place), "count", None, Compare(">", part, Literal(0)))
+    return AggregateColumn(_name(place), "sum", part)
 
 
 def _finished(plan: BoundedGroup, group: Group) -> Plan:
     shown = [column(name) for name in group.keys]
     for place, aggregate in enumerate(plan.aggregates):
-        total: Expression = Column(_name(place))
+        total: Expression = Reference(_name(place))
         if aggregate.function == "count":
             none = Choose(((IsMissing(total), Literal(0, "wide")),), total)
             total = Cast(none, "integer")

@@ -19,9 +19,20 @@ from numpy.typing import NDArray
 from sfumato.core.errors import Unsupported
 from sfumato.engines.canonical import ARROW_TYPES, canonical_column, from_numbers, plain_numbers
 from sfumato.engines.coded_column import Coded, encode
-from sfumato.engines.expressions import And, Choose, Column, Expression, IsMissing, Kind, Literal, Not, Scrambled, kind_of
+from sfumato.engines.expressions import (
+    And,
+    Choose,
+    Expression,
+    IsMissing,
+    Kind,
+    Literal,
+    Not,
+    Reference,
+    Scrambled,
+    kind_of,
+)
 from sfumato.engines.plan import (
-    Aggregate,
+    AggregateColumn,
     BoundedGroup,
     Filter,
     Group,
@@ -48,17 +59,9 @@ _ROW_LIMIT = 2**31 - 1
 _SHARES = 4
 
 
-def sampled(plan: Plan) -> bool:
-    """True for a question that is answered here rather than by the engine alone."""
-    if not isinstance(plan, BoundedGroup) or plan.unit is None or plan.salt is None:
-        return False
-    counts_units = any(aggregate.function == "count_distinct" for aggregate in plan.aggregates)
-    return plan.rows is not None or (plan.groups is not None and bool(plan.keys)) or counts_units
-
-
 def replace_sampled(plan: Plan, answered: Callable[[BoundedGroup], Scan]) -> Plan:
     """The plan with every sampled grouping replaced by a scan of its answer."""
-    if isinstance(plan, BoundedGroup) and sampled(plan):
+    if isinstance(plan, BoundedGroup) and plan.sampled:
         return answered(plan)
     match plan:
         case Scan():
@@ -165,16 +168,16 @@ class _Layout:
             asked = _counted(aggregate)
             if asked != (None, None) and asked not in self.flags:
                 self.flags[asked] = len(self.flags)
-                known = () if asked[0] is None else (Not(IsMissing(asked[0])),)
-                conditions.append(And((*known, *(() if asked[1] is None else (asked[1],)))))
-        identity = Scrambled(Column(unit), f"{salt}:units") if self.by_digest else Column(unit)
-        shown = [Named(_UNIT, identity), *(Named(f"\x00k{i}", Column(name)) for i, name in enumerate(self.names))]
+                present = () if asked[0] is None else (Not(IsMissing(asked[0])),)
+                conditions.append(And((*present, *(() if asked[1] is None else (asked[1],)))))
+        identity = Scrambled(Reference(unit), f"{salt}:units") if self.by_digest else Reference(unit)
+        shown = [Named(_UNIT, identity), *(Named(f"\x00k{i}", Reference(name)) for i, name in enumerate(self.names))]
         shown += [Named(f"\x00v{i}", value) for i, value in enumerate(sums)]
         shown += [Named(f"\x00f{i}", condition) for i, condition in enumerate(conditions)]
-        self.plan: Plan = Project(Filter(plan.source, Not(IsMissing(Column(unit)))), tuple(shown))
+        self.plan: Plan = Project(Filter(plan.source, Not(IsMissing(Reference(unit)))), tuple(shown))
 
 
-def _counted(aggregate: Aggregate) -> tuple[Expression | None, Expression | None]:
+def _counted(aggregate: AggregateColumn) -> tuple[Expression | None, Expression | None]:
     """Where an aggregate counts: rows in which the expression has a value and the condition holds."""
     return (None if aggregate.function == "count_distinct" else aggregate.expression, aggregate.where)
 
@@ -319,9 +322,9 @@ def _total(
         high += _two_words(sums.upper[word + 1][leaves], sums.lower[word + 1][leaves])[0].view(np.int64)
     pairs = np.empty((leaves.size, 2), dtype=np.int64)
     pairs[:, 0], pairs[:, 1] = low.view(np.int64), high
-    known = np.packbits(sums.flag_rows[layout.flags[asked]][leaves] > 0, bitorder="little")
+    present = np.packbits(sums.flag_rows[layout.flags[asked]][leaves] > 0, bitorder="little")
     return pa.Array.from_buffers(
-        pa.decimal128(38, 0), leaves.size, [pa.py_buffer(known.tobytes()), pa.py_buffer(pairs.tobytes())]
+        pa.decimal128(38, 0), leaves.size, [pa.py_buffer(present.tobytes()), pa.py_buffer(pairs.tobytes())]
     )
 
 

@@ -35,51 +35,56 @@ ARROW_TYPES: Mapping[Kind, pa.DataType] = {
 }
 
 
-def kind_of_type(given: pa.DataType) -> Kind | None:
+def kind_of_type(arrow_type: pa.DataType) -> Kind | None:
     """What a column of this Arrow type holds; None for types that are carried but never grouped (lists,
     structs)."""
     types = pa.types
-    given = given.value_type if types.is_dictionary(given) else given
-    if types.is_string(given) or types.is_large_string(given) or types.is_string_view(given) or types.is_null(given):
+    arrow_type = arrow_type.value_type if types.is_dictionary(arrow_type) else arrow_type
+    if (
+        types.is_string(arrow_type)
+        or types.is_large_string(arrow_type)
+        or types.is_string_view(arrow_type)
+        or types.is_null(arrow_type)
+    ):
         return "string"
-    if types.is_boolean(given):
+    if types.is_boolean(arrow_type):
         return "boolean"
-    if types.is_integer(given):
+    if types.is_integer(arrow_type):
         return "integer"
-    if types.is_floating(given) or types.is_decimal(given):
+    if types.is_floating(arrow_type) or types.is_decimal(arrow_type):
         return "number"
-    if types.is_date(given):
+    if types.is_date(arrow_type):
         return "date"
-    if types.is_timestamp(given):
-        return "datetime" if given.tz is None else "instant"
-    if types.is_time(given):
+    if types.is_timestamp(arrow_type):
+        return "datetime" if arrow_type.tz is None else "instant"
+    if types.is_time(arrow_type):
         return "time"
-    if types.is_binary(given) or types.is_large_binary(given) or types.is_fixed_size_binary(given):
+    if types.is_binary(arrow_type) or types.is_large_binary(arrow_type) or types.is_fixed_size_binary(arrow_type):
         return "binary"
     return None
 
 
-def canonical_type(given: pa.DataType) -> pa.DataType:
+def canonical_type(arrow_type: pa.DataType) -> pa.DataType:
     """The form in which engines hand over a column of this type."""
-    kind = kind_of_type(given)
-    return given if kind is None else ARROW_TYPES[kind]
+    kind = kind_of_type(arrow_type)
+    return arrow_type if kind is None else ARROW_TYPES[kind]
 
 
 def canonical_column(column: pa.Array | pa.ChunkedArray, name: str, kind: Kind | None = None) -> pa.ChunkedArray:
     """A column in its one form; `kind` overrules what its type suggests (a sum arrives as a decimal but is
     `wide`)."""
     chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-    known = kind or kind_of_type(chunked.type)
-    if known is None:
+    column_kind = kind or kind_of_type(chunked.type)
+    if column_kind is None:
         return chunked
-    target = ARROW_TYPES[known]
-    if known == "string":
+    target = ARROW_TYPES[column_kind]
+    if column_kind == "string":
         return _text(chunked)
     if pa.types.is_dictionary(chunked.type):
         chunked = _decoded(chunked)
     if chunked.type != target:
         chunked = _cast(chunked, target, name)
-    return _plain_numbers(chunked) if known == "number" else chunked
+    return _plain_numbers(chunked) if column_kind == "number" else chunked
 
 
 def canonical_table(table: pa.Table, names: Sequence[str], kinds: Sequence[Kind | None]) -> pa.Table:
@@ -90,7 +95,7 @@ def canonical_table(table: pa.Table, names: Sequence[str], kinds: Sequence[Kind 
 
 def canonical(table: pa.Table) -> pa.Table:
     """A table with every column in its one form."""
-    return canonical_table(table, table.column_names, [kind_of_type(given) for given in table.schema.types])
+    return canonical_table(table, table.column_names, [kind_of_type(arrow_type) for arrow_type in table.schema.types])
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:
@@ -117,8 +122,8 @@ def plain_numbers(array: pa.Array) -> NDArray[Any]:  # of any number type
 def from_numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array:  # of any number type
     """Whole or real numbers as an array, missing where told; `pyarrow.array` would import pandas, see `plain_numbers`."""
     held = np.ascontiguousarray(values)
-    known = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little").tobytes())
-    return pa.Array.from_buffers(pa.from_numpy_dtype(held.dtype), held.size, [known, pa.py_buffer(held)])
+    present = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little").tobytes())
+    return pa.Array.from_buffers(pa.from_numpy_dtype(held.dtype), held.size, [present, pa.py_buffer(held)])
 
 
 def decoded_table(table: pa.Table) -> pa.Table:
@@ -143,8 +148,8 @@ def _valid(column: pa.ChunkedArray) -> pa.ChunkedArray:
     for chunk in column.chunks:
         values = valid_texts(chunk.dictionary)
         if values.null_count > chunk.dictionary.null_count:
-            known = pc.if_else(values.is_valid(), pa.array(np.arange(len(values), dtype=np.int32)), pa.scalar(None, pa.int32()))
-            chunk = pa.DictionaryArray.from_arrays(known.take(chunk.indices), values.fill_null(""))
+            codes = pc.if_else(values.is_valid(), pa.array(np.arange(len(values), dtype=np.int32)), pa.scalar(None, pa.int32()))
+            chunk = pa.DictionaryArray.from_arrays(codes.take(chunk.indices), values.fill_null(""))
             changed = True
         chunks.append(chunk)
     return pa.chunked_array(chunks, type=TEXT) if changed else column

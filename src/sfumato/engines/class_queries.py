@@ -20,14 +20,14 @@ from sfumato.core.errors import MissingColumn, SourceError, all_at_once
 from sfumato.data.recoding import SUPPRESSED, RecodingTable
 from sfumato.data.relation import COUNT, SHARES, UNITS, WEIGHT, WHOLE
 from sfumato.engines.canonical import ARROW_TYPES, canonical_column, canonical_table, kind_of_type, one_array
-from sfumato.engines.expressions import And, Column, Compare, IsMissing, Not
+from sfumato.engines.expressions import And, Compare, IsMissing, Not, Reference
 from sfumato.engines.plan import (
-    Aggregate,
+    AggregateColumn,
     Field,
     Filter,
     Group,
     Join,
-    Number,
+    Numbering,
     Order,
     Plan,
     Project,
@@ -53,15 +53,15 @@ def group_plan(fields: Mapping[str, Field], columns: Sequence[str], unit: str | 
     read = dict.fromkeys([*columns, *(extra for extra in (unit, weight) if extra is not None)])
     # Counting all rows still needs some column to read.
     source: Plan = Scan(ROWS, tuple(fields[name] for name in read) or (next(iter(fields.values())),))
-    aggregates = [Aggregate(COUNT, "count")]
+    aggregates = [AggregateColumn(COUNT, "count")]
     if weight is not None:
-        aggregates.append(Aggregate(WEIGHT, "sum", Column(weight)))
+        aggregates.append(AggregateColumn(WEIGHT, "sum", Reference(weight)))
     if unit is None:
         return Group(source, tuple(columns), tuple(aggregates))
     pairs = Group(source, tuple(dict.fromkeys([unit, *columns])), tuple(aggregates))
-    tuples = Group(Filter(pairs, Not(IsMissing(Column(unit)))), (unit,), (Aggregate(TUPLES, "count"),))
-    sums = [Aggregate(entry.name, "sum", Column(entry.name)) for entry in aggregates]
-    return Group(Join(pairs, tuples, ((unit, unit),), kind="left"), (*columns, TUPLES), (Aggregate(UNITS, "count"), *sums))
+    tuples = Group(Filter(pairs, Not(IsMissing(Reference(unit)))), (unit,), (AggregateColumn(TUPLES, "count"),))
+    sums = [AggregateColumn(entry.name, "sum", Reference(entry.name)) for entry in aggregates]
+    return Group(Join(pairs, tuples, ((unit, unit),), kind="left"), (*columns, TUPLES), (AggregateColumn(UNITS, "count"), *sums))
 
 
 def grouped_table(answer: pa.Table) -> pa.Table:
@@ -98,12 +98,12 @@ def recode_plan(fields: Mapping[str, Field], recoding: RecodingTable, cells: pa.
     carried = tuple(name for name in keep if name not in recoding.quasi)
     source: Plan = Scan(ROWS, tuple(fields[name] for name in dict.fromkeys([*keys, *carried])))
     if recoding.split:
-        order = tuple(Order(Column(name)) for name in deciding_columns(recoding, keep))
-        source = Number(source, NUMBER, keys, order)
+        order = tuple(Order(Reference(name)) for name in deciding_columns(recoding, keep))
+        source = Numbering(source, NUMBER, keys, order)
     joined: Plan = Join(source, Scan(CELLS, table_fields(cells)), tuple((key, key) for key in keys))
     if recoding.split:
-        after = Compare(">", Column(NUMBER), Column(FIRST))
-        before = Compare("<=", Column(NUMBER), Column(LAST))
+        after = Compare(">", Reference(NUMBER), Reference(FIRST))
+        before = Compare("<=", Reference(NUMBER), Reference(LAST))
         joined = Filter(joined, And((after, before)))
     return Project(joined, (*(column(name) for name in carried), column(CLASS)))
 
@@ -130,10 +130,10 @@ def deciding_columns(recoding: RecodingTable, keep: Sequence[str]) -> tuple[str,
 def table_fields(table: pa.Table) -> tuple[Field, ...]:
     """The columns of a table in canonical form, as fields of a plan."""
     fields = []
-    for name, given in zip(table.column_names, table.schema.types, strict=True):
-        kind = kind_of_type(given)
+    for name, arrow_type in zip(table.column_names, table.schema.types, strict=True):
+        kind = kind_of_type(arrow_type)
         if kind is None:
-            raise SourceError(f"column '{name}' has the type {given}, which engines cannot compare")
+            raise SourceError(f"column '{name}' has the type {arrow_type}, which engines cannot compare")
         fields.append(Field(name, kind))
     return tuple(fields)
 

@@ -17,7 +17,7 @@ from sqlglot import exp
 from sfumato.engines import plan as p
 from sfumato.engines.bounding import expanded
 from sfumato.engines.expressions import Dialect, Expression, Kind
-from sfumato.engines.plan_checks import validate
+from sfumato.engines.plan import validate
 from sfumato.engines.postgres_conversions import from_decimal, from_text, is_decimal
 from sfumato.engines.sql_values import ZERO, as_kind, compile_expression, identifier, sql_type, text_literal
 
@@ -99,9 +99,9 @@ class _Compiler:
                 return select.select(*shown, append=False, copy=False), p.columns(plan)
             case p.Group():
                 return self.group(plan)
-            case p.PerUnitAggregate():
+            case p.PerUnitAggregate() | p.BoundedGroup(bounds_nothing=True):
                 return self.group(p.as_group(plan))
-            case p.Number(source, name, partition, order):
+            case p.Numbering(source, name, partition, order):
                 select, kinds, alias = self.over(source)
                 number = self.numbered(partition, order, kinds, alias)
                 return select.select(self.named(name, number), copy=False), {**kinds, name: "integer"}
@@ -155,7 +155,7 @@ class _Compiler:
         select = _selected(shown, below, alias)
         return (select.group_by(*keys, copy=False) if keys else select), p.columns(plan)
 
-    def aggregate(self, aggregate: p.Aggregate, kinds: Mapping[str, Kind], alias: str) -> exp.Expression:
+    def aggregate(self, aggregate: p.AggregateColumn, kinds: Mapping[str, Kind], alias: str) -> exp.Expression:
         result = p.aggregate_kind(aggregate, kinds)
         if aggregate.expression is None:
             value: exp.Expression = exp.Literal.number(1)

@@ -61,8 +61,8 @@ def text_kinds(
             asked.append((name, kind))
     query = exp.select(*tests).from_(source.expression()).sql(dialect="duckdb")
     row = connection.sql(query).fetchone() or ()
-    found: dict[str, Type] = {}
+    types: dict[str, Type] = {}
     for (name, kind), holds in zip(asked, row, strict=True):
-        if holds and name not in found:
-            found[name] = kind
-    return found
+        if holds and name not in types:
+            types[name] = kind
+    return types

@@ -23,8 +23,7 @@ from sfumato.engines.class_queries import ROWS
 from sfumato.engines.duckdb_broken_text import asked_again, errors_of_a_reader, reads_leniently
 from sfumato.engines.duckdb_connections import Connections, catalogue_name
 from sfumato.engines.expressions import Kind
-from sfumato.engines.plan import BoundedGroup, Field, Plan, Scan, columns, scans
-from sfumato.engines.plan_checks import validate
+from sfumato.engines.plan import BoundedGroup, Field, Plan, Scan, columns, parts, scans, validate
 from sfumato.engines.queryable import not_together
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
 from sfumato.engines.told_apart import exact_kind
@@ -133,14 +132,14 @@ class DuckDBRelation(SqlRelation):
 
     def _found_table(self) -> tuple[str, ...]:
         with self._connected() as connection:
-            found = list_tables(connection, catalogue_name(self._path))
+            tables = list_tables(connection, catalogue_name(self._path))
         if self._table is None:
-            if len(found) == 1:
-                return next(iter(found.values()))
-            raise SourceError(f"'{self._path}' has {len(found)} tables; name one with table=: {_listed(found)}")
-        if self._table not in found:
-            raise SourceError(f"'{self._path}' has no table '{self._table}'; it has: {_listed(found)}")
-        return found[self._table]
+            if len(tables) == 1:
+                return next(iter(tables.values()))
+            raise SourceError(f"'{self._path}' has {len(tables)} tables; name one with table=: {_listed(tables)}")
+        if self._table not in tables:
+            raise SourceError(f"'{self._path}' has no table '{self._table}'; it has: {_listed(tables)}")
+        return tables[self._table]
 
     @cached_property
     def fields(self) -> dict[str, Field]:
@@ -153,13 +152,13 @@ class DuckDBRelation(SqlRelation):
 
                 declared = self._types or {}
                 open_names = [name for name, _ in described if name not in declared]
-                found = text_kinds(connection, source, open_names, self._missing or {})
+                read_types = text_kinds(connection, source, open_names, self._missing or {})
                 stored: dict[str, Kind] = {name: "string" for name, _ in described}
-                types = {**found, **declared}
+                types = {**read_types, **declared}
                 return declared_fields(stored, types, self._missing)
         own = {theirs: name for name, theirs in source.columns.items()}
-        stored = {own.get(name, name): kind_of_sql_type(given) for name, given in described}
-        exact = {own.get(name, name): kind for name, given in described if (kind := exact_kind_of(given)) is not None}
+        stored = {own.get(name, name): kind_of_sql_type(sql_type) for name, sql_type in described}
+        exact = {own.get(name, name): kind for name, sql_type in described if (kind := exact_kind_of(sql_type)) is not None}
         return declared_fields(stored, self._types, self._missing, exact)
 
     def run(
@@ -229,8 +228,8 @@ class DuckDBRelation(SqlRelation):
                 files.append(other._path)
                 continue
             path = other._path.resolve()
-            known = [catalogue for catalogue, attached in databases.items() if attached == path]
-            catalogue = known[0] if known else catalogue_name(path, [label.lower() for label in databases])
+            attached_as = [catalogue for catalogue, attached in databases.items() if attached == path]
+            catalogue = attached_as[0] if attached_as else catalogue_name(path, [label.lower() for label in databases])
             databases[catalogue] = path
             tables[name] = replace(other._source, path=(catalogue, *other._source.path[1:]))
         together = (tuple(databases.items()), tuple(files))
@@ -263,7 +262,7 @@ def read_table(connection: duckdb.DuckDBPyConnection, name: str) -> pa.Table:
     """The rows of a table as this connection sees them, what it has not committed yet included."""
     from sfumato.engines.compile import PhysicalTable
 
-    stored = {label: kind_of_sql_type(given) for label, given in _described(connection, PhysicalTable((name,)))}
+    stored = {label: kind_of_sql_type(sql_type) for label, sql_type in _described(connection, PhysicalTable((name,)))}
     fields = tuple(declared_fields(stored, None, None).values())
     return _answer(connection, Scan(ROWS, fields), {ROWS: PhysicalTable((name,))}, {})
 
@@ -281,21 +280,21 @@ def list_tables(connection: duckdb.DuckDBPyConnection, catalogue: str | None = N
     return {(name if schema == "main" else f"{schema}.{name}"): (catalog, schema, name) for catalog, schema, name in rows}
 
 
-def kind_of_sql_type(given: str) -> Kind:
+def kind_of_sql_type(sql_type: str) -> Kind:
     """What a column of this DuckDB type holds; types without a kind of their own are read as text."""
-    if given in _EXACT:
-        return _EXACT[given]
-    if given.startswith("DECIMAL"):
+    if sql_type in _EXACT:
+        return _EXACT[sql_type]
+    if sql_type.startswith("DECIMAL"):
         return "number"
-    return "integer" if given in _INTEGERS or given.removeprefix("U") in _INTEGERS else "string"
+    return "integer" if sql_type in _INTEGERS or sql_type.removeprefix("U") in _INTEGERS else "string"
 
 
-def exact_kind_of(given: str) -> Kind | None:
+def exact_kind_of(sql_type: str) -> Kind | None:
     """The kind that holds every value of a DuckDB type, where `kind_of_sql_type` may lose digits or have no room."""
-    if given.startswith("DECIMAL("):
-        digits, scale = given.removeprefix("DECIMAL(").removesuffix(")").split(",")
+    if sql_type.startswith("DECIMAL("):
+        digits, scale = sql_type.removeprefix("DECIMAL(").removesuffix(")").split(",")
         return exact_kind(int(digits), int(scale))
-    return "string" if given in _READ_AS_TEXT else None
+    return "string" if sql_type in _READ_AS_TEXT else None
 
 
 def state_of(path: Path) -> tuple[object, ...]:
@@ -303,11 +302,11 @@ def state_of(path: Path) -> tuple[object, ...]:
     state: list[object] = []
     for each in (path, path.with_name(path.name + ".wal")):
         try:
-            found = each.stat()
+            status = each.stat()
         except FileNotFoundError:
             state.append(None)
             continue
-        state += [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+        state += [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
     return tuple(state)
 
 
@@ -327,7 +326,6 @@ def _answer(
     uploads: Mapping[str, pa.Table],
 ) -> pa.Table:
     """The answer to a plan over stored and canonical uploaded tables."""
-    from sfumato.engines.bounding_in_process import bounded_in_process, replace_sampled, sampled
     from sfumato.engines.compile import PhysicalTable
 
     validate(plan)
@@ -342,6 +340,8 @@ def _answer(
         tables[name] = PhysicalTable((views[-1],), columns=columns, clean=True)
 
     def drawn(part: BoundedGroup) -> pa.Table:
+        from sfumato.engines.bounding_in_process import bounded_in_process
+
         return bounded_in_process(part, lambda rows: _streamed(connection, _compiled(rows, tables)))
 
     def answered(part: BoundedGroup) -> Scan:
@@ -353,10 +353,14 @@ def _answer(
     for name in dict.fromkeys(scan.table for scan in scans(plan)):
         if name in uploads:
             put(name, uploads[name])
-    if isinstance(plan, BoundedGroup) and sampled(plan):
+    if isinstance(plan, BoundedGroup) and plan.sampled:
         answer = drawn(plan)
     else:
-        query = _compiled(replace_sampled(plan, answered), tables)
+        if any(isinstance(part, BoundedGroup) and part.sampled for part in parts(plan)):
+            from sfumato.engines.bounding_in_process import replace_sampled
+
+            plan = replace_sampled(plan, answered)
+        query = _compiled(plan, tables)
         answer = _canonical(connection.sql(query.sql).to_arrow_table(), query)
     for view in views:
         connection.unregister(view)
@@ -383,7 +387,7 @@ def _described(connection: duckdb.DuckDBPyConnection, source: PhysicalTable) -> 
 
     query = exp.select("*").from_(source.expression()).limit(0).sql(dialect="duckdb")
     result = connection.sql(query)
-    return list(zip(result.columns, [str(given) for given in result.types], strict=True))
+    return list(zip(result.columns, [str(sql_type) for sql_type in result.types], strict=True))
 
 
 def _listed(names: Mapping[str, object]) -> str:

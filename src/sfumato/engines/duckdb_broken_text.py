@@ -104,7 +104,7 @@ def _view(connection: duckdb.DuckDBPyConnection, name: str, table: PhysicalTable
     return PhysicalTable((f"{name}_decoded",), columns={label: f"c{place}" for place, label in enumerate(stored.names)})
 
 
-def _bytes(given: pa.DataType) -> pa.DataType:
-    own = given.value_type if pa.types.is_dictionary(given) else given
+def _bytes(arrow_type: pa.DataType) -> pa.DataType:
+    own = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
     text = pa.types.is_string(own) or pa.types.is_large_string(own) or pa.types.is_string_view(own)
-    return pa.large_binary() if text else given
+    return pa.large_binary() if text else arrow_type

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.core.errors import SourceError
+from sfumato.core.errors import SourceError, told_plainly
 from sfumato.core.stopping import told_of_stops
 from sfumato.core.temporary import HeldFolder, hold_temporary
-from sfumato.engines.failures import told_plainly
 
 if TYPE_CHECKING:
     import duckdb

@@ -81,7 +81,7 @@ def expect(kind: Kind, allowed: frozenset[Kind] | set[Kind], where: str) -> None
 
 
 @dataclass(frozen=True)
-class Column:
+class Reference:
     """A column of the rows at hand."""
 
     name: str
@@ -166,27 +166,6 @@ class Cast:
 
 
 @dataclass(frozen=True)
-class Clamp:
-    """The term moved into [low, high]; a missing value stays missing."""
-
-    term: Expression
-    low: int | float
-    high: int | float
-
-
-@dataclass(frozen=True)
-class FixedPoint:
-    """floor(term · scale + ½) as an integer, after clamping the term to ±`limit` so that it fits 64 bits.
-
-    The tie rule is written out because engines round halves differently.
-    """
-
-    term: Expression
-    scale: int
-    limit: float
-
-
-@dataclass(frozen=True)
 class Scrambled:
     """A hexadecimal digest of a key, the term's text and further whole numbers: an order in which to sample rows that
     has nothing to do with their values.
@@ -202,13 +181,16 @@ class Scrambled:
 
 @dataclass(frozen=True)
 class Function(ABC):
-    """A function of one term and constants, which says itself what it takes and how each engine writes it.
+    """A function of one term and constants, missing where the term is, which says itself what it takes and how each engine
+    writes it.
 
-    Plans take any; those of queries are in `engines.functions`. `repeats` says that its SQL writes the term several times.
+    All of them are in `engines.functions`; what is here are columns and constants, logic, comparisons, arithmetic, choices and
+    kinds. `repeats` says that its SQL writes the term several times, `narrows` that no whole number becomes larger by it.
     """
 
     term: Expression
     repeats: ClassVar[bool] = False
+    narrows: ClassVar[bool] = False
 
     @abstractmethod
     def kind(self, kind: Kind) -> Kind:
@@ -223,23 +205,14 @@ class Function(ABC):
         """What the value can reach in size, where it is a whole number."""
         return 2**63
 
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Between which numbers the value lies, whatever the term is; None where the function does not say so."""
+        return None
+
 
 Expression: TypeAlias = (
-    Column
-    | Literal
-    | Compare
-    | And
-    | Or
-    | Not
-    | IsMissing
-    | OneOfValues
-    | Arithmetic
-    | Choose
-    | Cast
-    | Clamp
-    | FixedPoint
-    | Scrambled
-    | Function
+    Reference | Literal | Compare | And | Or | Not | IsMissing | OneOfValues | Arithmetic | Choose | Cast | Scrambled | Function
 )
 
 #: Casts that are defined for every value and read the same on all engines; a `wide` number beyond 64 bits becomes the
@@ -267,7 +240,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
             return terms
         case Choose(branches, otherwise):
             return (*(part for branch in branches for part in branch), otherwise)
-        case Column() | Literal():
+        case Reference() | Literal():
             return ()
         case Scrambled(term, _, numbers):
             return (term, *numbers)
@@ -277,7 +250,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
 
 def columns_of(expression: Expression) -> Iterator[str]:
     """The names of all columns that are read."""
-    if isinstance(expression, Column):
+    if isinstance(expression, Reference):
         yield expression.name
     for child in children(expression):
         yield from columns_of(child)
@@ -286,7 +259,7 @@ def columns_of(expression: Expression) -> Iterator[str]:
 def kind_of(expression: Expression, columns: Mapping[str, Kind]) -> Kind:
     """The kind of an expression over these columns; a contradiction is refused."""
     match expression:
-        case Column(name):
+        case Reference(name):
             return columns[name]
         case Literal(value, kind):
             return kind or kind_of_value(value)
@@ -322,21 +295,6 @@ def kind_of(expression: Expression, columns: Mapping[str, Kind]) -> Kind:
             if kind not in CASTS[source]:
                 raise Unsupported(f"a {source} cannot be read as {kind} without values for which that fails")
             return kind
-        case Clamp(term, low, high):
-            source = kind_of(term, columns)
-            expect(source, NUMERIC, "Clamp")
-            if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-                raise Unsupported("Clamp needs finite bounds, the lower one first")
-            if source != "number" and not (isinstance(low, int) and isinstance(high, int)):
-                raise Unsupported("Clamp needs whole bounds for whole numbers")
-            if source != "number":
-                expect_whole(source, (int(low), int(high)), "Clamp")
-            return source
-        case FixedPoint(term, scale, limit):
-            expect(kind_of(term, columns), NUMERIC, "FixedPoint")
-            if scale < 1 or not 0 < limit * scale < 2**62:
-                raise Unsupported("FixedPoint needs a scale of at least 1 and limit · scale below 2^62")
-            return "integer"
         case Scrambled(term, key, numbers):
             kind_of(term, columns)
             kind_of_value(key)
@@ -352,12 +310,8 @@ def magnitude(expression: Expression, columns: Mapping[str, Kind]) -> int:
     match expression:
         case Literal(value=int(value)):
             return abs(value)
-        case Clamp(term, low, high):
-            return min(magnitude(term, columns), max(abs(int(low)), abs(int(high))))
-        case FixedPoint(_, scale, limit):
-            return int(scale * limit) + 1
-        case Function():
-            return expression.largest
+        case Function(term):
+            return min(magnitude(term, columns), expression.largest) if expression.narrows else expression.largest
         case Arithmetic("*", left, right):
             return magnitude(left, columns) * magnitude(right, columns)
         case Arithmetic(_, left, right):

@@ -1,4 +1,4 @@
-"""Functions of one term and constants: dates, text, and numbers beside plain arithmetic.
+"""All functions of one term and constants: of numbers beside plain arithmetic, of dates and of text.
 
 Each is total, as every expression is, and has everything in one place: what it takes, what it gives, and its SQL.
 """
@@ -6,6 +6,7 @@ Each is total, as every expression is, and has everything in one place: what it 
 from __future__ import annotations
 
 import datetime
+import math
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Literal as OneOf
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.engines.expressions import LARGEST, NUMERIC, SMALLEST, Dialect, Function, Kind, expect, kind_of_value
+from sfumato.engines.expressions import LARGEST, NUMERIC, SMALLEST, Dialect, Function, Kind, expect, expect_whole, kind_of_value
 from sfumato.engines.sql_values import as_kind, clamp, literal, moderate, text_literal
 
 DatePartName: TypeAlias = OneOf["year", "quarter", "month", "day", "hour", "minute", "weekday", "day_of_year"]
@@ -26,6 +27,70 @@ _SPARK_FIELDS: Mapping[str, str] = {"weekday": "DAYOFWEEK_ISO", "day_of_year": "
 
 #: Added to a number that is divided next: too small to change a part, large enough that nothing underflows.
 _NUDGE = 1e-200
+
+
+@dataclass(frozen=True)
+class Clamp(Function):
+    """The term moved into [low, high]; a missing value stays missing."""
+
+    low: int | float
+    high: int | float
+    repeats: ClassVar[bool] = True
+    narrows: ClassVar[bool] = True
+
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, NUMERIC, "Clamp")
+        low, high = self.low, self.high
+        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+            raise Unsupported("Clamp needs finite bounds, the lower one first")
+        if kind != "number" and not (isinstance(low, int) and isinstance(high, int)):
+            raise Unsupported("Clamp needs whole bounds for whole numbers")
+        if kind != "number":
+            expect_whole(kind, (int(low), int(high)), "Clamp")
+        return kind
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        return clamp(term, literal(self.low, kind, dialect), literal(self.high, kind, dialect))
+
+    @property
+    def largest(self) -> int:
+        return max(abs(int(self.low)), abs(int(self.high)))
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.low, self.high
+
+
+@dataclass(frozen=True)
+class FixedPoint(Function):
+    """floor(term · scale + ½) as an integer, after clamping the term to ±`limit` so that it fits 64 bits.
+
+    The tie rule is written out because engines round halves differently.
+    """
+
+    scale: int
+    limit: float
+    repeats: ClassVar[bool] = True
+
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, NUMERIC, "FixedPoint")
+        if self.scale < 1 or not 0 < self.limit * self.scale < 2**62:
+            raise Unsupported("FixedPoint needs a scale of at least 1 and limit · scale below 2^62")
+        return "integer"
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        number = as_kind(term, "number", dialect)
+        ends = self.term.ends if isinstance(self.term, Function) else None
+        if ends is None or not (-self.limit <= ends[0] and ends[1] <= self.limit):
+            bounds = (literal(float(bound), "number", dialect) for bound in (-self.limit, self.limit))
+            number = exp.Paren(this=clamp(number, *bounds))
+        scaled = exp.Mul(this=number, expression=literal(float(self.scale), "number", dialect))
+        half = literal(0.5, "number", dialect)
+        return as_kind(exp.Floor(this=exp.Add(this=scaled, expression=half)), "integer", dialect)
+
+    @property
+    def largest(self) -> int:
+        return int(self.scale * self.limit) + 1
 
 
 @dataclass(frozen=True)

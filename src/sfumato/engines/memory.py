@@ -70,10 +70,10 @@ class MemoryRelation:
         """Column names and canonical types."""
         fields = []
         for name in self._names:
-            given = self._given[name].type
+            arrow_type = self._given[name].type
             # Only moments finer than microseconds keep a type that depends on their values.
-            fine = pa.types.is_timestamp(given) and given.unit == "ns"
-            fields.append((name, self.column(name).type if fine else canonical_type(given)))
+            fine = pa.types.is_timestamp(arrow_type) and arrow_type.unit == "ns"
+            fields.append((name, self.column(name).type if fine else canonical_type(arrow_type)))
         return pa.schema(fields)
 
     def count(self) -> int:
@@ -91,15 +91,15 @@ class MemoryRelation:
         if unit not in self._given:
             return self
         if unit not in self._told_apart:
-            given = self._given[unit]
-            before = self._exact.get(unit, given)
+            stored = self._given[unit]
+            before = self._exact.get(unit, stored)
             if before is None:
                 raise lossy_unit(unit)
             exact = exact_column(before)
             if exact is None:
                 return self
-            if before is not given:  # a missing code is a number no more
-                exact = pc.if_else(given.is_valid(), exact, pa.scalar(None, exact.type))
+            if before is not stored:  # a missing code is a number no more
+                exact = pc.if_else(stored.is_valid(), exact, pa.scalar(None, exact.type))
             others = {name: column for name, column in self._exact.items() if name != unit}
             self._told_apart[unit] = MemoryRelation(pa.table({**self._given, unit: exact}), others)
         return self._told_apart[unit]
@@ -142,9 +142,9 @@ class MemoryRelation:
         """The different units of each group, and what they give to it; a row without a unit is a unit of its own."""
         units = self.coded(unit)
         width = len(units.values)
-        known = units.codes < width
-        group, owner = np.divmod(np.unique(group_of_row[known] * width + units.codes[known]), max(width, 1))
-        alone = np.bincount(group_of_row[~known], minlength=groups)
+        owned = units.codes < width
+        group, owner = np.divmod(np.unique(group_of_row[owned] * width + units.codes[owned]), max(width, 1))
+        alone = np.bincount(group_of_row[~owned], minlength=groups)
         shares = alone * WHOLE
         np.add.at(shares, group, WHOLE // np.bincount(owner, minlength=width)[owner])
         return np.bincount(group, minlength=groups) + alone, shares
@@ -274,10 +274,10 @@ def _in_codes_of(other: Coded, own: Coded) -> tuple[NDArray[np.int32], int]:
     """The codes of another column in terms of this one's values; values unknown here get new codes."""
     place = pc.index_in(other.values, value_set=own.values)
     translate = np.empty(len(other.values) + 1, dtype=np.int32)
-    known = place.is_valid().to_numpy(zero_copy_only=False)
-    translate[:-1][known] = place.drop_null().to_numpy()
-    fresh = int((~known).sum())
-    translate[:-1][~known] = np.arange(len(own.values) + 1, len(own.values) + 1 + fresh, dtype=np.int32)
+    shared = place.is_valid().to_numpy(zero_copy_only=False)
+    translate[:-1][shared] = place.drop_null().to_numpy()
+    fresh = int((~shared).sum())
+    translate[:-1][~shared] = np.arange(len(own.values) + 1, len(own.values) + 1 + fresh, dtype=np.int32)
     translate[-1] = len(own.values)
     return translate[other.codes], len(own.values) + 1 + fresh
 
@@ -293,10 +293,10 @@ def _same_keys(one: pa.Table, other: pa.Table) -> bool:
 
 def _address(column: pa.ChunkedArray) -> list[int]:
     """Where the column's memory is."""
-    found = []
+    addresses = []
     for chunk in column.chunks:
         arrays = [chunk, chunk.dictionary] if pa.types.is_dictionary(chunk.type) else [chunk]
         for array in arrays:
-            found.append(array.offset)
-            found.extend(buffer.address for buffer in array.buffers() if buffer is not None)
-    return found
+            addresses.append(array.offset)
+            addresses.extend(buffer.address for buffer in array.buffers() if buffer is not None)
+    return addresses

@@ -1,18 +1,21 @@
 """What is asked of an engine: a small relational algebra as frozen values.
 
-A plan says which rows are wanted and never how; `plan_checks.validate` checks every reference and kind before any
+A plan says which rows are wanted and never how; `validate` checks every reference, name, kind and bound before any
 engine sees it. Missing values are values: they group together and join with each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import TypeAlias
 
-from sfumato.core.errors import Unsupported
-from sfumato.engines.expressions import NUMERIC, Column, Expression, Kind, kind_of
+from sfumato.core.errors import MissingColumn, SchemaError, Unsupported, all_at_once
+from sfumato.engines.expressions import NUMERIC, Expression, IsMissing, Kind, Not, Reference, columns_of, kind_of, magnitude
+
+#: What a summed expression may reach, so that a sum over 2^31 rows still has at most 38 digits.
+_SUMMED = 2**95
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class Join:
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class AggregateColumn:
     """One number per group over the rows for which `where` holds.
 
     `count` without an expression counts rows, with one the rows where it has a value. Sums of integers are
@@ -101,7 +104,7 @@ class Group:
 
     source: Plan
     keys: tuple[str, ...]
-    aggregates: tuple[Aggregate, ...]
+    aggregates: tuple[AggregateColumn, ...]
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ class PerUnitAggregate:
     source: Plan
     unit: str
     keys: tuple[str, ...]
-    aggregates: tuple[Aggregate, ...]
+    aggregates: tuple[AggregateColumn, ...]
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Number:
+class Numbering:
     """Every row with its number, from 1, within its partition in this order."""
 
     source: Plan
@@ -169,12 +172,24 @@ class BoundedGroup:
     within: tuple[str, ...]
     rows: int | None
     groups: int | None
-    aggregates: tuple[Aggregate, ...]
+    aggregates: tuple[AggregateColumn, ...]
     order: tuple[Order, ...] = ()
     salt: str | None = field(default=None, repr=False)
 
+    @property
+    def bounds_nothing(self) -> bool:
+        """True where all rows of all units that are known count."""
+        return self.unit is None or self.rows is None and (self.groups is None or not self.keys)
 
-Plan: TypeAlias = Scan | Filter | Project | Join | Group | PerUnitAggregate | Number | Bound | BoundedGroup
+    @property
+    def sampled(self) -> bool:
+        """True where what is counted of a unit is decided by chance, or units are counted beside it."""
+        if self.unit is None or self.salt is None:
+            return False
+        return not self.bounds_nothing or any(aggregate.function == "count_distinct" for aggregate in self.aggregates)
+
+
+Plan: TypeAlias = Scan | Filter | Project | Join | Group | PerUnitAggregate | Numbering | Bound | BoundedGroup
 
 
 def sources(plan: Plan) -> tuple[Plan, ...]:
@@ -188,17 +203,24 @@ def sources(plan: Plan) -> tuple[Plan, ...]:
             return (plan.source,)
 
 
+def parts(plan: Plan) -> Iterator[Plan]:
+    """The plan and all below it."""
+    yield plan
+    for below in sources(plan):
+        yield from parts(below)
+
+
 def scans(plan: Plan) -> Iterator[Scan]:
     """The stored tables that are read."""
-    if isinstance(plan, Scan):
-        yield plan
-    for below in sources(plan):
-        yield from scans(below)
+    return (part for part in parts(plan) if isinstance(part, Scan))
 
 
-def as_group(plan: PerUnitAggregate) -> Group:
-    """The grouping that a per-unit aggregate is."""
-    return Group(plan.source, (plan.unit, *(key for key in plan.keys if key != plan.unit)), plan.aggregates)
+def as_group(plan: PerUnitAggregate | BoundedGroup) -> Group:
+    """The grouping that a per-unit aggregate is, or a bounded one where it bounds nothing."""
+    if isinstance(plan, PerUnitAggregate):
+        return Group(plan.source, (plan.unit, *(key for key in plan.keys if key != plan.unit)), plan.aggregates)
+    present = plan.source if plan.unit is None else Filter(plan.source, Not(IsMissing(Reference(plan.unit))))
+    return Group(present, plan.keys + plan.within, plan.aggregates)
 
 
 def columns(plan: Plan) -> dict[str, Kind]:
@@ -217,15 +239,13 @@ def columns(plan: Plan) -> dict[str, Kind]:
         case Group(source, keys, aggregates):
             below = columns(source)
             return {key: below[key] for key in keys} | {a.name: aggregate_kind(a, below) for a in aggregates}
-        case BoundedGroup(source, _, keys, within, _, _, aggregates):
-            return columns(Group(source, keys + within, aggregates))
-        case PerUnitAggregate():
+        case BoundedGroup() | PerUnitAggregate():
             return columns(as_group(plan))
-        case Number(source, name):
+        case Numbering(source, name):
             return {**columns(source), name: "integer"}
 
 
-def aggregate_kind(aggregate: Aggregate, below: Mapping[str, Kind]) -> Kind:
+def aggregate_kind(aggregate: AggregateColumn, below: Mapping[str, Kind]) -> Kind:
     """The kind of an aggregate's result."""
     if aggregate.expression is None:
         if aggregate.function != "count":
@@ -245,4 +265,150 @@ def aggregate_kind(aggregate: Aggregate, below: Mapping[str, Kind]) -> Kind:
 
 def column(name: str) -> Named:
     """A column carried through a projection under its own name."""
-    return Named(name, Column(name))
+    return Named(name, Reference(name))
+
+
+def validate(plan: Plan) -> dict[str, Kind]:
+    """Check every column reference, name and kind; all faults are reported at once. Returns the result's columns."""
+    missing: list[str] = []
+    faults: list[str] = []
+    _check(plan, missing, faults)
+    all_at_once(MissingColumn, "plan", missing)
+    all_at_once(SchemaError, "plan", faults)
+    return columns(plan)
+
+
+def _check(plan: Plan, missing: list[str], faults: list[str]) -> dict[str, Kind] | None:
+    below = [_check(source, missing, faults) for source in sources(plan)]
+    if any(kinds is None for kinds in below):
+        return None  # a fault below would only be repeated here
+    kinds_below = [kinds for kinds in below if kinds is not None]
+    before = len(missing) + len(faults)
+    for side, names in _references(plan):
+        missing.extend(
+            f"{type(plan).__name__} refers to the column '{name}', which its source does not have"
+            for name in dict.fromkeys(names)
+            if name not in kinds_below[side]
+        )
+    faults.extend(_own_faults(plan, kinds_below))
+    if len(missing) + len(faults) > before:
+        return None
+    try:
+        for expression in _conditions(plan):
+            if kind_of(expression, kinds_below[0]) != "boolean":
+                faults.append(f"a condition of {type(plan).__name__} is not a truth value")
+        for order in _orders(plan):
+            kind_of(order.expression, kinds_below[0])
+        if isinstance(plan, BoundedGroup):
+            faults.extend(_beyond_contributions(plan, kinds_below[0]))
+        return columns(plan)
+    except Unsupported as error:
+        faults.append(f"{type(plan).__name__}: {error}")
+        return None
+
+
+def _references(plan: Plan) -> Iterator[tuple[int, list[str]]]:
+    match plan:
+        case Filter(_, condition):
+            yield 0, list(columns_of(condition))
+        case Project(_, named):
+            yield 0, [name for entry in named for name in columns_of(entry.expression)]
+        case Join(_, _, on):
+            yield 0, [left for left, _ in on]
+            yield 1, [right for _, right in on]
+        case Group(_, keys, aggregates):
+            yield 0, [*keys, *_aggregated(aggregates)]
+        case PerUnitAggregate(_, unit, keys, aggregates):
+            yield 0, [unit, *keys, *_aggregated(aggregates)]
+        case BoundedGroup(_, unit, keys, within, _, _, aggregates, order):
+            ordered = [name for entry in order for name in columns_of(entry.expression)]
+            yield 0, [*([] if unit is None else [unit]), *keys, *within, *_aggregated(aggregates), *ordered]
+        case Numbering(_, _, partition, order) | Bound(_, partition, _, order):
+            yield 0, [*partition, *(name for entry in order for name in columns_of(entry.expression))]
+
+
+def _aggregated(aggregates: Iterable[AggregateColumn]) -> list[str]:
+    parts = [part for a in aggregates for part in (a.expression, a.where) if part is not None]
+    return [name for part in parts for name in columns_of(part)]
+
+
+def _conditions(plan: Plan) -> list[Expression]:
+    match plan:
+        case Filter(_, condition):
+            return [condition]
+        case Group(aggregates=aggregates) | PerUnitAggregate(aggregates=aggregates) | BoundedGroup(aggregates=aggregates):
+            return [aggregate.where for aggregate in aggregates if aggregate.where is not None]
+        case _:
+            return []
+
+
+def _orders(plan: Plan) -> tuple[Order, ...]:
+    return plan.order if isinstance(plan, (Numbering, Bound, BoundedGroup)) else ()
+
+
+def _own_faults(plan: Plan, below: list[dict[str, Kind]]) -> Iterator[str]:
+    match plan:
+        case Scan(table, fields):
+            yield from _twice((field.name for field in fields), f"the scan of '{table}'")
+            if not fields:
+                yield f"the scan of '{table}' reads no column"
+        case Project(_, named):
+            yield from _twice((entry.name for entry in named), "a projection")
+            if not named:
+                yield "a projection has no column"
+        case Group(_, keys, aggregates):
+            yield from _twice([*keys, *(a.name for a in aggregates)], "a grouping")
+            if not keys and not aggregates:
+                yield "a grouping has neither keys nor aggregates"
+        case PerUnitAggregate(_, unit, keys, aggregates):
+            yield from _twice([*dict.fromkeys([unit, *keys]), *(a.name for a in aggregates)], "a per-unit aggregate")
+        case BoundedGroup():
+            yield from _bounded_faults(plan)
+        case Numbering(_, name, _, _):
+            yield from _twice([*below[0], name], "a numbering")
+        case Bound(_, _, limit, _):
+            if limit < 1:
+                yield "a bound must keep at least one row"
+        case Join(_, _, on):
+            matched = {right for _, right in on}
+            yield from _twice([*below[0], *(name for name in below[1] if name not in matched)], "a join")
+            if not on:
+                yield "a join needs at least one pair of columns"
+            for left, right in on:
+                if left in below[0] and right in below[1] and below[0][left] != below[1][right]:
+                    yield f"a join matches '{left}' ({below[0][left]}) with '{right}' ({below[1][right]})"
+
+
+def _bounded_faults(plan: BoundedGroup) -> Iterator[str]:
+    names = [*plan.keys, *plan.within]
+    yield from _twice([*names, *(a.name for a in plan.aggregates)], "a bounded grouping")
+    if not names and not plan.aggregates:
+        yield "a bounded grouping has neither keys nor aggregates"
+    if any(bound is not None and bound < 1 for bound in (plan.rows, plan.groups)):
+        yield "a bounded grouping must keep at least one row and one group of a unit"
+    if plan.salt is not None and plan.order:
+        yield "a bounded grouping takes the first rows (order) or random ones (salt), not both"
+    if plan.salt == "":
+        yield "the salt of a bounded grouping is empty"
+    for aggregate in plan.aggregates:
+        if aggregate.function in ("min", "max"):
+            yield f"a bounded grouping has no '{aggregate.function}': one row could change it without bound"
+        if aggregate.function == "count_distinct" and (plan.unit is None or aggregate.expression != Reference(plan.unit)):
+            yield "a bounded grouping counts distinct units only"
+
+
+def _beyond_contributions(plan: BoundedGroup, below: dict[str, Kind]) -> Iterator[str]:
+    for aggregate in plan.aggregates:
+        if aggregate.function == "sum" and aggregate.expression is not None:
+            if kind_of(aggregate.expression, below) == "number":
+                yield "a bounded grouping sums whole numbers only; use FixedPoint"
+            elif magnitude(aggregate.expression, below) >= _SUMMED:
+                yield "a bounded grouping sums whole numbers below 2^95 only; clamp them first"
+
+
+def _twice(names: Iterable[str], where: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            yield f"{where} has the column '{name}' twice"
+        seen.add(name)

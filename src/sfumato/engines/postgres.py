@@ -88,8 +88,8 @@ def read_table(connection: psycopg.Connection, path: tuple[str, ...]) -> pa.Tabl
 def _stored(connection: psycopg.Connection, table: int) -> tuple[dict[str, Kind], dict[str, Kind]]:
     """What the columns hold, and how those of type `numeric` are read without loss."""
     rows = connection.execute(_LIST_COLUMNS, {"table": table}).fetchall()
-    exact = {name: exact_kind(*_digits_and_scale(modifier)) for name, given, modifier in rows if given == "numeric"}
-    return {name: _KINDS.get(given, "string") for name, given, _ in rows}, exact
+    exact = {name: exact_kind(*_digits_and_scale(modifier)) for name, sql_type, modifier in rows if sql_type == "numeric"}
+    return {name: _KINDS.get(sql_type, "string") for name, sql_type, _ in rows}, exact
 
 
 def _digits_and_scale(modifier: int) -> tuple[int | None, int | None]:

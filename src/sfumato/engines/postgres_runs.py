@@ -53,11 +53,11 @@ def begin_run(connection: psycopg.Connection, where: str) -> None:
 
 def may_create_temporary_tables(connection: psycopg.Connection) -> bool:
     """False on a standby, in read-only transactions, and for a user without the right."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT pg_catalog.has_database_privilege(pg_catalog.current_database(), 'TEMP') "
         "AND pg_catalog.current_setting('transaction_read_only') = 'off' AND NOT pg_catalog.pg_is_in_recovery()"
     ).fetchone()
-    return found is not None and bool(found[0])
+    return row is not None and bool(row[0])
 
 
 def may_read(connection: psycopg.Connection, path: Sequence[str], columns: Sequence[str]) -> None:

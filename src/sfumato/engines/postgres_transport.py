@@ -15,12 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from sfumato.core.errors import SourceError, raise_alone
+from sfumato.core.errors import SourceError, raise_alone, told_plainly
 from sfumato.engines import class_queries
 from sfumato.engines.address import redacted
 from sfumato.engines.canonical import ARROW_TYPES, canonical_table, decoded_table
 from sfumato.engines.expressions import Kind
-from sfumato.engines.failures import told_plainly
 from sfumato.engines.plan import Field
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ _TRAVELS: Mapping[Kind, tuple[str, pa.DataType]] = {
 }
 
 
-class Refused(SourceError):
+class PostgresRefusal(SourceError):
     """PostgreSQL answered with an error; `sqlstate` is its code."""
 
     def __init__(self, message: str, sqlstate: str | None) -> None:
@@ -105,7 +104,7 @@ def _refused(where: str, error: Exception) -> SourceError:
             "column's type holds here"
         )
     code = f", SQLSTATE {error.sqlstate}" if error.sqlstate else ""
-    return Refused(f"{where}: PostgreSQL refused the question ({type(error).__name__}{code})", error.sqlstate)
+    return PostgresRefusal(f"{where}: PostgreSQL refused the question ({type(error).__name__}{code})", error.sqlstate)
 
 
 def upload(connection: psycopg.Connection, name: str, table: pa.Table) -> PhysicalTable:

@@ -12,13 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.core.errors import ParameterError, SourceError, forgetting
+from sfumato.core.errors import ParameterError, SourceError, forgetting, told_plainly
 from sfumato.core.plain_files import refuse_special
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import Relation
 from sfumato.data.schema import Column, Schema, Type
 from sfumato.engines.address import is_postgres_url, redacted
-from sfumato.engines.failures import told_plainly
 
 if TYPE_CHECKING:
     from sfumato.data.read_result import Unreadable
@@ -93,10 +92,10 @@ def read(
     return opened
 
 
-def _schema(given: SchemaLike | None) -> Schema | None:
-    if given is None or isinstance(given, Schema):
-        return given
-    return Schema.parse(given) if isinstance(given, Mapping) else Schema.load(given)
+def _schema(source: SchemaLike | None) -> Schema | None:
+    if source is None or isinstance(source, Schema):
+        return source
+    return Schema.parse(source) if isinstance(source, Mapping) else Schema.load(source)
 
 
 def _open(
@@ -232,7 +231,7 @@ def _described(relation: Relation, description: str, dataset: str) -> Microdata:
 
 
 def _declared_type(kind: str | None) -> Type:
-    known: dict[str, Type] = {
+    types: dict[str, Type] = {
         "integer": "integer",
         "number": "number",
         "boolean": "boolean",
@@ -240,7 +239,7 @@ def _declared_type(kind: str | None) -> Type:
         "datetime": "datetime",
         "instant": "datetime",
     }
-    return known.get(kind or "", "string")
+    return types.get(kind or "", "string")
 
 
 def _dataset(name: str) -> str:

@@ -103,9 +103,9 @@ class SparkRelation(SqlRelation):
         with asked_of(self._session):
             entries = self._frame.schema.fields
         for entry in entries:
-            given = entry.dataType.simpleString()
-            stored[entry.name] = "number" if given.startswith("decimal") else _KINDS.get(given, "string")
-            if given.startswith("decimal"):
+            sql_type = entry.dataType.simpleString()
+            stored[entry.name] = "number" if sql_type.startswith("decimal") else _KINDS.get(sql_type, "string")
+            if sql_type.startswith("decimal"):
                 exact[entry.name] = exact_kind(entry.dataType.precision, entry.dataType.scale)
         return declared_fields(stored, self._types, self._missing, exact)
 

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from sfumato.core.errors import SourceError, Unsupported
-from sfumato.engines.failures import told_plainly
+from sfumato.core.errors import SourceError, Unsupported, told_plainly
 
 #: The versions that the tests run with, classic and Connect.
 VERSIONS = ((4, 0), (4, 1))
@@ -40,8 +39,8 @@ def check_version(session: Any) -> None:  # pyspark has no types
     listed = " and ".join(f"{major}.{minor}" for major, minor in VERSIONS)
     for what, version in (("the package pyspark", pyspark.__version__), ("the Spark session", session.version)):
         if _numbers(version) not in VERSIONS:
-            known = ".".join(map(str, _numbers(version)))
-            raise Unsupported(f"{what} is version {known}; sfumato reads from Spark {listed}. Use one of these.")
+            running = ".".join(map(str, _numbers(version)))
+            raise Unsupported(f"{what} is version {running}; sfumato reads from Spark {listed}. Use one of these.")
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -56,8 +55,8 @@ def is_connect(frame: object) -> bool:
 def check_deterministic(frame: Any) -> None:  # pyspark has no types
     """Refuse a frame whose rows may be others when they are computed again, which Spark does for every question."""
     if is_connect(frame):
-        told = frame._explain_string(extended=True)
-        analysed = told.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
+        description = frame._explain_string(extended=True)
+        analysed = description.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
         own = set(_NUMBERED.findall(analysed)) - set(_NAMED.findall(analysed))
         drawn = bool(own) or _DRAWING.search(analysed) is not None
     else:

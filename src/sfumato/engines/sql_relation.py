@@ -22,7 +22,7 @@ from sfumato.engines import class_queries
 from sfumato.engines.canonical import ARROW_TYPES
 from sfumato.engines.class_queries import CELLS, ROWS
 from sfumato.engines.expressions import Kind
-from sfumato.engines.plan import Aggregate, Field, Group, Plan, Scan
+from sfumato.engines.plan import AggregateColumn, Field, Group, Plan, Scan
 from sfumato.engines.told_apart import lossy_unit
 
 #: Kinds as which different texts may be read as one value: they may not name units.
@@ -81,7 +81,7 @@ class SqlRelation(ABC):
         if not self.fields:
             return 0
         rows = Scan(ROWS, (next(iter(self.fields.values())),))
-        answer = self.run(Group(rows, (), (Aggregate("rows", "count"),)))
+        answer = self.run(Group(rows, (), (AggregateColumn("rows", "count"),)))
         return int(answer.column(0)[0].as_py())
 
     def group(self, columns: Sequence[str], *, unit: str | None = None, weight: str | None = None) -> pa.Table:

@@ -104,7 +104,7 @@ def moderate(value: exp.Expression, term: e.Expression, kind: Kind, dialect: Dia
         return number  # at most 38 digits, and none is between zero and one
     zero, *bounds = (literal(bound, "number", dialect) for bound in (0.0, -e.LARGEST, e.LARGEST))
     ifs = []
-    bounded = isinstance(term, e.Clamp) and max(abs(term.low), abs(term.high)) <= e.LARGEST
+    bounded = isinstance(term, e.Function) and term.ends is not None and max(map(abs, term.ends)) <= e.LARGEST
     if not bounded:
         ifs += [exp.If(this=exp.LT(this=number.copy(), expression=bounds[0]), true=bounds[0].copy())]
         ifs += [exp.If(this=exp.GT(this=number.copy(), expression=bounds[1]), true=bounds[1].copy())]
@@ -137,7 +137,7 @@ def compile_expression(expression: e.Expression, kinds: Mapping[str, Kind], colu
         return exp.Paren(this=compile_expression(part, kinds, column, dialect))
 
     match expression:
-        case e.Column(name):
+        case e.Reference(name):
             return column(name)
         case e.Literal(value, kind):
             return literal(value, kind or kind_of_value(value), dialect)
@@ -164,11 +164,6 @@ def compile_expression(expression: e.Expression, kinds: Mapping[str, Kind], colu
             return exp.Case(ifs=ifs, default=as_kind(inner(otherwise), result, dialect))
         case e.Cast(term, kind):
             return _cast(inner(term), kind_of(term, kinds), kind, dialect)
-        case e.Clamp(term, low, high):
-            kind = kind_of(term, kinds)
-            return clamp(inner(term), literal(low, kind, dialect), literal(high, kind, dialect))
-        case e.FixedPoint(term, scale, limit):
-            return _fixed_point(inner(term), term, scale, limit, dialect)
         case e.Scrambled(term, key, numbers):
             return as_kind(exp.func("MD5", _scrambled(inner(term), key, [inner(n) for n in numbers], dialect)), "string", dialect)
         case _:
@@ -209,15 +204,6 @@ def _cast(value: exp.Expression, source: Kind, target: Kind, dialect: Dialect) -
     return as_kind(value, target, dialect)
 
 
-def _fixed_point(value: exp.Expression, term: e.Expression, scale: int, limit: float, dialect: Dialect) -> exp.Expression:
-    number = as_kind(value, "number", dialect)
-    if not (isinstance(term, e.Clamp) and -limit <= term.low and term.high <= limit):
-        number = exp.Paren(this=clamp(number, *(literal(float(bound), "number", dialect) for bound in (-limit, limit))))
-    scaled = exp.Mul(this=number, expression=literal(float(scale), "number", dialect))
-    half = literal(0.5, "number", dialect)
-    return as_kind(exp.Floor(this=exp.Add(this=scaled, expression=half)), "integer", dialect)
-
-
 def written_size(expression: e.Expression) -> int:
     """How long an expression is when an engine writes it out: clamps and choices repeat what they look at."""
     sizes: dict[int, int] = {}
@@ -229,7 +215,7 @@ def written_size(expression: e.Expression) -> int:
         below = e.children(node)
         if ready:
             total = sum(sizes[id(child)] for child in below)
-            repeated = node.repeats if isinstance(node, e.Function) else isinstance(node, (e.Clamp, e.FixedPoint, e.Arithmetic))
+            repeated = node.repeats if isinstance(node, e.Function) else isinstance(node, e.Arithmetic)
             sizes[id(node)] = 1 + (3 * total if repeated else total)
         else:
             pending.append((node, True))

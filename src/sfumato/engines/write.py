@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.core.errors import SourceError, Unsupported, all_at_once
+from sfumato.core.errors import SourceError, Unsupported, all_at_once, told_plainly
 from sfumato.core.plain_files import refuse_special
 from sfumato.engines.address import is_postgres_url, redacted
 from sfumato.engines.canonical import canonical_column, decoded_table
-from sfumato.engines.failures import told_plainly
 
 if TYPE_CHECKING:
     import duckdb
@@ -160,7 +159,7 @@ def _fill_duckdb(
     _refuse_known(connection, where, name, overwrite)
     connection.register("sfumato_rows", table.rename_columns([f"u{i}" for i in range(table.num_columns)]))
     shown = [exp.alias_(exp.column(f"u{i}"), label, quoted=True) for i, label in enumerate(table.column_names)]
-    made = exp.Create(
+    statement = exp.Create(
         this=exp.Table(this=identifier(name)),
         kind="TABLE",
         replace=overwrite,
@@ -168,7 +167,7 @@ def _fill_duckdb(
     )
     connection.begin()
     try:
-        connection.execute(made.sql(dialect="duckdb"))
+        connection.execute(statement.sql(dialect="duckdb"))
         if confirm is not None:
             confirm(read_table(connection, name))
         connection.commit()
@@ -181,7 +180,7 @@ def _fill_duckdb(
 def _refuse_known(connection: duckdb.DuckDBPyConnection, where: str, name: str, overwrite: bool) -> None:
     from sfumato.engines.duckdb import list_tables
 
-    if name.lower() in {known.lower() for known in list_tables(connection)} and not overwrite:
+    if name.lower() in {table.lower() for table in list_tables(connection)} and not overwrite:
         raise SourceError(f"'{where}' already has a table '{name}'; choose another table_name or pass overwrite=True")
 
 
@@ -211,8 +210,8 @@ def _write_postgres(table: pa.Table, url: str, name: str, overwrite: bool, confi
 def _refuse_existing(connection: psycopg.Connection[Any], url: str, name: str, overwrite: bool) -> tuple[tuple[str, ...], bool]:
     """Where the table goes, and whether one is there; refused unless it may be overwritten."""
     outer, _, inner = name.partition(".")
-    known = connection.execute("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", [outer]).fetchone()
-    path = (outer, inner) if inner and known else (name,)
+    row = connection.execute("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", [outer]).fetchone()
+    path = (outer, inner) if inner and row else (name,)
     existing = connection.execute(
         "SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
         "WHERE c.relname = %s AND n.nspname = COALESCE(%s, current_schema())",

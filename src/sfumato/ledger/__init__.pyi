@@ -8,7 +8,7 @@ from sfumato.ledger.chain import Entry as Entry
 from sfumato.ledger.chain import Head as Head
 from sfumato.ledger.ledger import Ledger as Ledger
 from sfumato.ledger.amounts import LossAmount as LossAmount
-from sfumato.ledger.protected import Protected as Protected
+from sfumato.ledger.accounts import Protected as Protected
 from sfumato.ledger.accounts import Reservation as Reservation
 from sfumato.ledger.accounts import Spending as Spending
 from sfumato.ledger.unit_changes import Uncovered as Uncovered

@@ -135,12 +135,12 @@ class LossAmount:
         return {"kind": self.kind, **{part: f"{v.numerator}/{v.denominator}" for part, v in parts.items()}}
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> LossAmount:  # plain data
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> LossAmount:  # plain data
         """Read plain data back; exactly the written form is accepted."""
-        kind = given.get("kind")
-        if kind not in _PARTS or set(given) != {"kind", *_PARTS[kind]}:
+        kind = mapping.get("kind")
+        if kind not in _PARTS or set(mapping) != {"kind", *_PARTS[kind]}:
             raise ParameterError("not an amount of privacy loss")
-        return cls(kind, **{part: _stored(given[part]) for part in _PARTS[kind]})
+        return cls(kind, **{part: _stored(mapping[part]) for part in _PARTS[kind]})
 
     def __str__(self) -> str:
         symbols = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import BudgetRefused, LedgerError
-from sfumato.ledger.accounts import Answer, Charge, Reservation, Spend, Spending
-from sfumato.ledger.protected import agreed
+from sfumato.ledger.accounts import Answer, Charge, Reservation, Spend, Spending, agreed
 from sfumato.ledger.transactions import Clock, Transactions, check_names, check_selected
 from sfumato.ledger.unit_changes import carried
 
@@ -122,8 +121,8 @@ class Answers(Transactions):
         with self._reading() as tables:
             if tables.account(dataset, analyst) is None:
                 return []
-            found = [_answer(tables, spend) for spend in tables.answered_under(dataset, beginning)]
-            return [each for each in found if each is not None]
+            answers = [_answer(tables, spend) for spend in tables.answered_under(dataset, beginning)]
+            return [each for each in answers if each is not None]
 
     def show(self, dataset: str, entry: str, digest: str) -> None:
         """Note that a table with this digest was made of the answer that an entry holds; once, however often it is shown."""
@@ -144,10 +143,10 @@ class Answers(Transactions):
     def charge(self, entry: str) -> Spending | None:
         """The spend behind the hash of a `reserve` or `commit` entry, as a certificate names it; None if there is none."""
         with self._reading() as tables:
-            found = tables.by_hash(entry)
-            if found is None or found.kind not in ("reserve", "commit"):
+            entered = tables.by_hash(entry)
+            if entered is None or entered.kind not in ("reserve", "commit"):
                 return None
-            token = found.token if found.kind == "reserve" else str(found.payload["reservation"])
+            token = entered.token if entered.kind == "reserve" else str(entered.payload["reservation"])
             return next(iter(tables.spendings(token=token)), None)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import InputError
-from sfumato.ledger.accounts import EVERYBODY, Account
+from sfumato.ledger.accounts import EVERYBODY, Account, Protected, restated
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Entry, checked_name
-from sfumato.ledger.protected import Protected, restated
 from sfumato.ledger.transactions import Transactions, check_names, check_selected
 from sfumato.ledger.unit_changes import Uncovered, changed, opened, uncovered
 from sfumato.ledger.watch import end_of

@@ -96,9 +96,9 @@ class Ledger(Budgets, Answers):
         checked_name(dataset, "dataset")
         with self._writing() as tables:
             tables.count_opening(dataset)  # so that finding nothing new writes to the disk as well
-            known = {each.alike: each for each in seen_in(tables.entries(dataset, "version"))}
+            earlier = {each.alike: each for each in seen_in(tables.entries(dataset, "version"))}
             for each in seen:
-                if known.get(each.alike) != each:
+                if earlier.get(each.alike) != each:
                     self._append(tables, "version", dataset, each.to_mapping())
 
     def versions(self, dataset: str) -> list[DataVersion]:

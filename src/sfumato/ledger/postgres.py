@@ -162,8 +162,8 @@ class PostgresStore:
         visible = "tablename = ? AND schemaname = ANY(current_schemas(false))"
         if not self.run(f"SELECT 1 FROM pg_catalog.pg_tables WHERE {visible}", (f"{PREFIX}meta",)):  # noqa: S608
             return False
-        found = Tables(self).meta("format")
-        if found != FORMAT:
+        format = Tables(self).meta("format")
+        if format != FORMAT:
             raise LedgerError(f"the ledger in {self.description} has another format; this version reads {FORMAT}.")
         return True
 
@@ -176,9 +176,9 @@ class PostgresStore:
         except psycopg.Error as error:
             # The driver's own message may repeat the URL or a parameter, so only the error code is used.
             code = error.sqlstate or ""
-            known = (text for start, text in _REASONS.items() if code.startswith(start))
+            reasons = (text for start, text in _REASONS.items() if code.startswith(start))
             lost = "the server cannot be reached. Check that it runs and that the URL is right"
-            reason = next(known, f"the server reports {code}" if code else lost)
+            reason = next(reasons, f"the server reports {code}" if code else lost)
             raise_alone(LedgerError(f"the ledger in {self.description} cannot be used: {reason}."))
 
 

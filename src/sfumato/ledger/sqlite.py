@@ -145,17 +145,17 @@ class SqliteStore:
     def _check_file(self) -> None:
         """Refuse a file that was deleted or replaced since it was opened: what is written to it would be lost."""
         for place in dict.fromkeys((self._place, self._file, f"{self._file}-wal")):
-            known = self._opened.get(place)
+            opened = self._opened.get(place)
             try:
-                found = os.stat(place)
+                status = os.stat(place)
             except OSError:
-                if known is None:
+                if opened is None:
                     continue
                 raise LedgerError(
                     f"the ledger {self.description} was deleted or moved while it was open. Nothing was entered. Put it back, or "
                     "restore it from a copy and compare its head with a certificate, and open it again."
                 ) from None
-            if self._opened.setdefault(place, (found.st_dev, found.st_ino)) != (found.st_dev, found.st_ino):
+            if self._opened.setdefault(place, (status.st_dev, status.st_ino)) != (status.st_dev, status.st_ino):
                 raise LedgerError(
                     f"the ledger {self.description} was replaced by another file while it was open. Nothing was entered. Compare "
                     "its head with a certificate (sfumato ledger verify), and open it again."
@@ -226,8 +226,8 @@ class SqliteStore:
         if self._read_only:
             return
         for name, statement in LATER_INDICES.items():
-            known = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?", (name,)).fetchone()
-            if known is None:
+            row = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?", (name,)).fetchone()
+            if row is None:
                 connection.execute(statement.replace("{t}", "").replace("INDEX", "INDEX IF NOT EXISTS", 1))
 
     def _is_ledger(self, connection: sqlite3.Connection) -> bool:

@@ -15,10 +15,9 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from sfumato.core.errors import LedgerError
-from sfumato.ledger.accounts import EVERYBODY, Account, Spend, Spending
+from sfumato.ledger.accounts import EVERYBODY, Account, Protected, Spend, Spending
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Entry, Head
-from sfumato.ledger.protected import Protected
 from sfumato.ledger.unit_changes import UnitChange
 
 VERSION = 1
@@ -138,10 +137,10 @@ class Tables:
         """Entries in order, a page at a time, all or of one dataset and kind."""
         after = -(2**62)
         wanted = "".join(f" AND {name} = ?" for name, v in (("dataset", dataset), ("kind", kind)) if v is not None)
-        given = [value for value in (dataset, kind) if value is not None]
+        values = [value for value in (dataset, kind) if value is not None]
         statement = f"SELECT {_ENTRY} FROM {{t}}entries WHERE sequence > ?{wanted} ORDER BY sequence LIMIT {PAGE}"  # noqa: S608
         while True:
-            rows = self._run(statement, (after, *given))
+            rows = self._run(statement, (after, *values))
             yield from (Entry(*row) for row in rows)
             if len(rows) < PAGE:
                 return
@@ -162,9 +161,9 @@ class Tables:
 
     def latest(self, count: int, dataset: str | None = None) -> list[Entry]:
         """The last entries, oldest first."""
-        wanted, given = ("", ()) if dataset is None else ("WHERE dataset = ? ", (dataset,))
+        wanted, values = ("", ()) if dataset is None else ("WHERE dataset = ? ", (dataset,))
         statement = f"SELECT {_ENTRY} FROM {{t}}entries {wanted}ORDER BY sequence DESC LIMIT ?"  # noqa: S608
-        return [Entry(*row) for row in self._run(statement, (*given, count))][::-1]
+        return [Entry(*row) for row in self._run(statement, (*values, count))][::-1]
 
     def count(self, dataset: str | None = None, kind: str | None = None) -> int:
         """How many entries there are, all or of one dataset and kind."""
@@ -183,8 +182,8 @@ class Tables:
 
     def accounts(self, dataset: str | None = None) -> list[Account]:
         """All accounts, or those of one dataset."""
-        wanted, given = ("", ()) if dataset is None else ("WHERE a.dataset = ? ", (dataset,))
-        return [_account(row) for row in self._run(f"{_ACCOUNTS} {wanted}ORDER BY a.dataset, a.analyst", given)]
+        wanted, values = ("", ()) if dataset is None else ("WHERE a.dataset = ? ", (dataset,))
+        return [_account(row) for row in self._run(f"{_ACCOUNTS} {wanted}ORDER BY a.dataset, a.analyst", values)]
 
     def account(self, dataset: str, analyst: str) -> Account | None:
         """One account."""
@@ -194,8 +193,8 @@ class Tables:
     def charged_accounts(self, dataset: str, analyst: str) -> tuple[Account | None, Account | None]:
         """What a spend of this analyst is charged to: the analyst's account and, if there is one, the cap."""
         rows = self._run(f"{_ACCOUNTS} WHERE a.dataset = ? AND a.analyst IN (?, ?)", (dataset, analyst, EVERYBODY))
-        found = {row[1]: _account(row) for row in rows}
-        return found.get(analyst), found.get(EVERYBODY)
+        accounts = {row[1]: _account(row) for row in rows}
+        return accounts.get(analyst), accounts.get(EVERYBODY)
 
     def protected(self, dataset: str) -> Protected | None:
         """What the budget on a dataset protects, if that is fixed."""
@@ -241,13 +240,13 @@ class Tables:
 
     def replace_account(self, before: Account | None, after: Account) -> None:
         """The conditional update: takes effect only if the account still is what was decided upon."""
-        given = (_text(after.granted), _text(after.spent), after.dataset, after.analyst)
+        values = (_text(after.granted), _text(after.spent), after.dataset, after.analyst)
         if before is None:
-            changed = self._run("INSERT INTO {t}accounts (granted, spent, dataset, analyst) VALUES (?, ?, ?, ?)", given)
+            changed = self._run("INSERT INTO {t}accounts (granted, spent, dataset, analyst) VALUES (?, ?, ?, ?)", values)
         else:
             changed = self._run(
                 "UPDATE {t}accounts SET granted = ?, spent = ? WHERE dataset = ? AND analyst = ? AND granted = ? AND spent = ?",
-                (*given, _text(before.granted), _text(before.spent)),
+                (*values, _text(before.granted), _text(before.spent)),
             )
         if changed != [(1,)]:
             raise LedgerError("the account changed while it was charged; nothing was charged. Try again.")
@@ -294,7 +293,7 @@ class Tables:
 
     def add_spend(self, spend: Spend) -> None:
         """A new reservation."""
-        given = (
+        values = (
             spend.token,
             spend.dataset,
             spend.analyst,
@@ -303,7 +302,7 @@ class Tables:
             spend.state,
             spend.closed_by,
         )
-        self._run(f"INSERT INTO {{t}}spends ({_SPEND}) VALUES (?, ?, ?, ?, ?, ?, ?)", given)  # noqa: S608
+        self._run(f"INSERT INTO {{t}}spends ({_SPEND}) VALUES (?, ?, ?, ?, ?, ?, ?)", values)  # noqa: S608
 
     def close_spend(self, token: str, state: str, closed_by: int) -> None:
         """Commit or roll back a reservation that is still open."""
@@ -314,18 +313,18 @@ class Tables:
         if changed != [(1,)]:
             raise LedgerError("the reservation is not open any more")
 
-    def _entry(self, rest: str, given: Sequence[Any]) -> Entry | None:
-        rows = self._run(f"SELECT {_ENTRY} FROM {{t}}entries {rest}", given)  # noqa: S608
+    def _entry(self, rest: str, values: Sequence[Any]) -> Entry | None:
+        rows = self._run(f"SELECT {_ENTRY} FROM {{t}}entries {rest}", values)  # noqa: S608
         return Entry(*rows[0]) if rows else None
 
-    def _spends(self, where: str, given: Sequence[Any], order: str = "s.token") -> Iterator[Spend]:
-        rows = self._run(f"{_SPENT} {where} ORDER BY {order}", given)
+    def _spends(self, where: str, values: Sequence[Any], order: str = "s.token") -> Iterator[Spend]:
+        rows = self._run(f"{_SPENT} {where} ORDER BY {order}", values)
         return (_spend(row) for row in rows)
 
 
 def _spend(row: tuple[Any, ...]) -> Spend:
-    made = (0, None) if row[7] is None else (_whole(row[7]), _protected(row[8]))
-    return Spend(row[0], row[1], row[2], row[3], _amount(row[4]), row[5], row[6], *made)
+    sequence_and_unit = (0, None) if row[7] is None else (_whole(row[7]), _protected(row[8]))
+    return Spend(row[0], row[1], row[2], row[3], _amount(row[4]), row[5], row[6], *sequence_and_unit)
 
 
 def _whole(cell: Any) -> int:

@@ -52,12 +52,12 @@ class Transactions:
     def _enter_once(self, kind: EntryKind, dataset: str, payload: Mapping[str, Any], token: str) -> Entry:
         check_names(dataset=dataset, token=token)
         with self._writing() as tables:
-            found = tables.by_token(token)
-            if found is None:
+            entry = tables.by_token(token)
+            if entry is None:
                 return self._append(tables, kind, dataset, payload, token=token)
-            if (found.kind, found.dataset, found.payload_text) != (kind, dataset, chain.payload_text(payload)):
+            if (entry.kind, entry.dataset, entry.payload_text) != (kind, dataset, chain.payload_text(payload)):
                 raise LedgerError("this token already names another entry of the ledger. Use a new token for a new entry.")
-            return found
+            return entry
 
     def _append(
         self,

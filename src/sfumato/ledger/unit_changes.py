@@ -14,10 +14,9 @@ from typing import Any
 
 from sfumato.core.errors import BudgetRefused, InputError
 from sfumato.core.guarantees.loss import RECORD
-from sfumato.ledger.accounts import Account, Spend
+from sfumato.ledger.accounts import Account, Protected, Spend
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.group_loss import MOST, grouped
-from sfumato.ledger.protected import Protected
 
 
 @dataclass(frozen=True)
@@ -61,13 +60,13 @@ class UnitChange:
         return {"after": self.after.to_mapping(), "before": before, "most": self.most, "sequence": self.sequence}
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> UnitChange:  # plain data
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> UnitChange:  # plain data
         """Read plain data back."""
-        before = None if given["before"] is None else Protected.from_mapping(given["before"])
-        after = Protected.from_mapping(given["after"])
-        if after is None or type(given["sequence"]) is not int or type(given["most"]) not in (int, type(None)):
+        before = None if mapping["before"] is None else Protected.from_mapping(mapping["before"])
+        after = Protected.from_mapping(mapping["after"])
+        if after is None or type(mapping["sequence"]) is not int or type(mapping["most"]) not in (int, type(None)):
             raise InputError("not a change of unit")
-        return cls(given["sequence"], before, after, given["most"])
+        return cls(mapping["sequence"], before, after, mapping["most"])
 
 
 Changes = Sequence[UnitChange]
@@ -107,12 +106,12 @@ def steps_since(spend: Spend, changes: Changes) -> int | None:
     about = spend.protected or (later[0].before if later else None)
     # Where the budget was about the same again, whatever lay in between neither adds to the charge nor takes from it.
     back = max((place for place, change in enumerate(later, 1) if change.after == about), default=0)
-    found = 1
+    position = 1
     for change in later[back:]:
         if change.steps is None:
             return None
-        found *= change.steps
-    return found
+        position *= change.steps
+    return position
 
 
 def carried(spend: Spend, changes: Changes) -> LossAmount:

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sfumato.core.errors import SfumatoError
-from sfumato.ledger.accounts import EVERYBODY, Account, Spend
+from sfumato.ledger.accounts import EVERYBODY, Account, Protected, Spend, agreed, restated
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import KINDS, Entry, Head, genesis, is_hash
-from sfumato.ledger.protected import Protected, agreed, restated
 from sfumato.ledger.store import Tables
 from sfumato.ledger.unit_changes import UnitChange, carried, changed, opened
 from sfumato.ledger.versions import Seen
@@ -254,6 +253,6 @@ def _anchored(tables: Tables, anchor: Head | str, head: Head) -> None:
             head.sequence + 1,
             f"the end was cut off: {noted.sequence:,} entries were noted, {head.sequence:,} are left",
         )
-    found = tables.by_sequence(noted.sequence) if noted.sequence else None
-    if (found.hash if found else genesis(head.ledger)) != noted.hash:
+    entry = tables.by_sequence(noted.sequence) if noted.sequence else None
+    if (entry.hash if entry else genesis(head.ledger)) != noted.hash:
         raise _Damage(noted.sequence, f"the chain was rewritten: entry {noted.sequence} is not the one noted elsewhere")

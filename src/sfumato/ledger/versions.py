@@ -68,28 +68,28 @@ def outdated(lines: Iterable[DataVersion]) -> list[str]:
 
     Nothing but another version ends that: an opening without a digest, or with another key, says nothing about the data.
     """
-    known = list(lines)
-    last = {line.table: line.version for line in known}
-    return sorted({line.version for line in known if line.worrying and last[line.table] == line.version})
+    listed = list(lines)
+    last = {line.table: line.version for line in listed}
+    return sorted({line.version for line in listed if line.worrying and last[line.table] == line.version})
 
 
 def history(entries: Iterable[Entry]) -> list[DataVersion]:
     """The entries with what changed from one to the next, for every version and table."""
     last: dict[Alike, Seen] = {}
-    found = []
+    states = []
     for entry in entries:
         now = Seen(**entry.payload)
-        known = any(each[:2] == now.alike[:2] for each, before in last.items() if before.digest is not None)
-        found.append(DataVersion(entry.time, now.version, now.table, now.how, _state(last.get(now.alike), now, known)))
+        digested = any(each[:2] == now.alike[:2] for each, before in last.items() if before.digest is not None)
+        states.append(DataVersion(entry.time, now.version, now.table, now.how, _state(last.get(now.alike), now, digested)))
         last[now.alike] = now
-    return found
+    return states
 
 
-def _state(before: Seen | None, now: Seen, known: bool) -> State:
+def _state(before: Seen | None, now: Seen, digested: bool) -> State:
     if now.digest is None:
         return "not taken"
     if before is None:
-        return "not comparable" if known else "first seen"
+        return "not comparable" if digested else "first seen"
     if before.columns != now.columns:
         return "other columns"
     return "unchanged" if before.digest == now.digest else "changed"

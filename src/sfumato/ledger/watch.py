@@ -14,10 +14,9 @@ from functools import lru_cache
 from typing import Any
 
 from sfumato.core.errors import LedgerError, SfumatoError
-from sfumato.ledger.accounts import EVERYBODY, Account
+from sfumato.ledger.accounts import EVERYBODY, Account, Protected
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Head, genesis
-from sfumato.ledger.protected import Protected
 from sfumato.ledger.store import Tables
 from sfumato.ledger.unit_changes import Changes
 from sfumato.ledger.verification import balances
@@ -79,10 +78,10 @@ class Watch:
                 self._balances[owner] = (tables.head.sequence, account, self._balances[owner][2])
 
     def _expected(self, tables: Tables, owner: Owner, head: Head) -> Known | None:
-        known = self._balances.get(owner)
-        if known is None or known[0] == head.sequence:
-            return known or self._derived(tables, owner, head)
-        since, account, changes = known
+        balance = self._balances.get(owner)
+        if balance is None or balance[0] == head.sequence:
+            return balance or self._derived(tables, owner, head)
+        since, account, changes = balance
         for entry in tables.account_entries(owner[0], since):
             if entry.kind != "reserve":
                 # What a new grant or another unit makes of earlier spends follows from all entries.
@@ -94,9 +93,9 @@ class Watch:
 
     def _derived(self, tables: Tables, owner: Owner, head: Head) -> Known | None:
         """The balance by all entries of the dataset; those of its other accounts are remembered as well."""
-        found, changes = balances(tables.account_entries(owner[0], 0), owner[0])
-        self._balances |= {each: (head.sequence, account, changes) for each, account in found.items()}
-        return self._balances.get(owner) if owner in found else None
+        derived, changes = balances(tables.account_entries(owner[0], 0), owner[0])
+        self._balances |= {each: (head.sequence, account, changes) for each, account in derived.items()}
+        return self._balances.get(owner) if owner in derived else None
 
 
 def end_of(tables: Tables) -> Head:

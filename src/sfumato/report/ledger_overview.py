@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sfumato.ledger.accounts import EVERYBODY
-from sfumato.ledger.protected import Protected
+from sfumato.ledger.accounts import EVERYBODY, Protected
 from sfumato.ledger.versions import outdated
 
 if TYPE_CHECKING:

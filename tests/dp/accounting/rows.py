@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from sfumato.engines.expressions import And, Column, Compare, Expression, IsMissing, Literal, Not, OneOfValues, Or
+from sfumato.engines.expressions import And, Compare, Expression, IsMissing, Literal, Not, OneOfValues, Or, Reference
 
 
 def truth(condition: Expression, row: dict[str, object], nan_on_top: bool) -> bool | None:
@@ -18,11 +18,11 @@ def truth(condition: Expression, row: dict[str, object], nan_on_top: bool) -> bo
         case Not(term):
             inner = truth(term, row, nan_on_top)
             return None if inner is None else not inner
-        case IsMissing(Column(name)):
+        case IsMissing(Reference(name)):
             return row[name] is None
-        case OneOfValues(Column(name), values):
-            return truth(Or(tuple(Compare("=", Column(name), Literal(value)) for value in values)), row, nan_on_top)
-        case Compare(operator, Column(name), Literal(value)):
+        case OneOfValues(Reference(name), values):
+            return truth(Or(tuple(Compare("=", Reference(name), Literal(value)) for value in values)), row, nan_on_top)
+        case Compare(operator, Reference(name), Literal(value)):
             held = row[name]
             if operator == "is":
                 return held == value

@@ -14,7 +14,6 @@ from sfumato.dp.accounting.predicates import among, certainly_disjoint, columns_
 from sfumato.engines.expressions import (
     And,
     Arithmetic,
-    Column,
     Compare,
     Expression,
     IsMissing,
@@ -22,6 +21,7 @@ from sfumato.engines.expressions import (
     Not,
     OneOfValues,
     Or,
+    Reference,
 )
 from tests.dp.accounting.rows import truth
 
@@ -29,7 +29,7 @@ POSITIVE, NEGATIVE = equals("hiv", "positive"), equals("hiv", "negative")
 
 
 def compare(column: str, operator: str, value: object) -> Expression:
-    return Compare(operator, Column(column), Literal(value))  # type: ignore[arg-type]
+    return Compare(operator, Reference(column), Literal(value))  # type: ignore[arg-type]
 
 
 @pytest.mark.golden("G-DP-23")
@@ -45,20 +45,20 @@ DISJOINT = [
     (within("age", 10, 20), within("age", 21, 30)),
     (among("city", "Rome", "Oslo"), among("city", "Paris")),
     (POSITIVE, Not(POSITIVE)),
-    (Column("smokes"), Not(Column("smokes"))),
-    (Column("smokes"), equals("smokes", False)),
-    (IsMissing(Column("age")), compare("age", ">", 3)),
-    (IsMissing(Column("age")), compare("age", "<>", 3)),
+    (Reference("smokes"), Not(Reference("smokes"))),
+    (Reference("smokes"), equals("smokes", False)),
+    (IsMissing(Reference("age")), compare("age", ">", 3)),
+    (IsMissing(Reference("age")), compare("age", "<>", 3)),
     (compare("age", "is", None), compare("age", "is", 3)),
     (And((POSITIVE, within("age", 0, 9))), Or((NEGATIVE, And((POSITIVE, within("age", 10, 19)))))),
     (Not(Or((POSITIVE, NEGATIVE))), And((NEGATIVE, equals("hair", "red")))),
     (compare("born", "<", datetime.date(2000, 1, 1)), compare("born", ">", datetime.date(2000, 1, 1))),
-    (Compare("<", Literal(5), Column("x")), compare("x", "<=", 5)),
+    (Compare("<", Literal(5), Reference("x")), compare("x", "<=", 5)),
     (
-        Compare(">", Arithmetic("+", Column("x"), Column("y")), Literal(5)),
-        Not(Compare(">", Arithmetic("+", Column("x"), Column("y")), Literal(5))),
+        Compare(">", Arithmetic("+", Reference("x"), Reference("y")), Literal(5)),
+        Not(Compare(">", Arithmetic("+", Reference("x"), Reference("y")), Literal(5))),
     ),
-    (Compare("<", Column("x"), Column("y")), Not(Compare("<", Column("x"), Column("y")))),
+    (Compare("<", Reference("x"), Reference("y")), Not(Compare("<", Reference("x"), Reference("y")))),
     (Or(()), POSITIVE),
     (Literal(False), None),
     (Literal(None, "boolean"), None),
@@ -72,14 +72,14 @@ OVERLAPPING = [
     (compare("x", ">", 3), compare("x", "<", 4)),
     (compare("age", "<>", 3), compare("age", "<>", 4)),
     (Not(compare("x", "<", 3)), compare("x", ">", 10)),
-    (IsMissing(Column("age")), Not(compare("age", "is", 3))),
+    (IsMissing(Reference("age")), Not(compare("age", "is", 3))),
     (equals("name", "Anna"), Not(equals("name", "ANNA"))),
     (equals("name", "Anna"), equals("name", "anna ")),
     (compare("name", "<", "b"), compare("name", ">", "c")),
     (equals("x", 2**60), equals("x", 2**60 + 1)),
     (equals("x", 1), equals("x", True)),
     (equals("t", datetime.datetime(2000, 1, 1)), equals("t", datetime.date(2001, 1, 1))),
-    (Compare("<", Column("x"), Column("y")), Compare(">", Column("x"), Column("y"))),
+    (Compare("<", Reference("x"), Reference("y")), Compare(">", Reference("x"), Reference("y"))),
     (Not(compare("x", "<", 3)), Not(compare("x", ">=", 3))),
 ]
 
@@ -121,9 +121,9 @@ atoms = st.one_of(
         st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "is"]),
         st.sampled_from([0, 1, 2, 2.5, None]),
     ),
-    st.sampled_from("xyz").map(lambda name: IsMissing(Column(name))),
+    st.sampled_from("xyz").map(lambda name: IsMissing(Reference(name))),
     st.builds(
-        lambda name, values: OneOfValues(Column(name), tuple(values)),
+        lambda name, values: OneOfValues(Reference(name), tuple(values)),
         st.sampled_from("xyz"),
         st.lists(st.sampled_from([0, 1, 2])),
     ),

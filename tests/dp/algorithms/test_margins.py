@@ -10,7 +10,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import ParameterError
 from sfumato.dp.algorithms.integer_noise import DiscreteGaussianError, DiscreteLaplaceError
-from sfumato.dp.algorithms.spending import Spending
+from sfumato.dp.algorithms.spending import LossShare
 
 LEVELS = (0.01, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 1 - 1e-6)
 AMOUNTS = ("1/100", "1/8", "1/2", "1", "3/2", "2", "10", "1000")
@@ -32,7 +32,7 @@ def gaussian_inside(variance: float, margin: float) -> float:
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("amount", AMOUNTS)
 def test_a_margin_covers_what_it_states_and_no_whole_number_less_does(amount: str, change: int) -> None:
-    for spending in (Spending.of(amount), Spending.of(None, amount)):
+    for spending in (LossShare.of(amount), LossShare.of(None, amount)):
         error = spending.error(change, change**2)
         parameter = float(spending.noise_parameter(change, change**2))
         inside = laplace_inside if spending.law == "laplace" else gaussian_inside

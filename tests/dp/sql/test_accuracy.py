@@ -131,7 +131,7 @@ def test_the_margin_of_a_count_covers_by_the_exact_law(epsilon: str) -> None:
     question, priced = _priced(asked, "SELECT COUNT(*) AS n FROM people", Request.of(epsilon=epsilon))
     noise = priced.noises["m0"]
     law = OneNoise(noise.law, noise.amount, noise.step)
-    table = AnswerTable(("n",), ("integer",), (law,), ((5,),), CellErrors(((noise.deviation,),)))
+    table = AnswerTable(("n",), ("integer",), ((5,),), CellErrors((law,), ((noise.deviation,),)))
     ratio = math.exp(-float(Fraction(epsilon)))
     told = explain(question, priced, 0.95).columns[0].margin
     for margin in (told, table.margin_table(0.95).column("n")[0].as_py()):

@@ -418,6 +418,6 @@ def test_differences_of_quantiles_carry_the_errors_of_both() -> None:
 
 def test_answers_kept_before_still_have_their_margins() -> None:
     laws = (stored_law("laplace 10 1"), stored_law("laplace"))
-    kept = AnswerTable(("n", "m"), ("integer", "number"), laws, ((5, 2.0),), CellErrors(((14.1, 1.0),)))
+    kept = AnswerTable(("n", "m"), ("integer", "number"), ((5, 2.0),), CellErrors(laws, ((14.1, 1.0),)))
     told = AnswerTable.from_mapping(json.loads(json.dumps(kept.to_mapping()))).margin_table(0.95).to_pylist()[0]
     assert told["n"] == 30 and told["m"] == pytest.approx(math.log(20) / math.sqrt(2))

@@ -141,7 +141,7 @@ class TestSigns:
             session().sql("SELECT SUM(SIGN(name)) FROM customers", epsilon=1)
 
     def test_every_dialect_writes_the_same(self) -> None:
-        term = language.lower(sqlglot.parse_one("SIGN(x)", dialect="duckdb"), lambda node: Term(e.Column("x"), "integer"))
+        term = language.lower(sqlglot.parse_one("SIGN(x)", dialect="duckdb"), lambda node: Term(e.Reference("x"), "integer"))
         plan = Project(Scan("t", (Field("x", "integer"),)), (Named("y", term.expression),))
         one, less, zero, none = (f"CAST((CAST({value} AS BIGINT)) AS BIGINT)" for value in ("'1'", "'-1'", "'0'", "NULL"))
         compared = "(t2.c0) {} (CAST('0' AS BIGINT))"

@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.dp.sql.parts import in_parts
+from sfumato.dp.sql.measuring import in_parts
 from sfumato.engines import expressions as e
+from sfumato.engines import functions as f
 from sfumato.engines import plan as p
 from sfumato.engines.sql_values import written_size
 
@@ -41,22 +42,22 @@ def test_a_variance_of_an_expression_is_that_of_its_values(statistic: str) -> No
 
 
 def test_parts_are_short_and_shared_ones_have_one_column() -> None:
-    value: e.Expression = e.Column("x")
+    value: e.Expression = e.Reference("x")
     for _ in range(12):
-        value = e.Clamp(e.Arithmetic("+", value, e.Literal(1.0)), 0.0, 1e6)
+        value = f.Clamp(e.Arithmetic("+", value, e.Literal(1.0)), 0.0, 1e6)
     product = e.Arithmetic("*", value, value)
     scan = p.Scan("rows", (p.Field("x", "number"), p.Field("part 0", "number")))
-    plan, shorter = in_parts(scan, {"product": product, "again": product, "x": e.Column("x")})
-    assert written_size(product) > 10**9 and shorter["again"] == shorter["product"] and shorter["x"] == e.Column("x")
+    plan, shorter = in_parts(scan, {"product": product, "again": product, "x": e.Reference("x")})
+    assert written_size(product) > 10**9 and shorter["again"] == shorter["product"] and shorter["x"] == e.Reference("x")
     names = []
     while isinstance(plan, p.Project):
         assert all(written_size(named.expression) <= 500 for named in plan.columns)
-        names += [named.name for named in plan.columns if named.expression != e.Column(named.name)]
+        names += [named.name for named in plan.columns if named.expression != e.Reference(named.name)]
         plan = plan.source
     assert plan == scan and len(names) == len(set(names)) and "part 0" not in names
 
 
 def test_what_is_short_stays_as_it_is() -> None:
     scan = p.Scan("rows", (p.Field("x", "number"),))
-    inputs = {"a": e.Clamp(e.Column("x"), 0.0, 1.0)}
+    inputs = {"a": f.Clamp(e.Reference("x"), 0.0, 1.0)}
     assert in_parts(scan, inputs) == (scan, inputs)

@@ -21,10 +21,10 @@ from sqlglot import exp
 
 import sfumato as sf
 from sfumato.core.errors import BudgetRefused, Unsupported
+from sfumato.dp.sql.asking_once import packed, unpacked
 from sfumato.dp.sql.identity import Identity, identify
 from sfumato.dp.sql.measuring import flat_plan, run, split
 from sfumato.dp.sql.noise import Request, price
-from sfumato.dp.sql.stored_measurements import packed, unpacked
 from sfumato.ledger import Charge, Ledger, LossAmount, Protected
 from tests.dp.sql.database import session
 from tests.dp.sql.random_queries import customer_rows, opened, order_rows, queries
@@ -457,7 +457,7 @@ def test_answers_that_earlier_versions_stored_keep_their_certificates(tmp_path: 
     from sfumato.workflow.publishing.publish import publish
 
     place = tmp_path / "ledger.db"
-    old = AnswerTable(("n",), ("integer",), (stored_law("laplace 1 1"),), ((207,),), CellErrors(((1.4,),)))
+    old = AnswerTable(("n",), ("integer",), ((207,),), CellErrors((stored_law("laplace 1 1"),), ((1.4,),)))
     with Ledger.open(place) as ledger:
         ledger.grant("shop", "analyst", LossAmount.pure(10))
         reservation = ledger.reserve("shop", "analyst", Charge(LossAmount.pure(1), Protected("customer_id")), "ab" * 32)

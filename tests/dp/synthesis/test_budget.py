@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sfumato.core.errors import ParameterError
 from sfumato.core.randomness import StreamRandomness
 from sfumato.dp.synthesis.budget import (
+    MarginalReach,
     Purse,
-    Reach,
     choice_cost,
     choice_parameter,
     choose,
@@ -24,7 +24,7 @@ from sfumato.dp.synthesis.budget import (
 from sfumato.dp.synthesis.marginals import STEP, marginal, misfit
 
 RHO = st.fractions(min_value=Fraction(1, 10**12), max_value=1000, max_denominator=10**15)
-REACH = st.builds(Reach.of, st.integers(1, 500), st.sampled_from(["add_remove", "replace"]))
+REACH = st.builds(MarginalReach.of, st.integers(1, 500), st.sampled_from(["add_remove", "replace"]))
 
 
 @given(RHO, REACH)
@@ -56,17 +56,17 @@ def test_more_than_is_left_is_refused_before_noise_is_drawn():
 
     purse = Purse(Fraction(1, 100))
     with pytest.raises(ParameterError):
-        noisy_counts(np.zeros(3, np.int64), Fraction(1), Reach(1, 1), purse, Silent())
+        noisy_counts(np.zeros(3, np.int64), Fraction(1), MarginalReach(1, 1), purse, Silent())
     with pytest.raises(ParameterError):
-        choose([1, 2], STEP, Fraction(1), Reach(1, 1), purse, Silent())
+        choose([1, 2], STEP, Fraction(1), MarginalReach(1, 1), purse, Silent())
     assert purse.left == Fraction(1, 100)
 
 
 def test_reach_of_records_and_units():
-    assert Reach.of(1, "add_remove") == Reach(1, 1)
-    assert Reach.of(1, "replace") == Reach(2, 2)
-    assert Reach.of(3, "add_remove") == Reach(3, 9)
-    assert Reach.of(3, "replace") == Reach(6, 18)
+    assert MarginalReach.of(1, "add_remove") == MarginalReach(1, 1)
+    assert MarginalReach.of(1, "replace") == MarginalReach(2, 2)
+    assert MarginalReach.of(3, "add_remove") == MarginalReach(3, 9)
+    assert MarginalReach.of(3, "replace") == MarginalReach(6, 18)
 
 
 CODES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), min_size=1, max_size=12)
@@ -79,8 +79,8 @@ def test_neighbours_move_counts_and_scores_by_no_more_than_the_reach(base, own, 
     other = [(2 - a, 3 - b) for a, b in own][::-1]
     without, with_own, with_other = (np.array(base + more) for more in ([], own, other))
     for first, second, reach in (
-        (without, with_own, Reach.of(3, "add_remove")),
-        (with_own, with_other, Reach.of(3, "replace")),
+        (without, with_own, MarginalReach.of(3, "add_remove")),
+        (with_own, with_other, MarginalReach.of(3, "replace")),
     ):
         counts = [marginal(codes, (0, 1), (3, 4)) for codes in (first, second)]
         moved = np.abs(counts[0] - counts[1])
@@ -91,7 +91,7 @@ def test_neighbours_move_counts_and_scores_by_no_more_than_the_reach(base, own, 
 
 def test_choices_follow_the_exponential_mechanism():
     """20,000 choices against the exact probabilities; each bound fails by chance with 1e-7 at most (Chernoff, union)."""
-    scores, epsilon, reach = [0, 32, 64, 160], Fraction(1, 2), Reach(1, 1)
+    scores, epsilon, reach = [0, 32, 64, 160], Fraction(1, 2), MarginalReach(1, 1)
     weights = np.exp([float(epsilon) * score / (2 * STEP) for score in scores])
     expected = weights / weights.sum()
     source = StreamRandomness(4)
@@ -103,6 +103,6 @@ def test_choices_follow_the_exponential_mechanism():
 def test_a_measurement_is_the_counts_and_noise_of_the_stated_variance():
     """Variance of 50,000 draws within 4 % (its relative deviation is 0.6 %: more than 6 of them)."""
     counts = np.full(50_000, 7, dtype=np.int64)
-    noisy = noisy_counts(counts, Fraction(30), Reach(1, 1), Purse(Fraction(1)), StreamRandomness(8))
+    noisy = noisy_counts(counts, Fraction(30), MarginalReach(1, 1), Purse(Fraction(1)), StreamRandomness(8))
     assert abs((noisy - 7).mean()) < 0.15
     assert abs((noisy - 7).var() / 30 - 1) < 0.04

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.core.randomness import StreamRandomness
 from sfumato.dp.synthesis.drawing import draw
-from sfumato.dp.synthesis.estimation import Measurement, _Dual, add, estimated_total, fit
+from sfumato.dp.synthesis.estimation import NoisyMarginal, _Dual, add, estimated_total, fit
 from sfumato.dp.synthesis.graphical_model import GraphicalModel
 from sfumato.dp.synthesis.junction_tree import cells, junction_tree, maximal_cliques
 from sfumato.dp.synthesis.marginals import marginal
@@ -63,7 +63,7 @@ def test_the_gradient_is_the_slope_of_the_dual():
     random = np.random.default_rng(1)
     measured = {}
     for one in [(0, 1), (1, 2), (3,), (0, 2, 4)]:
-        add(measured, Measurement(one, random.normal(50, 20, [SIZES[column] for column in one]), 30.0))
+        add(measured, NoisyMarginal(one, random.normal(50, 20, [SIZES[column] for column in one]), 30.0))
     dual = _Dual(GraphicalModel(SIZES, list(measured)), measured, 500.0)
     place = random.normal(size=dual.target.size)
     found = dual.at(place).gradient
@@ -80,7 +80,7 @@ def test_precise_measurements_are_met():
     measured = {}
     for one in [(0, 1), (1, 2, 3), (3, 4), (0,)]:
         away = tuple(column for column in range(len(SIZES)) if column not in one)
-        add(measured, Measurement(one, joint.sum(axis=away), 1e-4))
+        add(measured, NoisyMarginal(one, joint.sum(axis=away), 1e-4))
     fitted = fit(measured, SIZES, passes=500, tolerance=1e-7)
     for one, entry in measured.items():
         assert np.abs(fitted.counts(one) - entry.counts).sum() < 5
@@ -90,20 +90,20 @@ def test_precise_measurements_are_met():
 
 def test_two_measurements_of_the_same_columns_are_weighted_by_precision():
     measured = {}
-    add(measured, Measurement((0,), np.array([10.0, 30.0]), 1.0))
-    add(measured, Measurement((0,), np.array([20.0, 20.0]), 3.0))
+    add(measured, NoisyMarginal((0,), np.array([10.0, 30.0]), 1.0))
+    add(measured, NoisyMarginal((0,), np.array([20.0, 20.0]), 3.0))
     assert measured[(0,)].counts == pytest.approx([12.5, 27.5])
     assert measured[(0,)].variance == pytest.approx(0.75)
     assert estimated_total(measured) == pytest.approx(40)
 
 
 def test_the_number_of_records_is_never_below_one():
-    measured = {(0,): Measurement((0,), np.array([-40.0, 3.0]), 1.0)}
+    measured = {(0,): NoisyMarginal((0,), np.array([-40.0, 3.0]), 1.0)}
     assert estimated_total(measured) == 1.0
 
 
 def test_hostile_noise_leaves_a_model_that_can_be_drawn_from():
-    measured = {(0, 1): Measurement((0, 1), np.array([[-1e15, 1e15, 0], [3, -1e15, 1e15]], dtype=float), 1e30)}
+    measured = {(0, 1): NoisyMarginal((0, 1), np.array([[-1e15, 1e15, 0], [3, -1e15, 1e15]], dtype=float), 1e30)}
     fitted = fit(measured, SIZES)
     assert all(np.isfinite(table).all() for table in fitted.beliefs.cliques)
     assert draw(fitted, 10, StreamRandomness("hostile")).shape == (10, len(SIZES))
@@ -115,7 +115,7 @@ def test_drawn_records_meet_the_shares_of_every_clique():
     measured = {}
     for one in [(0, 1), (1, 2), (2, 3), (3, 4)]:
         away = tuple(column for column in range(len(SIZES)) if column not in one)
-        add(measured, Measurement(one, joint.sum(axis=away), 0.01))
+        add(measured, NoisyMarginal(one, joint.sum(axis=away), 0.01))
     fitted = fit(measured, SIZES, passes=300, tolerance=1e-6)
     drawn = draw(fitted, 10_000, StreamRandomness("shares"))
     root = fitted.model.tree.cliques[0]
@@ -132,7 +132,7 @@ def test_columns_that_the_model_keeps_apart_are_drawn_independently():
     measured = {}
     for one in [(0, 1), (1, 2)]:
         shape = [SIZES[column] for column in one]
-        add(measured, Measurement(one, np.full(shape, 1000.0) + 200 * np.indices(shape).sum(axis=0), 0.01))
+        add(measured, NoisyMarginal(one, np.full(shape, 1000.0) + 200 * np.indices(shape).sum(axis=0), 0.01))
     drawn = draw(fit(measured, SIZES), 40_000, StreamRandomness(11))
     total, freedom = 0.0, 0
     for value in range(SIZES[1]):
@@ -152,5 +152,5 @@ def test_marginals_count_every_record_once():
 
 
 def test_drawing_no_records_gives_none():
-    measured = {(0,): Measurement((0,), np.array([1.0, 2.0]), 1.0)}
+    measured = {(0,): NoisyMarginal((0,), np.array([1.0, 2.0]), 1.0)}
     assert draw(fit(measured, (2,)), 0, StreamRandomness(1)).shape == (0, 1)

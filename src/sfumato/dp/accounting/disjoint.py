@@ -86,12 +86,12 @@ def _grouped(near: Mapping[int, set[int]], weights: Sequence[Fraction], seen: in
 
 def _cliques(near: Mapping[int, set[int]]) -> list[frozenset[int]] | None:
     """All largest sets of pairwise overlapping questions, or nothing if there are too many."""
-    found: list[frozenset[int]] = []
+    cliques: list[frozenset[int]] = []
     for clique in _grown(frozenset(), set(near), set(), near):
-        found.append(clique)
-        if len(found) > _MOST_SETS:
+        cliques.append(clique)
+        if len(cliques) > _MOST_SETS:
             return None
-    return found
+    return cliques
 
 
 def _grown(chosen: frozenset[int], left: set[int], done: set[int], near: Mapping[int, set[int]]) -> Iterator[frozenset[int]]:

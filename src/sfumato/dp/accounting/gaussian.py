@@ -83,8 +83,8 @@ def discrete_gaussian_delta(epsilon: Number, variance: Number, sensitivity: int 
     near, far = math.floor(centre - half) + 1, math.floor(centre + half) + 1
     growth = Enclosure.of(epsilon).exp()
     if variance <= _SUMMED_VARIANCE:
-        found = _discrete_tail(near, variance) - growth * _discrete_tail(far, variance)
-        return min(max(found.up(), Fraction(0)), Fraction(1))
+        delta = _discrete_tail(near, variance) - growth * _discrete_tail(far, variance)
+        return min(max(delta.up(), Fraction(0)), Fraction(1))
     deviation = Enclosure.of(variance).sqrt()
     # Beyond one deviation the curve is convex: midpoints lie below the integral, trapezoids above it. Nearer the middle
     # it still falls, and steps enclose it.
@@ -93,16 +93,16 @@ def discrete_gaussian_delta(epsilon: Number, variance: Number, sensitivity: int 
     below = upper_tail(far / deviation)
     if convex:
         below = below + density(far / deviation) / (deviation * 2)
-    found = above - growth * below * _normaliser_ratio(variance)
-    return min(max(found.up(), Fraction(0)), delta_for(Fraction(sensitivity**2) / (2 * variance), epsilon), Fraction(1))
+    delta = above - growth * below * _normaliser_ratio(variance)
+    return min(max(delta.up(), Fraction(0)), delta_for(Fraction(sensitivity**2) / (2 * variance), epsilon), Fraction(1))
 
 
 def _checked(epsilon: Number, sigma: Number, sensitivity: Number, name: str = "sigma") -> tuple[Fraction, Fraction, Fraction]:
-    found = exact(epsilon, "epsilon"), exact(sigma, name), exact(sensitivity, "sensitivity")
-    require(found[0] >= 0, "epsilon must not be negative")
-    require(found[1] > 0, f"{name} must be above 0")
-    require(found[2] >= 0, "sensitivity must not be negative")
-    return found
+    amounts = exact(epsilon, "epsilon"), exact(sigma, name), exact(sensitivity, "sensitivity")
+    require(amounts[0] >= 0, "epsilon must not be negative")
+    require(amounts[1] > 0, f"{name} must be above 0")
+    require(amounts[2] >= 0, "sensitivity must not be negative")
+    return amounts
 
 
 def _profile(epsilon: Fraction, mu: Enclosure) -> Enclosure:

@@ -104,13 +104,13 @@ def epsilon_by_risk_closed(worlds: int, risk: Number, sensitivity: Number, sprea
 
 def _largest_posterior(worlds: Worlds, epsilon: Fraction) -> Enclosure:
     require(epsilon >= 0, "epsilon must not be negative")
-    rate, found = epsilon / worlds.sensitivity, Enclosure.of(0)
+    rate, largest = epsilon / worlds.sensitivity, Enclosure.of(0)
     for here in set(worlds.values):
         total = Enclosure.of(0)
         for there in worlds.values:
             total = total + Enclosure.of(-abs(here - there) * rate).exp()
-        found = found.most(1 / total)
-    return found
+        largest = largest.most(1 / total)
+    return largest
 
 
 def _risk(risk: Number, worlds: int) -> Fraction:

@@ -76,18 +76,18 @@ class Events:
         """The smallest ε for this δ, as numeric composition finds it."""
         chance = exact(delta, "delta")
         require(0 < chance < 1, "delta must lie strictly between 0 and 1, for example 1e-6")
-        found = float(self._distribution().get_epsilon_for_delta(float(chance)))
-        if not math.isfinite(found):
+        epsilon = float(self._distribution().get_epsilon_for_delta(float(chance)))
+        if not math.isfinite(epsilon):
             raise Unsupported("no epsilon goes with so small a delta in numeric composition; name a larger delta")
-        bound = shortened(Fraction(max(found, 0.0)), upward=True, digits=_DIGITS)
+        bound = shortened(Fraction(max(epsilon, 0.0)), upward=True, digits=_DIGITS)
         return ApproxDP(bound, chance, neighbours=self.neighbours, unit=self.unit)
 
     def delta(self, epsilon: Number) -> ApproxDP:
         """The smallest δ for this ε, as numeric composition finds it."""
         loss = exact(epsilon, "epsilon")
         require(loss >= 0, "epsilon must not be negative")
-        found = float(self._distribution().get_delta_for_epsilon(float(loss)))
-        bound = min(shortened(Fraction(max(found, 0.0)), upward=True, digits=_DIGITS), Fraction(1))
+        delta = float(self._distribution().get_delta_for_epsilon(float(loss)))
+        bound = min(shortened(Fraction(max(delta, 0.0)), upward=True, digits=_DIGITS), Fraction(1))
         return ApproxDP(loss, bound, neighbours=self.neighbours, unit=self.unit)
 
     def _distribution(self) -> Any:

@@ -19,7 +19,6 @@ from typing import Any, Literal, TypeAlias
 
 from sfumato.engines.expressions import (
     And,
-    Column,
     Compare,
     Expression,
     IsMissing,
@@ -27,6 +26,7 @@ from sfumato.engines.expressions import (
     Not,
     OneOfValues,
     Or,
+    Reference,
     Value,
     columns_of,
 )
@@ -59,17 +59,17 @@ _Assignment: TypeAlias = dict[Expression, _Region]
 
 def equals(column: str, value: Value) -> Expression:
     """The condition that a column has this value."""
-    return Compare("=", Column(column), Constant(value))
+    return Compare("=", Reference(column), Constant(value))
 
 
 def within(column: str, low: Value, high: Value) -> Expression:
     """The condition that a column lies from `low` to `high`, both included."""
-    return And((Compare(">=", Column(column), Constant(low)), Compare("<=", Column(column), Constant(high))))
+    return And((Compare(">=", Reference(column), Constant(low)), Compare("<=", Reference(column), Constant(high))))
 
 
 def among(column: str, *values: Value) -> Expression:
     """The condition that a column has one of these values."""
-    return OneOfValues(Column(column), values)
+    return OneOfValues(Reference(column), values)
 
 
 def certainly_disjoint(*conditions: Expression | None, kinds: Mapping[str, Kind] | None = None) -> bool:
@@ -135,15 +135,15 @@ class _Search:
             case Constant(value) if value is None or isinstance(value, bool):
                 return _UNKNOWN if value is None else _TRUE if value else _FALSE
             case And(terms):
-                found = _TRUE
+                answers = _TRUE
                 for term in terms:
-                    found = _both(found, self._answers(term, row))
-                return found
+                    answers = _both(answers, self._answers(term, row))
+                return answers
             case Or(terms):
-                found = _TRUE
+                answers = _TRUE
                 for term in terms:
-                    found = _both(found, _flipped(self._answers(term, row)))
-                return _flipped(found)
+                    answers = _both(answers, _flipped(self._answers(term, row)))
+                return _flipped(answers)
             case Not(term):
                 return _flipped(self._answers(term, row))
             case IsMissing(term):
@@ -202,7 +202,7 @@ def _holds(operator: str, region: _Region, constant: Any) -> bool:
 
 def _regions(term: Expression, values: list[Value], kinds: Mapping[str, Kind]) -> Iterator[_Region]:
     """Every value of a term is in one of these."""
-    points = sorted({found for value in values if (found := _ordered(value)) is not None})
+    points = sorted({ordered for value in values if (ordered := _ordered(value)) is not None})
     yield _Region("missing")
     yield from (_Region("point", point) for point in points)
     of = {point[0] for point in points}
@@ -212,7 +212,7 @@ def _regions(term: Expression, values: list[Value], kinds: Mapping[str, Kind]) -
     if of != {"number"} and of != {"date"} and of != {"datetime"}:
         yield _Region("gap")  # any other value; texts have no order that all engines share
         return
-    whole = isinstance(term, Column) and kinds.get(term.name) in ("integer", "wide") and of == {"number"}
+    whole = isinstance(term, Reference) and kinds.get(term.name) in ("integer", "wide") and of == {"number"}
     if of == {"number"} and not whole:
         yield _Region("nan")
     for low, high in zip([None, *points], [*points, None], strict=True):
@@ -226,9 +226,11 @@ def _unclear(values: list[Value]) -> set[Any]:
     for value in values:
         if isinstance(value, str):
             spelled.setdefault(_ordered(value), set()).add(value)
-    found: set[Any] = {point for point, texts in spelled.items() if len(texts) > 1}
+    unclear: set[Any] = {point for point, texts in spelled.items() if len(texts) > 1}
     kinds = {point[0] for value in values if (point := _ordered(value)) is not None}
-    return found | ({None} if len(kinds) > 1 or any(value is not None and _ordered(value) is None for value in values) else set())
+    return unclear | (
+        {None} if len(kinds) > 1 or any(value is not None and _ordered(value) is None for value in values) else set()
+    )
 
 
 def _ordered(value: Value) -> tuple[str, Any] | None:
@@ -279,14 +281,14 @@ def _comparison(condition: Expression) -> tuple[str, Expression, Value]:
 
 def _both(left: int, right: int) -> int:
     """The possible answers of "a and b" from those of a and b."""
-    found = 0
+    answers = 0
     if left & _TRUE and right & _TRUE:
-        found |= _TRUE
+        answers |= _TRUE
     if left & _FALSE or right & _FALSE:
-        found |= _FALSE
+        answers |= _FALSE
     if (left & _UNKNOWN and right & (_UNKNOWN | _TRUE)) or (right & _UNKNOWN and left & (_UNKNOWN | _TRUE)):
-        found |= _UNKNOWN
-    return found
+        answers |= _UNKNOWN
+    return answers
 
 
 def _flipped(answers: int) -> int:

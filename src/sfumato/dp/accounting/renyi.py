@@ -23,9 +23,9 @@ def pure_divergence(epsilon: Number, order: Number) -> Fraction:
     if epsilon == 0:
         return Fraction(0)
     rise = Enclosure.of(epsilon * order).exp() + Enclosure.of(epsilon * (1 - order)).exp()
-    found = (rise / (Enclosure.of(epsilon).exp() + 1)).ln() / (order - 1)
+    divergence = (rise / (Enclosure.of(epsilon).exp() + 1)).ln() / (order - 1)
     # No divergence exceeds ε, and none ε²α/2; rounding up must not make the tight value the worse one.
-    return min(found.up(), epsilon, epsilon**2 * order / 2)
+    return min(divergence.up(), epsilon, epsilon**2 * order / 2)
 
 
 def gaussian_divergence(sigma: Number, sensitivity: Number, order: Number) -> Fraction:
@@ -78,8 +78,8 @@ def approx_from_renyi(*losses: RenyiDP, delta: Number) -> ApproxDP:
         "the orders of one release state the same neighbours and unit",
     )
     chance = between_zero_and_one(delta, "delta")
-    found = min(epsilon_of_order(Fraction(loss.order), Fraction(loss.epsilon), chance) for loss in losses)
-    return ApproxDP(found, chance, neighbours=first.neighbours, unit=first.unit)
+    epsilon = min(epsilon_of_order(Fraction(loss.order), Fraction(loss.epsilon), chance) for loss in losses)
+    return ApproxDP(epsilon, chance, neighbours=first.neighbours, unit=first.unit)
 
 
 def delta_from_renyi(*losses: RenyiDP, epsilon: Number) -> Fraction:

@@ -52,8 +52,8 @@ def rho_for(epsilon: Number, delta: Number) -> Fraction:
     epsilon, delta = _not_negative(epsilon, "epsilon"), between_zero_and_one(delta, "delta")
     order = best_order(lambda excess: -_rho_at(float(epsilon), -log_of(delta), excess))
     room = Enclosure.of(epsilon) - _surcharge(order, delta)
-    found = (room / order).down()
-    return max(found, Fraction(0))
+    rho = (room / order).down()
+    return max(rho, Fraction(0))
 
 
 def epsilon_for_simple(rho: Number, delta: Number) -> Fraction:

@@ -48,7 +48,7 @@ def misnamed(columns: Sequence[str]) -> Iterator[str]:
         yield "a clustered column cannot be called 'size': the sizes of clusters are; rename it"
 
 
-class Clusters(Protocol):
+class ClusterParameters(Protocol):
     """The parameters that say which points are clustered."""
 
     @property
@@ -65,7 +65,7 @@ class Clusters(Protocol):
     def order(self) -> str | None: ...
 
 
-def declared_axes(data: Microdata, algorithm: Clusters) -> list[Axis]:
+def declared_axes(data: Microdata, algorithm: ClusterParameters) -> list[Axis]:
     """The declared bounds; all faults at once, before a row is read."""
     faults: list[str] = []
     unit = check_unit(data, algorithm.rows, faults)
@@ -78,7 +78,7 @@ def declared_axes(data: Microdata, algorithm: Clusters) -> list[Axis]:
     return [axis for axis in axes if axis is not None]
 
 
-def bounded_points(data: Microdata, axes: Sequence[Axis], algorithm: Clusters, source: Randomness) -> Codes:
+def bounded_points(data: Microdata, axes: Sequence[Axis], algorithm: ClusterParameters, source: Randomness) -> Codes:
     """The complete rows in whole steps, at most `rows` of each unit."""
     unit = data.schema.unit
     table = read(data, [*algorithm.columns, unit, algorithm.order])

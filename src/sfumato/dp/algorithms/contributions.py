@@ -117,8 +117,8 @@ def keep_per_unit(units: Codes, rows: int, *keys: NDArray[np.generic]) -> Codes:
 
     Rows with a negative unit are left out; rows equal in all keys stay in their order.
     """
-    known = np.flatnonzero(units >= 0)
-    order = known[np.lexsort([*(key[known] for key in reversed(keys)), units[known]])]
+    owned = np.flatnonzero(units >= 0)
+    order = owned[np.lexsort([*(key[owned] for key in reversed(keys)), units[owned]])]
     own = units[order]
     starts = np.flatnonzero(np.concatenate([[True], own[1:] != own[:-1]])) if own.size else np.zeros(0, dtype=np.int64)
     place = np.arange(own.size) - np.repeat(starts, np.diff(np.append(starts, own.size)))

@@ -65,8 +65,8 @@ def declared_axis(data: Microdata, name: str, faults: list[str]) -> Axis | None:
         faults.append(f"column '{name}' does not hold numbers")
         return None
     if column.bounds is None or column.source != "declared":
-        found = "learnt from the data, which would tell about it" if column.bounds is not None else "missing"
-        faults.append(f"the bounds of column '{name}' are {found}. Declare them: bounds = [low, high], source = \"declared\"")
+        state = "learnt from the data, which would tell about it" if column.bounds is not None else "missing"
+        faults.append(f"the bounds of column '{name}' are {state}. Declare them: bounds = [low, high], source = \"declared\"")
         return None
     low, high = column.bounds
     if not (math.isfinite(low) and math.isfinite(high) and low < high and math.isfinite(high - low)):
@@ -84,8 +84,8 @@ def declared_categories(data: Microdata, name: str, faults: list[str]) -> Catego
         return Categories(name, ("false", "true"))
     values = column.domain or column.order
     if not values or column.source != "declared":
-        found = "learnt from the data, which would tell about it" if values else "missing"
-        faults.append(f"the domain of column '{name}' is {found}. Declare it: domain = [values], source = \"declared\"")
+        state = "learnt from the data, which would tell about it" if values else "missing"
+        faults.append(f"the domain of column '{name}' is {state}. Declare it: domain = [values], source = \"declared\"")
         return None
     if len(set(values)) < len(values):
         faults.append(f"the domain of column '{name}' names a value twice")
@@ -144,9 +144,9 @@ def refuse_untyped(data: Microdata, names: Sequence[str]) -> None:
 
 def clamped_numbers(column: pa.ChunkedArray, axis: Axis) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Values inside the bounds, and which rows have one."""
-    given = column.cast(pa.float64(), safe=False)
-    present = given.is_valid().to_numpy()
-    numbers = given.fill_null(axis.low).to_numpy().astype(np.float64)
+    floats = column.cast(pa.float64(), safe=False)
+    present = floats.is_valid().to_numpy()
+    numbers = floats.fill_null(axis.low).to_numpy().astype(np.float64)
     present = present & ~np.isnan(numbers)
     return np.clip(np.where(present, numbers, axis.low), axis.low, axis.high), present
 

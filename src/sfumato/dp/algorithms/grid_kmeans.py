@@ -36,7 +36,7 @@ from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows, OrderedBy
 from sfumato.dp.algorithms.declared_values import STEPS, Codes
 from sfumato.dp.algorithms.kmeans import sizes_and_sums
 from sfumato.dp.algorithms.lloyd import centre_table, nearest_centres, weighted_kmeans
-from sfumato.dp.algorithms.spending import Epsilon, Rho, Spending, one_of_them
+from sfumato.dp.algorithms.spending import Epsilon, LossShare, Rho, one_of_them
 from sfumato.dp.outcomes import private_outcome
 
 if TYPE_CHECKING:
@@ -61,13 +61,9 @@ _RESTARTS = 10
 class GridKMeans(RowBounded):
     """`k` centres and noisy sizes from a noisy grid and one noisy step.
 
-    An adversary who sees the centres, and knows everything but the noise, learns almost nothing about whether one unit is in
-    the data. A unit (a value of the schema's unit column, else a record) keeps at most `rows` rows, by `bounding` and
-    `order`. No point is released.
-
-    `epsilon` or `rho` is the loss of it all. `columns` (at most 16) hold numbers with declared bounds; distances count each
-    column in units of its declared width. `expected_rows`, about how many points there are, fixes the grid; without it 2 %
-    of the budget measures it.
+    It promises what `KMeans` does, against the same adversary. `epsilon` or `rho` is the loss of it all. `columns` (at most 16)
+    hold numbers with declared bounds; distances count each column in units of its declared width. `expected_rows`, about how
+    many points there are, fixes the grid; without it 2 % of the budget measures it.
     """
 
     columns: ClusteredColumns
@@ -143,8 +139,8 @@ class GridKMeans(RowBounded):
         spread = spread_centres(self.k, columns, source)
         if len(cells) <= self.k:
             return np.vstack([np.rint(cells).astype(np.int64).reshape(-1, columns), spread])[: self.k]
-        found = weighted_kmeans(cells, weights, self.k, restarts=_RESTARTS, seed=below(source, 1 << 31))
-        return np.clip(np.rint(found), 0, STEPS).astype(np.int64)
+        centres = weighted_kmeans(cells, weights, self.k, restarts=_RESTARTS, seed=below(source, 1 << 31))
+        return np.clip(np.rint(centres), 0, STEPS).astype(np.int64)
 
     def _moved(
         self,
@@ -192,5 +188,5 @@ class GridKMeans(RowBounded):
         return extents
 
     @property
-    def _spending(self) -> Spending:
-        return Spending.of(self.epsilon, self.rho)
+    def _spending(self) -> LossShare:
+        return LossShare.of(self.epsilon, self.rho)

@@ -43,7 +43,7 @@ from sfumato.dp.algorithms.declared_values import (
     refuse,
     unit_codes,
 )
-from sfumato.dp.algorithms.spending import Epsilon, Rho, Spending, one_of_them
+from sfumato.dp.algorithms.spending import Epsilon, LossShare, Rho, one_of_them
 from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.ranges import Floating, Rising
@@ -193,8 +193,8 @@ class PrivateHistogram(RowBounded):
         return rows[keep_per_unit(units[rows], self.kept_rows, *chosen)]
 
     @property
-    def _spending(self) -> Spending:
-        return Spending.of(self.epsilon, self.rho)
+    def _spending(self) -> LossShare:
+        return LossShare.of(self.epsilon, self.rho)
 
     def _declared(self, data: Microdata) -> tuple[tuple[Bins | Categories, ...], str | None]:
         faults: list[str] = []
@@ -202,31 +202,31 @@ class PrivateHistogram(RowBounded):
         if self.order is not None and self.order not in data.column_names:
             faults.append(f"there is no column '{self.order}' in the data to order rows by")
         cells = [self._cell(data, name, faults) for name in self.columns]
-        found = tuple(cell for cell in cells if cell is not None)
-        total = math.prod(map(_size, found))
+        present = tuple(cell for cell in cells if cell is not None)
+        total = math.prod(map(_size, present))
         if total > MAX_CELLS:
             faults.append(f"{total:,} cells are too many (at most {MAX_CELLS:,}); use fewer columns or wider bins")
         refuse(data, self.name, faults)
         if unit is not None:
             check_order(data, self.bounding, self.order)
-        return found, unit
+        return present, unit
 
     def _cell(self, data: Microdata, name: str, faults: list[str]) -> Bins | Categories | None:
-        given = self.bins.get(name)
+        edges = self.bins.get(name)
         described = data.schema.columns.get(name)
-        if isinstance(given, tuple):
+        if isinstance(edges, tuple):
             # Edges that the caller states are a declaration, whatever the schema says.
             before = len(faults)
             declared_axis(data, name, faults)
             faults[before:] = [fault for fault in faults[before:] if not fault.startswith("the bounds of")]
-            return Bins(Axis(name, given[0], given[-1]), given) if len(faults) == before else None
-        if given is None and (described is None or described.bounds is None):
+            return Bins(Axis(name, edges[0], edges[-1]), edges) if len(faults) == before else None
+        if edges is None and (described is None or described.bounds is None):
             return declared_categories(data, name, faults)
         axis = declared_axis(data, name, faults)
         if axis is None:
             return None
-        if isinstance(given, int):
-            return Bins(axis, tuple(float(edge) for edge in np.linspace(axis.low, axis.high, given + 1)))
+        if isinstance(edges, int):
+            return Bins(axis, tuple(float(edge) for edge in np.linspace(axis.low, axis.high, edges + 1)))
         first, last = math.ceil(axis.low), math.floor(axis.high)
         if not axis.whole or not 0 <= last - first < MAX_CELLS:
             faults.append(

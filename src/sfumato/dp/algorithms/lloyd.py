@@ -85,9 +85,9 @@ def centre_table(axes: Sequence[Axis], centres: Codes, sizes: NDArray[np.int64])
 
 def _axes(data: Microdata, columns: Sequence[str]) -> list[Axis]:
     faults: list[str] = []
-    found = [declared_axis(data, name, faults) for name in columns]
+    axes = [declared_axis(data, name, faults) for name in columns]
     refuse(data, "k-means", faults)
-    return [axis for axis in found if axis is not None]
+    return [axis for axis in axes if axis is not None]
 
 
 def _points(data: Microdata, axes: Sequence[Axis]) -> Points:

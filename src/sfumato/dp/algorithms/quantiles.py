@@ -28,7 +28,7 @@ from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows, OrderedBy
 from sfumato.dp.algorithms.count_tree import BRANCHING, noisy_tree, quantile, rank_deviation, tree_sensitivity
 from sfumato.dp.algorithms.declared_values import Axis, check_unit, declared_axis, refuse
 from sfumato.dp.algorithms.histogram import PrivateHistogram
-from sfumato.dp.algorithms.spending import Epsilon, Rho, Spending, one_of_them
+from sfumato.dp.algorithms.spending import Epsilon, LossShare, Rho, one_of_them
 from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.outcomes import private_outcome
 
@@ -121,8 +121,8 @@ class PrivateQuantiles(RowBounded):
         return axis, histogram.counts(data, randomness)
 
     @property
-    def _spending(self) -> Spending:
-        return Spending.of(self.epsilon, self.rho)
+    def _spending(self) -> LossShare:
+        return LossShare.of(self.epsilon, self.rho)
 
     def _value(self, axis: Axis, position: float, leaves: int) -> float:
         values = math.floor(axis.high) - math.ceil(axis.low) + 1

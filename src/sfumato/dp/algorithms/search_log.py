@@ -25,7 +25,7 @@ from sfumato.dp.algorithms.base import Algorithm, counted_rows
 from sfumato.dp.algorithms.contributions import MOST_ROWS, Bounding, ranks
 from sfumato.dp.algorithms.declared_values import read, refuse, unit_codes
 from sfumato.dp.algorithms.keywords import Mentions, Split, mentions
-from sfumato.dp.algorithms.spending import Epsilon, Rho, Spending, one_of_them
+from sfumato.dp.algorithms.spending import Epsilon, LossShare, Rho, one_of_them
 from sfumato.dp.algorithms.stability import threshold
 from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.outcomes import private_outcome
@@ -107,15 +107,15 @@ class SearchLog(Algorithm):
         import pyarrow as pa
 
         source = randomness or default()
-        found = self.mentions(data, source)
+        mentioned = self.mentions(data, source)
         progress("adding noise", 0, 0)
         l1, l2_squared = self.sensitivity()
-        counts = found.counts()
-        noisy = counts + self._spending.noise(len(found.keywords), l1, l2_squared, source)
+        counts = mentioned.counts()
+        noisy = counts + self._spending.noise(len(mentioned.keywords), l1, l2_squared, source)
         least = self.threshold
         # Of one user's keywords δ covers those that were kept: the others, however many, may not be shown for their noise alone.
         shown = np.flatnonzero((counts > 0) & (noisy >= least)) if least is not None else np.arange(noisy.size)
-        rows = sorted((-int(noisy[code]), found.keywords[code]) for code in shown)
+        rows = sorted((-int(noisy[code]), mentioned.keywords[code]) for code in shown)
         return private_outcome(
             pa.table(
                 {
@@ -151,12 +151,12 @@ class SearchLog(Algorithm):
         table = read(data, [self.column, self.order, unit])
         order = ranks(table.column(self.order)) if self.order else None
         domain = tuple(self.domain) if self.domain is not None else None
-        found = mentions(table.column(self.column), unit_codes(table, unit), order, self.split, None, domain)
-        return (found if self.repeats else found.distinct()).bounded(self.limit, self.bounding, randomness or default())
+        mentioned = mentions(table.column(self.column), unit_codes(table, unit), order, self.split, None, domain)
+        return (mentioned if self.repeats else mentioned.distinct()).bounded(self.limit, self.bounding, randomness or default())
 
     @property
-    def _spending(self) -> Spending:
-        return Spending.of(self.epsilon, self.rho)
+    def _spending(self) -> LossShare:
+        return LossShare.of(self.epsilon, self.rho)
 
     def _guarantee(self, unit: str) -> LossGuarantee:
         spending = self._spending

@@ -40,14 +40,14 @@ def one_of_them(epsilon: Number | None, rho: Number | None) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Spending:
+class LossShare:
     """An amount of ε (`laplace`) or of ρ (`gaussian`); parts of it add up to it under adaptive composition."""
 
     law: Literal["laplace", "gaussian"]
     amount: Fraction
 
     @classmethod
-    def of(cls, epsilon: Number | None, rho: Number | None = None) -> Spending:
+    def of(cls, epsilon: Number | None, rho: Number | None = None) -> LossShare:
         """Exactly one of the two is given, and it is above 0."""
         require(
             (epsilon is None) != (rho is None), "give epsilon or rho, one of them: it says how much privacy the release may cost"
@@ -59,9 +59,9 @@ class Spending:
         require(paid.amount >= LEAST, "epsilon or rho is at least a millionth: below that nothing but noise would be released")
         return paid
 
-    def part(self, share: Fraction) -> Spending:
+    def part(self, share: Fraction) -> LossShare:
         """That share of the amount."""
-        return Spending(self.law, self.amount * share)
+        return LossShare(self.law, self.amount * share)
 
     def guarantee(self, neighbours: Neighbours = "add_remove", unit: str = "record") -> LossGuarantee:
         """What spending all of it promises."""

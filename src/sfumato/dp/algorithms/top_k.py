@@ -30,7 +30,7 @@ from sfumato.dp.algorithms.base import RowBounded, counted_rows
 from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows
 from sfumato.dp.algorithms.declared_values import check_unit, declared_categories, read, refuse, unit_codes
 from sfumato.dp.algorithms.keywords import Split, mentions
-from sfumato.dp.algorithms.spending import Epsilon, Rho, Spending, one_of_them
+from sfumato.dp.algorithms.spending import Epsilon, LossShare, Rho, one_of_them
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.ranges import AsText
 
@@ -142,8 +142,8 @@ class TopK(RowBounded):
         refuse(data, self.name, faults)
         table = read(data, [self.column, unit])
         separator = described.items if described is not None else None
-        found = mentions(table.column(self.column), unit_codes(table, unit), None, self.split, separator, candidates)
-        kept = found.bounded(self.kept_rows, self.bounding, randomness or default()) if self.repeats else found.distinct()
+        mentioned = mentions(table.column(self.column), unit_codes(table, unit), None, self.split, separator, candidates)
+        kept = mentioned.bounded(self.kept_rows, self.bounding, randomness or default()) if self.repeats else mentioned.distinct()
         return candidates, kept.counts()
 
     def choose(self, scores: NDArray[np.int64], source: Randomness) -> list[int]:
@@ -164,8 +164,8 @@ class TopK(RowBounded):
         return winners
 
     @property
-    def _spending(self) -> Spending:
-        return Spending.of(self.epsilon, self.rho)
+    def _spending(self) -> LossShare:
+        return LossShare.of(self.epsilon, self.rho)
 
 
 def _root_below(value: Fraction) -> Fraction:

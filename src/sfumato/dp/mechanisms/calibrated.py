@@ -75,8 +75,8 @@ class Calibrated(Mechanism[V, A]):
 
     @property
     def _stated(self) -> Sensitivity | None:
-        given: Any = self.sensitivity  # type: ignore[attr-defined]
-        return given if isinstance(given, Sensitivity) else None
+        sensitivity: Any = self.sensitivity  # type: ignore[attr-defined]
+        return sensitivity if isinstance(sensitivity, Sensitivity) else None
 
     def _pure(self, epsilon: Number) -> PureDP:
         return PureDP(epsilon, neighbours=self.neighbours or "add_remove", unit=self.unit or "record")
@@ -84,10 +84,10 @@ class Calibrated(Mechanism[V, A]):
 
 def change_of(mechanism: Any, norm: str = "l1") -> Fraction:  # a mechanism that has a sensitivity
     """The stored sensitivity as a number: `l1`, `largest`, or `l2_squared`."""
-    given = mechanism.sensitivity
-    if isinstance(given, Sensitivity):
-        return Fraction(getattr(given, norm))
-    return Fraction(given) ** 2 if norm == "l2_squared" else Fraction(given)
+    sensitivity = mechanism.sensitivity
+    if isinstance(sensitivity, Sensitivity):
+        return Fraction(getattr(sensitivity, norm))
+    return Fraction(sensitivity) ** 2 if norm == "l2_squared" else Fraction(sensitivity)
 
 
 def source_of(randomness: Randomness | None) -> Randomness:

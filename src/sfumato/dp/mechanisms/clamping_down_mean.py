@@ -76,18 +76,19 @@ class ClampingDownMean(Clamped[float]):
 
     def law(self, value: Records) -> Law:
         """The law of the answer, with its masses at both borders."""
-        found, low, high = self._places(value), float(self.lower), float(self.upper)
-        if not found.size:
+        values, low, high = self._places(value), float(self.lower), float(self.upper)
+        if not values.size:
             return empty_law(float(self.epsilon), low, high)
         mean = float(
-            Fraction(self.lower) + Fraction(int(found.sum()), PLACES * found.size) * (Fraction(self.upper) - Fraction(self.lower))
+            Fraction(self.lower)
+            + Fraction(int(values.sum()), PLACES * values.size) * (Fraction(self.upper) - Fraction(self.lower))
         )
-        return clamped_laplace_law(mean, self.scale(found.size), low, high)
+        return clamped_laplace_law(mean, self.scale(values.size), low, high)
 
     def answer(self, value: Records, randomness: Randomness | None = None) -> float:
-        source, found = source_of(randomness), self._places(value)
-        if found.size:
-            share = Fraction(int(found.sum()) + discrete_laplace_one(self._units, source), PLACES * found.size)
+        source, values = source_of(randomness), self._places(value)
+        if values.size:
+            share = Fraction(int(values.sum()) + discrete_laplace_one(self._units, source), PLACES * values.size)
         elif bernoulli_exp(Fraction(self.epsilon) / 2, source):
             share = Fraction(below(source, 2))
         else:

@@ -51,8 +51,8 @@ class BoundedError(Error):
     @classmethod
     def of(cls, root_mean_square: float, width: float) -> BoundedError:
         """The mean distance is never more than the root of the mean square."""
-        found = min(root_mean_square, width)
-        return cls(found, found, "other", True, width)
+        error = min(root_mean_square, width)
+        return cls(error, error, "other", True, width)
 
     def margin(self, confidence: float = 0.95) -> float:
         require_confidence(confidence)

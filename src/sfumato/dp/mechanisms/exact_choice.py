@@ -38,16 +38,16 @@ def choose(counts: Sequence[int], penalties: Sequence[int], rate: Fraction, sour
 def _cumulative(
     counts: Sequence[int], penalties: Sequence[int], least: int, rate: Fraction, bits: int
 ) -> tuple[list[int], list[int]]:
-    known: dict[int, tuple[int, int]] = {}
+    cache: dict[int, tuple[int, int]] = {}
     far = least + math.ceil(bits / rate)
     lows, highs = [], []
     for count, penalty in zip(counts, penalties, strict=True):
         if not count or penalty >= far:  # e^(-bits) is below 2^(-bits)
             low, high = 0, 1
-        elif penalty in known:
-            low, high = known[penalty]
+        elif penalty in cache:
+            low, high = cache[penalty]
         else:
-            low, high = known[penalty] = exp_bracket((penalty - least) * rate, bits)
+            low, high = cache[penalty] = exp_bracket((penalty - least) * rate, bits)
         lows.append(count * max(low, 0))
         highs.append(count * high)
     return list(accumulate(lows)), list(accumulate(highs))

@@ -74,13 +74,13 @@ class Histogram(NoisyCounts[Records]):
             places = np.searchsorted(edges, values[~np.isnan(values)], side="right") - 1
             inside = places[(places >= 0) & (places < self.buckets)]
             return np.bincount(inside, minlength=self.buckets).astype(np.int64)
-        found = np.zeros(self.buckets, dtype=np.int64)
+        counts = np.zeros(self.buckets, dtype=np.int64)
         order = {category: place for place, category in enumerate(self._categories)}
         for record in records.tolist() if isinstance(records, np.ndarray) else records:
             place = order.get(record) if isinstance(record, Hashable) else None
             if place is not None:
-                found[place] += 1
-        return found
+                counts[place] += 1
+        return counts
 
     def answer(self, value: Records, randomness: Randomness | None = None) -> NDArray[np.int64]:
         return self.counts(value) + discrete_laplace(self.scale, self.buckets, source_of(randomness))

@@ -84,9 +84,9 @@ def exact_moments(
     columns: list[NDArray[np.float64]], bounds: list[tuple[Fraction, Fraction]]
 ) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
     """The count, the sums in 1/UNIT and the sums of products in 1/UNIT² (upper triangle): not to be released."""
-    found = np.stack([places(c, *b, 2 * UNIT) - UNIT for c, b in zip(columns, bounds, strict=True)])
+    units = np.stack([places(c, *b, 2 * UNIT) - UNIT for c, b in zip(columns, bounds, strict=True)])
     first, second = np.triu_indices(len(columns))
-    return found.shape[1], found.sum(axis=1, dtype=np.int64), (found @ found.T)[first, second]
+    return units.shape[1], units.sum(axis=1, dtype=np.int64), (units @ units.T)[first, second]
 
 
 def deviation(columns: int, neighbours: Neighbours, epsilon: Fraction, size: int) -> float:

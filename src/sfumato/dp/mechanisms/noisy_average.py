@@ -70,9 +70,9 @@ class NoisyAverage(Clamped[float]):
 
     def answer(self, value: Records, randomness: Randomness | None = None) -> float:
         source = source_of(randomness)
-        found = places(value, Fraction(self.lower), Fraction(self.upper))
-        count = found.size + discrete_laplace_one(self._count_scale, source)
-        total = 2 * int(found.sum()) - found.size * PLACES + 2 * discrete_laplace_one(self._sum_scale, source)
+        units = places(value, Fraction(self.lower), Fraction(self.upper))
+        count = units.size + discrete_laplace_one(self._count_scale, source)
+        total = 2 * int(units.sum()) - units.size * PLACES + 2 * discrete_laplace_one(self._sum_scale, source)
         share = Fraction(1, 2) + Fraction(total, 2 * PLACES * max(count, 1))
         inside = min(max(share, Fraction(0)), Fraction(1))
         return float(Fraction(self.lower) + inside * (Fraction(self.upper) - Fraction(self.lower)))

@@ -97,8 +97,8 @@ class Quantiles(Stated[Records, tuple[float, ...]]):
         records = np.sort(places(value, Fraction(self.lower), Fraction(self.upper), self.points).ravel())
         source, width = source_of(randomness), Fraction(self.upper) - Fraction(self.lower)
         wanted = [Fraction(quantile) for quantile in self.quantiles]
-        found = self._search(records, wanted, 0, self.points, source)
-        return tuple(float(Fraction(self.lower) + place * width / self.points) for place in found)
+        values = self._search(records, wanted, 0, self.points, source)
+        return tuple(float(Fraction(self.lower) + place * width / self.points) for place in values)
 
     def _search(self, records: Ranks, wanted: list[Fraction], first: int, last: int, source: Randomness) -> list[int]:
         """The places of the wanted quantiles of these records, between two places."""

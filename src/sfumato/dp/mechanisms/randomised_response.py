@@ -60,8 +60,8 @@ class RandomisedResponse(Stated[Category, Category]):
         return {entry: self.truth if entry == value else (1 - self.truth) / (count - 1) for entry in self.categories}
 
     def answer(self, value: Category, randomness: Randomness | None = None) -> Category:
-        source, known = source_of(randomness), value in self.categories
+        source, declared = source_of(randomness), value in self.categories
         while True:
             drawn = self.categories[below(source, len(self.categories))]
-            if drawn == value or not known or bernoulli_exp(Fraction(self.epsilon), source):
+            if drawn == value or not declared or bernoulli_exp(Fraction(self.epsilon), source):
                 return drawn

@@ -34,15 +34,15 @@ def numbers(values: Records) -> NDArray[np.float64]:
     """Floating-point numbers; what is missing becomes NaN, what is too large infinite. What is no number is refused by
     its type: no record's value decides."""
     try:
-        given = np.asarray(values)
+        array = np.asarray(values)
     except (TypeError, ValueError, OverflowError):  # rows of different lengths
         raise _no_numbers() from None
-    if given.dtype.kind in "iufb":
+    if array.dtype.kind in "iufb":
         with np.errstate(over="ignore"):
-            return given.astype(np.float64)
-    if given.dtype.kind != "O":
+            return array.astype(np.float64)
+    if array.dtype.kind != "O":
         raise _no_numbers()
-    return np.array([_number(entry) for entry in given.ravel()], dtype=np.float64).reshape(given.shape)
+    return np.array([_number(entry) for entry in array.ravel()], dtype=np.float64).reshape(array.shape)
 
 
 def _no_numbers() -> ParameterError:

@@ -28,7 +28,7 @@ from sfumato.dp.ranges import INTERVAL, Epsilon, PublicSize
 
 
 @dataclass(frozen=True)
-class Fit:
+class RegressionFit:
     """target ≈ intercept + coefficients · predictors. `moments` are the noisy ones it was made from, in scaled units."""
 
     intercept: float
@@ -42,7 +42,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Regression(Stated[Any, Fit]):
+class Regression(Stated[Any, RegressionFit]):
     """Least squares of the last column on the others, from rows whose columns are clamped to `bounds`.
 
     ε-private (`epsilon`) for everything in the fit. `ridge` is added to the variance of each scaled predictor; by default the
@@ -69,13 +69,13 @@ class Regression(Stated[Any, Fit]):
         one = deviation(len(self.bounds), self.neighbours, Fraction(self.epsilon), self.size)
         return BoundedError.of(one, 2.0)
 
-    def answer(self, value: Records, randomness: Randomness | None = None) -> Fit:
+    def answer(self, value: Records, randomness: Randomness | None = None) -> RegressionFit:
         columns = columns_of(value, len(self.bounds))
         pairs = [(Fraction(low), Fraction(high)) for low, high in self.bounds]
         moments = measure(columns, pairs, self.neighbours, Fraction(self.epsilon), source_of(randomness))
         return self._fit(moments)
 
-    def _fit(self, moments: Moments) -> Fit:
+    def _fit(self, moments: Moments) -> RegressionFit:
         covariance, predictors = moments.covariance, len(self.bounds) - 1
         noise = float(scale(len(self.bounds), self.neighbours, Fraction(self.epsilon))) / max(moments.count, 1.0)
         ridge = max(noise if self.ridge is None else self.ridge, 1e-12)
@@ -86,4 +86,4 @@ class Regression(Stated[Any, Fit]):
         middles = np.array([float(Fraction(high) + Fraction(low)) / 2 for low, high in self.bounds])
         means = middles + halves * moments.means
         coefficients = slopes * halves[-1] / halves[:-1]
-        return Fit(float(means[-1] - coefficients @ means[:-1]), tuple(coefficients.tolist()), moments)
+        return RegressionFit(float(means[-1] - coefficients @ means[:-1]), tuple(coefficients.tolist()), moments)

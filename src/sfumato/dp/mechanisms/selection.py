@@ -65,15 +65,15 @@ class Selection(Calibrated[Scores, Candidate]):
         """The scores in steps of the grid."""
         if isinstance(scores, Mapping):
             return [self.grid.units(scores.get(candidate, 0)) for candidate in self.candidates]
-        found = self.grid.units_of(scores)
-        require(len(found) == len(self.candidates), "there must be one score for each candidate")
-        return found
+        units = self.grid.units_of(scores)
+        require(len(units) == len(self.candidates), "there must be one score for each candidate")
+        return units
 
     def exponents(self, scores: Scores) -> list[Fraction]:
         """How many factors of e each candidate is less likely than the best."""
-        found = self.units(scores)
-        best, rate = max(found), Fraction(self.epsilon) / self._shift
-        return [(best - entry) * rate for entry in found]
+        units = self.units(scores)
+        best, rate = max(units), Fraction(self.epsilon) / self._shift
+        return [(best - entry) * rate for entry in units]
 
     def error(self) -> ChoiceError:
         """How far the score of the winner lies below the best score."""

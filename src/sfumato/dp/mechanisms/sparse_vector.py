@@ -77,9 +77,9 @@ class SparseVector(Calibrated[Iterable[Real], tuple[bool, ...]]):
         first, second = (float(scale * self.grid.step) for scale in self.scales)
         return Error(math.sqrt(2 * first**2 + 2 * second**2), float(self.grid.step), bound=True)
 
-    def start(self, randomness: Randomness | None = None) -> Run:
+    def start(self, randomness: Randomness | None = None) -> SparseVectorRun:
         """Draw the noisy threshold and open a run."""
-        return Run(self, source_of(randomness))
+        return SparseVectorRun(self, source_of(randomness))
 
     def answer(self, value: Iterable[Real], randomness: Randomness | None = None) -> tuple[bool, ...]:
         run, answers = self.start(randomness), []
@@ -90,7 +90,7 @@ class SparseVector(Calibrated[Iterable[Real], tuple[bool, ...]]):
         return tuple(answers)
 
 
-class Run:
+class SparseVectorRun:
     """One run: a noisy threshold that stays secret, and what is left of the positives."""
 
     def __init__(self, mechanism: SparseVector, source: Randomness) -> None:
@@ -113,9 +113,9 @@ class Run:
                 f"all {self.mechanism.positives} positive answers of this run are used up; start another, at its price"
             )
         noisy = self.mechanism.grid.units(value) + discrete_laplace_one(self.mechanism.scales[1], self._source)
-        found = noisy >= self._noisy_threshold
-        self.left -= found
-        return found
+        positive = noisy >= self._noisy_threshold
+        self.left -= positive
+        return positive
 
     def __repr__(self) -> str:
         return f"Run(left={self.left})"

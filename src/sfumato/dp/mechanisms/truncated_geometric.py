@@ -158,9 +158,9 @@ class TruncatedGeometric(Stated[Entry, Entry]):
         """The entries as rising numbers, where they are numbers that rise or fall."""
         if not all(isinstance(entry, int | float | Fraction) for entry in self.domain):
             return None
-        found = [real_of(entry) for entry in self.domain]  # type: ignore[arg-type]
-        found = found if found[0] < found[-1] else found[::-1]
-        return found if all(one < two for one, two in pairwise(found)) else None
+        values = [real_of(entry) for entry in self.domain]  # type: ignore[arg-type]
+        values = values if values[0] < values[-1] else values[::-1]
+        return values if all(one < two for one, two in pairwise(values)) else None
 
 
 def _power(base: Enclosure, exponent: int) -> Enclosure:

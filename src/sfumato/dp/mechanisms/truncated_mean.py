@@ -85,8 +85,8 @@ class TruncatedMean(Clamped[float]):
 
     def _mean(self, records: Records) -> Fraction:
         low, high = self._bounds
-        found = places(records, low, high)
+        units = places(records, low, high)
         # Deviations from the middle: each adds at most half the width, whatever the number of records.
-        deviations = int(np.sum(found)) - found.size * PLACES // 2
-        mean = (low + high) / 2 + Fraction(deviations, PLACES * max(found.size, self.min_size)) * (high - low)
+        deviations = int(np.sum(units)) - units.size * PLACES // 2
+        mean = (low + high) / 2 + Fraction(deviations, PLACES * max(units.size, self.min_size)) * (high - low)
         return min(max(mean, Fraction(self.lower)), Fraction(self.upper))

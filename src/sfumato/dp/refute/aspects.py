@@ -79,14 +79,14 @@ def aspects(first: Outputs, second: Outputs) -> list[Aspect]:
     columns = [(path, [batch.column(path) for batch in (first, second)]) for path in paths]
     numeric = [path for path, both in columns if any(_some(one.numbers) for one in both)]
     plain = [path for path in numeric if not path[0].startswith("the length")]
-    found = [Aspect("number", path) for path in numeric]
-    found += [Aspect("key", path) for path, both in columns if any(one.keys is not None for one in both)]
+    listed = [Aspect("number", path) for path in numeric]
+    listed += [Aspect("key", path) for path, both in columns if any(one.keys is not None for one in both)]
     for path, both in columns:
         if path in plain:
-            found += _about_bits(path, floating=any(one.floating for one in both))
+            listed += _about_bits(path, floating=any(one.floating for one in both))
     for one, two in _pairs(plain[:_PAIRED]):
-        found += [Aspect("sum", one, two), Aspect("difference", one, two)]
-    return found
+        listed += [Aspect("sum", one, two), Aspect("difference", one, two)]
+    return listed
 
 
 def _about_bits(path: Path, *, floating: bool) -> Iterator[Aspect]:

@@ -24,7 +24,7 @@ _Combination: TypeAlias = dict[int, Fraction]
 
 
 @dataclass(frozen=True)
-class Disclosure:
+class SumDisclosure:
     """How a value follows from sums: add the answers with these numbers (counted from 0) and factors."""
 
     person: Hashable = field(repr=False)
@@ -36,7 +36,7 @@ class Decision:
     """Whether a sum may be answered, and whose values would follow if it were."""
 
     allowed: bool
-    disclosures: tuple[Disclosure, ...] = field(default=(), repr=False)
+    disclosures: tuple[SumDisclosure, ...] = field(default=(), repr=False)
 
 
 class SumAuditor:
@@ -107,12 +107,12 @@ class SumAuditor:
         row = {person: weight / scale for person, weight in row.items()}
         combination = {number: weight / scale for number, weight in combination.items()}
         rows: dict[Hashable, tuple[_Row, _Combination]] = {}
-        for other, (held, made) in self._rows.items():
+        for other, (held, factors) in self._rows.items():
             if pivot in held:
-                factor, held, made = held[pivot], dict(held), dict(made)
+                factor, held, factors = held[pivot], dict(held), dict(factors)
                 _subtract(held, row, factor)
-                _subtract(made, combination, factor)
-            rows[other] = (held, made)
+                _subtract(factors, combination, factor)
+            rows[other] = (held, factors)
         rows[pivot] = (row, combination)
         return rows
 
@@ -128,10 +128,10 @@ def audit(queries: Sequence[Query], known: Iterable[Hashable] = ()) -> Decision:
 
 def _decision(rows: Mapping[Hashable, tuple[_Row, _Combination]]) -> Decision:
     """In reduced form a unit vector of the space is one of the rows."""
-    found = tuple(
-        Disclosure(pivot, tuple(sorted(combination.items()))) for pivot, (row, combination) in rows.items() if len(row) == 1
+    disclosures = tuple(
+        SumDisclosure(pivot, tuple(sorted(combination.items()))) for pivot, (row, combination) in rows.items() if len(row) == 1
     )
-    return Decision(not found, found)
+    return Decision(not disclosures, disclosures)
 
 
 def _subtract(row: dict[K, Fraction], other: Mapping[K, Fraction], factor: Fraction) -> None:

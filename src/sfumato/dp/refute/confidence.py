@@ -15,8 +15,8 @@ def lower_bound(hits: object, trials: int, alarm: float) -> NDArray[np.float64]:
 
     counts = np.asarray(hits, dtype=np.float64)
     with np.errstate(all="ignore"):
-        found = betaincinv(np.maximum(counts, 1), trials - np.maximum(counts, 1) + 1, alarm)
-    return np.where(counts == 0, 0.0, found)
+        bounds = betaincinv(np.maximum(counts, 1), trials - np.maximum(counts, 1) + 1, alarm)
+    return np.where(counts == 0, 0.0, bounds)
 
 
 def upper_bound(hits: object, trials: int, alarm: float) -> NDArray[np.float64]:
@@ -25,8 +25,8 @@ def upper_bound(hits: object, trials: int, alarm: float) -> NDArray[np.float64]:
 
     counts = np.asarray(hits, dtype=np.float64)
     with np.errstate(all="ignore"):
-        found = betainccinv(np.minimum(counts, trials - 1) + 1, trials - np.minimum(counts, trials - 1), alarm)
-    return np.where(counts == trials, 1.0, found)
+        bounds = betainccinv(np.minimum(counts, trials - 1) + 1, trials - np.minimum(counts, trials - 1), alarm)
+    return np.where(counts == trials, 1.0, bounds)
 
 
 def epsilon_bound(

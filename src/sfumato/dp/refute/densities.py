@@ -211,8 +211,8 @@ class Density(Declared):
     @property
     def cuts(self) -> tuple[float, ...]:
         """Where the law changes its form: ends and kinks of its pieces."""
-        found = {end for piece in self.pieces for end in (piece.low, piece.high, *piece.kinks)}
-        return tuple(sorted(found))
+        ends = {end for piece in self.pieces for end in (piece.low, piece.high, *piece.kinks)}
+        return tuple(sorted(ends))
 
 
 def _scaled(piece: Piece, low: float, high: float, factor: float) -> Piece:

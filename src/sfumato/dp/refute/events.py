@@ -46,9 +46,9 @@ class Cut:
         if self.edges is None:
             place = {key: i for i, key in enumerate(self.keys)}
             return np.array([place.get(value, -1) for value in values.tolist()], dtype=np.int64)
-        found = np.searchsorted(self.edges, values, side="right") - 1
-        found = np.where(np.isnan(values), -1, np.minimum(found, self.size - 1))  # infinity belongs to the last bin
-        return found.astype(np.int64)
+        places = np.searchsorted(self.edges, values, side="right") - 1
+        places = np.where(np.isnan(values), -1, np.minimum(places, self.size - 1))  # infinity belongs to the last bin
+        return places.astype(np.int64)
 
     def words(self, chosen: Sequence[int]) -> str:
         """A set of bins as a sentence."""
@@ -63,7 +63,7 @@ class Cut:
 
 
 @dataclass(frozen=True, eq=False)
-class Score:
+class LossScore:
     """The sum over cuts of log ratios, learnt from the search half: a guess at the whole privacy loss of an output."""
 
     cuts: tuple[Cut, ...]
@@ -88,7 +88,7 @@ class Candidate:
     promise: float
     cut: Cut | None = None
     chosen: tuple[int, ...] = ()
-    score: Score | None = None
+    score: LossScore | None = None
     threshold: float = 0.0
 
     def happened(self, outputs: Outputs) -> NDArray[np.bool_]:
@@ -119,7 +119,7 @@ class Candidate:
 
 def search(first: Outputs, second: Outputs, epsilon: float, delta: float, alarm: float) -> list[Candidate]:
     """The most promising events, best first, judged on these two batches alone."""
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     learnt: dict[Path, tuple[Cut, NDArray[np.float64]]] = {}
     for aspect in aspects(first, second):
         for cut in _cuts(aspect, first, second):
@@ -133,12 +133,12 @@ def search(first: Outputs, second: Outputs, epsilon: float, delta: float, alarm:
                 sets += _best_sets(hits, others, trials, epsilon, delta)
                 if cut.edges is not None:
                     sets = [_bridged(chosen, hits + others) for chosen in sets]
-                found += _promising(cut, forward, sets, hits, others, trials, alarm, delta)
+                candidates += _promising(cut, forward, sets, hits, others, trials, alarm, delta)
     if len(learnt) > 1:
         cuts, gains = zip(*learnt.values(), strict=True)
-        found += _scored(Score(cuts, gains), first, second, delta, alarm)
-    found.sort(key=lambda candidate: (-round(candidate.promise, 1), candidate.effort, -candidate.promise))
-    return found[:MOST_CANDIDATES]
+        candidates += _scored(LossScore(cuts, gains), first, second, delta, alarm)
+    candidates.sort(key=lambda candidate: (-round(candidate.promise, 1), candidate.effort, -candidate.promise))
+    return candidates[:MOST_CANDIDATES]
 
 
 def _cuts(aspect: Aspect, first: Outputs, second: Outputs) -> Iterator[Cut]:
@@ -258,7 +258,7 @@ def _promising(
     return [Candidate(forward, promise, cut, chosen) for chosen, promise in best.items()]
 
 
-def _scored(score: Score, first: Outputs, second: Outputs, delta: float, alarm: float) -> Iterator[Candidate]:
+def _scored(score: LossScore, first: Outputs, second: Outputs, delta: float, alarm: float) -> Iterator[Candidate]:
     one, two = score.of(first), score.of(second)
     thresholds = np.unique(np.quantile(np.concatenate((one, two)), np.linspace(0.005, 0.995, 100)))
     for forward in (True, False):

@@ -82,11 +82,11 @@ def channel_verdict(channel: Channel, epsilon: Number, delta: Number = 0, pairs:
     claimed, allowed = float(exact(epsilon, "epsilon")), float(exact(delta, "delta"))
     witness = None
     if not holds:
-        found = channel.worst_event(epsilon, listed) if allowed else channel.worst(listed)
-        shown = ", ".join(str(output) for output in found.outputs)
-        words = f"the output is {shown}" if len(found.outputs) == 1 else f"the output is one of {shown}"
+        worst = channel.worst_event(epsilon, listed) if allowed else channel.worst(listed)
+        shown = ", ".join(str(output) for output in worst.outputs)
+        words = f"the output is {shown}" if len(worst.outputs) == 1 else f"the output is one of {shown}"
         witness = Witness(
-            words, f"{found.first} against {found.second}", float(found.probability), float(found.other_probability)
+            words, f"{worst.first} against {worst.second}", float(worst.probability), float(worst.other_probability)
         )
     return Verdict(holds, claimed, allowed, channel.epsilon(listed), channel.delta(epsilon, listed), witness)
 
@@ -156,12 +156,12 @@ def _points(low: float, high: float, reach: float) -> NDArray[np.float64]:
         return inside[(inside > low) & (inside < high)]
     out = np.sort(np.concatenate([reach * far * steps for far in _FAR] + [np.array([1e-12, 1e-9, 1e-6]) * reach]))
     if math.isfinite(low):
-        found = low + out
+        point = low + out
     elif math.isfinite(high):
-        found = np.sort(high - out)
+        point = np.sort(high - out)
     else:
-        found = np.concatenate((-out[::-1], out))
-    return np.unique(found[(found > low) & (found < high)])
+        point = np.concatenate((-out[::-1], out))
+    return np.unique(point[(point > low) & (point < high)])
 
 
 def _log_ratio(first: Density, second: Density) -> float:
@@ -213,8 +213,10 @@ def _refined(first: Density, second: Density, places: NDArray[np.float64], at: i
         one = np.array([x])
         return float(second.log_density(one)[0] - first.log_density(one)[0])
 
-    found = minimize_scalar(downwards, bounds=(low, high), method="bounded", options={"xatol": 1e-12 * max(abs(low), abs(high))})
-    return -float(found.fun)
+    minimum = minimize_scalar(
+        downwards, bounds=(low, high), method="bounded", options={"xatol": 1e-12 * max(abs(low), abs(high))}
+    )
+    return -float(minimum.fun)
 
 
 def _excess(first: Density, second: Density, epsilon: float) -> tuple[float, Event]:

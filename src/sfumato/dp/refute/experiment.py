@@ -112,11 +112,11 @@ def _atoms(drawn: list[NDArray[np.float64]], laws: Sequence[Density] | None) -> 
     """The atoms of the laws; without laws, values that come up in a hundredth of the runs."""
     if laws is not None:
         return sorted({float(point) for law in laws for point, _ in law.atoms})
-    found: set[float] = set()
+    atoms: set[float] = set()
     for values in drawn:
         different, counts = np.unique(values, return_counts=True)
-        found |= set(different[counts >= max(_HEAVY * len(values), 2)].tolist())
-    return sorted(found)
+        atoms |= set(different[counts >= max(_HEAVY * len(values), 2)].tolist())
+    return sorted(atoms)
 
 
 def _edges(drawn: list[NDArray[np.float64]], rest: list[NDArray[np.float64]], bins: int) -> NDArray[np.float64]:

@@ -55,7 +55,7 @@ class Leaves:
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class OutputColumn:
     """One aspect of the outputs: `numbers` (NaN where there is none), or `keys`, equal exactly where the outputs are."""
 
     path: Path
@@ -81,14 +81,14 @@ class Outputs:
         values: Sequence[Any] | NDArray[Any],  # whatever a mechanism returns
         only: Sequence[Path] | None = None,
     ) -> None:
-        self._columns: dict[Path, Column] = {}
+        self._columns: dict[Path, OutputColumn] = {}
         self.count = len(values)
         table = _plain_numbers(values) if only is None else None
         if table is None:
             self._read(values, _paths(values) if only is None else only)
         else:
             for path, numbers, floating in table:
-                self._columns[path] = Column(path, numbers, None, floating)
+                self._columns[path] = OutputColumn(path, numbers, None, floating)
 
     @classmethod
     def pair(
@@ -108,11 +108,11 @@ class Outputs:
         """The aspects that are looked at in these outputs."""
         return list(self._columns)
 
-    def column(self, path: Path) -> Column:
+    def column(self, path: Path) -> OutputColumn:
         """An aspect; nothing but gaps where these outputs never have it."""
         if path in self._columns:
             return self._columns[path]
-        return Column(path, np.full(self.count, np.nan), np.full(self.count, "", dtype=object))
+        return OutputColumn(path, np.full(self.count, np.nan), np.full(self.count, "", dtype=object))
 
     def _read(self, values: Sequence[Any] | NDArray[Any], paths: Sequence[Path]) -> None:
         """Column by column from Python objects."""
@@ -128,7 +128,7 @@ class Outputs:
             together.append(_shortened("; ".join(said)))
         for path, held in cells.items():
             self._columns[path] = _column(path, held)
-        self._columns[_WHOLE] = Column(_WHOLE, None, np.array(together, dtype=object))
+        self._columns[_WHOLE] = OutputColumn(_WHOLE, None, np.array(together, dtype=object))
 
 
 def _parts(value: Any) -> Iterator[tuple[Path, Any]]:
@@ -137,13 +137,13 @@ def _parts(value: Any) -> Iterator[tuple[Path, Any]]:
 
 def _paths(*batches: Sequence[Any] | NDArray[Any]) -> list[Path]:
     """The aspects that occur, by first appearance, until there are too many."""
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}
     for value in itertools.chain(*batches):
         for path, _ in _parts(value):
-            if len(found) >= MOST_COLUMNS:
-                return list(found)
-            found[path] = None
-    return list(found)
+            if len(paths) >= MOST_COLUMNS:
+                return list(paths)
+            paths[path] = None
+    return list(paths)
 
 
 def kept(output: object) -> object:
@@ -212,11 +212,11 @@ def _opened(value: Any) -> Any:
     return value
 
 
-def _column(path: Path, cells: list[Any]) -> Column:
+def _column(path: Path, cells: list[Any]) -> OutputColumn:
     numbers = np.array([_number(cell) for cell in cells], dtype=np.float64)
     floating = any(type(cell) is float for cell in cells)
     keys = np.array([_key(cell) for cell in cells], dtype=object)
-    return Column(path, None if np.isnan(numbers).all() else numbers, keys, floating)
+    return OutputColumn(path, None if np.isnan(numbers).all() else numbers, keys, floating)
 
 
 def _number(cell: Any) -> float:

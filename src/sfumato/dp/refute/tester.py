@@ -80,15 +80,15 @@ class Refutation:
         claim = f"ε = {self.claimed_epsilon:.6g}" + (f", δ = {self.claimed_delta:.3g}" if self.claimed_delta else "")
         if self.refuted:
             shown = rounded_to(4, self.epsilon, up=False)
-            told = f"Refuted: the claim {claim} is false, ε is at least {shown:.4g} for these neighbours"
-            told += f" (confidence {_percent(self.confidence)}, {self.samples:,} draws on each).\nWitness: {self.witness}."
+            sentence = f"Refuted: the claim {claim} is false, ε is at least {shown:.4g} for these neighbours"
+            sentence += f" (confidence {_percent(self.confidence)}, {self.samples:,} draws on each).\nWitness: {self.witness}."
         else:
-            told = f"Not refuted: no event contradicts {claim} in {self.samples:,} draws on each neighbour"
-            told += (
+            sentence = f"Not refuted: no event contradicts {claim} in {self.samples:,} draws on each neighbour"
+            sentence += (
                 f" (largest ε shown: {rounded_to(4, max(self.epsilon, 0.0), up=False):.4g}). "
                 "That is no proof: another pair of neighbours or more draws may."
             )
-        return "\n".join([told, *(f"note: {note}" for note in self.notes)])
+        return "\n".join([sentence, *(f"note: {note}" for note in self.notes)])
 
     def to_mapping(self) -> dict[str, Any]:  # plain data
         """Plain data."""
@@ -158,10 +158,10 @@ def _staged(source: _Source, limit: int, epsilon: float, delta: float, confidenc
     """Few draws first: a gross violation shows at once, a small one needs them all."""
     alarm = (1 - confidence) / len(_STAGES) / MOST_CANDIDATES
     source.draw(_FIRST)
-    found: Refutation | None = None
+    refutation: Refutation | None = None
     for share in _STAGES:
-        size = source.affordable(min(max(round(limit * share), _SMALLEST_STAGE), limit), first=found is None)
-        if size <= source.count and found is not None:
+        size = source.affordable(min(max(round(limit * share), _SMALLEST_STAGE), limit), first=refutation is None)
+        if size <= source.count and refutation is not None:
             continue
         source.draw(size // 2 - source.count)
         searched = Outputs.pair(*source.all())
@@ -169,16 +169,16 @@ def _staged(source: _Source, limit: int, epsilon: float, delta: float, confidenc
         already = source.count
         source.draw(max(size - already, _FIRST))
         fresh = Outputs.pair(*source.all(since=already), like=searched[0])
-        found = _tested(candidates, fresh[0], fresh[1], epsilon, delta, alarm, confidence, source)
-        if found.refuted:
-            return found
+        refutation = _tested(candidates, fresh[0], fresh[1], epsilon, delta, alarm, confidence, source)
+        if refutation.refuted:
+            return refutation
         if source.always_raised:
             raise ParameterError(
                 f"the function raised {source.always_raised} every time on both databases, so nothing was tested. Call it once "
                 "on each neighbour to see why."
             )
-    assert found is not None  # noqa: S101  (the first stage always runs)
-    return found
+    assert refutation is not None  # noqa: S101  (the first stage always runs)
+    return refutation
 
 
 class _Source:

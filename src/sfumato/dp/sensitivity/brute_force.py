@@ -75,8 +75,8 @@ def local_sensitivity(
     else:
         others = [*without, *((*here, record) for record in new)]
     pairs = ((here, other) for other in others)
-    found = largest_change(lambda places: query([records[place] for place in places]), pairs, neighbours, unit=unit)
-    return replace(found, local=True, why="the largest change around one data set; not for calibrating noise")
+    change = largest_change(lambda places: query([records[place] for place in places]), pairs, neighbours, unit=unit)
+    return replace(change, local=True, why="the largest change around one data set; not for calibrating noise")
 
 
 def largest_change(
@@ -85,13 +85,13 @@ def largest_change(
     """The largest L1, squared L2 and single change over pairs of neighbours; equal tables are asked about once."""
     tried = False
     l1 = l2_squared = largest = Fraction(0)
-    known: dict[Any, list[Fraction]] = {}
+    cache: dict[Any, list[Fraction]] = {}
 
     def answered(table: D) -> list[Fraction]:
         key = table if isinstance(table, tuple) else tuple(table)  # type: ignore[arg-type]
-        if key not in known:
-            known[key] = _exact(query(table))
-        return known[key]
+        if key not in cache:
+            cache[key] = _exact(query(table))
+        return cache[key]
 
     for one, two in pairs:
         tried = True

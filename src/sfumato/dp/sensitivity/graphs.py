@@ -77,8 +77,8 @@ def _with_one_vertex_more(vertices: int) -> Iterator[tuple[Graph, Graph]]:
 
 def degrees(graph: Graph) -> list[int]:
     """The degree of every vertex."""
-    found = [0] * graph[0]
+    counts = [0] * graph[0]
     for one, two in graph[1]:
-        found[one] += 1
-        found[two] += 1
-    return found
+        counts[one] += 1
+        counts[two] += 1
+    return counts

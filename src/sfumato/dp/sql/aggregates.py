@@ -34,7 +34,7 @@ class Asked:
     rank: Fraction | None = None
 
     @property
-    def aggregate(self) -> Aggregate:
+    def aggregate(self) -> QueryAggregate:
         """The row of the function."""
         return AGGREGATES[self.function]
 
@@ -50,7 +50,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class QueryAggregate:
     """One aggregate: how it is written, what is measured for it, and how it follows from that.
 
     `function` names it in what is kept, `spelled` and `words` in the docs, `offered` in refusals of others, `called` in those of
@@ -188,49 +188,49 @@ def _plain(node: exp.Expression | None) -> exp.Expression:
 
 
 ROWS = (
-    Aggregate(
+    QueryAggregate(
         "count", "COUNT(*)", "number of rows; `COUNT(a)` of those where a is not missing", "rows", (exp.Count,), _count,
         offered="COUNT", per_unit="count",
     ),
-    Aggregate(
+    QueryAggregate(
         "count", "COUNT_IF(p)", "number of rows where p holds", "rows", (exp.CountIf,),
         lambda node, function: Asked(function, None, node.this), per_unit="count",
     ),
-    Aggregate(
+    QueryAggregate(
         "count_distinct", "COUNT(DISTINCT unit)", "number of units; of another column per unit only",
         "units", per_unit="count_distinct",
     ),
-    Aggregate("sum", "SUM(a)", "sum", "sum", (exp.Sum,), offered="SUM", called="SUM", per_unit="sum"),
-    Aggregate("avg", "AVG(a)", "mean, within the bounds of a", "moments", (exp.Avg,), offered="AVG", called="AVG"),
-    Aggregate(
+    QueryAggregate("sum", "SUM(a)", "sum", "sum", (exp.Sum,), offered="SUM", called="SUM", per_unit="sum"),
+    QueryAggregate("avg", "AVG(a)", "mean, within the bounds of a", "moments", (exp.Avg,), offered="AVG", called="AVG"),
+    QueryAggregate(
         "var_samp", "VARIANCE(a)", "variance of a sample, at least 0; also `VAR_SAMP`", "moments", (exp.Variance,),
         offered="VARIANCE", called="VAR", squares=True, sample=True,
     ),
-    Aggregate("var_pop", "VAR_POP(a)", "variance, at least 0", "moments", (exp.VariancePop,), called="VAR", squares=True),
-    Aggregate(
+    QueryAggregate("var_pop", "VAR_POP(a)", "variance, at least 0", "moments", (exp.VariancePop,), called="VAR", squares=True),
+    QueryAggregate(
         "stddev_samp", "STDDEV(a)", "root of `VARIANCE`; also `STDDEV_SAMP`", "moments", (exp.Stddev, exp.StddevSamp),
         offered="STDDEV", called="VAR", squares=True, sample=True, root=True,
     ),
-    Aggregate(
+    QueryAggregate(
         "stddev_pop", "STDDEV_POP(a)", "root of `VAR_POP`", "moments", (exp.StddevPop,), called="VAR", squares=True, root=True
     ),
-    Aggregate(
+    QueryAggregate(
         "min", "MIN(a)", "smallest value, kept clear of the end by the noise of a rank; exact per unit", "tree", (exp.Min,),
         offered="MIN", called="MIN", rank=Fraction(0), per_unit="min",
     ),
-    Aggregate(
+    QueryAggregate(
         "max", "MAX(a)", "largest value, kept clear of the end by the noise of a rank; exact per unit", "tree", (exp.Max,),
         offered="MAX", called="MAX", rank=Fraction(1), per_unit="max",
     ),
-    Aggregate(
+    QueryAggregate(
         "quantile", "MEDIAN(a)", "`QUANTILE(a, 0.5)`", "tree", (exp.Median,),
         lambda node, function: Asked(function, _plain(node.this), rank=Fraction(1, 2)), offered="MEDIAN", called="QUANTILE",
     ),
-    Aggregate(
+    QueryAggregate(
         "quantile", "QUANTILE(a, q)", "value below which a share q of the rows lies", "tree",
         (exp.Quantile, exp.ApproxQuantile), _quantile, offered="QUANTILE", called="QUANTILE",
     ),
-    Aggregate(
+    QueryAggregate(
         "quantile", "PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY a)", "as `QUANTILE(a, q)`; also `QUANTILE_CONT(a, q)`", "tree",
         (exp.PercentileCont, exp.PercentileDisc), _percentile, called="QUANTILE",
     ),
@@ -271,7 +271,7 @@ class Statistic:
     whole: bool = False
 
     @property
-    def aggregate(self) -> Aggregate:
+    def aggregate(self) -> QueryAggregate:
         """The row of the function."""
         return AGGREGATES[self.function]
 

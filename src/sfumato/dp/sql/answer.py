@@ -1,6 +1,7 @@
-"""The answer to a question: a table, the standard error of every number, and how it was reached.
+"""The answer to a question: a table, the standard error of every number, what it cost, and how it was reached.
 
-An answer is kept in the ledger as plain data, so that the same question shows the same numbers for ever.
+An answer is kept in the ledger as plain data, so that the same question shows the same numbers for ever. What only some who ask
+look at (errors, margins, the explanation, what is published) is computed when it is looked at.
 """
 
 from __future__ import annotations
@@ -8,44 +9,54 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlglot import exp
 
+from sfumato.core.certificate import plain
 from sfumato.core.errors import LedgerError
-from sfumato.core.params import require_confidence
+from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.core.outcome import Outcome
+from sfumato.core.params import parameters, require_confidence
+from sfumato.core.randomness import Randomness
+from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Floats, Statistic
-from sfumato.dp.sql.column_errors import column_errors
-from sfumato.dp.sql.expected_error import lattice_steps, linear_change
+from sfumato.dp.sql.column_errors import column_errors, column_law
 from sfumato.dp.sql.grouping import KEY
 from sfumato.dp.sql.language import evaluate
 from sfumato.dp.sql.margins import NoisyQuantiles, Possible
 from sfumato.dp.sql.measuring import Measured
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.operators import Cell
-from sfumato.dp.sql.propagation import noisy_parts, smooth
 from sfumato.dp.sql.quantile_margins import quantile_of
 from sfumato.dp.sql.question import Question
-from sfumato.dp.sql.reach import ColumnLaw, Distances, Interval, OneNoise, Reach, SumOfNoises, stored_law
+from sfumato.dp.sql.reach import ColumnLaw, Distances, Interval, Reach, stored_law
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sfumato.dp.sql.explanation import Explanation
+
 FORMAT = "sfumato-answer-1"
+
+ARGUMENT = (
+    "each unit's contribution is bounded before aggregation, sums are of integers on a fixed grid, and exact integer noise "
+    "is scaled to the largest change that one unit can make; what follows is post-processing"
+)
 
 
 @dataclass(frozen=True)
 class CellErrors:
-    """The standard error of each cell (None where a cell has no noise, or none can be told).
+    """The law of each column's noise, and the standard error of each cell (None where a cell has no noise, or none can be told).
 
     `reaches` say how far off a cell may be at several confidences, where that does not follow from the error and the law of a
     noise.
     """
 
+    laws: tuple[ColumnLaw, ...]
     errors: tuple[tuple[float | None, ...], ...]
     reaches: tuple[tuple[Reach | None, ...], ...] = ()
 
@@ -56,14 +67,18 @@ class AnswerTable:
 
     names: tuple[str, ...]
     kinds: tuple[str, ...]
-    laws: tuple[ColumnLaw, ...]
     rows: tuple[tuple[Cell, ...], ...] = field(repr=False)
-    given: CellErrors | Callable[[], CellErrors] = field(repr=False, compare=False)
+    off: CellErrors | Callable[[], CellErrors] = field(repr=False, compare=False)
 
     @cached_property
     def cell_errors(self) -> CellErrors:
         """Errors and margins of all cells, which follow from the noisy measurements: the same whenever they are computed."""
-        return self.given if isinstance(self.given, CellErrors) else self.given()
+        return self.off if isinstance(self.off, CellErrors) else self.off()
+
+    @property
+    def laws(self) -> tuple[ColumnLaw, ...]:
+        """How margins follow from errors, column by column."""
+        return self.cell_errors.laws
 
     @property
     def errors(self) -> tuple[tuple[float | None, ...], ...]:
@@ -76,7 +91,7 @@ class AnswerTable:
         return self.cell_errors.reaches
 
     def __reduce__(self) -> tuple[type[AnswerTable], tuple[object, ...]]:
-        return AnswerTable, (self.names, self.kinds, self.laws, self.rows, self.cell_errors)
+        return AnswerTable, (self.names, self.kinds, self.rows, self.cell_errors)
 
     def to_mapping(self) -> dict[str, Any]:  # plain data
         """Plain data for the ledger."""
@@ -92,20 +107,20 @@ class AnswerTable:
         }
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> AnswerTable:  # plain data
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> AnswerTable:  # plain data
         """Read a stored answer back."""
-        if given.get("format") != FORMAT:
+        if mapping.get("format") != FORMAT:
             raise LedgerError("the stored answer was written by another version; ask a slightly different question")
-        columns = given["columns"]
+        columns = mapping["columns"]
         kinds = tuple(column["kind"] for column in columns)
-        rows = tuple(tuple(_restored(c, k) for c, k in zip(row, kinds, strict=True)) for row in given["rows"])
+        rows = tuple(tuple(_restored(c, k) for c, k in zip(row, kinds, strict=True)) for row in mapping["rows"])
         names, laws = tuple(column["name"] for column in columns), tuple(stored_law(column["law"]) for column in columns)
-        errors = tuple(tuple(row) for row in given["errors"])
-        reaches = tuple(tuple(_reach(sides) for sides in row) for row in given.get("reaches", ()))
-        if "reaches" not in given:
+        errors = tuple(tuple(row) for row in mapping["errors"])
+        reaches = tuple(tuple(_reach(sides) for sides in row) for row in mapping.get("reaches", ()))
+        if "reaches" not in mapping:
             # Earlier answers kept one margin for both sides.
-            reaches = tuple(tuple(_reach(m and (m, m)) for m in row) for row in given.get("margins", ()))
-        return cls(names, kinds, laws, rows, CellErrors(errors, reaches))
+            reaches = tuple(tuple(_reach(m and (m, m)) for m in row) for row in mapping.get("margins", ()))
+        return cls(names, kinds, rows, CellErrors(laws, errors, reaches))
 
     def table(self) -> pa.Table:
         """The answer as an Arrow table."""
@@ -180,9 +195,92 @@ class AnswerTable:
         return None if error is None else self.laws[place].distances(error, confidence)
 
 
+@dataclass(frozen=True)
+class QueryAnswer:
+    """A noisy answer: the `table` asked for, standard errors, what it cost, and where that is entered.
+
+    `repeated` says that what it needs was measured before: the same numbers, at no cost, with the margins of the noise that
+    was drawn then.
+    """
+
+    answer: AnswerTable
+    question: Question
+    price: Price
+    dataset: str
+    source: Randomness
+    entry: str | None = None
+    repeated: bool = False
+    not_covered: tuple[str, ...] = ()
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        """Sensitivity, noise, expected error and cost of the question."""
+        from sfumato.dp.sql.explanation import explain
+
+        explanation = explain(self.question, self.price, 0.95)
+        return replace(explanation, notes=(*explanation.notes, *self.not_covered))
+
+    @cached_property
+    def outcome(self) -> Outcome[Any]:  # an Arrow table, which has no types
+        """The answer as it is published: with its claim, and with the errors."""
+        method = {
+            "name": "Session.sql",
+            "query": self.question.text,
+            "bounds": plain(parameters(self.price.bounds)),
+            "contribution": self.contribution,
+        }
+        return private_outcome(
+            self.table,
+            self.loss,
+            method,
+            argument=ARGUMENT,
+            randomness=self.source,
+            dataset=self.dataset,
+            ledger_entry=self.entry,
+            explanation=self.explanation.to_mapping(),
+            not_covered=list(self.not_covered),
+            errors=self.errors,
+        )
+
+    @property
+    def table(self) -> pa.Table:
+        """What was asked for, as an Arrow table."""
+        return self.answer.table()
+
+    @property
+    def errors(self) -> pa.Table:
+        """Standard errors, column by column; empty for keys."""
+        return self.answer.error_table()
+
+    def margins(self, confidence: float = 0.95) -> pa.Table:
+        """How far each number may be from what the counted rows say (see `contribution`), at a confidence."""
+        return self.answer.margin_table(confidence)
+
+    def intervals(self, confidence: float = 0.95) -> pa.Table:
+        """Between which `low` and `high` what the counted rows say lies, at a confidence: both sides need not be equally long."""
+        return self.answer.interval_table(confidence)
+
+    @property
+    def contribution(self) -> str:
+        """What of each unit is counted: the margins are about that, and say nothing of rows beyond it."""
+        return self.explanation.contribution
+
+    @property
+    def loss(self) -> LossGuarantee:
+        """What its measurements were charged (when it is repeated, to the question that was asked first)."""
+        return self.price.loss
+
+    def to_pandas(self) -> Any:  # pandas has no types
+        """The table as a pandas DataFrame."""
+        return self.table.to_pandas()
+
+    def __repr__(self) -> str:
+        return f"QueryAnswer({len(self.answer.rows)} rows, columns {', '.join(self.answer.names)}; {self.contribution})"
+
+
 def put_together(question: Question, price: Price, measured: Measured) -> AnswerTable:
     """From noisy measurements to the table that was asked for: statistics, expressions, HAVING, ORDER BY, LIMIT."""
-    values, possible = _statistics(question, price, measured)
+    values, quantiles = _statistics(question, price, measured)
     rows = []
     for place, group in enumerate(measured.groups):
         row = {PLACEHOLDER + text: column[place] for text, column in values.items()}
@@ -194,40 +292,47 @@ def put_together(question: Question, price: Price, measured: Measured) -> Answer
     for ordering in reversed(question.order):
         rows.sort(key=lambda entry: _sort_key(evaluate(ordering.expression, entry[1])), reverse=ordering.descending)
         missing = [entry for entry in rows if evaluate(ordering.expression, entry[1]) is None]
-        known = [entry for entry in rows if evaluate(ordering.expression, entry[1]) is not None]
-        rows = missing + known if ordering.nulls_first else known + missing
+        present = [entry for entry in rows if evaluate(ordering.expression, entry[1]) is not None]
+        rows = missing + present if ordering.nulls_first else present + missing
     rows = rows[question.offset :]
     if question.limit is not None:
         rows = rows[: question.limit]
     cells = tuple(tuple(evaluate(column.expression, row) for column in question.shown) for _, row in rows)
     places, keys = [place for place, _ in rows], [measured.groups[place] for place, _ in rows]
 
-    def told() -> CellErrors:
+    def off() -> CellErrors:
+        laws = tuple(column_law(question, price, column.expression) for column in question.shown)
+        possible = Possible(question, price, _arrays(measured), quantiles)
         columns = [column_errors(question, price, column.expression, possible, places, keys) for column in question.shown]
         cells = list(zip(*columns, strict=True)) if places else []
         return CellErrors(
-            tuple(tuple(error for error, _ in row) for row in cells), tuple(tuple(reach for _, reach in row) for row in cells)
+            laws,
+            tuple(tuple(error for error, _ in row) for row in cells),
+            tuple(tuple(reach for _, reach in row) for row in cells),
         )
 
     kinds = tuple(_kind(question, column.expression, [row[i] for row in cells]) for i, column in enumerate(question.shown))
     clean = tuple(tuple(_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True)) for row in cells)
-    laws = tuple(_law(question, price, column.expression) for column in question.shown)
-    return AnswerTable(tuple(column.name for column in question.shown), kinds, laws, clean, told)
+    return AnswerTable(tuple(column.name for column in question.shown), kinds, clean, off)
 
 
-def _statistics(question: Question, price: Price, measured: Measured) -> tuple[dict[str, list[Cell]], Possible]:
-    noisy = {name: np.array([float(v) for v in column]) for name, column in measured.numbers.items()}
+def _arrays(measured: Measured) -> dict[str, Floats]:
+    return {name: np.array([float(v) for v in column]) for name, column in measured.numbers.items()}
+
+
+def _statistics(question: Question, price: Price, measured: Measured) -> tuple[dict[str, list[Cell]], dict[str, NoisyQuantiles]]:
+    noisy = _arrays(measured)
     values: dict[str, list[Cell]] = {}
     quantiles: dict[str, NoisyQuantiles] = {}
     for text, statistic in question.statistics.items():
         if statistic.tree is not None:
-            found = [quantile_of(statistic, tree, price.noises[statistic.tree]) for tree in measured.trees[statistic.tree]]
-            values[text] = [value for value, _ in found]
-            quantiles[text] = NoisyQuantiles([float(value) for value, _ in found], [reach for _, reach in found])
+            valued = [quantile_of(statistic, tree, price.noises[statistic.tree]) for tree in measured.trees[statistic.tree]]
+            values[text] = [value for value, _ in valued]
+            quantiles[text] = NoisyQuantiles([float(value) for value, _ in valued], [reach for _, reach in valued])
             continue
         computed: Floats = statistic.value(noisy)
         values[text] = _whole(statistic, measured) if statistic.steady and statistic.whole else computed.tolist()
-    return values, Possible(question, price, noisy, quantiles)
+    return values, quantiles
 
 
 def _whole(statistic: Statistic, measured: Measured) -> list[Cell]:
@@ -238,37 +343,17 @@ def _whole(statistic: Statistic, measured: Measured) -> list[Cell]:
     return [total + int(statistic.centre) * count for total, count in zip(totals, counts, strict=True)]
 
 
-def _law(question: Question, price: Price, expression: exp.Expression) -> ColumnLaw:
-    """How margins follow from errors: by the law of one noise, or by that of a sum of noises."""
-    general = next(iter(price.noises.values())).law
-    if isinstance(expression, exp.Column) and expression.name.startswith(PLACEHOLDER):
-        statistic = question.statistics[expression.name.removeprefix(PLACEHOLDER)]
-        noise = price.noises[statistic.parts[0]]
-        if statistic.linear:
-            return OneNoise(noise.law, noise.amount, noise.step)
-    made = smooth(expression) if noisy_parts(expression) else None
-    if made is None:
-        return SumOfNoises(general)
-    change = linear_change(question, price, made)
-    steps = {} if change is None else lattice_steps(price, change)
-    if len(steps) == 1 and made.grid is None and not made.roundings:
-        ((name, step),) = steps.items()
-        noise = price.noises[name]
-        return OneNoise(noise.law, noise.amount, Fraction(step))
-    return SumOfNoises(general, max(steps.values()) / 2 if steps else None, made.grid)
-
-
 def _kind(question: Question, expression: exp.Expression, cells: Sequence[Cell]) -> str:
     if isinstance(expression, exp.Column):
         if expression.name.startswith(KEY):
             return question.keys[int(expression.name.removeprefix(KEY))].kind
         return "integer" if question.statistics[expression.name.removeprefix(PLACEHOLDER)].whole else "number"
-    known = [cell for cell in cells if cell is not None]
-    if known and all(isinstance(cell, bool) for cell in known):
+    present = [cell for cell in cells if cell is not None]
+    if present and all(isinstance(cell, bool) for cell in present):
         return "boolean"
-    if known and all(isinstance(cell, str) for cell in known):
+    if present and all(isinstance(cell, str) for cell in present):
         return "string"
-    if known and all(isinstance(cell, datetime.date) for cell in known):
+    if present and all(isinstance(cell, datetime.date) for cell in present):
         return "date"
     return "number"
 

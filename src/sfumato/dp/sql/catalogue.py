@@ -1,4 +1,5 @@
-"""What an analyst may know of the tables: names, kinds, units, and the bounds and domains that the owner declared.
+"""What an analyst may know of the tables: names, kinds, units, and the bounds and domains that the owner declared; and of the
+rows that a query makes of them: which columns it may name, whose rows they are, and how many of them one unit may have.
 
 Nothing here is read from the rows of a private table: bounds and domains marked `source = "data"` are left out, so
 that whatever is decided from this catalogue depends on the schema alone. A public table's own values are no secret.
@@ -7,16 +8,21 @@ that whatever is decided from this catalogue depends on the schema alone. A publ
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
+
+from sqlglot import exp
 
 from sfumato.core.errors import ParameterError, SchemaError, Unsupported
 from sfumato.core.exact import exact
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column
 from sfumato.dp.protected_unit import unit_column
+from sfumato.dp.sql.term import MOST_GROUPS, Term
+from sfumato.engines import plan as p
 from sfumato.engines.canonical import canonical, kind_of_type
 from sfumato.engines.expressions import Kind, Value
 from sfumato.engines.plan import Field
@@ -26,8 +32,7 @@ from sfumato.engines.told_apart import told_apart
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: A grouped result may have this many declared groups.
-MOST_GROUPS = 100_000
+
 #: A public table may have this many rows: it travels to the engine with each question.
 MOST_PUBLIC_ROWS = 1_000_000
 
@@ -66,7 +71,7 @@ class KnownTable:
         """The column of that name; a name in another case serves where it is the only one."""
         if name in self.columns:
             return self.columns[name]
-        near = [known for known in self.columns if known.lower() == name.lower()]
+        near = [own for own in self.columns if own.lower() == name.lower()]
         return self.columns[near[0]] if len(near) == 1 else None
 
 
@@ -81,7 +86,7 @@ class Catalogue:
         """The table of that name."""
         if name in self.tables:
             return self.tables[name]
-        near = [known for known in self.tables if known.lower() == name.lower()]
+        near = [own for own in self.tables if own.lower() == name.lower()]
         if len(near) == 1:
             return self.tables[near[0]]
         if self.alone:
@@ -118,11 +123,11 @@ def _untyped(data: Microdata, column: str) -> bool:
     return not types_are_stored(data.relation) and (described.type is None or described.source != "declared")
 
 
-def public_table(name: str, given: object) -> KnownTable:
+def public_table(name: str, source: object) -> KnownTable:
     """A public table, from anything `read` accepts as a frame; its own values are its domain."""
     from sfumato.engines.sources import read
 
-    table = canonical((given if isinstance(given, Microdata) else read(given)).table())
+    table = canonical((source if isinstance(source, Microdata) else read(source)).table())
     if table.num_rows > MOST_PUBLIC_ROWS:
         raise ParameterError(f"the public table '{name}' has more than {MOST_PUBLIC_ROWS:,} rows")
     columns = {}
@@ -138,12 +143,12 @@ def relation_fields(data: Microdata) -> dict[str, Field]:
     fields: dict[str, Field] | None = getattr(data.relation, "fields", None)
     if fields is not None:
         return dict(fields)
-    found = {}
+    listed = {}
     for entry in data.relation.schema():
         kind = kind_of_type(entry.type)
         if kind is not None:
-            found[entry.name] = Field(entry.name, kind)
-    return found
+            listed[entry.name] = Field(entry.name, kind)
+    return listed
 
 
 def _known(stored: Field, described: Column) -> KnownColumn:
@@ -201,3 +206,72 @@ def _public(stored: Field, column: pa.ChunkedArray) -> KnownColumn:
             if column.null_count:
                 values = (None, *values)
     return KnownColumn(stored, low, high, values)
+
+
+@dataclass(frozen=True)
+class Visible:
+    """A column that the query may name: with its table's alias or without."""
+
+    qualifier: str
+    name: str
+    term: Term
+    unit: bool = False  # holds the unit
+
+
+@dataclass(frozen=True)
+class QueryRows:
+    """Rows under a plan; `unit` is the plan's column that says whose they are, None when each row is its own unit."""
+
+    plan: p.Plan
+    columns: tuple[Visible, ...]
+    unit: str | None
+    private: bool
+    single: bool = False  # each unit has at most one row
+    unlimited: int = 0  # how many private sides were joined of which a unit may have any number of rows
+    copies: int = 1  # how many of these rows public tables make of one private row, at most
+    unread: tuple[str, ...] = ()  # columns that a query could name here and does not
+
+    def resolve(self, node: exp.Column) -> Term:
+        """The column that a reference names."""
+        return self.find(node).term
+
+    def find(self, node: exp.Column) -> Visible:
+        """The column that a reference names, with what is known of it."""
+        if not isinstance(node.this, exp.Identifier):
+            raise Unsupported("* stands where a column is needed; name the columns")
+        qualifier, name = node.table, node.name
+        matches = [c for c in self.columns if c.name == name and (not qualifier or c.qualifier == qualifier)]
+        if not matches:
+            matches = [
+                c
+                for c in self.columns
+                if c.name.lower() == name.lower() and (not qualifier or c.qualifier.lower() == qualifier.lower())
+            ]
+        if not matches:
+            there = [c.name for c in self.columns if not c.name.startswith("\x00")]
+            offered = ", ".join(dict.fromkeys([*there, *self.unread]))
+            raise Unsupported(f"there is no column '{name[:60]}' here; there are: {offered[:500]}")
+        if len(matches) > 1 and len({c.term.expression for c in matches}) > 1:
+            raise Unsupported(f"the column '{name[:60]}' is in more than one table; write table.{name[:60]}")
+        return matches[0]
+
+
+@dataclass
+class Lowering:
+    """The state of lowering one query: which tables it reads, and fresh names for what it computes."""
+
+    catalogue: Catalogue
+    primary: str | None = None
+    read: dict[str, KnownTable] = field(default_factory=dict)
+    referenced: frozenset[str] = frozenset()
+    scans: int = 0
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def fresh(self, what: str) -> str:
+        """A plan column name that nothing else has."""
+        return f"{what}{next(self.numbers)}"
+
+
+def scanned_as(table: str) -> str:
+    """What plans call a table other than the first private one."""
+    return f"table {table}"

@@ -1,16 +1,17 @@
-"""The error of one column of an answer, group by group: by the law of its noise, or by what the noise may have been."""
+"""The law of the noise in one column of an answer, and its errors by group: by that law, or by what the noise may have been."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 import numpy as np
 from sqlglot import exp
 
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
 from sfumato.dp.sql.box import Box, Floats
-from sfumato.dp.sql.expected_error import linear_change, linear_margin
+from sfumato.dp.sql.expected_error import lattice_steps, linear_change, linear_margin
 from sfumato.dp.sql.grouping import KEY
 from sfumato.dp.sql.images import image, is_linear, parts_of, plain, selects
 from sfumato.dp.sql.language import computed, evaluate
@@ -19,7 +20,7 @@ from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.operators import Cell
 from sfumato.dp.sql.propagation import Smooth, bends, decided, noisy_parts, smooth, taken
 from sfumato.dp.sql.question import Question
-from sfumato.dp.sql.reach import LEVELS, Reach, distance_at
+from sfumato.dp.sql.reach import LEVELS, ColumnLaw, OneNoise, Reach, SumOfNoises, distance_at
 
 #: The keys of a group.
 Group = Sequence[Cell]
@@ -29,6 +30,26 @@ CellError = tuple[float | None, Reach | None]
 NO_ERROR: CellError = (None, None)
 #: As sure as one can be.
 _CERTAIN = math.nextafter(1.0, 0.0)
+
+
+def column_law(question: Question, price: Price, expression: exp.Expression) -> ColumnLaw:
+    """How margins follow from errors: by the law of one noise, or by that of a sum of noises."""
+    general = next(iter(price.noises.values())).law
+    if isinstance(expression, exp.Column) and expression.name.startswith(PLACEHOLDER):
+        statistic = question.statistics[expression.name.removeprefix(PLACEHOLDER)]
+        noise = price.noises[statistic.parts[0]]
+        if statistic.linear:
+            return OneNoise(noise.law, noise.amount, noise.step)
+    smoothed = smooth(expression) if noisy_parts(expression) else None
+    if smoothed is None:
+        return SumOfNoises(general)
+    change = linear_change(question, price, smoothed)
+    steps = {} if change is None else lattice_steps(price, change)
+    if len(steps) == 1 and smoothed.grid is None and not smoothed.roundings:
+        ((name, step),) = steps.items()
+        noise = price.noises[name]
+        return OneNoise(noise.law, noise.amount, Fraction(step))
+    return SumOfNoises(general, max(steps.values()) / 2 if steps else None, smoothed.grid)
 
 
 def column_errors(
@@ -47,15 +68,15 @@ def column_errors(
     shapes: dict[tuple[int, ...], list[int]] = {}
     for row, group in enumerate(keys):
         shapes.setdefault(taken(node, _placed(group)), []).append(row)
-    found = [NO_ERROR] * len(places)
+    cells = [NO_ERROR] * len(places)
     for branches, rows in shapes.items():
         shape = decided(node, iter(branches))
         if not noisy_parts(shape):
             continue
         errors = _of_one_shape(question, price, shape, possible, [places[row] for row in rows], [keys[row] for row in rows])
         for row, error in zip(rows, errors, strict=True):
-            found[row] = error
-    return found
+            cells[row] = error
+    return cells
 
 
 def _of_one_shape(
@@ -66,10 +87,10 @@ def _of_one_shape(
     places: Sequence[int],
     keys: Sequence[Group],
 ) -> list[CellError]:
-    made = None if bends(node) or selects(question, price, node) else smooth(node)
-    change = None if made is None or made.roundings else linear_change(question, price, made)
-    if made is not None and change is not None:
-        return [(change.error(made.grid), None)] * len(places)
+    smoothed = None if bends(node) or selects(question, price, node) else smooth(node)
+    change = None if smoothed is None or smoothed.roundings else linear_change(question, price, smoothed)
+    if smoothed is not None and change is not None:
+        return [(change.error(smoothed.grid), None)] * len(places)
     found = Images(possible).reaches(node, places, keys) if places else []
     return [NO_ERROR if reach is None else (reach.standard_error(possible.law), reach) for reach in found]
 

@@ -20,12 +20,12 @@ from sfumato.core.rounding import rounded_up
 from sfumato.dp.algorithms.count_tree import quantile_rank_deviation, rank_deviation
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
 from sfumato.dp.sql.box import Box
-from sfumato.dp.sql.grouping import KEY, Shown
+from sfumato.dp.sql.grouping import KEY, AnswerColumn
 from sfumato.dp.sql.images import image, is_linear, parts_of, plain
 from sfumato.dp.sql.language import check, evaluate
-from sfumato.dp.sql.measurement import BRANCHING, Measurement
+from sfumato.dp.sql.measurement import BRANCHING, QueryMeasurement
 from sfumato.dp.sql.noise import Noise, Price, errors_in_sum_margin
-from sfumato.dp.sql.propagation import Change, MovedStatistics, Smooth, noisy_parts, number_of, smooth
+from sfumato.dp.sql.propagation import MovedStatistics, NoiseChange, Smooth, noisy_parts, number_of, smooth
 from sfumato.dp.sql.quantile_margins import clear_of_ends
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import on_grid
@@ -133,22 +133,22 @@ def rank_margin(statistic: Statistic, leaves: int, noise: Noise, confidence: flo
     return math.ceil(reach - 1e-9)
 
 
-def linear_change(question: Question, price: Price, made: Smooth) -> Change | None:
+def linear_change(question: Question, price: Price, smoothed: Smooth) -> NoiseChange | None:
     """How far noise moves an expression, where that is the same whatever the data; None where it is not."""
-    if not is_linear(question, made.node):
+    if not is_linear(question, smoothed.node):
         return None
     keys = {KEY + str(number): 1.0 for number in range(len(question.keys))}
-    return _moved(question, price, (0,), 1.0).change(made, 0, keys)
+    return _moved(question, price, (0,), 1.0).change(smoothed, 0, keys)
 
 
-def lattice_steps(price: Price, change: Change) -> dict[str, float]:
+def lattice_steps(price: Price, change: NoiseChange) -> dict[str, float]:
     """What one step of each measurement adds to the expression."""
     deviations = {name: price.noises[name].deviation for name in change.parts}
     # Differences of binary fractions are off in their last digits.
     return {name: float(f"{part / deviations[name]:.12g}") for name, part in change.parts.items() if deviations[name] > 0}
 
 
-def linear_margin(price: Price, change: Change, confidence: float) -> float:
+def linear_margin(price: Price, change: NoiseChange, confidence: float) -> float:
     """Noise moves a sum of counts and sums by at most this, at the confidence."""
     steps = lattice_steps(price, change)
     if len(steps) == 1:
@@ -167,7 +167,7 @@ class _Expected:
         self.question, self.price, self.confidence, self.sizes = question, price, confidence, sizes
         self.law = next(iter(price.noises.values())).law
 
-    def note(self, column: Shown) -> ColumnNote:
+    def note(self, column: AnswerColumn) -> ColumnNote:
         """How far one column may be off."""
         node = column.expression
         what = self._statistic(node.name).function if isinstance(node, exp.Column) else "expression"
@@ -177,16 +177,16 @@ class _Expected:
         kind = check(node, self._kind)
         if kind in ("string", "boolean", "date"):
             return ColumnNote(column.name, kind, None, note=_TEXT)
-        made = smooth(node)
-        if made is None:
+        smoothed = smooth(node)
+        if smoothed is None:
             return ColumnNote(column.name, what, None, note=_JUMPS)
-        if isinstance(made.node, exp.Column) and self._statistic(made.node.name).tree is not None:
-            return self._quantile(column.name, what, self._statistic(made.node.name), made.grid)
-        if any(self.question.statistics[text].tree is not None for text in noisy_parts(made.node)):
+        if isinstance(smoothed.node, exp.Column) and self._statistic(smoothed.node.name).tree is not None:
+            return self._quantile(column.name, what, self._statistic(smoothed.node.name), smoothed.grid)
+        if any(self.question.statistics[text].tree is not None for text in noisy_parts(smoothed.node)):
             return ColumnNote(column.name, what, None, note=_QUANTILES)
-        change = linear_change(self.question, self.price, made)
+        change = linear_change(self.question, self.price, smoothed)
         if change is not None:
-            return ColumnNote(column.name, what, self._linear_margin(change, made))
+            return ColumnNote(column.name, what, self._linear_margin(change, smoothed))
         if any(part.name.startswith(KEY) for part in node.find_all(exp.Column)):
             return ColumnNote(column.name, what, None, note=_KEYS)
         margins = self._per_rows(node)
@@ -207,8 +207,8 @@ class _Expected:
         width = 0.0 if statistic.low is None or statistic.high is None else float(statistic.high - statistic.low) / leaves
         return ColumnNote(name, what, None, rank_margin=margin, resolution=max(width, grid or 0.0))
 
-    def _linear_margin(self, change: Change, made: Smooth) -> float:
-        return on_grid(linear_margin(self.price, change, self.confidence) + sum(change.roundings), made.grid)
+    def _linear_margin(self, change: NoiseChange, smoothed: Smooth) -> float:
+        return on_grid(linear_margin(self.price, change, self.confidence) + sum(change.roundings), smoothed.grid)
 
     def _per_rows(self, node: exp.Expression) -> dict[int, float]:
         """Between which ends the noisy number lies when each of its parts is as far off as noise may bring it."""
@@ -256,6 +256,6 @@ def _moved(question: Question, price: Price, sizes: Sequence[int], share: float)
     return MovedStatistics(question.statistics, noisy, deviations)
 
 
-def _per_row(measurement: Measurement, share: float) -> float:
+def _per_row(measurement: QueryMeasurement, share: float) -> float:
     worth = float(measurement.middle) if measurement.kind == "sum" else 1.0
     return worth if measurement.where is None else worth * share

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,7 +16,7 @@ from sfumato.core.guarantees.loss import RECORD, LossGuarantee
 from sfumato.core.params import parameters, require_confidence
 from sfumato.core.texts import with_article
 from sfumato.dp.sql.expected_error import SIZES, ColumnNote, column_notes
-from sfumato.dp.sql.measurement import Measurement
+from sfumato.dp.sql.measurement import QueryMeasurement
 from sfumato.dp.sql.noise import UNITS, Bounds, Price
 from sfumato.dp.sql.question import Question
 
@@ -89,6 +89,20 @@ class Explanation:
         return "\n".join([*lines, *self.notes])
 
 
+@dataclass(frozen=True)
+class BatchCost:
+    """What several questions cost together, and each of them."""
+
+    explanations: tuple[Explanation, ...]
+    total: LossGuarantee
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return iter(self.explanations)
+
+    def __len__(self) -> int:
+        return len(self.explanations)
+
+
 def cost_text(loss: LossGuarantee) -> str:
     """The amount in symbols: ε = 0.1, δ = 1e-6."""
     symbols = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
@@ -99,7 +113,7 @@ def cost_text(loss: LossGuarantee) -> str:
 def explain(question: Question, price: Price, confidence: float, sizes: Sequence[int] = SIZES) -> Explanation:
     """The explanation of a priced question; what depends on how many rows a group has is told for these sizes."""
     require_confidence(confidence)
-    named = {m.name: m for m in question.measurements} | {UNITS: Measurement(UNITS, "units")}
+    named = {m.name: m for m in question.measurements} | {UNITS: QueryMeasurement(UNITS, "units")}
     notes = tuple(_measurement(named[name], price, question, confidence) for name in price.noises)
     columns = column_notes(question, price, confidence, sizes)
     return Explanation(
@@ -184,7 +198,7 @@ def _notes(question: Question, columns: tuple[ColumnNote, ...]) -> list[str]:
     return notes
 
 
-def _measurement(measurement: Measurement, price: Price, question: Question, confidence: float) -> MeasurementNote:
+def _measurement(measurement: QueryMeasurement, price: Price, question: Question, confidence: float) -> MeasurementNote:
     noise = price.noises[measurement.name]
     step = float(noise.step)
     what = {

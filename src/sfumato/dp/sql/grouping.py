@@ -5,21 +5,23 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import PLACEHOLDER, THERE_ARE, Asked, is_aggregate, taken_out
-from sfumato.dp.sql.catalogue import MOST_GROUPS, values_of_texts
+from sfumato.dp.sql.catalogue import Lowering, QueryRows, values_of_texts
 from sfumato.dp.sql.language import check, is_unknown, lower
 from sfumato.dp.sql.parse import function_name, group_nodes, sql_text, without_alias
-from sfumato.dp.sql.term import bounded, possible_values
-from sfumato.dp.sql.visible_rows import Lowering, Rows
+from sfumato.dp.sql.term import MOST_GROUPS, bounded, possible_values
 from sfumato.engines import expressions as e
 from sfumato.engines.expressions import Kind, Value
 
 #: What the placeholder column of a key begins with in post-processing.
 KEY = "\x00key "
+#: From so many declared texts on, a key travels as a number, found by a join instead of a list.
+CODED = 64
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,19 @@ class Key:
         if self.values is not None:
             object.__setattr__(self, "values", tuple(dict.fromkeys(self.values)))
 
+    @property
+    def coded(self) -> bool:
+        """True when the engine is given the values as a table and answers with their numbers."""
+        return self.kind == "string" and self.values is not None and len(self.values) > CODED
+
+    def ordered_values(self) -> list[Value]:
+        """The declared values in an order of their own, a missing one first."""
+        present: list[Any] = [value for value in self.values or () if value is not None]
+        return [*(value for value in self.values or () if value is None), *sorted(present)]
+
 
 @dataclass(frozen=True)
-class Shown:
+class AnswerColumn:
     """A column of the answer: its name and the expression over placeholders of keys and aggregates."""
 
     name: str
@@ -89,7 +101,9 @@ def _broken(text: str) -> bool:
 class Grouping:
     """The keys of the outer query, and expressions over groups."""
 
-    def __init__(self, select: exp.Select, rows: Rows, lowering: Lowering, declared: Mapping[str, tuple[Value, ...]]) -> None:
+    def __init__(
+        self, select: exp.Select, rows: QueryRows, lowering: Lowering, declared: Mapping[str, tuple[Value, ...]]
+    ) -> None:
         self.rows = rows
         self.items = list(select.expressions)
         if any(isinstance(item, exp.Star) for item in self.items):
@@ -139,26 +153,26 @@ class Grouping:
 
         return sql_text(node.transform(spelled))
 
-    def over_groups(self, node: exp.Expression, found: dict[str, Asked]) -> exp.Expression:
+    def over_groups(self, node: exp.Expression, aggregates: dict[str, Asked]) -> exp.Expression:
         """An expression with keys and aggregates replaced by placeholders; nothing of single rows is left."""
         aliased = {item.alias: item.this for item in self.items if isinstance(item, exp.Alias)}
-        known = {column.name.lower() for column in self.rows.columns}
+        columns = {column.name.lower() for column in self.rows.columns}
 
         def written_out(part: exp.Expression) -> exp.Expression:
             # A column of the rows comes before an alias of the same name.
-            if isinstance(part, exp.Column) and not part.table and part.name in aliased and part.name.lower() not in known:
+            if isinstance(part, exp.Column) and not part.table and part.name in aliased and part.name.lower() not in columns:
                 return exp.Paren(this=aliased[part.name].copy())
             return part
 
         node = node.transform(written_out)
-        return self._placed(taken_out(self._with_keys(node), found))
+        return self._placed(taken_out(self._with_keys(node), aggregates))
 
-    def condition(self, node: exp.Expression, found: dict[str, Asked]) -> exp.Expression:
+    def condition(self, node: exp.Expression, aggregates: dict[str, Asked]) -> exp.Expression:
         """The condition of HAVING."""
-        made = self.over_groups(node, found)
-        if check(made, self._kind) not in ("boolean", None):
+        condition = self.over_groups(node, aggregates)
+        if check(condition, self._kind) not in ("boolean", None):
             raise Unsupported("HAVING needs a condition")
-        return made
+        return condition
 
     def _kind(self, placeholder: str) -> str:
         """What stands behind a placeholder."""
@@ -177,13 +191,13 @@ class Grouping:
             return node
         if not isinstance(node, (exp.Literal, exp.Boolean, exp.Null)) and self._is_key(node):
             return exp.column(exp.to_identifier(KEY + str(self.nodes.index(self._text(node))), quoted=True))
-        made = node.copy()
-        for name, value in list(made.args.items()):
+        copied = node.copy()
+        for name, value in list(copied.args.items()):
             if isinstance(value, exp.Expression):
-                made.set(name, self._with_keys(value))
+                copied.set(name, self._with_keys(value))
             elif isinstance(value, list):
-                made.set(name, [self._with_keys(v) if isinstance(v, exp.Expression) else v for v in value])
-        return made
+                copied.set(name, [self._with_keys(v) if isinstance(v, exp.Expression) else v for v in value])
+        return copied
 
     def _placed(self, node: exp.Expression) -> exp.Expression:
         for part in node.walk():
@@ -198,24 +212,24 @@ class Grouping:
                 raise Unsupported("a sub-query or window inside an expression is not supported")
         return node
 
-    def shown(self, item: exp.Expression, found: dict[str, Asked]) -> Shown:
+    def shown(self, item: exp.Expression, aggregates: dict[str, Asked]) -> AnswerColumn:
         """A column of the answer."""
         node = item.this if isinstance(item, exp.Alias) else item
-        made = self._placed(taken_out(self._with_keys(node), found))
-        check(made, self._kind)
+        expression = self._placed(taken_out(self._with_keys(node), aggregates))
+        check(expression, self._kind)
         named = item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else sql_text(node).lower()
-        return Shown(named, made)
+        return AnswerColumn(named, expression)
 
-    def ordering(self, entry: exp.Ordered, shown: tuple[Shown, ...], found: dict[str, Asked]) -> Ordering:
+    def ordering(self, entry: exp.Ordered, shown: tuple[AnswerColumn, ...], aggregates: dict[str, Asked]) -> Ordering:
         """A term of ORDER BY: an alias, a position, or an expression over groups."""
         node = entry.this
         if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdecimal():
             place = int(node.this)
             if not 1 <= place <= len(shown):
                 raise Unsupported("ORDER BY names a position that SELECT does not have")
-            made = shown[place - 1].expression
+            expression = shown[place - 1].expression
         else:
             named = [column for column in shown if isinstance(node, exp.Column) and not node.table and column.name == node.name]
-            made = named[0].expression if named else self.over_groups(node, found)
-        check(made, self._kind)
-        return Ordering(made, bool(entry.args.get("desc")), bool(entry.args.get("nulls_first")))
+            expression = named[0].expression if named else self.over_groups(node, aggregates)
+        check(expression, self._kind)
+        return Ordering(expression, bool(entry.args.get("desc")), bool(entry.args.get("nulls_first")))

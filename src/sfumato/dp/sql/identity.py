@@ -21,15 +21,14 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.params import parameters
 from sfumato.dp.algorithms.count_tree import level_sizes
 from sfumato.dp.sql.aggregates import PLACEHOLDER
-from sfumato.dp.sql.catalogue import KnownTable
+from sfumato.dp.sql.catalogue import KnownTable, scanned_as
 from sfumato.dp.sql.grouping import Key
-from sfumato.dp.sql.measurement import BRANCHING, Measurement
+from sfumato.dp.sql.measurement import BRANCHING, QueryMeasurement
 from sfumato.dp.sql.measuring import Group, order_column, split
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.normal_form import NormalRows, form, normal_rows
 from sfumato.dp.sql.parse import sql_text
-from sfumato.dp.sql.question import Question, ordered_values
-from sfumato.dp.sql.visible_rows import scanned_as
+from sfumato.dp.sql.question import Question
 from sfumato.engines import expressions as e
 from sfumato.engines.class_queries import ROWS
 
@@ -56,7 +55,7 @@ class Identity:
 
     def groups(self, question: Question) -> tuple[Group, ...]:
         """The declared groups, keys and values in an order that does not depend on the query."""
-        return tuple(itertools.product(*(ordered_values(question.keys[place]) for place in self.keys)))
+        return tuple(itertools.product(*(question.keys[place].ordered_values() for place in self.keys)))
 
     def arranged(self, group: Group) -> Group:
         """A group of the question with its keys in the common order."""
@@ -78,7 +77,7 @@ def _identity(question: Question, priced: Price, rows: NormalRows, opened: list[
     bites = question.rows.unit is not None and not question.rows.single
     bounding = [priced.bounds.method, *(rows.of(order_column(question, name)) for name in priced.bounds.order)]
     threshold = [priced.threshold, *_noise(priced, priced.units)] if priced.units is not None else None
-    unit = None if question.rows.unit is None else rows.of(e.Column(question.rows.unit))
+    unit = None if question.rows.unit is None else rows.of(e.Reference(question.rows.unit))
     groups = priced.groups if bites and keys else None
     about = [unit, priced.loss.unit, priced.loss.neighbours]
     context = form(2, opened, about, rows.rows, sorted(keys), groups, bounding if bites else None, threshold)
@@ -100,12 +99,12 @@ def _forms(question: Question, priced: Price, rows: NormalRows, keys: list[str],
     if bites and priced.bounds.method == "truncate":
         company = [keys, [_measurement(each, rows) for each in flat]]
     limit = None if not bites or all(each.kind == "units" for each in flat) else priced.bounds.rows
-    found = {each.name: form(_measurement(each, rows), limit, company) for each in flat}
+    forms = {each.name: form(_measurement(each, rows), limit, company) for each in flat}
     alone = [keys] if company else []
-    return found | {each.name: form(_measurement(each, rows), priced.bounds.rows if bites else None, alone) for each in trees}
+    return forms | {each.name: form(_measurement(each, rows), priced.bounds.rows if bites else None, alone) for each in trees}
 
 
-def _measurement(each: Measurement, rows: NormalRows) -> list[Any]:
+def _measurement(each: QueryMeasurement, rows: NormalRows) -> list[Any]:
     parts = [None if part is None else rows.of(part) for part in (each.expression, each.where)]
     return [each.kind, *parts, each.change, str(each.step), each.leaves]
 
@@ -115,7 +114,7 @@ def _noise(priced: Price, name: str) -> list[str]:
 
 
 def _listed(key: Key) -> list[str] | None:
-    return None if key.values is None else [repr(value) for value in ordered_values(key)]
+    return None if key.values is None else [repr(value) for value in key.ordered_values()]
 
 
 def too_large(question: Question) -> bool:
@@ -127,15 +126,15 @@ def too_large(question: Question) -> bool:
 
 def _tables(question: Question) -> dict[str, str]:
     """What each scanned table is: a private one by its name and all its columns, a public one by its content."""
-    found = {}
+    contents = {}
     for name, table in question.tables.items():
         if table.rows is None:
             columns = sorted([column.name, column.field.kind] for column in table.columns.values())
             content = form("private", table.called or name, columns, *_missing_codes(table))
         else:
             content = form("public", table_digest(table.rows))
-        found[ROWS if name == question.primary else scanned_as(name)] = content
-    return found
+        contents[ROWS if name == question.primary else scanned_as(name)] = content
+    return contents
 
 
 def _missing_codes(table: KnownTable) -> list[Any]:
@@ -143,7 +142,7 @@ def _missing_codes(table: KnownTable) -> list[Any]:
     them in its plan. Nothing where there are none, so that earlier answers stay the same question.
     """
     described = {} if table.data is None else table.data.schema.columns
-    read = [name for name, known in table.columns.items() if name in described and not known.field.missing]
+    read = [name for name, column in table.columns.items() if name in described and not column.field.missing]
     codes = sorted([name, sorted(described[name].missing)] for name in read if described[name].missing)
     return [["missing", codes]] if codes else []
 
@@ -175,11 +174,11 @@ def digest(value: object) -> str:
 
 def table_digest(table: pa.Table) -> str:
     """The digest of a table's values; what is no number counts as missing, as it is when written."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for name in table.column_names:
         cells = (None if isinstance(cell, float) and math.isnan(cell) else cell for cell in table.column(name).to_pylist())
-        found.update(repr((name, list(cells))).encode())
-    return found.hexdigest()
+        hashed.update(repr((name, list(cells))).encode())
+    return hashed.hexdigest()
 
 
 def result_digest(result: object) -> str:

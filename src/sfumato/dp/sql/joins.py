@@ -14,15 +14,15 @@ from typing import Literal
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
+from sfumato.dp.sql.catalogue import Lowering, QueryRows, Visible
 from sfumato.dp.sql.multiplicity import check_public_join, largest_per_key, public_copies, unlimited_sides
 from sfumato.dp.sql.parse import refuse_clauses
 from sfumato.dp.sql.term import Term
-from sfumato.dp.sql.visible_rows import Lowering, Rows, Visible
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 
 
-def joined(left: Rows, right: Rows, join: exp.Join, lowering: Lowering) -> Rows:
+def joined(left: QueryRows, right: QueryRows, join: exp.Join, lowering: Lowering) -> QueryRows:
     """Both sides joined."""
     refuse_clauses(join, {"this", "on", "using", "side", "kind", "method"}, "JOIN")
     kind = _kind(join)
@@ -44,34 +44,34 @@ def joined(left: Rows, right: Rows, join: exp.Join, lowering: Lowering) -> Rows:
             raise Unsupported(f"JOIN compares '{one.name}' ({one.term.kind}) with '{other.name}' ({other.term.kind})")
         on.append((_plan_column(one), _plan_column(other)))
     # A missing value equals nothing in SQL; plans match missing with missing, so that it must not be on both sides.
-    known = e.And(tuple(e.Not(e.IsMissing(e.Column(name))) for name in dict.fromkeys(name for _, name in on)))
-    right_plan = p.Filter(right_plan, known)
+    matchable = e.And(tuple(e.Not(e.IsMissing(e.Reference(name))) for name in dict.fromkeys(name for _, name in on)))
+    right_plan = p.Filter(right_plan, matchable)
     made_of_one = public_copies(left, right.copies) if right.private else _public_side(left, right_plan, on, lowering)
     matched = {theirs: mine for mine, theirs in on}
     copies: dict[str, str] = {}
     if kind == "left":
         # The plan drops the right side's keys, and after a LEFT JOIN they are not the left side's: unmatched ones are missing.
         copies = {name: lowering.fresh("v") for name in matched}
-        kept = [p.Named(name, e.Column(name)) for name in p.columns(right_plan)]
-        right_plan = p.Project(right_plan, (*kept, *(p.Named(copy, e.Column(name)) for name, copy in copies.items())))
+        kept = [p.Named(name, e.Reference(name)) for name in p.columns(right_plan)]
+        right_plan = p.Project(right_plan, (*kept, *(p.Named(copy, e.Reference(name)) for name, copy in copies.items())))
     plan = p.Join(left_plan, right_plan, tuple(dict.fromkeys(on)), kind)
     columns = [*left.columns]
     for column in right.columns:
         if kind == "left":
             columns.append(replace(column, term=_perhaps(column.term, copies)))
         elif (held := _plan_column(column)) in matched:
-            one = next(c for c in left.columns if isinstance(c.term.expression, e.Column) and _plan_column(c) == matched[held])
+            one = next(c for c in left.columns if isinstance(c.term.expression, e.Reference) and _plan_column(c) == matched[held])
             columns.append(replace(column, term=one.term))
         else:
             columns.append(column)
-    made = replace(left, plan=plan, columns=tuple(columns), private=left.private or right.private, single=False)
-    return replace(made, unlimited=unlimited, copies=made_of_one, unread=(*left.unread, *right.unread))
+    rows = replace(left, plan=plan, columns=tuple(columns), private=left.private or right.private, single=False)
+    return replace(rows, unlimited=unlimited, copies=made_of_one, unread=(*left.unread, *right.unread))
 
 
 def _perhaps(term: Term, copies: Mapping[str, str]) -> Term:
     """A column of the right side of a LEFT JOIN, which may be missing."""
-    if isinstance(term.expression, e.Column) and term.expression.name in copies:
-        term = replace(term, expression=e.Column(copies[term.expression.name]))
+    if isinstance(term.expression, e.Reference) and term.expression.name in copies:
+        term = replace(term, expression=e.Reference(copies[term.expression.name]))
     return term if term.values is None else replace(term, values=tuple(dict.fromkeys((*term.values, None))))
 
 
@@ -86,7 +86,7 @@ def _kind(join: exp.Join) -> Literal["inner", "left"]:
     return "inner"
 
 
-def _pairs(left: Rows, right: Rows, join: exp.Join) -> list[tuple[Visible, Visible]]:
+def _pairs(left: QueryRows, right: QueryRows, join: exp.Join) -> list[tuple[Visible, Visible]]:
     using = join.args.get("using")
     if using:
         names = [exp.column(identifier.name) for identifier in using]
@@ -110,7 +110,7 @@ def _conjuncts(node: exp.Expression) -> list[exp.Expression]:
     return [node]
 
 
-def _sides(left: Rows, right: Rows, one: exp.Column, other: exp.Column) -> tuple[Visible, Visible]:
+def _sides(left: QueryRows, right: QueryRows, one: exp.Column, other: exp.Column) -> tuple[Visible, Visible]:
     for first, second in ((one, other), (other, one)):
         try:
             return left.find(first), right.find(second)
@@ -119,14 +119,14 @@ def _sides(left: Rows, right: Rows, one: exp.Column, other: exp.Column) -> tuple
     raise Unsupported("JOIN … ON must compare a column of one table with a column of the other; qualify them: a.x = b.y")
 
 
-def _check_same_unit(left: Rows, right: Rows, pairs: list[tuple[Visible, Visible]]) -> None:
+def _check_same_unit(left: QueryRows, right: QueryRows, pairs: list[tuple[Visible, Visible]]) -> None:
     if left.unit is None or right.unit is None:
         raise Unsupported("two private tables can be joined only where both have a unit column")
     if not any(one.unit and other.unit for one, other in pairs):
         raise Unsupported("join private tables on their unit, so that a joined row belongs to one unit: ON a.unit = b.unit AND …")
 
 
-def _public_side(left: Rows, right: p.Plan, on: list[tuple[str, str]], lowering: Lowering) -> int:
+def _public_side(left: QueryRows, right: p.Plan, on: list[tuple[str, str]], lowering: Lowering) -> int:
     """How many rows public tables make of one private row, the public right side included."""
     if not left.private:
         check_public_join(left.plan, right, on, lowering.read)
@@ -141,6 +141,6 @@ def _public_side(left: Rows, right: p.Plan, on: list[tuple[str, str]], lowering:
 
 
 def _plan_column(column: Visible) -> str:
-    if not isinstance(column.term.expression, e.Column):
+    if not isinstance(column.term.expression, e.Reference):
         raise Unsupported("JOIN … ON compares columns, not expressions; compute them in a sub-query first")
     return column.term.expression.name

@@ -15,10 +15,10 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import Asked, Statistic
+from sfumato.dp.sql.catalogue import QueryRows
 from sfumato.dp.sql.language import lower
 from sfumato.dp.sql.normal_form import normal_rows
 from sfumato.dp.sql.term import EXACT, Term, arithmetic, as_number, bounded, constant
-from sfumato.dp.sql.visible_rows import Rows
 from sfumato.engines import expressions as e
 from sfumato.engines import functions as f
 
@@ -31,7 +31,7 @@ CLEAR_OF_ENDS = 1.5
 
 
 @dataclass(frozen=True)
-class Measurement:
+class QueryMeasurement:
     """One noisy number per group (or a tree of them).
 
     `expression` is the integer that each row adds (for `rows`: counted where it has a value; for `tree`: its leaf).
@@ -59,7 +59,7 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class Grid:
+class GridNumber:
     """How a bounded number becomes an integer: value ≈ centre + step · integer, the integer at most `limit` in size."""
 
     expression: e.Expression
@@ -68,7 +68,7 @@ class Grid:
     centre: Fraction
 
 
-def on_grid(term: Term, *, centred: bool) -> Grid:
+def on_grid(term: Term, *, centred: bool) -> GridNumber:
     """A bounded number as an integer per row; whole numbers stay exact, others are rounded to a power of two."""
     raw, term = term, bounded(term)
     if term.low is None or term.high is None:
@@ -81,12 +81,12 @@ def on_grid(term: Term, *, centred: bool) -> Grid:
         if limit >= EXACT or max(abs(low), abs(high)) >= EXACT:
             return _rounded(as_number(term), low, high, centred=centred)
         moved = term if centre == 0 else arithmetic("-", term, constant(int(centre)))
-        return Grid(moved.expression, Fraction(1), max(int(limit), 1), centre)
+        return GridNumber(moved.expression, Fraction(1), max(int(limit), 1), centre)
     # Around the middle the fixed point clamps to both bounds by itself, and clamping twice costs time on every row.
     return _rounded(raw if centred and raw.kind == "number" else as_number(term), low, high, centred=centred)
 
 
-def _rounded(term: Term, low: Fraction, high: Fraction, *, centred: bool) -> Grid:
+def _rounded(term: Term, low: Fraction, high: Fraction, *, centred: bool) -> GridNumber:
     width = max(abs(low), abs(high)) if not centred else (high - low) / 2
     step, scale = Fraction(1), 1
     while width > 0 and width * scale < 2**GRID_BITS and scale < 2**40:
@@ -102,7 +102,7 @@ def _rounded(term: Term, low: Fraction, high: Fraction, *, centred: bool) -> Gri
     moved = term.expression if centre == 0 else e.Arithmetic("-", term.expression, e.Literal(float(centre)))
     # From 2^52 on, adding a half rounds in floating point, and may round up.
     largest = int((Fraction(limit) * scale + Fraction(1, 2)) // 1) + (limit * scale >= 2**51)
-    return Grid(e.FixedPoint(moved, scale, limit), step, max(largest, 1), centre)
+    return GridNumber(f.FixedPoint(moved, scale, limit), step, max(largest, 1), centre)
 
 
 def leaf_of(term: Term) -> tuple[e.Expression, int, Fraction, Fraction]:
@@ -134,12 +134,12 @@ def needs_bounds(what: str, term: Term) -> Unsupported:
 class StatisticPlan:
     """The measurements behind the statistics, each taken once however many statistics use it."""
 
-    def __init__(self, rows: Rows, asked: Iterable[Asked] = ()) -> None:
+    def __init__(self, rows: QueryRows, asked: Iterable[Asked] = ()) -> None:
         self.rows = rows
         # Tables by the names that this plan has for them: two spellings of one measurement are one.
         self.normal = normal_rows(rows.plan, str)
         self.averaged = [each for each in asked if each.aggregate.measures == "moments"]
-        self.measurements: dict[tuple[object, ...], Measurement] = {}
+        self.measurements: dict[tuple[object, ...], QueryMeasurement] = {}
 
     def statistic(self, asked: Asked) -> Statistic:
         """How one aggregate is computed."""
@@ -168,13 +168,13 @@ class StatisticPlan:
         if aggregate.measures == "sum":
             grid = on_grid(term, centred=False)
             middle = (term.low + term.high) / 2 / grid.step
-            total = self._add(Measurement("", "sum", grid.expression, condition, grid.limit, grid.step, middle=middle))
+            total = self._add(QueryMeasurement("", "sum", grid.expression, condition, grid.limit, grid.step, middle=middle))
             return Statistic(asked.function, total=total, step=grid.step, whole=grid.step == 1 and term.kind == "integer")
         return self._moments(asked, raw, condition)
 
     def _moments(self, asked: Asked, raw: Term, condition: e.Expression | None) -> Statistic:
         grid, term = on_grid(raw, centred=True), bounded(raw)
-        total = self._add(Measurement("", "sum", grid.expression, condition, grid.limit, grid.step))
+        total = self._add(QueryMeasurement("", "sum", grid.expression, condition, grid.limit, grid.step))
         moments = Statistic(
             asked.function,
             count=self._rows(raw.expression, condition),
@@ -189,24 +189,24 @@ class StatisticPlan:
         around = bounded(arithmetic("-", term, _constant_term(grid.centre, term)))
         squared = arithmetic("*", around, around)
         squares = on_grid(replace(squared, low=max(squared.low or Fraction(0), Fraction(0))), centred=True)
-        name = self._add(Measurement("", "sum", squares.expression, condition, squares.limit, squares.step))
+        name = self._add(QueryMeasurement("", "sum", squares.expression, condition, squares.limit, squares.step))
         return replace(moments, squares=name, square_step=squares.step, square_centre=squares.centre)
 
     def _units(self, asked: Asked, condition: e.Expression | None) -> Statistic:
         argument = asked.argument
         if isinstance(argument, exp.Column) and self.rows.find(argument).unit:
-            return Statistic(asked.function, count=self._add(Measurement("", "units", None, condition)), whole=True)
+            return Statistic(asked.function, count=self._add(QueryMeasurement("", "units", None, condition)), whole=True)
         raise Unsupported(
             "COUNT(DISTINCT …) is supported for the unit column only: how many values one unit adds to other columns cannot be "
             "bounded in a count of values. Group by the column and count units instead"
         )
 
     def _rows(self, expression: e.Expression | None, condition: e.Expression | None) -> str:
-        return self._add(Measurement("", "rows", expression, condition))
+        return self._add(QueryMeasurement("", "rows", expression, condition))
 
     def _quantile(self, asked: Asked, term: Term, condition: e.Expression | None) -> Statistic:
         leaf, leaves, low, high = leaf_of(term)
-        name = self._add(Measurement("", "tree", leaf, condition, leaves=leaves))
+        name = self._add(QueryMeasurement("", "tree", leaf, condition, leaves=leaves))
         rank = asked.rank if asked.aggregate.rank is None else asked.aggregate.rank
         whole = term.kind == "integer" and leaves == high - low
         return Statistic(asked.function, tree=name, low=low, high=high, rank=rank, whole=whole)
@@ -216,7 +216,7 @@ class StatisticPlan:
         parts = (asked.argument, asked.where)
         return tuple(None if part is None else self.normal.of(lower(part, self.rows.resolve).expression) for part in parts)
 
-    def _add(self, measurement: Measurement) -> str:
+    def _add(self, measurement: QueryMeasurement) -> str:
         forms = [None if part is None else self.normal.of(part) for part in (measurement.expression, measurement.where)]
         identity = (measurement.kind, *forms, measurement.change, measurement.step, measurement.leaves)
         if identity not in self.measurements:

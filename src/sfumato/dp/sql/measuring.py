@@ -2,13 +2,17 @@
 
 The engine is given one plan and returns one row of integers per group. Exact numbers stay in this module: what it
 returns is noisy.
+
+Long expressions are asked for in parts: what clamps and products would repeat is computed once, in a column below. An engine
+that is given a variance of a product as one text is given megabytes of it, because every clamp writes out three times what it
+looks at. Values do not change: expressions are deterministic and defined for every row.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,21 +21,26 @@ from numpy.typing import NDArray
 from sfumato.core.errors import SchemaError
 from sfumato.core.randomness import Randomness
 from sfumato.dp.algorithms.count_tree import CountTree, noisy_tree
+from sfumato.dp.sql.catalogue import scanned_as
 from sfumato.dp.sql.grouping import Key
-from sfumato.dp.sql.measurement import BRANCHING, Measurement
+from sfumato.dp.sql.measurement import BRANCHING, QueryMeasurement
 from sfumato.dp.sql.noise import UNITS, Noise, Price
-from sfumato.dp.sql.question import Question, coded, key_table, ordered_values, source_plan
-from sfumato.dp.sql.visible_rows import scanned_as
+from sfumato.dp.sql.question import Question
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.expressions import Value
-from sfumato.engines.plan_checks import validate
+from sfumato.engines.plan import validate
+from sfumato.engines.sql_values import written_size
 from sfumato.kernels.sampling.noise import discrete_gaussian, discrete_laplace
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
 Group = tuple[Value, ...]
+
+#: What is longer when written out is computed in parts.
+_LONG = 500
 
 
 @dataclass(frozen=True)
@@ -75,15 +84,15 @@ def check_plans(question: Question, price: Price) -> None:
         data.relation.rehearse(plans, _beside(question))
 
 
-def split(question: Question, price: Price) -> tuple[list[Measurement], list[Measurement]]:
+def split(question: Question, price: Price) -> tuple[list[QueryMeasurement], list[QueryMeasurement]]:
     """What one grouped query measures, and what needs a tree each."""
     flat = [m for m in question.measurements if m.kind != "tree"]
     if price.units == UNITS:
-        flat.append(Measurement(UNITS, "units"))
+        flat.append(QueryMeasurement(UNITS, "units"))
     return flat, [m for m in question.measurements if m.kind == "tree"]
 
 
-def flat_plan(question: Question, price: Price, measurements: Sequence[Measurement], salt: str | None) -> p.BoundedGroup:
+def flat_plan(question: Question, price: Price, measurements: Sequence[QueryMeasurement], salt: str | None) -> p.BoundedGroup:
     """The plan of counts and sums."""
     inputs: dict[str, e.Expression] = {}
     aggregates = []
@@ -94,28 +103,40 @@ def flat_plan(question: Question, price: Price, measurements: Sequence[Measureme
         where: e.Expression | None = None
         if conditions:
             inputs[f"w{number}"] = conditions[0] if len(conditions) == 1 else e.And(tuple(conditions))
-            where = e.Column(f"w{number}")
+            where = e.Reference(f"w{number}")
         if measurement.kind == "sum" and measurement.expression is not None:
             inputs[f"x{number}"] = measurement.expression
-            aggregates.append(p.Aggregate(measurement.name, "sum", e.Column(f"x{number}"), where))
+            aggregates.append(p.AggregateColumn(measurement.name, "sum", e.Reference(f"x{number}"), where))
         elif measurement.kind == "units" and question.rows.unit is not None:
-            aggregates.append(p.Aggregate(measurement.name, "count_distinct", e.Column(question.rows.unit), where))
+            aggregates.append(p.AggregateColumn(measurement.name, "count_distinct", e.Reference(question.rows.unit), where))
         else:
-            aggregates.append(p.Aggregate(measurement.name, "count", None, where))
+            aggregates.append(p.AggregateColumn(measurement.name, "count", None, where))
     units_alone = all(m.kind == "units" for m in measurements)
     return _bounded(question, price, inputs, (), aggregates, salt, rows=None if units_alone else price.bounds.rows)
 
 
-def tree_plan(question: Question, price: Price, measurement: Measurement, salt: str | None) -> p.BoundedGroup:
+def tree_plan(question: Question, price: Price, measurement: QueryMeasurement, salt: str | None) -> p.BoundedGroup:
     """The plan of the leaf counts of a quantile's column."""
     if measurement.expression is None:
         raise SchemaError("a tree needs an expression")
     leaf = measurement.expression
     if measurement.where is not None:
         leaf = e.Choose(((measurement.where, leaf),), e.Literal(None, "integer"))
-    made = _bounded(question, price, {"leaf": leaf}, ("leaf",), [p.Aggregate("n", "count")], salt, rows=price.bounds.rows)
-    kept = p.Filter(made.source, e.Not(e.IsMissing(e.Column("leaf"))))
-    return p.BoundedGroup(kept, made.unit, made.keys, made.within, made.rows, made.groups, made.aggregates, made.order, made.salt)
+    bounded = _bounded(
+        question, price, {"leaf": leaf}, ("leaf",), [p.AggregateColumn("n", "count")], salt, rows=price.bounds.rows
+    )
+    kept = p.Filter(bounded.source, e.Not(e.IsMissing(e.Reference("leaf"))))
+    return p.BoundedGroup(
+        kept,
+        bounded.unit,
+        bounded.keys,
+        bounded.within,
+        bounded.rows,
+        bounded.groups,
+        bounded.aggregates,
+        bounded.order,
+        bounded.salt,
+    )
 
 
 def _bounded(
@@ -123,7 +144,7 @@ def _bounded(
     price: Price,
     inputs: dict[str, e.Expression],
     within: tuple[str, ...],
-    aggregates: Sequence[p.Aggregate],
+    aggregates: Sequence[p.AggregateColumn],
     salt: str | None,
     *,
     rows: int | None,
@@ -133,7 +154,7 @@ def _bounded(
     bites = question.rows.unit is not None and not question.rows.single
     for number, name in enumerate(bounds.order if bites else ()):
         inputs[f"o{number}"] = order_column(question, name)
-        order.append(p.Order(e.Column(f"o{number}")))
+        order.append(p.Order(e.Reference(f"o{number}")))
     return p.BoundedGroup(
         source_plan(question, inputs),
         question.rows.unit,
@@ -145,6 +166,59 @@ def _bounded(
         tuple(order),
         salt if bounds.method == "sample" and question.rows.unit is not None else None,
     )
+
+
+def key_table(key: Key) -> str:
+    """What plans call the table of a key's values."""
+    return f"keys {key.name}"
+
+
+def source_plan(question: Question, inputs: Mapping[str, e.Expression]) -> p.Plan:
+    """The rows with unit, keys and the given inputs; rows outside the declared keys are left out before bounding."""
+    plan = question.rows.plan
+    conditions: list[e.Expression] = []
+    for key in question.keys:
+        if key.values is None or key.coded:
+            continue
+        allowed = _allowed(key)
+        if None in key.values:
+            allowed = e.Or((allowed, e.IsMissing(key.expression)))
+        conditions.append(allowed)
+    if conditions:
+        plan = p.Filter(plan, conditions[0] if len(conditions) == 1 else e.And(tuple(conditions)))
+    named = []
+    for key in question.keys:
+        if key.coded:
+            plan = _joined_with_values(plan, key)
+        named.append(p.Named(key.name, e.Reference(f"{key.name} code") if key.coded else key.expression))
+    expressions = {**{each.name: each.expression for each in named}, **inputs}
+    plan, shorter = in_parts(plan, expressions)
+    named = [p.Named(name, expression) for name, expression in shorter.items()]
+    if question.rows.unit is not None:
+        named.append(p.Named(question.rows.unit, e.Reference(question.rows.unit)))
+    if not named:
+        named = [p.Named("k", e.Literal(1))]
+    return p.Project(plan, tuple(named))
+
+
+def _joined_with_values(plan: p.Plan, key: Key) -> p.Plan:
+    """The rows whose key is declared, with the number of its value."""
+    held = key.expression.name if isinstance(key.expression, e.Reference) else f"{key.name} text"
+    if not isinstance(key.expression, e.Reference):
+        carried = tuple(p.Named(name, e.Reference(name)) for name in p.columns(plan))
+        plan = p.Project(plan, (*carried, p.Named(held, key.expression)))
+    value, code = p.Field(f"{key.name} value", "string"), p.Field(f"{key.name} code", "integer")
+    return p.Join(plan, p.Scan(key_table(key), (value, code)), ((held, value.name),))
+
+
+def _allowed(key: Key) -> e.Expression:
+    """The key has one of its declared values; a run of whole numbers is written as a range."""
+    present = tuple(value for value in key.values or () if value is not None)
+    numbers = [value for value in present if isinstance(value, int) and not isinstance(value, bool)]
+    if key.kind == "integer" and len(numbers) == len(present) > 2 and max(numbers) - min(numbers) + 1 == len(set(numbers)):
+        low, high = e.Literal(min(numbers)), e.Literal(max(numbers))
+        return e.And((e.Compare(">=", key.expression, low), e.Compare("<=", key.expression, high)))
+    return e.OneOfValues(key.expression, present)
 
 
 def order_column(question: Question, name: str) -> e.Expression:
@@ -161,7 +235,7 @@ def run(question: Question, plan: p.Plan) -> pa.Table:
         raise SchemaError("the private table has no data")
     relation: Any = primary.data.relation
     uploads = {scanned_as(name): table.rows for name, table in question.tables.items() if table.rows is not None}
-    uploads |= {key_table(key): _values(key) for key in question.keys if coded(key)}
+    uploads |= {key_table(key): _values(key) for key in question.keys if key.coded}
     beside = _beside(question)
     table: pa.Table = relation.run(plan, uploads, beside) if beside else relation.run(plan, uploads)
     return table
@@ -179,24 +253,24 @@ def _beside(question: Question) -> dict[str, Any]:
 def _grouped(question: Question, answer: pa.Table, numbers: int) -> dict[Group, list[int]]:
     keys = len(question.keys)
     columns = [column.to_pylist() for column in answer.columns]
-    found: dict[Group, list[int]] = {}
+    counts: dict[Group, list[int]] = {}
     named = _named(question)
     for row in zip(*columns, strict=True):
-        found[_group(named, row[:keys])] = [int(value or 0) for value in row[keys : keys + numbers]]
-    return found
+        counts[_group(named, row[:keys])] = [int(value or 0) for value in row[keys : keys + numbers]]
+    return counts
 
 
 def _values(key: Key) -> pa.Table:
     import pyarrow as pa
 
     # Truncation breaks ties by these numbers, which therefore do not depend on the order of the declaration.
-    texts = pa.array(ordered_values(key), pa.string())
+    texts = pa.array(key.ordered_values(), pa.string())
     return pa.table({f"{key.name} value": texts, f"{key.name} code": pa.array(range(len(texts)), pa.int64())})
 
 
 def _named(question: Question) -> list[list[Value] | None]:
     """The values by their numbers, of each key that an engine answers with numbers."""
-    return [ordered_values(key) if coded(key) else None for key in question.keys]
+    return [key.ordered_values() if key.coded else None for key in question.keys]
 
 
 def _group(named: Sequence[Sequence[Value] | None], shown: Sequence[Any]) -> Group:
@@ -225,20 +299,22 @@ def _noisy(truth: Sequence[int], noise: Noise, source: Randomness) -> list[int]:
     return [value + extra for value, extra in zip(truth, drawn, strict=True)]
 
 
-def _leaves(question: Question, price: Price, measurement: Measurement, source: Randomness) -> dict[Group, NDArray[np.int64]]:
+def _leaves(
+    question: Question, price: Price, measurement: QueryMeasurement, source: Randomness
+) -> dict[Group, NDArray[np.int64]]:
     answer = run(question, tree_plan(question, price, measurement, source.bytes(16).hex()))
     keys, named = len(question.keys), _named(question)
-    found: dict[Group, NDArray[np.int64]] = {}
+    counts: dict[Group, NDArray[np.int64]] = {}
     for row in zip(*(column.to_pylist() for column in answer.columns), strict=True):
         group = _group(named, row[:keys])
-        if group not in found:
-            found[group] = np.zeros(measurement.leaves, dtype=np.int64)
-        found[group][row[keys]] += int(row[keys + 1] or 0)
-    return found
+        if group not in counts:
+            counts[group] = np.zeros(measurement.leaves, dtype=np.int64)
+        counts[group][row[keys]] += int(row[keys + 1] or 0)
+    return counts
 
 
 def _trees(
-    measurement: Measurement,
+    measurement: QueryMeasurement,
     noise: Noise,
     groups: Sequence[Group],
     leaves: Mapping[Group, NDArray[np.int64]],
@@ -246,3 +322,69 @@ def _trees(
 ) -> list[CountTree]:
     empty = np.zeros(measurement.leaves, dtype=np.int64)
     return [noisy_tree(leaves.get(group, empty), BRANCHING, noise.amount, noise.law, source) for group in groups]
+
+
+def in_parts(plan: p.Plan, inputs: Mapping[str, e.Expression]) -> tuple[p.Plan, dict[str, e.Expression]]:
+    """The same inputs over a plan that has columns for their parts; both as they are where nothing is long."""
+    if all(written_size(expression) <= _LONG for expression in inputs.values()):
+        return plan, dict(inputs)
+    parts = _Parts(frozenset(p.columns(plan)))
+    shorter = {name: parts.shortened(expression) for name, expression in inputs.items()}
+    for layer in range(1, max(parts.layer.values(), default=0) + 1):
+        kept = [p.Named(name, e.Reference(name)) for name in p.columns(plan)]
+        computed = [p.Named(name, part) for part, name in parts.names.items() if parts.layer[name] == layer]
+        plan = p.Project(plan, (*kept, *computed))
+    return plan, shorter
+
+
+class _Parts:
+    """Parts that have a column: its name, and above how many others it stands."""
+
+    def __init__(self, taken: frozenset[str]) -> None:
+        self._taken = taken
+        self.names: dict[e.Expression, str] = {}
+        self.layer: dict[str, int] = {}
+        self._done: dict[int, tuple[e.Expression, e.Expression]] = {}
+
+    def shortened(self, expression: e.Expression) -> e.Expression:
+        """The expression with its parts replaced by their columns, where it is long."""
+        if id(expression) in self._done:
+            return self._done[id(expression)][1]
+        below = tuple(self.shortened(child) for child in e.children(expression))
+        shorter = _with_children(expression, below)
+        if written_size(shorter) > _LONG:
+            shorter = _with_children(expression, tuple(self._column(child) for child in below))
+        self._done[id(expression)] = (expression, shorter)  # the first keeps its id from being used again
+        return shorter
+
+    def _column(self, expression: e.Expression) -> e.Expression:
+        if isinstance(expression, (e.Reference, e.Literal)):
+            return expression
+        if expression not in self.names:
+            number = len(self.names)
+            while (name := f"part {number}") in self._taken:
+                number += 1
+            self._taken |= {name}
+            self.names[expression] = name
+            self.layer[name] = 1 + max((self.layer.get(column, 0) for column in e.columns_of(expression)), default=0)
+        return e.Reference(self.names[expression])
+
+
+def _with_children(expression: e.Expression, below: tuple[e.Expression, ...]) -> e.Expression:
+    """The same expression over others, in the order of `children`."""
+    if all(new is old for new, old in zip(below, e.children(expression), strict=True)):
+        return expression
+    match expression:
+        case e.Compare() | e.Arithmetic():
+            return replace(expression, left=below[0], right=below[1])
+        case e.And() | e.Or():
+            return replace(expression, terms=below)
+        case e.Choose(branches):
+            pairs = tuple((below[2 * i], below[2 * i + 1]) for i in range(len(branches)))
+            return replace(expression, branches=pairs, otherwise=below[-1])
+        case e.Scrambled():
+            return replace(expression, term=below[0], numbers=below[1:])
+        case e.Reference() | e.Literal():
+            return expression
+        case _:
+            return replace(expression, term=below[0])

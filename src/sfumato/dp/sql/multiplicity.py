@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.catalogue import MOST_PUBLIC_ROWS, KnownTable
-from sfumato.dp.sql.visible_rows import Rows, scanned_as
+from sfumato.dp.sql.catalogue import MOST_PUBLIC_ROWS, KnownTable, QueryRows, scanned_as
 from sfumato.engines import plan as p
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ MOST_UNLIMITED_SIDES = 2
 MOST_PUBLIC_COPIES = 1_000
 
 
-def unlimited_sides(left: Rows, right: Rows) -> int:
+def unlimited_sides(left: QueryRows, right: QueryRows) -> int:
     """How many private sides with any number of rows per unit a join has."""
     sides = left.unlimited + right.unlimited
     if sides > MOST_UNLIMITED_SIDES:
@@ -37,7 +36,7 @@ def unlimited_sides(left: Rows, right: Rows) -> int:
     return sides
 
 
-def public_copies(left: Rows, largest: int) -> int:
+def public_copies(left: QueryRows, largest: int) -> int:
     """How many rows public tables make of one private row, one more table with so many rows per key included."""
     copies = left.copies * max(largest, 1)
     if copies > MOST_PUBLIC_COPIES:
@@ -50,7 +49,7 @@ def public_copies(left: Rows, largest: int) -> int:
 
 def largest_per_key(plan: p.Plan, keys: Sequence[str], tables: Mapping[str, KnownTable]) -> int:
     """The largest number of public rows that have the same keys."""
-    counted = _computed(p.Group(plan, tuple(dict.fromkeys(keys)), (p.Aggregate(_COUNT, "count"),)), tables)
+    counted = _computed(p.Group(plan, tuple(dict.fromkeys(keys)), (p.AggregateColumn(_COUNT, "count"),)), tables)
     return max(counted.column(_COUNT).to_pylist(), default=0)
 
 
@@ -58,7 +57,7 @@ def check_public_join(left: p.Plan, right: p.Plan, on: Sequence[tuple[str, str]]
     """Refuse to join public tables into one that is larger than a public table may be."""
     sides = []
     for name, plan, keys in (("left rows", left, [a for a, _ in on]), ("right rows", right, [b for _, b in on])):
-        sides.append(p.Group(plan, tuple(dict.fromkeys(keys)), (p.Aggregate(name, "count"),)))
+        sides.append(p.Group(plan, tuple(dict.fromkeys(keys)), (p.AggregateColumn(name, "count"),)))
     counted = _computed(p.Join(sides[0], sides[1], tuple(dict.fromkeys(on))), tables)
     pairs = zip(counted.column("left rows").to_pylist(), counted.column("right rows").to_pylist(), strict=True)
     if sum(one * other for one, other in pairs) > MOST_PUBLIC_ROWS:

@@ -19,7 +19,7 @@ from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, LossGuarantee, PureDP
 from sfumato.dp.algorithms.stability import threshold as least_shown
-from sfumato.dp.sql.measurement import Measurement
+from sfumato.dp.sql.measurement import QueryMeasurement
 from sfumato.dp.sql.question import Question
 
 Law = Literal["laplace", "gaussian"]
@@ -95,8 +95,8 @@ class Request:
         """From what people write."""
         if (epsilon is None) == (rho is None) or (delta is not None and epsilon is None):
             raise ParameterError("say what the question may cost: epsilon=0.1, epsilon=0.1 with delta=1e-6, or rho=0.01")
-        given = {"epsilon": epsilon, "delta": delta, "rho": rho}
-        amounts = {name: exact(value, name) for name, value in given.items() if value is not None}
+        written = {"epsilon": epsilon, "delta": delta, "rho": rho}
+        amounts = {name: exact(value, name) for name, value in written.items() if value is not None}
         for name, value in amounts.items():
             if value <= 0:
                 raise ParameterError(f"{name} must be above 0")
@@ -182,7 +182,7 @@ def price(question: Question, request: Request, declared: DeclaredBounds) -> Pri
         plain = next((m for m in measurements if m.kind == "units" and m.where is None), None)
         units = UNITS if plain is None else plain.name
         if plain is None:
-            measurements.append(Measurement(UNITS, "units"))
+            measurements.append(QueryMeasurement(UNITS, "units"))
     groups = 1 if not question.keys else bounds.groups if question.groups is None else min(bounds.groups, question.groups)
     if question.rows.unit is None:
         groups = 1
@@ -219,7 +219,7 @@ def _law(question: Question, request: Request, count: int, groups: int) -> tuple
     return "laplace", PureDP(request.epsilon, unit=unit), request.epsilon / count
 
 
-def _noise(measurement: Measurement, law: Law, share: Fraction, groups: int, rows: int) -> Noise:
+def _noise(measurement: QueryMeasurement, law: Law, share: Fraction, groups: int, rows: int) -> Noise:
     change = 1 if measurement.kind == "units" else rows * measurement.change
     l1 = groups * change * measurement.levels
     l2_squared = groups * change**2 * measurement.levels

@@ -44,16 +44,16 @@ class NormalRows:
 
     def of(self, expression: e.Expression) -> str:
         """What an expression over these rows is."""
-        known = self._known.get(id(expression))
-        if known is None:
+        remembered = self._known.get(id(expression))
+        if remembered is None:
             # The expression is kept, so that no other one gets its id.
-            known = self._known[id(expression)] = (expression, self._form(expression))
-        return known[1]
+            remembered = self._known[id(expression)] = (expression, self._form(expression))
+        return remembered[1]
 
     def kept(self, condition: e.Expression) -> NormalRows:
         """The rows for which a condition holds; conditions one after the other are one."""
-        found = {self.of(term) for term in _flat(e.And, (condition,))}
-        return NormalRows(self._source, self._columns, self._conditions | found)
+        forms = {self.of(term) for term in _flat(e.And, (condition,))}
+        return NormalRows(self._source, self._columns, self._conditions | forms)
 
     def shown(self, columns: Iterable[p.Named]) -> NormalRows:
         """The same rows with other columns."""
@@ -83,11 +83,11 @@ class NormalRows:
 
     def _form(self, expression: e.Expression) -> str:
         match expression:
-            case e.Column(name):
+            case e.Reference(name):
                 return self._columns[name]
             case e.And(terms) | e.Or(terms):
-                found = sorted({self.of(term) for term in _flat(type(expression), terms)})
-                return found[0] if len(found) == 1 else form(type(expression).__name__, found)
+                forms = sorted({self.of(term) for term in _flat(type(expression), terms)})
+                return forms[0] if len(forms) == 1 else form(type(expression).__name__, forms)
             case e.Not(e.Not(term)):
                 return self.of(term)
             case e.Not(e.Compare(operator, left, right)) if operator in _OPPOSITE:
@@ -140,15 +140,15 @@ def normal_rows(plan: p.Plan, table: Callable[[str], str]) -> NormalRows:
 
 def _flat(kind: type[e.And | e.Or], terms: tuple[e.Expression, ...]) -> list[e.Expression]:
     """The terms of nested ANDs, or nested ORs."""
-    found: list[e.Expression] = []
+    leaves: list[e.Expression] = []
     pending = list(terms)
     while pending:
         term = pending.pop()
         if isinstance(term, (e.And, e.Or)) and isinstance(term, kind):
             pending.extend(term.terms)
         else:
-            found.append(term)
-    return found
+            leaves.append(term)
+    return leaves
 
 
 def _constant(value: e.Value) -> str:

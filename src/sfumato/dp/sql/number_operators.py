@@ -200,7 +200,7 @@ def _bucket(node: exp.WidthBucket, terms: Terms) -> Term:
     inside = f.Bucket(term.expression, float(low), float(high), int(count))
     below = e.Compare("<", term.expression, e.Literal(float(low)))
     above = e.Compare(">=", term.expression, e.Literal(float(high)))
-    shifted = e.FixedPoint(e.Arithmetic("+", inside, e.Literal(1)), 1, float(EXACT))
+    shifted = f.FixedPoint(e.Arithmetic("+", inside, e.Literal(1)), 1, float(EXACT))
     chosen = e.Choose(((below, e.Literal(0)), (above, e.Literal(int(count) + 1))), shifted)
     return Term(chosen, "integer", Fraction(0), count + 1)
 

@@ -17,7 +17,7 @@ from sfumato.core.params import require_confidence
 from sfumato.dp.sql.parse import parse_expression
 
 if TYPE_CHECKING:
-    from sfumato.dp.query_answer import QueryAnswer
+    from sfumato.dp.sql.answer import QueryAnswer
 
 #: Powers of two that separate the buckets; numbers beyond are counted in the outermost ones.
 SMALLEST, LARGEST = -10, 50

@@ -18,7 +18,7 @@ from sfumato.core.params import require
 from sfumato.dp.sql.parse import parse_expression
 
 if TYPE_CHECKING:
-    from sfumato.dp.query_answer import QueryAnswer
+    from sfumato.dp.sql.answer import QueryAnswer
     from sfumato.dp.sql.catalogue import KnownTable
 
 #: Bounds are powers of two up to this exponent; units beyond are counted with it.
@@ -59,12 +59,12 @@ def contribution_query(table: str, unit: str, keys: Sequence[exp.Expression] = (
 
 def grouping_keys(by: str | Sequence[str], table: KnownTable) -> list[exp.Expression]:
     """Grouping keys as expressions; what is the name of a column is that column."""
-    given = (by,) if isinstance(by, str) else tuple(by)
-    require(all(isinstance(key, str) for key in given), "by takes grouping keys as texts")
-    known = [table.column(key) for key in given]
+    names = (by,) if isinstance(by, str) else tuple(by)
+    require(all(isinstance(key, str) for key in names), "by takes grouping keys as texts")
+    columns = [table.column(key) for key in names]
     return [
         parse_expression(key) if column is None else exp.column(exp.to_identifier(column.name, quoted=True))
-        for key, column in zip(given, known, strict=True)
+        for key, column in zip(names, columns, strict=True)
     ]
 
 

@@ -59,8 +59,8 @@ def parse_expression(text: str) -> exp.Expression:
     select = parse(f"SELECT {text} FROM t")  # noqa: S608  (parsed, never executed)
     if len(select.expressions) != 1 or set(_clauses(select)) - {"expressions", "from_"}:
         raise Unsupported("give one expression, for instance AVG(income)")
-    found: exp.Expression = select.expressions[0]
-    return found
+    expression: exp.Expression = select.expressions[0]
+    return expression
 
 
 def check_size(tree: exp.Expression) -> None:

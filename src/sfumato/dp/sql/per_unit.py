@@ -14,10 +14,10 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Asked, is_aggregate, taken_out
+from sfumato.dp.sql.catalogue import Lowering, QueryRows, Visible
 from sfumato.dp.sql.language import lower
 from sfumato.dp.sql.parse import group_nodes, without_alias
 from sfumato.dp.sql.term import EXACT, Term, as_number, bounded
-from sfumato.dp.sql.visible_rows import Lowering, Rows, Visible
 from sfumato.engines import expressions as e
 from sfumato.engines import functions as f
 from sfumato.engines import plan as p
@@ -26,7 +26,7 @@ from sfumato.engines import plan as p
 _FINE, _LARGE = 2**20, 2.0**31
 
 
-def per_unit_rows(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
+def per_unit_rows(select: exp.Select, rows: QueryRows, lowering: Lowering) -> QueryRows:
     """The rows of a sub-query with GROUP BY, DISTINCT or aggregates."""
     if rows.unit is None:
         raise Unsupported(
@@ -39,15 +39,15 @@ def per_unit_rows(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
             "a sub-query that aggregates must group by the unit, so that each of its rows belongs to one unit: "
             "SELECT unit, … GROUP BY unit, …"
         )
-    found: dict[str, Asked] = {}
-    shown = [(item, taken_out(without_alias(item), found)) for item in items]
+    by_text: dict[str, Asked] = {}
+    shown = [(item, taken_out(without_alias(item), by_text)) for item in items]
     having = select.args.get("having")
-    kept = None if having is None else taken_out(having.this, found)
+    kept = None if having is None else taken_out(having.this, by_text)
     named = {key.name: lowering.fresh("v") for key in keys}
     inputs = [p.Named(named[key.name], bounded(key.term).expression) for key in keys]
     terms: dict[str, Term] = {}
-    aggregates: list[p.Aggregate] = []
-    for text, asked in found.items():
+    aggregates: list[p.AggregateColumn] = []
+    for text, asked in by_text.items():
         name = lowering.fresh("v")
         terms[text] = _aggregate(asked, name, rows, inputs, aggregates, lowering)
     unit = next(named[key.name] for key in keys if key.unit)
@@ -60,7 +60,7 @@ def per_unit_rows(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
         column = rows.find(node)
         for key in keys:
             if key.term.expression == column.term.expression:
-                return replace(bounded(key.term), expression=e.Column(named[key.name]))
+                return replace(bounded(key.term), expression=e.Reference(named[key.name]))
         raise Unsupported(f"the column '{node.name[:60]}' must be in GROUP BY or inside an aggregate")
 
     if kept is not None:
@@ -68,22 +68,24 @@ def per_unit_rows(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
         if held.kind != "boolean":
             raise Unsupported("HAVING needs a condition")
         plan = p.Filter(plan, held.expression)
-    outputs, visible = [p.Named(unit, e.Column(unit))], []
+    outputs, visible = [p.Named(unit, e.Reference(unit))], []
     for item, node in shown:
         key = _key_of(item, keys, rows)
         if key is not None:
-            term = replace(bounded(key.term), expression=e.Column(named[key.name]))
+            term = replace(bounded(key.term), expression=e.Reference(named[key.name]))
         else:
             term = lower(node, resolve)
         name = lowering.fresh("v")
         outputs.append(p.Named(name, term.expression))
         is_unit = key is not None and key.unit
-        visible.append(Visible("", item.alias_or_name, replace(term, expression=e.Column(name)), is_unit))
-    made = Rows(p.Project(plan, tuple(outputs)), tuple(visible), unit, rows.private, unlimited=rows.unlimited, copies=rows.copies)
-    return replace(made, single=True, unlimited=0, copies=1) if len(keys) == 1 else made
+        visible.append(Visible("", item.alias_or_name, replace(term, expression=e.Reference(name)), is_unit))
+    result = QueryRows(
+        p.Project(plan, tuple(outputs)), tuple(visible), unit, rows.private, unlimited=rows.unlimited, copies=rows.copies
+    )
+    return replace(result, single=True, unlimited=0, copies=1) if len(keys) == 1 else result
 
 
-def _keys(select: exp.Select, rows: Rows) -> tuple[list[Visible], list[exp.Expression]]:
+def _keys(select: exp.Select, rows: QueryRows) -> tuple[list[Visible], list[exp.Expression]]:
     items = list(select.expressions)
     if any(isinstance(item, exp.Star) for item in items):
         raise Unsupported("SELECT * cannot be grouped; name the columns")
@@ -110,7 +112,7 @@ def _keys(select: exp.Select, rows: Rows) -> tuple[list[Visible], list[exp.Expre
     return keys, items
 
 
-def _key_of(item: exp.Expression, keys: list[Visible], rows: Rows) -> Visible | None:
+def _key_of(item: exp.Expression, keys: list[Visible], rows: QueryRows) -> Visible | None:
     """The key that an item of SELECT shows: whatever it is called, the same expression over rows."""
     plain = without_alias(item)
     if any(is_aggregate(part) for part in plain.walk()):
@@ -120,7 +122,7 @@ def _key_of(item: exp.Expression, keys: list[Visible], rows: Rows) -> Visible | 
 
 
 def _aggregate(
-    asked: Asked, name: str, rows: Rows, inputs: list[p.Named], aggregates: list[p.Aggregate], lowering: Lowering
+    asked: Asked, name: str, rows: QueryRows, inputs: list[p.Named], aggregates: list[p.AggregateColumn], lowering: Lowering
 ) -> Term:
     where = None if asked.where is None else lower(asked.where, rows.resolve)
     term = None if asked.argument is None else bounded(lower(asked.argument, rows.resolve))
@@ -128,14 +130,14 @@ def _aggregate(
     def column_of(expression: e.Expression) -> e.Expression:
         column = lowering.fresh("v")
         inputs.append(p.Named(column, expression))
-        return e.Column(column)
+        return e.Reference(column)
 
     condition = None if where is None else column_of(where.expression)
     aggregate = asked.aggregate
     if aggregate.measures in ("rows", "units"):
         counted = None if term is None else column_of(term.expression)
-        aggregates.append(p.Aggregate(name, aggregate.per_unit or "count", counted, condition))
-        return Term(e.Column(name), "integer", Fraction(0))
+        aggregates.append(p.AggregateColumn(name, aggregate.per_unit or "count", counted, condition))
+        return Term(e.Reference(name), "integer", Fraction(0))
     number = aggregate.measures in ("sum", "moments") and not aggregate.squares
     if term is None or (number and not term.numeric):
         raise Unsupported(f"{asked.function.upper()} needs a number")
@@ -147,8 +149,8 @@ def _aggregate(
     if aggregate.measures == "tree":
         if term.kind == "boolean":
             raise Unsupported("MIN and MAX of a condition: use SUM(CASE WHEN … THEN 1 ELSE 0 END) > 0")
-        aggregates.append(p.Aggregate(name, aggregate.per_unit, column_of(term.expression), condition))
-        return replace(term, expression=e.Column(name), values=None)
+        aggregates.append(p.AggregateColumn(name, aggregate.per_unit, column_of(term.expression), condition))
+        return replace(term, expression=e.Reference(name), values=None)
     return _sum(term, name, column_of, condition, aggregates)
 
 
@@ -157,18 +159,18 @@ def _sum(
     name: str,
     column_of: Callable[[e.Expression], e.Expression],
     condition: e.Expression | None,
-    aggregates: list[p.Aggregate],
+    aggregates: list[p.AggregateColumn],
 ) -> Term:
     low = Fraction(0) if term.low is not None and term.low >= 0 else None
     high = Fraction(0) if term.high is not None and term.high <= 0 else None
     if term.kind == "integer":
-        aggregates.append(p.Aggregate(name, "sum", column_of(term.expression), condition))
-        return Term(e.FixedPoint(e.Column(name), 1, float(EXACT)), "integer", low, high)
+        aggregates.append(p.AggregateColumn(name, "sum", column_of(term.expression), condition))
+        return Term(f.FixedPoint(e.Reference(name), 1, float(EXACT)), "integer", low, high)
     # Sums of floating-point numbers depend on the order of rows; sums of fixed-point integers do not.
     largest = max((abs(end) for end in (term.low, term.high) if end is not None), default=Fraction(_LARGE))
     limit = float(largest) if term.low is not None and term.high is not None else _LARGE
     scale = _FINE if limit * _FINE < 2**61 else 1
-    fixed = e.FixedPoint(as_number(term).expression, scale, max(limit, 1.0))
-    aggregates.append(p.Aggregate(name, "sum", column_of(fixed), condition))
-    total = e.Cast(e.Column(name), "number")
+    fixed = f.FixedPoint(as_number(term).expression, scale, max(limit, 1.0))
+    aggregates.append(p.AggregateColumn(name, "sum", column_of(fixed), condition))
+    total = e.Cast(e.Reference(name), "number")
     return Term(f.Divide(total, float(scale)) if scale != 1 else total, "number", low, high)

@@ -53,8 +53,8 @@ def smooth(node: exp.Expression) -> Smooth | None:
     """The expression without roundings, and without what on its outside can only shrink an error; None where it jumps."""
     inner, grid, direction = _peeled(node)
     roundings: dict[str, float] = {}
-    made = _unrounded(inner, roundings)
-    return None if made is None else Smooth(made, roundings, grid, direction)
+    unrounded = _unrounded(inner, roundings)
+    return None if unrounded is None else Smooth(unrounded, roundings, grid, direction)
 
 
 def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None, int]:
@@ -133,7 +133,7 @@ def linear(node: exp.Expression, steady: Collection[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class Change:
+class NoiseChange:
     """How far an expression moves with one standard deviation of each noise, and with all its roundings at their worst."""
 
     parts: Mapping[str, float]
@@ -151,7 +151,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class _Source:
+class _MovedSource:
     """One thing that can be off: the statistics that move with it, by how many deviations it is off."""
 
     name: str
@@ -180,35 +180,35 @@ class MovedStatistics:
     ) -> None:
         flat = {text: statistic for text, statistic in statistics.items() if statistic.tree is None}
         self.present: dict[str, Sequence[float]] = {text: statistic.value(noisy).tolist() for text, statistic in flat.items()}
-        self.sources: list[_Source] = []
+        self.sources: list[_MovedSource] = []
         for name in dict.fromkeys(part for statistic in flat.values() for part in statistic.parts):
             using = {text: statistic for text, statistic in flat.items() if name in statistic.parts}
             moved: dict[float, dict[str, Sequence[float]]] = {}
             for off in _OFF:
                 there = {**noisy, name: noisy[name] + off * deviations[name]}
                 moved[off] = {text: statistic.value(there).tolist() for text, statistic in using.items()}
-            self.sources.append(_Source(name, moved))
+            self.sources.append(_MovedSource(name, moved))
         for text, (values, errors) in (quantiles or {}).items():
             self.present[text] = values
             shifted = {off: {text: [v + off * error for v, error in zip(values, errors, strict=True)]} for off in _OFF}
-            self.sources.append(_Source(statistics[text].tree or "", shifted))
+            self.sources.append(_MovedSource(statistics[text].tree or "", shifted))
 
     def row(self, place: int, others: Mapping[str, Cell]) -> dict[str, Cell]:
         """What an expression is computed from in one group."""
         return {**others, **{PLACEHOLDER + text: values[place] for text, values in self.present.items()}}
 
-    def change(self, made: Smooth, place: int, keys: Mapping[str, Cell]) -> Change | None:
+    def change(self, smoothed: Smooth, place: int, keys: Mapping[str, Cell]) -> NoiseChange | None:
         """How far an expression moves in one group; None where it has no value there or beside it."""
-        row = self.row(place, {**keys, **dict.fromkeys(made.roundings, 0.0)})
-        present = number_of(evaluate(made.node, row))
+        row = self.row(place, {**keys, **dict.fromkeys(smoothed.roundings, 0.0)})
+        present = number_of(evaluate(smoothed.node, row))
         if present is None:
             return None
         parts: dict[str, float] = {}
-        used = noisy_parts(made.node)
+        used = noisy_parts(smoothed.node)
         for source in self.sources:
             if not source.touches(used):
                 continue
-            found = {off: number_of(evaluate(made.node, {**row, **_placed(source.moved[off], place)})) for off in _OFF}
+            found = {off: number_of(evaluate(smoothed.node, {**row, **_placed(source.moved[off], place)})) for off in _OFF}
             steps = [abs(value - present) for off in (1.0, -1.0) if (value := found[off]) is not None]
             above, below = found[_SLIGHT], found[-_SLIGHT]
             if above is not None and below is not None:
@@ -218,10 +218,10 @@ class MovedStatistics:
                 return None
             parts[source.name] = parts.get(source.name, 0.0) + max(steps)
         roundings = []
-        for name, step in made.roundings.items():
-            moved = [number_of(evaluate(made.node, {**row, name: sign * step})) for sign in (1.0, -1.0)]
+        for name, step in smoothed.roundings.items():
+            moved = [number_of(evaluate(smoothed.node, {**row, name: sign * step})) for sign in (1.0, -1.0)]
             roundings.append(max((abs(value - present) for value in moved if value is not None), default=0.0))
-        return Change(parts, tuple(roundings))
+        return NoiseChange(parts, tuple(roundings))
 
 
 def number_of(cell: Cell) -> float | None:
@@ -250,13 +250,13 @@ def decided(node: exp.Expression, numbers: Iterator[int]) -> exp.Expression:
     """The expression with the taken branch for each CASE that keys decide."""
     if _by_keys(node):
         return exp.Paren(this=decided(branch_value(node, next(numbers)), numbers))
-    made = node.copy()
-    for name, value in list(made.args.items()):
+    smoothed = node.copy()
+    for name, value in list(smoothed.args.items()):
         if isinstance(value, exp.Expression):
-            made.set(name, decided(value, numbers))
+            smoothed.set(name, decided(value, numbers))
         elif isinstance(value, list):
-            made.set(name, [decided(part, numbers) if isinstance(part, exp.Expression) else part for part in value])
-    return made
+            smoothed.set(name, [decided(part, numbers) if isinstance(part, exp.Expression) else part for part in value])
+    return smoothed
 
 
 def _by_keys(node: exp.Expression) -> TypeGuard[exp.Case]:

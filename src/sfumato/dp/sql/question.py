@@ -8,21 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import Asked, Statistic
-from sfumato.dp.sql.catalogue import Catalogue, KnownTable
-from sfumato.dp.sql.grouping import Grouping, Key, Ordering, Shown
-from sfumato.dp.sql.measurement import Measurement, StatisticPlan
+from sfumato.dp.sql.catalogue import Catalogue, KnownTable, Lowering, QueryRows
+from sfumato.dp.sql.grouping import AnswerColumn, Grouping, Key, Ordering
+from sfumato.dp.sql.measurement import QueryMeasurement, StatisticPlan
 from sfumato.dp.sql.parse import sql_text
-from sfumato.dp.sql.parts import in_parts
 from sfumato.dp.sql.rows import source_rows
-from sfumato.dp.sql.visible_rows import Lowering, Rows
-from sfumato.engines import expressions as e
-from sfumato.engines import plan as p
 from sfumato.engines.expressions import Value
 
 
@@ -31,11 +26,11 @@ class Question:
     """What was asked, ready to be priced and run."""
 
     text: str
-    rows: Rows
+    rows: QueryRows
     keys: tuple[Key, ...]
-    measurements: tuple[Measurement, ...]
+    measurements: tuple[QueryMeasurement, ...]
     statistics: Mapping[str, Statistic]
-    shown: tuple[Shown, ...]
+    shown: tuple[AnswerColumn, ...]
     having: exp.Expression | None
     order: tuple[Ordering, ...]
     limit: int | None
@@ -87,19 +82,19 @@ def understand(
     if not rows.private or lowering.primary is None:
         raise Unsupported("the query reads public tables only; there is nothing to protect: compute it directly")
     grouping = Grouping(select, rows, lowering, keys or {})
-    found: dict[str, Asked] = {}
-    shown = tuple(grouping.shown(item, found) for item in select.expressions)
+    aggregates: dict[str, Asked] = {}
+    shown = tuple(grouping.shown(item, aggregates) for item in select.expressions)
     shown = _named_apart(shown, [isinstance(item, (exp.Alias, exp.Column)) for item in select.expressions])
     having_node = select.args.get("having")
-    having = None if having_node is None else grouping.condition(having_node.this, found)
+    having = None if having_node is None else grouping.condition(having_node.this, aggregates)
     sorted_by = select.args["order"].expressions if select.args.get("order") else ()
-    ordering = tuple(grouping.ordering(entry, shown, found) for entry in sorted_by)
-    if not found:
+    ordering = tuple(grouping.ordering(entry, shown, aggregates) for entry in sorted_by)
+    if not aggregates:
         raise Unsupported(
             "the query has no aggregate, and single rows are never shown: add COUNT(*), SUM(…), AVG(…), and GROUP BY where needed"
         )
-    measuring = StatisticPlan(rows, found.values())
-    statistics = {text: measuring.statistic(asked) for text, asked in found.items()}
+    measuring = StatisticPlan(rows, aggregates.values())
+    statistics = {text: measuring.statistic(asked) for text, asked in aggregates.items()}
     return Question(
         text=sql_text(select),
         rows=rows,
@@ -116,17 +111,17 @@ def understand(
     )
 
 
-def _named_apart(shown: tuple[Shown, ...], chosen: list[bool]) -> tuple[Shown, ...]:
+def _named_apart(shown: tuple[AnswerColumn, ...], chosen: list[bool]) -> tuple[AnswerColumn, ...]:
     """Columns that nobody named are numbered where they are called alike; names that somebody chose must differ."""
     taken: dict[str, int] = {}
-    made = []
+    pairs = []
     for column, by_hand in sorted(zip(shown, chosen, strict=True), key=lambda entry: not entry[1]):
         taken[column.name] = taken.get(column.name, 0) + 1
         if taken[column.name] > 1 and by_hand:
             raise Unsupported(f"two columns of the answer are called '{column.name[:60]}'; name them apart with AS")
         number = f" ({taken[column.name]})" if taken[column.name] > 1 else ""
-        made.append((column, replace(column, name=column.name + number)))
-    renamed = {id(before): after for before, after in made}
+        pairs.append((column, replace(column, name=column.name + number)))
+    renamed = {id(before): after for before, after in pairs}
     return tuple(renamed[id(column)] for column in shown)
 
 
@@ -159,71 +154,3 @@ def _count(select: exp.Select, clause: str) -> int | None:
     if not isinstance(value, exp.Literal) or value.is_string or not str(value.this).isdecimal() or len(str(value.this)) > 9:
         raise Unsupported(f"{clause.upper()} takes a whole number")
     return int(value.this)
-
-
-#: From so many declared texts on, a key travels as a number, found by a join instead of a list.
-CODED = 64
-
-
-def coded(key: Key) -> bool:
-    """True when the engine is given the key's values as a table and answers with their numbers."""
-    return key.kind == "string" and key.values is not None and len(key.values) > CODED
-
-
-def ordered_values(key: Key) -> list[Value]:
-    """The declared values of a key in an order of their own, a missing one first."""
-    known: list[Any] = [value for value in key.values or () if value is not None]
-    return [*(value for value in key.values or () if value is None), *sorted(known)]
-
-
-def key_table(key: Key) -> str:
-    """What plans call the table of a key's values."""
-    return f"keys {key.name}"
-
-
-def source_plan(question: Question, inputs: Mapping[str, e.Expression]) -> p.Plan:
-    """The rows with unit, keys and the given inputs; rows outside the declared keys are left out before bounding."""
-    plan = question.rows.plan
-    conditions: list[e.Expression] = []
-    for key in question.keys:
-        if key.values is None or coded(key):
-            continue
-        allowed = _allowed(key)
-        if None in key.values:
-            allowed = e.Or((allowed, e.IsMissing(key.expression)))
-        conditions.append(allowed)
-    if conditions:
-        plan = p.Filter(plan, conditions[0] if len(conditions) == 1 else e.And(tuple(conditions)))
-    named = []
-    for key in question.keys:
-        if coded(key):
-            plan = _joined_with_values(plan, key)
-        named.append(p.Named(key.name, e.Column(f"{key.name} code") if coded(key) else key.expression))
-    given = {**{each.name: each.expression for each in named}, **inputs}
-    plan, shorter = in_parts(plan, given)
-    named = [p.Named(name, expression) for name, expression in shorter.items()]
-    if question.rows.unit is not None:
-        named.append(p.Named(question.rows.unit, e.Column(question.rows.unit)))
-    if not named:
-        named = [p.Named("k", e.Literal(1))]
-    return p.Project(plan, tuple(named))
-
-
-def _joined_with_values(plan: p.Plan, key: Key) -> p.Plan:
-    """The rows whose key is declared, with the number of its value."""
-    held = key.expression.name if isinstance(key.expression, e.Column) else f"{key.name} text"
-    if not isinstance(key.expression, e.Column):
-        carried = tuple(p.Named(name, e.Column(name)) for name in p.columns(plan))
-        plan = p.Project(plan, (*carried, p.Named(held, key.expression)))
-    value, code = p.Field(f"{key.name} value", "string"), p.Field(f"{key.name} code", "integer")
-    return p.Join(plan, p.Scan(key_table(key), (value, code)), ((held, value.name),))
-
-
-def _allowed(key: Key) -> e.Expression:
-    """The key has one of its declared values; a run of whole numbers is written as a range."""
-    known = tuple(value for value in key.values or () if value is not None)
-    numbers = [value for value in known if isinstance(value, int) and not isinstance(value, bool)]
-    if key.kind == "integer" and len(numbers) == len(known) > 2 and max(numbers) - min(numbers) + 1 == len(set(numbers)):
-        low, high = e.Literal(min(numbers)), e.Literal(max(numbers))
-        return e.And((e.Compare(">=", key.expression, low), e.Compare("<=", key.expression, high)))
-    return e.OneOfValues(key.expression, known)

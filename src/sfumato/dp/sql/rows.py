@@ -13,13 +13,12 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.catalogue import KnownColumn, KnownTable
+from sfumato.dp.sql.catalogue import KnownColumn, KnownTable, Lowering, QueryRows, Visible, scanned_as
 from sfumato.dp.sql.joins import joined
 from sfumato.dp.sql.language import lower
 from sfumato.dp.sql.parse import refuse_clauses, without_alias
 from sfumato.dp.sql.per_unit import per_unit_rows
 from sfumato.dp.sql.term import Term
-from sfumato.dp.sql.visible_rows import Lowering, Rows, Visible, scanned_as
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.class_queries import ROWS
@@ -56,7 +55,7 @@ class Scope:
         return scope
 
 
-def source_rows(select: exp.Select, lowering: Lowering, outer: Scope | None = None) -> Rows:
+def source_rows(select: exp.Select, lowering: Lowering, outer: Scope | None = None) -> QueryRows:
     """The rows of FROM and JOIN under WHERE."""
     named = (outer or Scope()).extended(select)
     _refuse_clauses(select)
@@ -70,7 +69,7 @@ def source_rows(select: exp.Select, lowering: Lowering, outer: Scope | None = No
     return rows if where is None else filtered(rows, where.this)
 
 
-def filtered(rows: Rows, node: exp.Expression) -> Rows:
+def filtered(rows: QueryRows, node: exp.Expression) -> QueryRows:
     """The rows for which a condition holds."""
     inner = any(isinstance(part, (exp.Select, exp.Subquery)) for part in node.walk())
     if not inner and any(isinstance(part, exp.AggFunc) for part in node.walk()):
@@ -113,7 +112,7 @@ def _refuse_clauses(select: exp.Select) -> None:
             raise Unsupported(_REFUSED.get(name, f"SELECT with {name.strip('_').upper()} is not supported"))
 
 
-def _item(node: exp.Expression, lowering: Lowering, named: Scope) -> Rows:
+def _item(node: exp.Expression, lowering: Lowering, named: Scope) -> QueryRows:
     if isinstance(node, exp.Subquery):
         refuse_clauses(node, {"this", "alias"}, "a sub-query in FROM")
         _refuse_renaming(node)
@@ -131,9 +130,9 @@ def _item(node: exp.Expression, lowering: Lowering, named: Scope) -> Rows:
             raise Unsupported("name a table of the session, without a schema or database before it")
         refuse_clauses(node, {"this", "alias"}, "a table")
         _refuse_renaming(node)
-        found = named.find(node.name)
-        if found is not None:
-            return _aliased(_inner(found[0], lowering, found[1]), node.alias_or_name)
+        sub_query = named.find(node.name)
+        if sub_query is not None:
+            return _aliased(_inner(sub_query[0], lowering, sub_query[1]), node.alias_or_name)
         return _scan(lowering.catalogue.table(node.name), node.alias_or_name, lowering)
     raise Unsupported("FROM takes tables of the session and sub-queries")
 
@@ -144,7 +143,7 @@ def _refuse_renaming(node: exp.Expression) -> None:
         raise Unsupported("AS name(columns) is not supported; name the columns inside, with AS")
 
 
-def _scan(table: KnownTable, alias: str, lowering: Lowering) -> Rows:
+def _scan(table: KnownTable, alias: str, lowering: Lowering) -> QueryRows:
     lowering.scans += 1
     if lowering.scans > MOST_SCANS:
         raise Unsupported(f"the query reads tables more than {MOST_SCANS} times")
@@ -166,22 +165,22 @@ def _scan(table: KnownTable, alias: str, lowering: Lowering) -> Rows:
     scanned = ROWS if table.name == lowering.primary else scanned_as(table.name)
     names = {c.name: lowering.fresh("v") for c in wanted}
     scan = p.Scan(scanned, tuple(c.field for c in wanted))
-    plan: p.Plan = p.Project(scan, tuple(p.Named(names[c.name], e.Column(c.name)) for c in wanted))
+    plan: p.Plan = p.Project(scan, tuple(p.Named(names[c.name], e.Reference(c.name)) for c in wanted))
     unit = names[table.unit] if table.unit is not None else None
     columns = tuple(Visible(alias, c.name, _declared(c, names[c.name]), c.name == table.unit) for c in wanted)
     unread = tuple(name for name in table.columns if name not in names)
-    return Rows(plan, columns, unit, table.private, unlimited=int(table.private), unread=unread)
+    return QueryRows(plan, columns, unit, table.private, unlimited=int(table.private), unread=unread)
 
 
-def _declared(known: KnownColumn, name: str) -> Term:
-    return Term(e.Column(name), known.field.kind, known.low, known.high, known.values, sure=False, hint=known.hint)
+def _declared(column: KnownColumn, name: str) -> Term:
+    return Term(e.Reference(name), column.field.kind, column.low, column.high, column.values, sure=False, hint=column.hint)
 
 
-def _aliased(rows: Rows, alias: str) -> Rows:
+def _aliased(rows: QueryRows, alias: str) -> QueryRows:
     return replace(rows, columns=tuple(replace(column, qualifier=alias) for column in rows.columns))
 
 
-def _inner(select: exp.Select, lowering: Lowering, named: Scope) -> Rows:
+def _inner(select: exp.Select, lowering: Lowering, named: Scope) -> QueryRows:
     rows = source_rows(select, lowering, named)
     if select.args.get("limit") or select.args.get("offset"):
         raise Unsupported("LIMIT in a sub-query mixes the rows of different units; put it on the outer query")
@@ -191,7 +190,7 @@ def _inner(select: exp.Select, lowering: Lowering, named: Scope) -> Rows:
     return _projected(select, rows, lowering)
 
 
-def _projected(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
+def _projected(select: exp.Select, rows: QueryRows, lowering: Lowering) -> QueryRows:
     named: list[p.Named] = []
     visible: list[Visible] = []
     for item in select.expressions:
@@ -210,19 +209,19 @@ def _projected(select: exp.Select, rows: Rows, lowering: Lowering) -> Rows:
             term, unit = lower(node, rows.resolve), False
         name = lowering.fresh("v")
         named.append(p.Named(name, term.expression))
-        visible.append(Visible("", item.alias_or_name, replace(term, expression=e.Column(name)), unit))
+        visible.append(Visible("", item.alias_or_name, replace(term, expression=e.Reference(name)), unit))
     if rows.unit is not None:
-        named.append(p.Named(rows.unit, e.Column(rows.unit)))
+        named.append(p.Named(rows.unit, e.Reference(rows.unit)))
     unique = {entry.name: entry for entry in named}
     unread = rows.unread if any(isinstance(item, exp.Star) for item in select.expressions) else ()
     return replace(rows, plan=p.Project(rows.plan, tuple(unique.values())), columns=tuple(visible), unread=unread)
 
 
 def _column_name(term: Term) -> str:
-    if not isinstance(term.expression, e.Column):
+    if not isinstance(term.expression, e.Reference):
         raise Unsupported("SELECT * cannot be used here; name the columns")
     return term.expression.name
 
 
-def _joined(left: Rows, join: exp.Join, lowering: Lowering, named: Scope) -> Rows:
+def _joined(left: QueryRows, join: exp.Join, lowering: Lowering, named: Scope) -> QueryRows:
     return joined(left, _item(join.this, lowering, named), join, lowering)

@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.catalogue import MOST_GROUPS
 from sfumato.engines import expressions as e
+from sfumato.engines import functions as f
 from sfumato.engines.expressions import Expression, Kind, Value
 
 #: Whole numbers up to this size survive a passage through floating point, halves added.
 EXACT = 2**51
 #: Real operands are held inside this, so that no product of two overflows on any engine.
 HUGE = 1e150
-
-
+#: A grouped result may have this many declared groups.
+MOST_GROUPS = 100_000
 #: An expression that the engine would write out longer than this is refused.
 LONGEST = 2_000
 
@@ -92,7 +92,7 @@ def bounded(term: Term) -> Term:
     if term.sure or term.low is None or term.high is None:
         return term
     low, high = (float(term.low), float(term.high)) if term.kind == "number" else _whole_bounds(term)
-    clamped = e.Clamp(term.expression, low, high)
+    clamped = f.Clamp(term.expression, low, high)
     return replace(term, expression=clamped, low=Fraction(low), high=Fraction(high), sure=True)
 
 
@@ -139,12 +139,12 @@ def arithmetic(operator: str, left: Term, right: Term) -> Term:
         side.low is not None and side.high is not None and max(abs(side.low), abs(side.high)) < EXACT for side in (left, right)
     )
     if whole and fits and small:
-        made = e.Arithmetic(operator, left.expression, right.expression)  # type: ignore[arg-type]
-        return Term(e.FixedPoint(made, 1, float(EXACT)), "integer", low, high, _results(operator, left, right))
+        expression = e.Arithmetic(operator, left.expression, right.expression)  # type: ignore[arg-type]
+        return Term(f.FixedPoint(expression, 1, float(EXACT)), "integer", low, high, _results(operator, left, right))
     sides = [_moderate(as_number(side)) for side in (left, right)]
-    made = e.Arithmetic(operator, sides[0].expression, sides[1].expression)  # type: ignore[arg-type]
+    expression = e.Arithmetic(operator, sides[0].expression, sides[1].expression)  # type: ignore[arg-type]
     # Rounding may carry a result across its exact bound by the last digit.
-    return Term(made, "number", low, high, sure=False)
+    return Term(expression, "number", low, high, sure=False)
 
 
 def _results(operator: str, left: Term, right: Term) -> tuple[Value, ...] | None:
@@ -162,7 +162,7 @@ def _results(operator: str, left: Term, right: Term) -> tuple[Value, ...] | None
 def _moderate(term: Term) -> Term:
     if term.low is not None and term.high is not None and max(abs(term.low), abs(term.high)) < Fraction(HUGE):
         return term
-    return replace(term, expression=e.Clamp(term.expression, -HUGE, HUGE))
+    return replace(term, expression=f.Clamp(term.expression, -HUGE, HUGE))
 
 
 def _ends(operator: str, left: Term, right: Term) -> tuple[Fraction | None, Fraction | None]:
@@ -194,10 +194,10 @@ def _not_negative(term: Term) -> bool:
 
 def merged(terms: Sequence[Term], build: Callable[[list[Expression]], Expression]) -> Term:
     """A term that is one of several: CASE, COALESCE, LEAST; all of one kind, its bounds around all of theirs."""
-    known = [term for term in terms if not term.missing]
-    if not known:
+    present = [term for term in terms if not term.missing]
+    if not present:
         return null()
-    kinds = {term.kind for term in known}
+    kinds = {term.kind for term in present}
     if len(kinds) > 1 and not kinds <= e.NUMERIC:
         raise Unsupported(f"the branches of an expression have different kinds: {', '.join(sorted(kinds))}")
     numeric = kinds <= e.NUMERIC

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.ranges import Whole
-from sfumato.dp.synthesis.base import Made, Synthesis, Work
+from sfumato.dp.synthesis.base import Synthesis, TrainedModel, Work
 from sfumato.dp.synthesis.budget import (
+    MarginalReach,
     Purse,
-    Reach,
     choice_cost,
     choice_parameter,
     choose,
@@ -31,7 +31,7 @@ from sfumato.dp.synthesis.budget import (
     variance_for,
 )
 from sfumato.dp.synthesis.drawing import draw
-from sfumato.dp.synthesis.estimation import Fitted, Measured, Measurement, add, fit
+from sfumato.dp.synthesis.estimation import Fitted, Measured, NoisyMarginal, add, fit
 from sfumato.dp.synthesis.junction_tree import Columns, cells, model_cells
 from sfumato.dp.synthesis.marginals import STEP, in_steps, marginal, marginals, misfit
 
@@ -54,12 +54,12 @@ class Aim(Synthesis):
     degree: Annotated[int, Whole(at_least=1, at_most=5), "the columns of a marginal, at most"] = 3
     marginal_cells: Annotated[int, Whole(at_least=1, at_most=10_000_000), "the cells of a marginal that counts, at most"] = 10_000
 
-    def _first_variance(self, columns: int, reach: Reach) -> Fraction:
+    def _first_variance(self, columns: int, reach: MarginalReach) -> Fraction:
         if columns == 1:
             return variance_for(self.budget, reach)
         return variance_for(_MEASURING * self.budget / (_ROUNDS_PER_COLUMN * columns), reach)
 
-    def _made(self, work: Work) -> Made:
+    def _made(self, work: Work) -> TrainedModel:
         rounds = _Rounds(work, self._first_variance(len(work.sizes), work.reach))
         for column in range(len(work.sizes)):
             rounds.measure((column,))
@@ -70,7 +70,7 @@ class Aim(Synthesis):
             room = _Room(candidates, work.sizes, self.max_cells)
             while not rounds.over:
                 rounds.next(counts, room)
-        return Made(rounds.finished(), tuple(rounds.trail))
+        return TrainedModel(rounds.finished(), tuple(rounds.trail))
 
     def _candidates(self, sizes: Sequence[int]) -> list[Columns]:
         """The marginals that may be measured; every column's own is among them, whatever its size."""
@@ -121,7 +121,7 @@ class _Rounds:
         self.variance = variance
         self.epsilon = choice_parameter(noise_cost(variance, work.reach) * (1 - _MEASURING) / _MEASURING)
         self.measured: Measured = {}
-        self.trail: list[Measurement] = []
+        self.trail: list[NoisyMarginal] = []
         self.fitted: Fitted | None = None
         self.over = False
 
@@ -130,7 +130,7 @@ class _Rounds:
         work = self.work
         counts = marginal(work.codes, columns, work.sizes)
         noisy = noisy_counts(counts, self.variance, work.reach, self.purse, work.source)
-        self.trail.append(Measurement(columns, noisy, float(self.variance)))
+        self.trail.append(NoisyMarginal(columns, noisy, float(self.variance)))
         add(self.measured, self.trail[-1])
         work.progress("choosing and measuring", int(1000 * self.purse.spent / self.purse.rho), 1000)
 
@@ -173,11 +173,11 @@ class _Rounds:
     def _modelled(self, fitted: Fitted, candidates: list[Columns]) -> dict[Columns, NDArray[np.float64]]:
         """The model's counts: exact inside a clique, otherwise those of records drawn from the model."""
         held = {columns: fitted.counts(columns) for columns in candidates}
-        made = {columns: table for columns, table in held.items() if table is not None}
+        modelled = {columns: table for columns, table in held.items() if table is not None}
         others = [columns for columns, table in held.items() if table is None]
         if others:
             rows = min(max(round(2 * fitted.total), _FEWEST_DRAWN), _MOST_DRAWN)
             drawn = draw(fitted, rows, self.work.source)
             weight = fitted.total / rows
-            made |= {columns: np.asarray(table * weight) for columns, table in marginals(drawn, others, self.work.sizes)}
-        return made
+            modelled |= {columns: np.asarray(table * weight) for columns, table in marginals(drawn, others, self.work.sizes)}
+        return modelled

@@ -34,11 +34,11 @@ from sfumato.dp.algorithms.spending import LEAST, Rho
 from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.ranges import AsWritten
-from sfumato.dp.synthesis.budget import Purse, Reach
+from sfumato.dp.synthesis.budget import MarginalReach, Purse
 from sfumato.dp.synthesis.coded_columns import Codes
 from sfumato.dp.synthesis.declared_domain import Domain, declared_domain
 from sfumato.dp.synthesis.drawing import draw
-from sfumato.dp.synthesis.estimation import Fitted, Measurement
+from sfumato.dp.synthesis.estimation import Fitted, NoisyMarginal
 from sfumato.dp.synthesis.quality import quality_of_codes
 
 _MOST_ROWS = 100_000_000
@@ -51,18 +51,18 @@ class Work:
 
     codes: Codes
     sizes: tuple[int, ...]
-    reach: Reach
+    reach: MarginalReach
     purse: Purse
     source: Randomness
     progress: Progress
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class TrainedModel:
     """A model, and which columns were measured with which noise, in order."""
 
     fitted: Fitted
-    trail: tuple[Measurement, ...]
+    trail: tuple[NoisyMarginal, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,10 +134,10 @@ class Synthesis(Algorithm):
         every = domain.encode(table)
         counted = self._counted(every, unit_codes(table, data.schema.unit), source)
         work = Work(counted, domain.sizes, self._reach(), Purse(self.budget), source, progress)
-        made = self._made(work)
-        rows = min(round(made.fitted.total), self.most_rows) if self.rows is None else self.rows
+        trained = self._made(work)
+        rows = min(round(trained.fitted.total), self.most_rows) if self.rows is None else self.rows
         progress("drawing", 0, 1)
-        drawn = draw(made.fitted, rows, source)
+        drawn = draw(trained.fitted, rows, source)
         synthetic = domain.decode(drawn, source)
         owner: dict[str, Any] = {}
         if self.report:
@@ -156,24 +156,24 @@ class Synthesis(Algorithm):
             spent=shown(work.purse.spent),
             measured=[
                 {"columns": [domain.names[column] for column in one.columns], "deviation": one.variance**0.5}
-                for one in made.trail
+                for one in trained.trail
             ],
         )
 
     @abstractmethod
-    def _made(self, work: Work) -> Made:
+    def _made(self, work: Work) -> TrainedModel:
         """The model, from noisy counts and noisy choices alone."""
 
     @abstractmethod
-    def _first_variance(self, columns: int, reach: Reach) -> Fraction:
+    def _first_variance(self, columns: int, reach: MarginalReach) -> Fraction:
         """The variance of the noise on the marginals of single columns."""
 
     @abstractmethod
     def _argument(self) -> str:
         """Why the claim holds, in one sentence."""
 
-    def _reach(self) -> Reach:
-        return Reach.of(self.max_rows or 1, self.neighbours)
+    def _reach(self) -> MarginalReach:
+        return MarginalReach.of(self.max_rows or 1, self.neighbours)
 
     def _refuse(self, data: Microdata, domain: Domain) -> None:
         """What cannot be done is said before a row is read."""
@@ -198,6 +198,6 @@ class Synthesis(Algorithm):
         inside = np.all(codes >= 0, axis=1)
         if self.max_rows is None:
             return np.asfortranarray(codes[inside])
-        known = np.where(inside, units, -1)
-        keys = [random_keys(known.size, source)] if self.bounding == "sample" else []
-        return np.asfortranarray(codes[keep_per_unit(known, self.max_rows, *keys)])
+        owners = np.where(inside, units, -1)
+        keys = [random_keys(owners.size, source)] if self.bounding == "sample" else []
+        return np.asfortranarray(codes[keep_per_unit(owners, self.max_rows, *keys)])

@@ -27,20 +27,20 @@ _FINE = 1 << 30  # the grid of the parameter of a choice
 
 
 @dataclass(frozen=True)
-class Reach:
+class MarginalReach:
     """How far one unit can move the counts of one marginal: in sum, and in squared length."""
 
     l1: int
     l2_squared: int
 
     @classmethod
-    def of(cls, rows: int, neighbours: Neighbours) -> Reach:
+    def of(cls, rows: int, neighbours: Neighbours) -> MarginalReach:
         """A unit with at most so many records. Replacing it takes them out of some cells and puts them into others."""
         sides = 2 if neighbours == "replace" else 1
         return cls(sides * rows, sides * rows**2)
 
 
-def variance_for(rho: Fraction, reach: Reach) -> Fraction:
+def variance_for(rho: Fraction, reach: MarginalReach) -> Fraction:
     """The variance of noise that costs at most ρ, rounded up."""
     wanted = Fraction(reach.l2_squared) / (2 * rho)
     shift = _BITS - (wanted.numerator.bit_length() - wanted.denominator.bit_length())
@@ -48,7 +48,7 @@ def variance_for(rho: Fraction, reach: Reach) -> Fraction:
     return math.ceil(wanted * grid) / grid
 
 
-def noise_cost(variance: Fraction, reach: Reach) -> Fraction:
+def noise_cost(variance: Fraction, reach: MarginalReach) -> Fraction:
     """The ρ of one noisy marginal."""
     return Fraction(reach.l2_squared) / (2 * variance)
 
@@ -83,7 +83,7 @@ class Purse:
 
 
 def noisy_counts(
-    counts: NDArray[np.int64], variance: Fraction, reach: Reach, purse: Purse, source: Randomness
+    counts: NDArray[np.int64], variance: Fraction, reach: MarginalReach, purse: Purse, source: Randomness
 ) -> NDArray[np.float64]:
     """Counts with discrete Gaussian noise, paid for."""
     purse.pay(noise_cost(variance, reach))
@@ -91,7 +91,7 @@ def noisy_counts(
     return np.asarray(counts + drawn, dtype=np.float64)
 
 
-def choose(scores: Sequence[int], step: int, epsilon: Fraction, reach: Reach, purse: Purse, source: Randomness) -> int:
+def choose(scores: Sequence[int], step: int, epsilon: Fraction, reach: MarginalReach, purse: Purse, source: Randomness) -> int:
     """The index of a high score by the exponential mechanism, paid for.
 
     Scores count `step`-ths: one unit moves each by at most `step` times what it moves counts in sum.

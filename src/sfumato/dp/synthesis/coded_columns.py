@@ -33,7 +33,7 @@ def uniform(source: Randomness, count: int) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class CodedColumn(ABC):
+class DomainColumn(ABC):
     """A column and its codes 0 to `size` - 1; with `missing` the last one stands for "no value"."""
 
     name: str
@@ -52,8 +52,8 @@ class CodedColumn(ABC):
 
     def encode(self, column: pa.ChunkedArray) -> Codes:
         """The code of each row; -1 where the record is not counted."""
-        found = self._codes(column)
-        return np.where(found < 0, self.known, found) if self.missing else found
+        codes = self._codes(column)
+        return np.where(codes < 0, self.known, codes) if self.missing else codes
 
     @abstractmethod
     def _codes(self, column: pa.ChunkedArray) -> Codes:
@@ -69,7 +69,7 @@ class CodedColumn(ABC):
 
 
 @dataclass(frozen=True)
-class ListedValues(CodedColumn):
+class ListedValues(DomainColumn):
     """A column whose values are listed in the schema."""
 
     values: pa.Array = field(repr=False, compare=False)
@@ -92,7 +92,7 @@ class ListedValues(CodedColumn):
 
 
 @dataclass(frozen=True)
-class Ranges(CodedColumn):
+class Ranges(DomainColumn):
     """Numbers between declared bounds, in ranges of equal width; inside a range every number is as likely."""
 
     low: float
@@ -112,15 +112,15 @@ class Ranges(CodedColumn):
         present = ~np.isnan(numbers)
         inside = np.clip(np.where(present, numbers, self.low), self.low, self.high)
         if self.kind == "integer":
-            found = (np.floor(inside).astype(np.int64) - int(self.low)) * self.known // self._span
+            codes = (np.floor(inside).astype(np.int64) - int(self.low)) * self.known // self._span
         else:
             width = self.high - self.low
-            found = (
+            codes = (
                 np.floor((inside - self.low) / width * self.known).astype(np.int64)
                 if width > 0
                 else np.zeros(inside.size, np.int64)
             )
-        return np.where(present, np.clip(found, 0, self.known - 1), -1)
+        return np.where(present, np.clip(codes, 0, self.known - 1), -1)
 
     def decode(self, codes: Codes, source: Randomness) -> pa.Array:
         drawn = uniform(source, codes.size)

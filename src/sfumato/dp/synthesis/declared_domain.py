@@ -17,7 +17,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.data.column_types import CodedText, canonical_type, convert
 from sfumato.data.schema import Column, Schema, Type
 from sfumato.data.values import texts
-from sfumato.dp.synthesis.coded_columns import CodedColumn, Codes, ListedValues, Ranges, compared
+from sfumato.dp.synthesis.coded_columns import Codes, DomainColumn, ListedValues, Ranges, compared
 
 _LARGEST = float(1 << 48)  # whole bounds up to here are exact in every product of codes and widths
 
@@ -26,7 +26,7 @@ _LARGEST = float(1 << 48)  # whole bounds up to here are exact in every product 
 class Domain:
     """The coded columns, in the order of the schema."""
 
-    columns: tuple[CodedColumn, ...]
+    columns: tuple[DomainColumn, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,8 +40,8 @@ class Domain:
 
     def encode(self, table: pa.Table) -> Codes:
         """One row of codes per record; -1 marks a value for which the record is not counted."""
-        made = [column.encode(table.column(column.name)) for column in self.columns]
-        return np.stack(made).T if made else np.zeros((table.num_rows, 0), dtype=np.int64)
+        encoded = [column.encode(table.column(column.name)) for column in self.columns]
+        return np.stack(encoded).T if encoded else np.zeros((table.num_rows, 0), dtype=np.int64)
 
     def decode(self, codes: Codes, source: Randomness) -> pa.Table:
         """The records that the codes describe, in the schema's types."""
@@ -69,18 +69,18 @@ def declared_domain(schema: Schema, present: Sequence[str], *, bins: int, missin
         if name not in present:
             faults.append(f"column '{name}' is in the schema but not in the data")
             continue
-        found = _coded(name, column, bins, bool(column.missing) or name in named)
-        if isinstance(found, str):
-            faults.append(found)
+        coded = _coded(name, column, bins, bool(column.missing) or name in named)
+        if isinstance(coded, str):
+            faults.append(coded)
         else:
-            columns.append(found)
+            columns.append(coded)
     if not columns and not faults:
         faults.append("there is no column to synthesise: all are identifiers or units")
     all_at_once(SchemaError, f"{who} on '{schema.dataset}'", faults)
     return Domain(tuple(columns))
 
 
-def _coded(name: str, column: Column, bins: int, missing: bool) -> CodedColumn | str:
+def _coded(name: str, column: Column, bins: int, missing: bool) -> DomainColumn | str:
     """The coded column, or what is wrong with its declaration."""
     if column.items is not None:
         return f"column '{name}' holds sets of items, which have no marginals here. Leave it out of the schema"
@@ -99,13 +99,13 @@ def _coded(name: str, column: Column, bins: int, missing: bool) -> CodedColumn |
     return _ranges(name, column, bins, missing)
 
 
-def _listed(name: str, kind: Type | None, values: Sequence[str], missing: bool) -> CodedColumn | str:
+def _listed(name: str, kind: Type | None, values: Sequence[str], missing: bool) -> DomainColumn | str:
     if len(set(values)) < len(values):
         return f"the domain of column '{name}' names a value twice"
     plain = pa.array(list(values), pa.string())
     if kind is None:
-        found = canonical_type(plain)
-        kind = found[1] if found is not None else "string"
+        canonical = canonical_type(plain)
+        kind = canonical[1] if canonical is not None else "string"
         if kind == "datetime":  # written in several ways, so that reading them needs the declaration
             return f"column '{name}' lists moments but no type. Add type = \"datetime\""
     typed = convert(name, CodedText(np.arange(len(values), dtype=np.int32), plain), kind)
@@ -116,7 +116,7 @@ def _listed(name: str, kind: Type | None, values: Sequence[str], missing: bool) 
     return ListedValues(name, kind, missing, typed.array)
 
 
-def _ranges(name: str, column: Column, bins: int, missing: bool) -> CodedColumn | str:
+def _ranges(name: str, column: Column, bins: int, missing: bool) -> DomainColumn | str:
     assert column.bounds is not None  # noqa: S101  (for the type checker)
     low, high = column.bounds
     if column.type not in ("integer", "number"):

@@ -23,10 +23,10 @@ def draw(fitted: Fitted, rows: int, source: Randomness) -> Codes:
         return drawn
     for clique, separator, table in zip(tree.cliques, tree.separators, fitted.beliefs.cliques, strict=True):
         new = tuple(column for column in clique if column not in separator)
-        given = np.zeros(rows, dtype=np.int64)
+        groups = np.zeros(rows, dtype=np.int64)
         for column in separator:
-            given = given * sizes[column] + drawn[:, column]
-        chosen = _spread(_conditional(table, clique, separator, new, sizes), given, source)
+            groups = groups * sizes[column] + drawn[:, column]
+        chosen = _spread(_conditional(table, clique, separator, new, sizes), groups, source)
         for column, values in zip(new, np.unravel_index(chosen, [sizes[column] for column in new]), strict=True):
             drawn[:, column] = values
     return drawn
@@ -42,18 +42,18 @@ def _conditional(table: Table, clique: Columns, separator: Columns, new: Columns
     return np.asarray(cumulative / cumulative[:, -1:])
 
 
-def _spread(cumulative: Table, given: Codes, source: Randomness) -> Codes:
+def _spread(cumulative: Table, parents: Codes, source: Randomness) -> Codes:
     """For each record a value, by its group's shares."""
     groups, values = cumulative.shape
-    shuffled = permutation(source, given.size)
-    order = shuffled[np.argsort(given[shuffled], kind="stable")]
-    sorted_groups = given[order]
+    shuffled = permutation(source, parents.size)
+    order = shuffled[np.argsort(parents[shuffled], kind="stable")]
+    sorted_groups = parents[order]
     sizes = np.bincount(sorted_groups, minlength=groups)
     starts = np.cumsum(sizes) - sizes
-    place = np.arange(given.size) - starts[sorted_groups]
+    place = np.arange(parents.size) - starts[sorted_groups]
     point = (place + uniform(source, groups)[sorted_groups]) / sizes[sorted_groups]
     ladder = (cumulative + np.arange(groups)[:, None]).reshape(-1)
-    found = np.searchsorted(ladder, sorted_groups + point, side="right") - sorted_groups * values
-    chosen = np.empty(given.size, dtype=np.int64)
-    chosen[order] = np.clip(found, 0, values - 1)
+    drawn = np.searchsorted(ladder, sorted_groups + point, side="right") - sorted_groups * values
+    chosen = np.empty(parents.size, dtype=np.int64)
+    chosen[order] = np.clip(drawn, 0, values - 1)
     return chosen

@@ -28,26 +28,26 @@ _RECORDS = 0.2  # nor is the model fitted closer than to a fraction of one recor
 
 
 @dataclass(frozen=True, eq=False)
-class Measurement:
+class NoisyMarginal:
     """Noisy counts of some columns, and the variance of their noise."""
 
     columns: Columns
     counts: Table
     variance: float
 
-    def with_another(self, other: Measurement) -> Measurement:
+    def with_another(self, other: NoisyMarginal) -> NoisyMarginal:
         """Two measurements of the same columns as one, weighted by precision."""
         first, second = 1 / self.variance, 1 / other.variance
-        return Measurement(self.columns, (self.counts * first + other.counts * second) / (first + second), 1 / (first + second))
+        return NoisyMarginal(self.columns, (self.counts * first + other.counts * second) / (first + second), 1 / (first + second))
 
 
-Measured = dict[Columns, Measurement]
+Measured = dict[Columns, NoisyMarginal]
 
 
-def add(measured: Measured, new: Measurement) -> None:
+def add(measured: Measured, new: NoisyMarginal) -> None:
     """Keep a measurement beside the others."""
-    known = measured.get(new.columns)
-    measured[new.columns] = new if known is None else known.with_another(new)
+    earlier = measured.get(new.columns)
+    measured[new.columns] = new if earlier is None else earlier.with_another(new)
 
 
 def estimated_total(measured: Measured) -> float:
@@ -85,8 +85,8 @@ def fit(
     total = estimated_total(measured)
     problem = _Dual(GraphicalModel(sizes, list(measured)), measured, total)
     first = problem.joined({} if start is None else start.potentials)
-    found = _minimised(problem, first, passes, max(tolerance, _RECORDS / total))
-    return Fitted(problem.model, problem.split(found.place), found.beliefs, total)
+    minimum = _minimised(problem, first, passes, max(tolerance, _RECORDS / total))
+    return Fitted(problem.model, problem.split(minimum.place), minimum.beliefs, total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,18 +159,18 @@ def _minimised(dual: _Dual, first: Vector, passes: int, tolerance: float) -> _Po
 
 def _scaled_gradient(now: _Point, pairs: list[tuple[Vector, Vector]]) -> Vector:
     """The gradient times an approximation of the inverse second derivatives, from the last few steps."""
-    made = now.gradient.copy()
+    scaled = now.gradient.copy()
     parts = []
     for moved, bent in reversed(pairs):
-        part = float(moved @ made) / float(moved @ bent)
+        part = float(moved @ scaled) / float(moved @ bent)
         parts.append(part)
-        made -= part * bent
-    made /= now.curvature
+        scaled -= part * bent
+    scaled /= now.curvature
     if pairs:
         moved, bent = pairs[-1]
-        made *= float(moved @ bent) / float(bent @ (bent / now.curvature))
+        scaled *= float(moved @ bent) / float(bent @ (bent / now.curvature))
     else:
-        made *= 0.3  # curvatures of different potentials overlap: begin with a careful step
+        scaled *= 0.3  # curvatures of different potentials overlap: begin with a careful step
     for (moved, bent), part in zip(pairs, reversed(parts), strict=True):
-        made += moved * (part - float(bent @ made) / float(moved @ bent))
-    return made
+        scaled += moved * (part - float(bent @ scaled) / float(moved @ bent))
+    return scaled

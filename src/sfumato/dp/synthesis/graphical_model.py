@@ -66,13 +66,13 @@ class GraphicalModel:
         root = np.exp(scores[0] - top)
         total = float(root.sum())
         log_normaliser = top + float(np.log(total))
-        made: list[Table] = [root / total]
+        beliefs: list[Table] = [root / total]
         for place in range(1, len(scores)):
             clique, separator, above = tree.cliques[place], tree.separators[place], tree.parents[place]
-            shared = made[above].sum(axis=others(separator, tree.cliques[above]))
+            shared = beliefs[above].sum(axis=others(separator, tree.cliques[above]))
             change = np.log(np.maximum(shared, _TINY)) - upward[place]
-            made.append(np.exp(scores[place] + change.reshape(shaped(separator, clique, sizes))))
-        return Beliefs(tree, tuple(made), log_normaliser)
+            beliefs.append(np.exp(scores[place] + change.reshape(shaped(separator, clique, sizes))))
+        return Beliefs(tree, tuple(beliefs), log_normaliser)
 
     def marginals(self, beliefs: Beliefs) -> dict[Columns, Table]:
         """The model's marginal of each set with a potential."""

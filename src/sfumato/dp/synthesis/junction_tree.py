@@ -42,8 +42,8 @@ def cells(columns: Iterable[int], sizes: Sequence[int]) -> int:
 
 def maximal_cliques(sets: Iterable[Columns], sizes: Sequence[int]) -> list[Columns]:
     """The cliques of a chordal graph in which each of the sets is complete, largest tables avoided greedily."""
-    found = _eliminated(sets, sizes)
-    return sorted(tuple(column for column in range(len(sizes)) if clique >> column & 1) for clique in found)
+    cliques = _eliminated(sets, sizes)
+    return sorted(tuple(column for column in range(len(sizes)) if clique >> column & 1) for clique in cliques)
 
 
 def _eliminated(sets: Iterable[Columns], sizes: Sequence[int]) -> list[int]:
@@ -55,7 +55,7 @@ def _eliminated(sets: Iterable[Columns], sizes: Sequence[int]) -> list[int]:
             near[column] |= together
     weights = [_weight(clique, sizes) for clique in near]
     left = list(range(len(sizes)))
-    made: list[int] = []
+    filled: list[int] = []
     while left:
         column = min(left, key=weights.__getitem__)
         clique = near[column]
@@ -67,9 +67,9 @@ def _eliminated(sets: Iterable[Columns], sizes: Sequence[int]) -> list[int]:
                 if joined != near[member]:
                     near[member] = joined
                     weights[member] = _weight(joined, sizes)
-        if not any(clique & other == clique for other in made):
-            made.append(clique)
-    return made
+        if not any(clique & other == clique for other in filled):
+            filled.append(clique)
+    return filled
 
 
 def _weight(clique: int, sizes: Sequence[int]) -> int:

@@ -16,9 +16,9 @@ from typing import Annotated
 import numpy as np
 
 from sfumato.core.ranges import Whole
-from sfumato.dp.synthesis.base import Made, Synthesis, Work
-from sfumato.dp.synthesis.budget import Reach, choice_parameter, choose, noisy_counts, variance_for
-from sfumato.dp.synthesis.estimation import Fitted, Measured, Measurement, add, fit
+from sfumato.dp.synthesis.base import Synthesis, TrainedModel, Work
+from sfumato.dp.synthesis.budget import MarginalReach, choice_parameter, choose, noisy_counts, variance_for
+from sfumato.dp.synthesis.estimation import Fitted, Measured, NoisyMarginal, add, fit
 from sfumato.dp.synthesis.junction_tree import Columns, cells
 from sfumato.dp.synthesis.marginals import STEP, marginal, misfit
 
@@ -36,18 +36,18 @@ class Mst(Synthesis):
         int, Whole(at_least=1, at_most=100_000_000), "the cells of a pair of columns that is considered, at most"
     ] = 100_000
 
-    def _first_variance(self, columns: int, reach: Reach) -> Fraction:
+    def _first_variance(self, columns: int, reach: MarginalReach) -> Fraction:
         # a single column has no pairs to pay for
         return variance_for(self.budget / (columns * (1 if columns == 1 else 3)), reach)
 
-    def _made(self, work: Work) -> Made:
+    def _made(self, work: Work) -> TrainedModel:
         sizes = work.sizes
         measured: Measured = {}
-        trail: list[Measurement] = []
+        trail: list[NoisyMarginal] = []
 
         def measure(columns: Columns, variance: Fraction) -> None:
             noisy = noisy_counts(marginal(work.codes, columns, sizes), variance, work.reach, work.purse, work.source)
-            trail.append(Measurement(columns, noisy, float(variance)))
+            trail.append(NoisyMarginal(columns, noisy, float(variance)))
             add(measured, trail[-1])
 
         pairs: list[Columns] = [pair for pair in combinations(range(len(sizes)), 2) if cells(pair, sizes) <= self.max_cells]
@@ -65,7 +65,7 @@ class Mst(Synthesis):
                 work.progress("measuring pairs", len(sizes) + edges + place, steps)
                 measure(pair, variance_for(part, work.reach))
             fitted = fit(measured, sizes, passes=300, tolerance=1e-4)
-        return Made(fitted, tuple(trail))
+        return TrainedModel(fitted, tuple(trail))
 
     def _tree(self, work: Work, pairs: list[Columns], edges: int, alone: Fitted, epsilon: Fraction, steps: int) -> list[Columns]:
         """Pairs that connect, chosen one after another; `alone` is the model in which columns are independent."""

@@ -78,15 +78,15 @@ def marginal_distances(
     original: Codes, synthetic: Codes, sizes: Sequence[int], *, degree: int = 3, marginal_cells: int = 10_000
 ) -> dict[Columns, float]:
     """Half the sum of absolute differences of shares, for each marginal of at most so many columns and cells."""
-    made: dict[Columns, float] = {}
+    distances: dict[Columns, float] = {}
     for size in range(1, degree + 1):
         wanted = [columns for columns in combinations(range(len(sizes)), size) if cells(columns, sizes) <= marginal_cells]
         some = wanted[:: max(len(wanted) // _MOST_MARGINALS, 1)]
         both = zip(marginals(original, some, sizes), marginals(synthetic, some, sizes), strict=True)
         for (columns, before), (_, after) in both:
             difference = before / max(len(original), 1) - after / max(len(synthetic), 1)
-            made[columns] = float(np.abs(difference).sum()) / 2
-    return made
+            distances[columns] = float(np.abs(difference).sum()) / 2
+    return distances
 
 
 def _shares(codes: Codes, columns: Columns, sizes: Sequence[int]) -> NDArray[np.float64]:

@@ -89,8 +89,8 @@ def _says_what_it_means(claim: Claim, guarantee: LossGuarantee) -> bool:
 
 
 def _charged(claim: Claim, guarantee: LossGuarantee, dataset: str, result: Any, ledger: Ledger) -> Verdict:
+    from sfumato.ledger.accounts import Protected
     from sfumato.ledger.amounts import LossAmount
-    from sfumato.ledger.protected import Protected
 
     entry = str(claim.ledger_entry)
     short = f"ledger entry {entry[:16]}…"
