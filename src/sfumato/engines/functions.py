@@ -129,6 +129,60 @@ class Floor(Function):
 
 
 @dataclass(frozen=True)
+class Ceil(Function):
+    """The smallest whole number that is not below the term, within ±2^53."""
+
+    repeats: ClassVar[bool] = True
+
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, NUMERIC, "Ceil")
+        return "integer"
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        bounds = (literal(float(b) if kind == "number" else b, kind, dialect) for b in (-(2**53), 2**53))
+        moved = clamp(term, *bounds)
+        return as_kind(exp.Ceil(this=moved) if kind == "number" else moved, "integer", dialect)
+
+
+@dataclass(frozen=True)
+class Rounded(Function):
+    """floor(term · 10^digits + ½) / 10^digits in floating point, in this order, within ±2^53 / 10^digits; whole without digits.
+
+    Halves go up, which is written out because engines round them differently.
+    """
+
+    digits: int
+    repeats: ClassVar[bool] = True
+
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, NUMERIC, "Rounded")
+        if not 0 <= self.digits <= 15:
+            raise Unsupported("Rounded needs 0 to 15 digits")
+        return "number" if self.digits else "integer"
+
+    def of(self, value: float) -> float:
+        """The rounded number."""
+        moved = min(max(value, -self._limit), self._limit)
+        return math.floor(moved * self._power + 0.5) / self._power
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        power, half, *ends = (literal(value, "number", dialect) for value in (self._power, 0.5, -self._limit, self._limit))
+        moved = exp.Paren(this=clamp(as_kind(term, "number", dialect), *ends))
+        whole = exp.Floor(this=exp.Add(this=exp.Mul(this=moved, expression=power), expression=half))
+        if not self.digits:
+            return as_kind(whole, "integer", dialect)
+        return exp.Div(this=whole, expression=power.copy(), typed=True)
+
+    @property
+    def _power(self) -> float:
+        return 10.0**self.digits
+
+    @property
+    def _limit(self) -> float:
+        return 2.0**53 / self._power
+
+
+@dataclass(frozen=True)
 class Remainder(Function):
     """What is left of a whole number after dividing by a positive constant, with the sign of the term."""
 

@@ -79,6 +79,10 @@ def _compare(node: exp.Binary, terms: Terms) -> Term:
     return condition(e.Compare(_COMPARISONS[type(node)], left.expression, right.expression))  # type: ignore[arg-type]
 
 
+def _distinct(node: exp.NullSafeNEQ, terms: Terms) -> Term:
+    return condition(e.Not(_compare(exp.NullSafeEQ(this=node.this, expression=node.expression), terms).expression))
+
+
 def _alike(left: Term, right: Term) -> tuple[Term, Term]:
     """Both sides of a comparison in comparable kinds: a text beside a date is read as a date."""
     for one, other, swapped in ((left, right, False), (right, left, True)):
@@ -134,8 +138,10 @@ def _one_of(node: exp.In, terms: Terms) -> Term:
     values: list[Value] = []
     for entry in node.expressions:
         _, other = _alike(term, terms(entry))
-        if not isinstance(other.expression, e.Literal) or other.missing:
-            raise Unsupported("IN takes a list of constants")
+        if other.missing:
+            raise Unsupported("no value equals a NULL in IN (…): leave it out, and add OR a IS NULL where missing values count")
+        if not isinstance(other.expression, e.Literal):
+            raise Unsupported("IN takes a list of constants; for columns write a = b OR a = c")
         values.append(other.expression.value)
     return condition(e.OneOfValues(term.expression, tuple(values)))
 
@@ -293,6 +299,7 @@ ROWS = (
     Operator("a > b", (exp.GT,), "greater", _compare, _compared(lambda a, b: a > b, lambda a, b: box.less(b, a))),
     Operator("a >= b", (exp.GTE,), "greater or equal", _compare, _compared(lambda a, b: a >= b, lambda a, b: box.at_most(b, a))),
     Operator("a IS NOT DISTINCT FROM b", (exp.NullSafeEQ,), "equal, or both missing; never missing itself", _compare),
+    Operator("a IS DISTINCT FROM b", (exp.NullSafeNEQ,), "different, or one of both missing; never missing itself", _distinct),
     Operator(
         "a BETWEEN low AND high", (exp.Between,), "`low <= a AND a <= high`", _between,
         OverAnswers(_compared_kind, _between_cell), reads=("low", "high"),

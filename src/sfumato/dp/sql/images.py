@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
 from sqlglot import exp
 
 from sfumato.dp.sql.box import Box
@@ -59,19 +60,15 @@ def _rounds(node: exp.Expression) -> bool:
 
 def plain(node: exp.Expression) -> exp.Expression:
     """The same expression without what changes no value: parentheses, casts to real numbers, a divisor's NULLIF(…, 0)."""
-    made = node.copy()
-    for name, value in list(made.args.items()):
+    copied = node.copy()
+    for name, value in list(copied.args.items()):
         if isinstance(value, exp.Expression):
-            made.set(name, plain(value))
+            copied.set(name, plain(value))
         elif isinstance(value, list):
-            made.set(name, [plain(part) if isinstance(part, exp.Expression) else part for part in value])
-    if isinstance(made, exp.Div) and isinstance(made.expression, exp.Nullif) and _is_zero(made.expression.expression):
-        made.set("expression", made.expression.this)
-    operator = over_answers(made)
-    unchanged = operator is not None and operator.linear == "sum" and len(arguments(made)) == 1 and operator.turns == 1
-    if unchanged and isinstance(made.this, exp.Expression) and noisy_parts(made) and not _rounds(made):
-        return made.this
-    return made
+            copied.set(name, [plain(part) if isinstance(part, exp.Expression) else part for part in value])
+    if isinstance(copied, exp.Div) and isinstance(copied.expression, exp.Nullif) and _is_zero(copied.expression.expression):
+        copied.set("expression", copied.expression.this)
+    return copied.this if isinstance(copied, (exp.Paren, exp.Cast)) and noisy_parts(copied) and not _rounds(copied) else copied
 
 
 def _is_zero(node: exp.Expression) -> bool:
@@ -85,4 +82,17 @@ def image(node: exp.Expression, parts: Mapping[exp.Expression, Box], known: Call
     if not noisy_parts(node):
         return known(node)
     operator = over_answers(node)
-    return None if operator is None else operator.image(node, lambda part: image(part, parts, known))
+    if operator is None:
+        return None
+    if operator.image is not None:
+        return operator.image(node, lambda part: image(part, parts, known))
+    listed = arguments(node)
+    inside = image(listed[0], parts, known) if operator.linear == "sum" and len(listed) == 1 else None
+    if inside is None or operator.array is None:
+        return None
+    # A sum of one argument rises or falls with it.
+    low, high = inside.low, inside.high
+    at_low, at_high = operator.array(node, lambda part: low), operator.array(node, lambda part: high)
+    if at_low is None or at_high is None:
+        return None
+    return Box.of(np.minimum(at_low, at_high), np.maximum(at_low, at_high), inside.lost)

@@ -37,6 +37,8 @@ from sfumato.engines import expressions as e
 from sfumato.engines import functions as f
 
 _NUMBERS = takes("number")
+#: Floors and ceilings are held inside this.
+_FARTHEST = 2**53
 _ARITHMETIC: Mapping[type[exp.Expression], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
 
 
@@ -134,25 +136,19 @@ def _divide(node: exp.Div, terms: Terms) -> Term:
 
 
 def _floor(node: exp.Floor | exp.Ceil, terms: Terms) -> Term:
-    up = isinstance(node, exp.Ceil)
-    term = bounded(terms(node.this))
+    if isinstance(node, exp.Ceil):
+        return _to_whole_number(terms(node.this), f.Ceil, math.ceil)
+    return _to_whole_number(terms(node.this), f.Floor, math.floor)
+
+
+def _to_whole_number(term: Term, function: Callable[[e.Expression], e.Expression], compute: Callable[[Fraction], int]) -> Term:
+    term = bounded(term)
     if not term.numeric:
         raise Unsupported(f"a {term.kind} cannot be rounded")
-    if up:
-        below = Term(f.Floor(_minus(term).expression), "integer", *_floored(_minus(term)))
-        return arithmetic("-", constant(0), below)
-    return Term(f.Floor(term.expression), "integer", *_floored(term))
-
-
-def _minus(term: Term) -> Term:
-    return bounded(arithmetic("-", constant(0), term))
-
-
-def _floored(term: Term) -> tuple[Fraction | None, Fraction | None]:
-    limits = (Fraction(-EXACT), Fraction(EXACT))
-    low = limits[0] if term.low is None else Fraction(term.low // 1)
-    high = limits[1] if term.high is None else Fraction(term.high // 1)
-    return max(low, limits[0]), min(high, limits[1])
+    low, high = (
+        None if end is None else Fraction(min(max(compute(end), -_FARTHEST), _FARTHEST)) for end in (term.low, term.high)
+    )
+    return Term(function(term.expression), "integer", low, high, hint=term.hint)
 
 
 def _whole_division(node: exp.IntDiv, terms: Terms) -> Term:
@@ -163,16 +159,14 @@ def _round(node: exp.Round, terms: Terms) -> Term:
     digits = Fraction(0) if node.args.get("decimals") is None else constant_of(terms(node.args["decimals"]), "ROUND")
     if digits.denominator != 1 or not 0 <= digits <= 9:
         raise Unsupported("ROUND takes a whole number of digits from 0 to 9")
-    power = 10 ** int(digits)
-    scaled = exp.Floor(
-        this=exp.Add(
-            this=exp.Mul(this=exp.Paren(this=node.this.copy()), expression=exp.Literal.number(power)),
-            expression=exp.Literal.number("0.5"),
-        )
-    )
-    if power == 1:
-        return terms(scaled)
-    return terms(exp.Div(this=scaled, expression=exp.Literal.number(power)))
+    term = bounded(terms(node.this))
+    if term.kind == "integer" and term.high is not None and term.low is not None and max(-term.low, term.high) <= EXACT:
+        return term
+    if not term.numeric:
+        raise Unsupported(f"a {term.kind} cannot be rounded")
+    rounded = f.Rounded(term.expression, int(digits))
+    low, high = (None if end is None else Fraction(rounded.of(float(end))) for end in (term.low, term.high))
+    return Term(rounded, "number" if digits else "integer", low, high, hint=term.hint)
 
 
 def _remainder(node: exp.Mod, terms: Terms) -> Term:

@@ -43,7 +43,7 @@ class OverAnswers:
     `kind` refuses kinds that it does not take. `cell` is its value for one group; what fails has none, because the answer is paid
     for by then. `array` is the same for many groups and possible noises at once: what has no value is not a number, and the first
     column is what is shown. It is None where the operator jumps, so that no error can be told. `image` is where the value lies
-    when its arguments lie in boxes, None where that is not known.
+    when its arguments lie in boxes; without one it is known for a sum of one argument only.
 
     `linear` says how noise passes through: as in a sum (of any of its arguments), a product with a constant, a quotient by one.
     `contracts` says that it makes no two values of its first argument (or of the single one with noise) differ more, and `turns`
@@ -58,7 +58,7 @@ class OverAnswers:
     contracts: Literal["first", "single"] | None = None
     turns: int = 1
     rounding: Callable[[Node, Cells], tuple[float, exp.Expression] | None] = lambda node, cells: None
-    image: Callable[[Node, Boxes], Box | None] = lambda node, boxes: None
+    image: Callable[[Node, Boxes], Box | None] | None = None
 
 
 @dataclass(frozen=True)
