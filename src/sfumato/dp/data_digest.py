@@ -27,10 +27,10 @@ _FORMAT = "sfumato-data-digest-1"
 
 def note_data(ledger: Ledger, version: str, tables: Mapping[str, Microdata], *, digest: bool) -> None:
     """Enter which data a session was opened on, where that is new; the same work whether they changed or not."""
-    seen = [_seen(version, name, table, digest) for name, table in tables.items()]
+    states = [_seen(version, name, table, digest) for name, table in tables.items()]
     dataset = next(iter(tables.values())).schema.dataset
     try:
-        ledger.enter_data(dataset, seen)
+        ledger.enter_data(dataset, states)
     except LedgerError:
         return  # one that cannot be written refuses every question as well, and says why
 

@@ -58,11 +58,11 @@ def charged_run(
     rehearsed = algorithm.run(replace(data, relation=rehearsal), randomness=default("refusals first"))
     _check_rights(data.relation, rehearsal.read)
     charge = Charge(LossAmount.of(algorithm.loss()), Protected.of(_about(rehearsed, algorithm, table.unit)))
-    asked = {"method": {"name": algorithm.name, **algorithm.parameters()}, "run": secrets.token_hex(16)}
-    reservation = book.reserve(dataset, analyst, charge, digest(asked))
+    request = {"method": {"name": algorithm.name, **algorithm.parameters()}, "run": secrets.token_hex(16)}
+    reservation = book.reserve(dataset, analyst, charge, digest(request))
     with drawn(book, reservation), held_still(data.relation) as relation:
         outcome = algorithm.run(replace(data, relation=relation), randomness=randomness, progress=progress)
-    stored = book.commit(reservation, {"artefact": asked["method"], "sha256": result_digest(outcome.result)})
+    stored = book.commit(reservation, {"artefact": request["method"], "sha256": result_digest(outcome.result)})
     details = {**outcome.details, "ledger_entry": stored.entry or None, "dataset": dataset}
     counted = None if table.unit is None else algorithm.contribution(table.unit)
     method = {**outcome.method, **({} if counted is None else {"contribution": counted})}

@@ -103,15 +103,15 @@ def bounded_in_process(plan: BoundedGroup, stream: Stream) -> pa.Table:
 
 def _fill(rows: _Rows, batches: Iterable[pa.RecordBatch], workers: Executor) -> None:
     """Take one batch while the engine computes the next."""
-    taken: Future[None] | None = None
+    pending: Future[None] | None = None
     for batch in batches:
-        if taken is not None:
-            taken.result()
+        if pending is not None:
+            pending.result()
         if rows.size > _ROW_LIMIT - batch.num_rows:
             raise Unsupported("more than 2^31 rows have a unit; keep the first rows of each (order) instead of random ones")
-        taken = workers.submit(rows.add, batch)
-    if taken is not None:
-        taken.result()
+        pending = workers.submit(rows.add, batch)
+    if pending is not None:
+        pending.result()
 
 
 def _load_kernels() -> None:

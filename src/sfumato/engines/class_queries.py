@@ -175,9 +175,9 @@ def _shown(per_class: pa.ChunkedArray, klass: NDArray[np.integer[Any]], name: st
     values = one_array(canonical_column(per_class, name))
     if pa.types.is_dictionary(values.type) and values.indices.null_count == 0:
         codes = values.indices.to_numpy()[klass] if len(values) else np.zeros(0, np.int32)
-        taken: pa.Array = pa.DictionaryArray.from_arrays(pa.array(codes), values.dictionary)
+        encoded: pa.Array = pa.DictionaryArray.from_arrays(pa.array(codes), values.dictionary)
     elif len(values) == 0:
-        taken = pa.array([], type=values.type)
+        encoded = pa.array([], type=values.type)
     else:
-        taken = values.take(pa.array(klass))
-    return pa.chunked_array([taken], type=ARROW_TYPES[kind_of_type(values.type) or "string"])
+        encoded = values.take(pa.array(klass))
+    return pa.chunked_array([encoded], type=ARROW_TYPES[kind_of_type(values.type) or "string"])

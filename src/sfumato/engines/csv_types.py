@@ -37,7 +37,7 @@ def text_kinds(
     if not names:
         return {}
     tests: list[exp.Expression] = []
-    asked: list[tuple[str, Type]] = []
+    candidates: list[tuple[str, Type]] = []
     for name in names:
         column = exp.column(identifier(name))
         codes = [text_literal(code) for code in missing.get(name, ())]
@@ -58,11 +58,11 @@ def text_kinds(
                 )
                 matches = exp.and_(matches, exp.or_(real, exp.Is(this=value.copy(), expression=exp.Null())))
             tests.append(exp.alias_(exp.Anonymous(this="bool_and", expressions=[matches]), f"t{len(tests)}"))
-            asked.append((name, kind))
+            candidates.append((name, kind))
     query = exp.select(*tests).from_(source.expression()).sql(dialect="duckdb")
     row = connection.sql(query).fetchone() or ()
     types: dict[str, Type] = {}
-    for (name, kind), holds in zip(asked, row, strict=True):
+    for (name, kind), holds in zip(candidates, row, strict=True):
         if holds and name not in types:
             types[name] = kind
     return types

@@ -317,8 +317,8 @@ class DatePart(Function):
 
     def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
         name = (_SPARK_FIELDS if dialect == "spark" else _FIELDS).get(self.part, self.part)
-        taken = exp.Anonymous(this="DATE_PART", expressions=[text_literal(name), term])
-        return _in_calendar(term, kind, as_kind(taken, "integer", dialect), dialect)
+        part = exp.Anonymous(this="DATE_PART", expressions=[text_literal(name), term])
+        return _in_calendar(term, kind, as_kind(part, "integer", dialect), dialect)
 
 
 @dataclass(frozen=True)

@@ -407,8 +407,8 @@ def _beyond_contributions(plan: BoundedGroup, below: dict[str, Kind]) -> Iterato
 
 
 def _twice(names: Iterable[str], where: str) -> Iterator[str]:
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for name in names:
-        if name in seen:
+        if name in earlier:
             yield f"{where} has the column '{name}' twice"
-        seen.add(name)
+        earlier.add(name)

@@ -154,12 +154,12 @@ def declared_fields(
     columns are read without loss whose kind may lose digits."""
     fields, faults = {}, []
     for name, kind in stored.items():
-        wanted, lossless = (types or {}).get(name), (exact or {}).get(name)
-        same = wanted is None or wanted == kind or (wanted == "datetime" and kind == "instant")
-        readable = (kind, wanted) in _READABLE or (lossless is not None and wanted in ("string", lossless))
+        declared, lossless = (types or {}).get(name), (exact or {}).get(name)
+        same = declared is None or declared == kind or (declared == "datetime" and kind == "instant")
+        readable = (kind, declared) in _READABLE or (lossless is not None and declared in ("string", lossless))
         if not same and not readable:
-            faults.append(f"column '{name}' is stored as {kind} and declared as {wanted}")
-        chosen: Kind = kind if same or wanted is None else wanted
+            faults.append(f"column '{name}' is stored as {kind} and declared as {declared}")
+        chosen: Kind = kind if same or declared is None else declared
         if kind == "integer" and chosen == "number":
             lossless = lossless or "integer"
         elif chosen != kind:

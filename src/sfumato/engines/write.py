@@ -101,14 +101,14 @@ def _check_names(everything: list[str], columns: list[str], *, fold_case: bool) 
             faults.append("a name is empty or contains the character NUL")
         if not fold_case and len(name.encode()) > _LONGEST_POSTGRES_NAME and name in columns:
             faults.append(f"the column name '{name}' is longer than PostgreSQL keeps ({_LONGEST_POSTGRES_NAME} bytes)")
-    seen: dict[str, str] = {}
+    earlier: dict[str, str] = {}
     for name in columns:
         key = name.lower() if fold_case else name
-        if seen.get(key) == name:
+        if earlier.get(key) == name:
             faults.append(f"the column name '{name}' occurs more than once")
-        elif key in seen:
-            faults.append(f"DuckDB does not tell apart the columns '{seen[key]}' and '{name}'")
-        seen[key] = name
+        elif key in earlier:
+            faults.append(f"DuckDB does not tell apart the columns '{earlier[key]}' and '{name}'")
+        earlier[key] = name
     all_at_once(Unsupported, "column names", faults)
 
 

@@ -103,11 +103,11 @@ class LossAmount:
                 return LossAmount("approx", epsilon=self.epsilon, delta=Fraction(0))
             if kind == "zcdp":
                 return LossAmount("zcdp", rho=self.epsilon**2 / 2)
-        wanted = " or ".join(f"'{each}'" for each in dict.fromkeys(("pure", kind)))
+        offered = " or ".join(f"'{each}'" for each in dict.fromkeys(("pure", kind)))
         raise BudgetRefused(
             f"a loss of kind '{self.kind}' has no exact counterpart of kind '{kind}', in which the grant is "
             "held. "
-            f"Ask with a mechanism whose loss is {wanted}, or have the owner grant '{self.kind}'."
+            f"Ask with a mechanism whose loss is {offered}, or have the owner grant '{self.kind}'."
         )
 
     def plus(self, other: LossAmount) -> LossAmount:

@@ -136,9 +136,9 @@ class Tables:
     def entries(self, dataset: str | None = None, kind: str | None = None) -> Iterator[Entry]:
         """Entries in order, a page at a time, all or of one dataset and kind."""
         after = -(2**62)
-        wanted = "".join(f" AND {name} = ?" for name, v in (("dataset", dataset), ("kind", kind)) if v is not None)
+        conditions = "".join(f" AND {name} = ?" for name, v in (("dataset", dataset), ("kind", kind)) if v is not None)
         values = [value for value in (dataset, kind) if value is not None]
-        statement = f"SELECT {_ENTRY} FROM {{t}}entries WHERE sequence > ?{wanted} ORDER BY sequence LIMIT {PAGE}"  # noqa: S608
+        statement = f"SELECT {_ENTRY} FROM {{t}}entries WHERE sequence > ?{conditions} ORDER BY sequence LIMIT {PAGE}"  # noqa: S608
         while True:
             rows = self._run(statement, (after, *values))
             yield from (Entry(*row) for row in rows)
@@ -161,15 +161,15 @@ class Tables:
 
     def latest(self, count: int, dataset: str | None = None) -> list[Entry]:
         """The last entries, oldest first."""
-        wanted, values = ("", ()) if dataset is None else ("WHERE dataset = ? ", (dataset,))
-        statement = f"SELECT {_ENTRY} FROM {{t}}entries {wanted}ORDER BY sequence DESC LIMIT ?"  # noqa: S608
+        condition, values = ("", ()) if dataset is None else ("WHERE dataset = ? ", (dataset,))
+        statement = f"SELECT {_ENTRY} FROM {{t}}entries {condition}ORDER BY sequence DESC LIMIT ?"  # noqa: S608
         return [Entry(*row) for row in self._run(statement, (*values, count))][::-1]
 
     def count(self, dataset: str | None = None, kind: str | None = None) -> int:
         """How many entries there are, all or of one dataset and kind."""
         limits = [(name, value) for name, value in (("dataset", dataset), ("kind", kind)) if value is not None]
-        wanted = "".join(f" AND {name} = ?" for name, _ in limits)
-        statement = f"SELECT count(*) FROM {{t}}entries WHERE sequence > 0{wanted}"  # noqa: S608
+        conditions = "".join(f" AND {name} = ?" for name, _ in limits)
+        statement = f"SELECT count(*) FROM {{t}}entries WHERE sequence > 0{conditions}"  # noqa: S608
         return int(self._run(statement, [value for _, value in limits])[0][0])
 
     def append(self, entry: Entry) -> None:
@@ -182,8 +182,8 @@ class Tables:
 
     def accounts(self, dataset: str | None = None) -> list[Account]:
         """All accounts, or those of one dataset."""
-        wanted, values = ("", ()) if dataset is None else ("WHERE a.dataset = ? ", (dataset,))
-        return [_account(row) for row in self._run(f"{_ACCOUNTS} {wanted}ORDER BY a.dataset, a.analyst", values)]
+        condition, values = ("", ()) if dataset is None else ("WHERE a.dataset = ? ", (dataset,))
+        return [_account(row) for row in self._run(f"{_ACCOUNTS} {condition}ORDER BY a.dataset, a.analyst", values)]
 
     def account(self, dataset: str, analyst: str) -> Account | None:
         """One account."""
@@ -280,11 +280,11 @@ class Tables:
     def spendings(self, dataset: str | None = None, token: str | None = None) -> list[Spending]:
         """Spends with the time and the hashes of their entries, oldest first."""
         limits = (("s.dataset", dataset), ("s.token", token))
-        wanted = "".join(f" AND {name} = ?" for name, value in limits if value is not None)
+        conditions = "".join(f" AND {name} = ?" for name, value in limits if value is not None)
         rows = self._run(
             "SELECT e.time, s.dataset, s.analyst, s.question, s.loss, s.state, e.hash, c.hash, e.payload"  # noqa: S608
             " FROM {t}spends s JOIN {t}entries e ON e.token = s.token LEFT JOIN {t}entries c ON c.sequence = s.closed_by"
-            f" WHERE e.kind = 'reserve'{wanted} ORDER BY e.sequence",
+            f" WHERE e.kind = 'reserve'{conditions} ORDER BY e.sequence",
             [value for _, value in limits if value is not None],
         )
         return [

@@ -40,19 +40,19 @@ class Watch:
     def check(self, tables: Tables) -> None:
         """Look at the end of the chain; refused where it does not continue what was seen before."""
         head = tables.head = end_of(tables)
-        seen = self.head
-        if seen is None or head == seen:
+        earlier = self.head
+        if earlier is None or head == earlier:
             return
-        if head.ledger != seen.ledger:
+        if head.ledger != earlier.ledger:
             raise LedgerError(f"the ledger was replaced by another one while it was open. {_ADVICE}")
-        if head.sequence < seen.sequence:
+        if head.sequence < earlier.sequence:
             raise LedgerError(
-                f"the ledger was cut or replaced by an older copy while it was open: it had {seen.sequence:,} entries, and "
+                f"the ledger was cut or replaced by an older copy while it was open: it had {earlier.sequence:,} entries, and "
                 f"{head.sequence:,} are left. {_ADVICE}"
             )
-        there = tables.by_sequence(seen.sequence) if seen.sequence else None
-        if (genesis(seen.ledger) if there is None else there.hash) != seen.hash:
-            raise LedgerError(f"the ledger was rewritten while it was open: entry {seen.sequence:,} is another one. {_ADVICE}")
+        there = tables.by_sequence(earlier.sequence) if earlier.sequence else None
+        if (genesis(earlier.ledger) if there is None else there.hash) != earlier.hash:
+            raise LedgerError(f"the ledger was rewritten while it was open: entry {earlier.sequence:,} is another one. {_ADVICE}")
 
     def check_balance(self, tables: Tables, account: Account) -> None:
         """Refused where a stored balance, or what it is and was about, does not follow from the entries."""

@@ -315,6 +315,13 @@ class TestBuilder:
         )
         assert written.repeated and built.table.equals(written.table)
 
+    def test_keys_are_declared_as_in_sql(self) -> None:
+        question = (
+            sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1)).table().group_by("visits").agg(n="COUNT(*)")
+        )
+        assert question.explain(epsilon=1, keys={"visits": [1, 2]}).groups == 2
+        assert question.ask(epsilon=1, keys={"visits": [2, 1]}).table.column("visits").to_pylist() == [2, 1]
+
     def test_a_histogram_has_declared_bins(self) -> None:
         answer = (
             sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1))

@@ -124,11 +124,11 @@ def read(data: Microdata, names: Sequence[str | None], *, for_owner: bool = Fals
     """
     if not for_owner:
         refuse_undecided(data.schema)
-    wanted = list(dict.fromkeys(name for name in names if name is not None))
-    refuse_untyped(data, wanted)
-    relation = lenient(told_apart(data.relation, data.schema.unit if data.schema.unit in wanted else None))
-    schema = pa.schema([relation.schema().field(name) for name in wanted])
-    return pa.Table.from_batches(list(relation.batches(wanted)), schema=schema)
+    columns = list(dict.fromkeys(name for name in names if name is not None))
+    refuse_untyped(data, columns)
+    relation = lenient(told_apart(data.relation, data.schema.unit if data.schema.unit in columns else None))
+    schema = pa.schema([relation.schema().field(name) for name in columns])
+    return pa.Table.from_batches(list(relation.batches(columns)), schema=schema)
 
 
 def refuse_untyped(data: Microdata, names: Sequence[str]) -> None:

@@ -116,9 +116,9 @@ class GridKMeans(RowBounded):
         # What ε would give the same deviation per cell, so that one rule serves both laws.
         effective = math.sqrt(2) / self._spending.part(_GRID).error(self.kept_rows, self.kept_rows**2).deviation
         columns = len(self.columns)
-        wanted = (count * effective / _BALANCE) ** (2 / (2 + columns)) if count * effective > _BALANCE else 0.0
+        ideal_cells = (count * effective / _BALANCE) ** (2 / (2 + columns)) if count * effective > _BALANCE else 0.0
         most = int(math.floor(MAX_CELLS ** (1 / columns) + 1e-9))
-        return max(2, min(round(wanted), most))
+        return max(2, min(round(ideal_cells), most))
 
     def _standing_out(self, points: Codes, per_axis: int, source: Randomness) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The middles, in steps, of the cells whose noisy counts stand out from the noise, and those counts."""

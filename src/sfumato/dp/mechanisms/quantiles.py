@@ -96,20 +96,20 @@ class Quantiles(Stated[Records, tuple[float, ...]]):
     def answer(self, value: Records, randomness: Randomness | None = None) -> tuple[float, ...]:
         records = np.sort(places(value, Fraction(self.lower), Fraction(self.upper), self.points).ravel())
         source, width = source_of(randomness), Fraction(self.upper) - Fraction(self.lower)
-        wanted = [Fraction(quantile) for quantile in self.quantiles]
-        values = self._search(records, wanted, 0, self.points, source)
+        ranks = [Fraction(quantile) for quantile in self.quantiles]
+        values = self._search(records, ranks, 0, self.points, source)
         return tuple(float(Fraction(self.lower) + place * width / self.points) for place in values)
 
-    def _search(self, records: Ranks, wanted: list[Fraction], first: int, last: int, source: Randomness) -> list[int]:
+    def _search(self, records: Ranks, ranks: list[Fraction], first: int, last: int, source: Randomness) -> list[int]:
         """The places of the wanted quantiles of these records, between two places."""
-        if not wanted:
+        if not ranks:
             return []
-        middle = len(wanted) // 2
-        quantile = wanted[middle]
+        middle = len(ranks) // 2
+        quantile = ranks[middle]
         place = self._choice(records, quantile, first, last, source)
         cut = int(np.searchsorted(records, place, side="left"))
-        lesser = [q / quantile for q in wanted[:middle]]
-        greater = [(q - quantile) / (1 - quantile) for q in wanted[middle + 1 :]]
+        lesser = [q / quantile for q in ranks[:middle]]
+        greater = [(q - quantile) / (1 - quantile) for q in ranks[middle + 1 :]]
         return [
             *self._search(records[:cut], lesser, first, place, source),
             place,

@@ -55,15 +55,15 @@ class OutputHistogram:
 
         bins, atoms = self.expected(which)
         expected = np.concatenate((bins, atoms)) * self.runs
-        seen = np.concatenate((self.counts[which], self.atom_counts[which])).astype(np.float64)
+        observed = np.concatenate((self.counts[which], self.atom_counts[which])).astype(np.float64)
         sparse = expected < _LEAST_EXPECTED
         if sparse.any():
             expected = np.append(expected[~sparse], expected[sparse].sum())
-            seen = np.append(seen[~sparse], seen[sparse].sum())
-        if (seen[expected == 0] > 0).any():
+            observed = np.append(observed[~sparse], observed[sparse].sum())
+        if (observed[expected == 0] > 0).any():
             return 0.0
-        seen, expected = seen[expected > 0], expected[expected > 0]
-        return float(chi2.sf(float(((seen - expected) ** 2 / expected).sum()), max(len(seen) - 1, 1)))
+        observed, expected = observed[expected > 0], expected[expected > 0]
+        return float(chi2.sf(float(((observed - expected) ** 2 / expected).sum()), max(len(observed) - 1, 1)))
 
 
 def output_histogram(

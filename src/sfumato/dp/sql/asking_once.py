@@ -92,7 +92,8 @@ class Asker:
         shown = result_digest(answer.table())
         if shown != stored.value.get("sha256"):
             self.book.show(self.dataset, stored.entry, shown)
-        return self._answered(question, price, answer, stored, repeated=True)
+        # An equal price may list its noises in another order than the question does.
+        return self._answered(question, priced if price == priced else price, answer, stored, repeated=True)
 
     def _surely(self, stored: Answer, identity: Identity, question: Question, priced: Price) -> QueryAnswer:
         earlier = self._from(stored, identity, question, priced)
@@ -147,19 +148,19 @@ def restored(
         raise LedgerError("a stored measurement cannot be read: the ledger was edited or damaged. Run verify.") from None
 
 
-def _noise(stored: Mapping[str, Any] | None, wanted: Noise) -> Noise | None:
+def _noise(stored: Mapping[str, Any] | None, largest: Noise) -> Noise | None:
     """The noise of a stored measurement that is no larger than what this question may have."""
-    if stored is None or stored["law"] != wanted.law or Fraction(stored["amount"]) > wanted.amount:
+    if stored is None or stored["law"] != largest.law or Fraction(stored["amount"]) > largest.amount:
         return None
-    return replace(wanted, amount=Fraction(stored["amount"]))
+    return replace(largest, amount=Fraction(stored["amount"]))
 
 
 def _measured(mapping: Mapping[str, Any], identity: Identity, question: Question, price: Price) -> Measured:
     held = identity.groups(question) if mapping["groups"] is None else _groups(mapping["groups"], identity, question)
     places = {group: place for place, group in enumerate(held)}
     backwards = [identity.keys.index(place) for place in range(len(identity.keys))]
-    asked = [tuple(group[place] for place in backwards) for group in held]
-    groups = in_order(asked) if question.discovers else declared_groups(question)
+    in_question_order = [tuple(group[place] for place in backwards) for group in held]
+    groups = in_order(in_question_order) if question.discovers else declared_groups(question)
     order = [places[identity.arranged(group)] for group in groups]
     leaves = {each.name: each.leaves for each in question.measurements if each.kind == "tree"}
     numbers: dict[str, list[int]] = {}

@@ -91,23 +91,23 @@ def _nullif(node: exp.Nullif, terms: Terms) -> Term:
 
 
 def _cast(node: exp.Cast, terms: Terms) -> Term:
-    wanted = _TYPES.get(node.to.this.name if hasattr(node.to.this, "name") else str(node.to.this))
+    target = _TYPES.get(node.to.this.name if hasattr(node.to.this, "name") else str(node.to.this))
     term = terms(node.this)
-    if wanted is None:
+    if target is None:
         raise Unsupported("CAST takes INTEGER, DOUBLE, TEXT, BOOLEAN, DATE or TIMESTAMP")
-    if term.text is not None and wanted in ("date", "datetime"):
-        return moment(term.text, wanted)
-    if wanted == term.kind:
+    if term.text is not None and target in ("date", "datetime"):
+        return moment(term.text, target)
+    if target == term.kind:
         return term
-    if wanted == "number" and term.numeric:
+    if target == "number" and term.numeric:
         return as_number(term)
-    if wanted == "integer" and term.numeric:
+    if target == "integer" and term.numeric:
         return terms(exp.Round(this=node.this))
-    if wanted == "integer" and term.kind == "boolean":
+    if target == "integer" and term.kind == "boolean":
         return Term(e.Cast(term.expression, "integer"), "integer", Fraction(0), Fraction(1))
-    if wanted in e.CASTS[term.kind]:
-        return Term(e.Cast(term.expression, wanted), wanted)
-    raise Unsupported(f"a {term.kind} cannot be cast to {wanted}: some values would fail")
+    if target in e.CASTS[term.kind]:
+        return Term(e.Cast(term.expression, target), target)
+    raise Unsupported(f"a {term.kind} cannot be cast to {target}: some values would fail")
 
 
 # Over answers ----------------------------------------------------------------------------------------------------------

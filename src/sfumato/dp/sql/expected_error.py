@@ -21,7 +21,7 @@ from sfumato.dp.algorithms.count_tree import quantile_rank_deviation, rank_devia
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
 from sfumato.dp.sql.box import Box
 from sfumato.dp.sql.grouping import KEY, AnswerColumn
-from sfumato.dp.sql.images import image, is_linear, parts_of, plain
+from sfumato.dp.sql.images import image, is_linear, parts_of, plain, selects
 from sfumato.dp.sql.language import check, evaluate
 from sfumato.dp.sql.measurement import BRANCHING, QueryMeasurement
 from sfumato.dp.sql.noise import Noise, Price, errors_in_sum_margin
@@ -40,6 +40,9 @@ _QUANTILES = "its error depends on the answer: how far apart the values around a
 _KEYS = "its error depends on the answer: it is multiplied with a key of the group"
 _UNDEFINED = "its error depends on the answer: it has no value for groups in the middle of their bounds"
 
+#: What the margin of a number leaves out by which groups are chosen.
+_CHOSEN = "of all groups; one that is shown near the threshold may have far fewer"
+
 
 @dataclass(frozen=True)
 class ColumnNote:
@@ -47,7 +50,7 @@ class ColumnNote:
 
     `margin` is None where it depends on the data; `per_rows` then gives it for groups of that many rows. A quantile has a
     `rank_margin` instead: its value lies, to the nearest `resolution`, between the values that many ranks lower and higher.
-    It is an upper bound. `note` says why there is no margin where there is none.
+    It is an upper bound. `note` says why there is no margin where there is none, or what a margin leaves out.
     """
 
     name: str
@@ -62,7 +65,7 @@ class ColumnNote:
         """The note in words."""
         sure = f"at {confidence * 100:.10g}%"
         if self.margin is not None:
-            return f"{self.name}: within ±{rounded_up(self.margin, 4)} {sure}"
+            return f"{self.name}: within ±{rounded_up(self.margin, 4)} {sure}" + (f", {self.note}" if self.note else "")
         if self.rank_margin is not None:
             nearest = "" if self.resolution is None else f", then to the nearest {self.resolution:,.4g}"
             return f"{self.name}: within ±{self.rank_margin:,} rows of its rank {sure}{nearest}"
@@ -125,10 +128,10 @@ def rank_margin(statistic: Statistic, leaves: int, noise: Noise, confidence: flo
     hardest (no value between the ends) by at most 1.5 - 0.8 · confidence deviations, found by simulation for up to 4,096
     leaves and both laws.
     """
-    wanted = float(statistic.rank or 0)
-    deviation = quantile_rank_deviation(leaves, BRANCHING, wanted, noise.amount, noise.law)
+    rank = float(statistic.rank or 0)
+    deviation = quantile_rank_deviation(leaves, BRANCHING, rank, noise.amount, noise.law)
     reach = deviation * (errors_in_sum_margin(noise.law, confidence) + 1.5 - 0.8 * confidence)
-    if wanted in (0.0, 1.0):
+    if rank in (0.0, 1.0):
         reach += clear_of_ends(rank_deviation(leaves, BRANCHING, noise.amount, noise.law))
     return math.ceil(reach - 1e-9)
 
@@ -171,9 +174,10 @@ class _Expected:
         """How far one column may be off."""
         node = column.expression
         what = self._statistic(node.name).function if isinstance(node, exp.Column) else "expression"
+        chosen = _CHOSEN if selects(self.question, self.price, node) else ""
         if isinstance(node, exp.Column) and self._statistic(node.name).linear:
             noise = self.price.noises[self._statistic(node.name).parts[0]]
-            return ColumnNote(column.name, what, noise.margin(self.confidence))
+            return ColumnNote(column.name, what, noise.margin(self.confidence), note=chosen)
         kind = check(node, self._kind)
         if kind in ("string", "boolean", "date"):
             return ColumnNote(column.name, kind, None, note=_TEXT)
@@ -186,7 +190,7 @@ class _Expected:
             return ColumnNote(column.name, what, None, note=_QUANTILES)
         change = linear_change(self.question, self.price, smoothed)
         if change is not None:
-            return ColumnNote(column.name, what, self._linear_margin(change, smoothed))
+            return ColumnNote(column.name, what, self._linear_margin(change, smoothed), note=chosen)
         if any(part.name.startswith(KEY) for part in node.find_all(exp.Column)):
             return ColumnNote(column.name, what, None, note=_KEYS)
         margins = self._per_rows(node)

@@ -102,20 +102,20 @@ def constant_of(term: Term, where: str) -> Fraction:
 # Kinds over answers ----------------------------------------------------------------------------------------------------
 
 
-def takes(wanted: str) -> Callable[[exp.Expression, Kinds], str | None]:
+def takes(allowed: str) -> Callable[[exp.Expression, Kinds], str | None]:
     """All arguments are of one kind, and so is the result."""
 
     def kind(node: exp.Expression, kinds: Kinds) -> str | None:
-        expect((kinds(part) for part in node.iter_expressions()), wanted, node)
-        return wanted
+        expect((kinds(part) for part in node.iter_expressions()), allowed, node)
+        return allowed
 
     return kind
 
 
-def expect(kinds: Iterable[str | None], wanted: str, node: exp.Expression) -> None:
+def expect(kinds: Iterable[str | None], allowed: str, node: exp.Expression) -> None:
     """Refuse arguments of another kind; a missing constant is of every kind."""
-    if any(kind not in (wanted, None) for kind in kinds):
-        raise Unsupported(f"{function_name(node)} over an answer needs a {wanted} on each side")
+    if any(kind not in (allowed, None) for kind in kinds):
+        raise Unsupported(f"{function_name(node)} over an answer needs a {allowed} on each side")
 
 
 def same_kind(kinds: Iterable[str | None], node: exp.Expression) -> str | None:

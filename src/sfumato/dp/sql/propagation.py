@@ -39,28 +39,25 @@ class Smooth:
     """An expression without its roundings.
 
     `roundings` are the steps of those inside, by the columns that stand for their errors. `grid` is the step of one on the
-    outside: the result is a multiple of it. `direction` says whether what is shown rises with the expression (1), falls (-1), or
-    may do either (0).
+    outside: the result is a multiple of it.
     """
 
     node: exp.Expression
     roundings: Mapping[str, float] = field(default_factory=dict)
     grid: float | None = None
-    direction: int = 1
 
 
 def smooth(node: exp.Expression) -> Smooth | None:
     """The expression without roundings, and without what on its outside can only shrink an error; None where it jumps."""
-    inner, grid, direction = _peeled(node)
+    inner, grid = _peeled(node)
     roundings: dict[str, float] = {}
     unrounded = _unrounded(inner, roundings)
-    return None if unrounded is None else Smooth(unrounded, roundings, grid, direction)
+    return None if unrounded is None else Smooth(unrounded, roundings, grid)
 
 
-def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None, int]:
+def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None]:
     """Without signs, casts, defaults, limits and one rounding on the outside: none of them makes two values differ more."""
     grid: float | None = None
-    direction = 1
     while True:
         operator = over_answers(node)
         rounding = _rounding(node)
@@ -69,12 +66,11 @@ def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None, int]:
         if rounding is not None and grid is None:
             grid, node = rounding
         elif operator is not None and rounding is None and operator.contracts == "first" and noisy_parts(listed[0]):
-            direction *= operator.turns
             node = listed[0]
         elif operator is not None and operator.contracts == "single" and len(noisy) == 1:
             node = noisy[0]
         else:
-            return node, grid, direction
+            return node, grid
 
 
 def bends(node: exp.Expression) -> bool:
@@ -165,10 +161,8 @@ _OFF = (1.0, -1.0, _SLIGHT, -_SLIGHT)
 
 
 class MovedStatistics:
-    """The statistics of every group as they are, and as they would be were a measurement off.
-
-    `quantiles` are values and errors of those, which no measurement moves by itself: those of one tree count as off
-    together, which is the most that they can be.
+    """The statistics of every group as they are, and as they would be were a measurement off; without quantiles, which no
+    measurement moves by itself.
     """
 
     def __init__(
@@ -176,7 +170,6 @@ class MovedStatistics:
         statistics: Mapping[str, Statistic],
         noisy: Mapping[str, Floats],
         deviations: Mapping[str, float],
-        quantiles: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
     ) -> None:
         flat = {text: statistic for text, statistic in statistics.items() if statistic.tree is None}
         self.present: dict[str, Sequence[float]] = {text: statistic.value(noisy).tolist() for text, statistic in flat.items()}
@@ -188,10 +181,6 @@ class MovedStatistics:
                 there = {**noisy, name: noisy[name] + off * deviations[name]}
                 moved[off] = {text: statistic.value(there).tolist() for text, statistic in using.items()}
             self.sources.append(_MovedSource(name, moved))
-        for text, (values, errors) in (quantiles or {}).items():
-            self.present[text] = values
-            shifted = {off: {text: [v + off * error for v, error in zip(values, errors, strict=True)]} for off in _OFF}
-            self.sources.append(_MovedSource(statistics[text].tree or "", shifted))
 
     def row(self, place: int, others: Mapping[str, Cell]) -> dict[str, Cell]:
         """What an expression is computed from in one group."""
@@ -250,13 +239,13 @@ def decided(node: exp.Expression, numbers: Iterator[int]) -> exp.Expression:
     """The expression with the taken branch for each CASE that keys decide."""
     if _by_keys(node):
         return exp.Paren(this=decided(branch_value(node, next(numbers)), numbers))
-    smoothed = node.copy()
-    for name, value in list(smoothed.args.items()):
+    copied = node.copy()
+    for name, value in list(copied.args.items()):
         if isinstance(value, exp.Expression):
-            smoothed.set(name, decided(value, numbers))
+            copied.set(name, decided(value, numbers))
         elif isinstance(value, list):
-            smoothed.set(name, [decided(part, numbers) if isinstance(part, exp.Expression) else part for part in value])
-    return smoothed
+            copied.set(name, [decided(part, numbers) if isinstance(part, exp.Expression) else part for part in value])
+    return copied
 
 
 def _by_keys(node: exp.Expression) -> TypeGuard[exp.Case]:

@@ -44,8 +44,8 @@ def quantile_of(statistic: Statistic, tree: CountTree, noise: Noise) -> tuple[Ce
     if rank in (0.0, 1.0):
         clear = clear_of_ends(rank_deviation(leaves, BRANCHING, noise.amount, noise.law))
     clear = min(clear, total / 2)
-    wanted = min(max(rank * total, clear), total - clear) / total if total > 0 else 0.5
-    position = quantile(tree, wanted) if total > 0 else leaves / 2
+    share = min(max(rank * total, clear), total - clear) / total if total > 0 else 0.5
+    position = quantile(tree, share) if total > 0 else leaves / 2
     value = low + position * width
     shown: Cell = int(min(max(math.floor(value), low), float(statistic.high) - 1)) if statistic.whole else value
     first, last = _not_ruled_out(tree, rank, noise)

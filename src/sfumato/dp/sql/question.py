@@ -113,13 +113,13 @@ def understand(
 
 def _named_apart(shown: tuple[AnswerColumn, ...], chosen: list[bool]) -> tuple[AnswerColumn, ...]:
     """Columns that nobody named are numbered where they are called alike; names that somebody chose must differ."""
-    taken: dict[str, int] = {}
+    uses: dict[str, int] = {}
     pairs = []
     for column, by_hand in sorted(zip(shown, chosen, strict=True), key=lambda entry: not entry[1]):
-        taken[column.name] = taken.get(column.name, 0) + 1
-        if taken[column.name] > 1 and by_hand:
+        uses[column.name] = uses.get(column.name, 0) + 1
+        if uses[column.name] > 1 and by_hand:
             raise Unsupported(f"two columns of the answer are called '{column.name[:60]}'; name them apart with AS")
-        number = f" ({taken[column.name]})" if taken[column.name] > 1 else ""
+        number = f" ({uses[column.name]})" if uses[column.name] > 1 else ""
         pairs.append((column, replace(column, name=column.name + number)))
     renamed = {id(before): after for before, after in pairs}
     return tuple(renamed[id(column)] for column in shown)

@@ -150,11 +150,11 @@ def _scan(table: KnownTable, alias: str, lowering: Lowering) -> QueryRows:
     lowering.read[table.name] = table
     if table.private and lowering.primary is None:
         lowering.primary = table.name
-    wanted = [c for c in table.columns.values() if c.name.lower() in lowering.referenced or c.name == table.unit]
-    unnamed = not wanted
+    columns_read = [c for c in table.columns.values() if c.name.lower() in lowering.referenced or c.name == table.unit]
+    unnamed = not columns_read
     if unnamed:  # COUNT(*) alone names no column; the rows must still be read
-        wanted = [next((c for c in table.columns.values() if not c.untyped), next(iter(table.columns.values())))]
-    untyped = [c.name for c in wanted if c.untyped and table.private]
+        columns_read = [next((c for c in table.columns.values() if not c.untyped), next(iter(table.columns.values())))]
+    untyped = [c.name for c in columns_read if c.untyped and table.private]
     if untyped:
         whose = "any column, and rows are read by one," if unnamed else f"'{untyped[0][:60]}'"
         raise Unsupported(
@@ -163,11 +163,11 @@ def _scan(table: KnownTable, alias: str, lowering: Lowering) -> QueryRows:
             '(source = "data" says that it was learnt)'
         )
     scanned = ROWS if table.name == lowering.primary else scanned_as(table.name)
-    names = {c.name: lowering.fresh("v") for c in wanted}
-    scan = p.Scan(scanned, tuple(c.field for c in wanted))
-    plan: p.Plan = p.Project(scan, tuple(p.Named(names[c.name], e.Reference(c.name)) for c in wanted))
+    names = {c.name: lowering.fresh("v") for c in columns_read}
+    scan = p.Scan(scanned, tuple(c.field for c in columns_read))
+    plan: p.Plan = p.Project(scan, tuple(p.Named(names[c.name], e.Reference(c.name)) for c in columns_read))
     unit = names[table.unit] if table.unit is not None else None
-    columns = tuple(Visible(alias, c.name, _declared(c, names[c.name]), c.name == table.unit) for c in wanted)
+    columns = tuple(Visible(alias, c.name, _declared(c, names[c.name]), c.name == table.unit) for c in columns_read)
     unread = tuple(name for name in table.columns if name not in names)
     return QueryRows(plan, columns, unit, table.private, unlimited=int(table.private), unread=unread)
 

@@ -42,10 +42,10 @@ class MarginalReach:
 
 def variance_for(rho: Fraction, reach: MarginalReach) -> Fraction:
     """The variance of noise that costs at most ρ, rounded up."""
-    wanted = Fraction(reach.l2_squared) / (2 * rho)
-    shift = _BITS - (wanted.numerator.bit_length() - wanted.denominator.bit_length())
+    variance = Fraction(reach.l2_squared) / (2 * rho)
+    shift = _BITS - (variance.numerator.bit_length() - variance.denominator.bit_length())
     grid = Fraction(2) ** shift
-    return math.ceil(wanted * grid) / grid
+    return math.ceil(variance * grid) / grid
 
 
 def noise_cost(variance: Fraction, reach: MarginalReach) -> Fraction:

@@ -30,8 +30,8 @@ class JunctionTree:
 
     def holding(self, columns: Columns, sizes: Sequence[int]) -> int | None:
         """The smallest clique that holds all these columns, if there is one."""
-        wanted = set(columns)
-        holders = [place for place, clique in enumerate(self.cliques) if wanted <= set(clique)]
+        names = set(columns)
+        holders = [place for place, clique in enumerate(self.cliques) if names <= set(clique)]
         return min(holders, key=lambda place: cells(self.cliques[place], sizes)) if holders else None
 
 

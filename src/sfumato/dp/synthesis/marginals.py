@@ -20,11 +20,11 @@ def marginal(codes: Codes, columns: Columns, sizes: Sequence[int]) -> NDArray[np
     return next(table for _, table in marginals(codes, [columns], sizes))
 
 
-def marginals(codes: Codes, wanted: Iterable[Columns], sizes: Sequence[int]) -> Iterator[tuple[Columns, NDArray[np.int64]]]:
+def marginals(codes: Codes, column_sets: Iterable[Columns], sizes: Sequence[int]) -> Iterator[tuple[Columns, NDArray[np.int64]]]:
     """`marginal` of many combinations; neighbours in the list that begin alike share that part of the work."""
     begun: Columns = ()
     places: list[Codes] = []  # the cell of each record by the first one, two, … columns of `begun`
-    for columns in wanted:
+    for columns in column_sets:
         shared = 0
         while shared < min(len(begun), len(columns) - 1) and begun[shared] == columns[shared]:
             shared += 1

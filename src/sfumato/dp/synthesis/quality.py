@@ -80,8 +80,8 @@ def marginal_distances(
     """Half the sum of absolute differences of shares, for each marginal of at most so many columns and cells."""
     distances: dict[Columns, float] = {}
     for size in range(1, degree + 1):
-        wanted = [columns for columns in combinations(range(len(sizes)), size) if cells(columns, sizes) <= marginal_cells]
-        some = wanted[:: max(len(wanted) // _MOST_MARGINALS, 1)]
+        column_sets = [columns for columns in combinations(range(len(sizes)), size) if cells(columns, sizes) <= marginal_cells]
+        some = column_sets[:: max(len(column_sets) // _MOST_MARGINALS, 1)]
         both = zip(marginals(original, some, sizes), marginals(synthetic, some, sizes), strict=True)
         for (columns, before), (_, after) in both:
             difference = before / max(len(original), 1) - after / max(len(synthetic), 1)
