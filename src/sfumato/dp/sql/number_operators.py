@@ -263,6 +263,14 @@ def _product_image(node: exp.Mul, boxes: Boxes) -> Box | None:
     return image_of(box.multiplied)(node, boxes)
 
 
+def _difference_image(node: exp.Sub, boxes: Boxes) -> Box | None:
+    """A number less itself is zero."""
+    part = boxes(node.this)
+    if part is None or node.this != node.expression:
+        return image_of(box.subtracted)(node, boxes)
+    return Box.of(np.zeros_like(part.low), np.zeros_like(part.high), part.lost)
+
+
 def _rounded_image(node: exp.Round, boxes: Boxes) -> Box | None:
     part, digits = boxes(node.this), node.args.get("decimals")
     places = 0 if digits is None else _digits(boxes(digits))
@@ -303,7 +311,7 @@ ROWS = (
     Operator(
         "a - b", (exp.Sub,), "difference", _arithmetic,
         OverAnswers(
-            _NUMBERS, of_two(lambda a, b: a - b), array_of_several(np.subtract), linear="sum", image=image_of(box.subtracted)
+            _NUMBERS, of_two(lambda a, b: a - b), array_of_several(np.subtract), linear="sum", image=_difference_image
         ),
     ),
     Operator(
