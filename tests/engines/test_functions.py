@@ -225,3 +225,16 @@ def test_infinite_and_distant_dates_have_no_parts_in_postgres(postgres_url: str)
     asked = (p.Named("year", f.DatePart(X, "year")), p.Named("week", f.DateStart(X, "week")))
     answer = relation.run(p.Project(p.Scan(ROWS, (p.Field("x", "date"),)), asked))
     assert answer.column("year").null_count == answer.column("week").null_count == 5
+
+
+def test_rounding_sends_halves_up_on_every_engine(on_engine: OpenTable) -> None:
+    halves = [*NUMBERS, 0.5, -0.5, 1.5, -1.5, 0.05, 0.15, -0.05, -0.15, 1.005, 2.675, 99.995, -99.995]
+    asked = {f"digits{digits}": f.Rounded(X, digits) for digits in (0, 1, 2, 9)}
+    found = computed(on_engine, halves, "number", pa.float64(), **asked, up=f.Ceil(X))
+    for name, function in asked.items():
+        assert found[name] == each(function.of, halves)
+    assert found["digits0"][halves.index(2.5)] == 3 and found["digits0"][halves.index(-2.5)] == -2
+    assert found["up"] == each(lambda x: math.ceil(min(max(x, -(2.0**53)), 2.0**53)), halves)
+    whole = computed(on_engine, INTEGERS, "integer", pa.int64(), up=f.Ceil(X), near=f.Rounded(X, 0))
+    assert whole["up"] == each(lambda n: min(max(n, -(2**53)), 2**53), INTEGERS)
+    assert whole["near"] == each(lambda n: int(f.Rounded(X, 0).of(float(n))), INTEGERS)

@@ -17,6 +17,7 @@ import sfumato as sf
 from sfumato.core.errors import ParameterError, SourceError
 from sfumato.data.writers import write_file
 from sfumato.engines.compile import PhysicalTable, compile_plan
+from sfumato.engines.duckdb import DuckDBRelation
 from sfumato.engines.plan import Field, Scan
 from sfumato.engines.sql_relation import lenient
 
@@ -89,9 +90,9 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
     return lambda table, schema: lenient(_spark(table, schema, session))
 
 
-def _values(opened: Opened, texts: Sequence[str], declared: str) -> list[Any]:
+def _values(opened: Opened, cells: Sequence[str] | pa.Array, declared: str) -> list[Any]:
     schema = {"dataset": "d", "columns": {"n": {"type": "integer"}, "x": {"type": declared}}}
-    relation = opened(pa.table({"n": list(range(len(texts))), "x": list(texts)}), schema)
+    relation = opened(pa.table({"n": list(range(len(cells))), "x": cells}), schema)
     rows = [row for batch in relation.batches() for row in batch.to_pylist()]
     return [row["x"] for row in sorted(rows, key=lambda row: int(row["n"]))]
 
@@ -102,6 +103,44 @@ def test_what_cannot_be_read_is_missing(opened: Opened, declared: str) -> None:
     values = _values(opened, [readable, *unreadable, *ODD, readable], declared)
     assert values[0] == values[-1] == value
     assert values[1 : 1 + len(unreadable)] == [None] * len(unreadable)
+
+
+#: Both ends of the calendar, to the last moment of the last day.
+ENDS: dict[str, list[Any]] = {
+    "date": [datetime.date.min, datetime.date.max],
+    "datetime": [
+        datetime.datetime.min,
+        datetime.datetime(1, 1, 1, 0, 0, 1),
+        datetime.datetime(9999, 12, 31),
+        datetime.datetime(9999, 12, 31, 0, 0, 1),
+        datetime.datetime(9999, 12, 31, 23, 59, 59),
+        datetime.datetime.max,
+    ],
+}
+
+
+@pytest.mark.parametrize("declared", ENDS)
+def test_the_first_and_the_last_day_of_the_calendar_are_read_whole(opened: Opened, declared: str) -> None:
+    assert _values(opened, [str(value) for value in ENDS[declared]], declared) == ENDS[declared]
+
+
+@pytest.mark.parametrize(("declared", "given"), [("date", pa.date32()), ("datetime", pa.timestamp("us"))])
+def test_stored_moments_at_both_ends_of_the_calendar_are_read_whole(opened: Opened, declared: str, given: pa.DataType) -> None:
+    assert _values(opened, pa.array(ENDS[declared], given), declared) == ENDS[declared]
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark"])
+def test_an_instant_of_the_last_day_is_inside_the_calendar(dialect: Any) -> None:
+    scan = Scan("rows", (Field("x", "instant", lenient=True),))
+    sql = compile_plan(scan, dialect, {"rows": PhysicalTable(("t",))}).sql
+    assert "'9999-12-31 23:59:59.999999+00:00'" in sql and "'9999-12-31'" not in sql
+
+
+def test_an_instant_of_the_last_day_is_read(tmp_path: Path) -> None:
+    ends = [value.replace(tzinfo=datetime.UTC) for value in ENDS["datetime"]]
+    pq.write_table(pa.table({"x": pa.array(ends, pa.timestamp("us", tz="UTC"))}), tmp_path / "ends.parquet")
+    relation = lenient(DuckDBRelation(tmp_path / "ends.parquet"))
+    assert [value.value for batch in relation.batches() for value in batch["x"]] == pa.array(ends).cast(pa.int64()).to_pylist()
 
 
 @pytest.mark.parametrize("declared", TEXTS)

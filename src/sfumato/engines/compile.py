@@ -281,6 +281,14 @@ def _exact_text(value: exp.Expression, dialect: Dialect) -> exp.Expression:
     return exp.Case(ifs=[exp.If(this=exp.And(this=fraction, expression=exp.Not(this=exponent)), true=short)], default=text)
 
 
+#: The first and the last value of the years 1 to 9999: a day without a clock is its first moment, so that the last has one.
+_CALENDAR: Mapping[Kind, tuple[str, str]] = {
+    "date": ("0001-01-01", "9999-12-31"),
+    "datetime": ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"),
+    "instant": ("0001-01-01 00:00:00+00:00", "9999-12-31 23:59:59.999999+00:00"),
+}
+
+
 def _readable(value: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.Expression:
     """A stored value where it can be read as its kind, else missing; dates of four-digit years alone."""
     tried = from_text(value, entry.kind) if dialect == "postgres" and entry.stored == "string" else None
@@ -289,9 +297,9 @@ def _readable(value: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.Ex
         read: exp.Expression = as_kind(exp.TryCast(this=value, to=target, safe=True), entry.kind, dialect)
     else:
         read = tried if tried is not None else as_kind(value, entry.kind, dialect)
-    if entry.kind not in ("date", "datetime", "instant"):
+    if entry.kind not in _CALENDAR:
         return read
-    ends = [as_kind(text_literal(end), entry.kind, dialect) for end in ("0001-01-01", "9999-12-31")]
+    ends = [as_kind(text_literal(end), entry.kind, dialect) for end in _CALENDAR[entry.kind]]
     inside = exp.And(this=exp.GTE(this=read.copy(), expression=ends[0]), expression=exp.LTE(this=read.copy(), expression=ends[1]))
     return exp.Case(ifs=[exp.If(this=inside, true=read)])
 

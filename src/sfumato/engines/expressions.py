@@ -185,11 +185,10 @@ class Function(ABC):
     writes it.
 
     All of them are in `engines.functions`; what is here are columns and constants, logic, comparisons, arithmetic, choices and
-    kinds. `repeats` says that its SQL writes the term several times, `narrows` that no whole number becomes larger by it.
+    kinds. `narrows` says that no whole number becomes larger by it.
     """
 
     term: Expression
-    repeats: ClassVar[bool] = False
     narrows: ClassVar[bool] = False
 
     @abstractmethod
@@ -209,6 +208,16 @@ class Function(ABC):
     def ends(self) -> tuple[float, float] | None:
         """Between which numbers the value lies, whatever the term is; None where the function does not say so."""
         return None
+
+    @property
+    def copies(self) -> int:
+        """How often its SQL writes the term."""
+        return 1
+
+
+def within(term: Expression, limit: float) -> bool:
+    """True for what is known to lie within ±limit, whatever the rows hold."""
+    return isinstance(term, Function) and term.ends is not None and max(map(abs, term.ends)) <= limit
 
 
 Expression: TypeAlias = (

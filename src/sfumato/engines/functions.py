@@ -16,7 +16,19 @@ from typing import Literal as OneOf
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.engines.expressions import LARGEST, NUMERIC, SMALLEST, Dialect, Function, Kind, expect, expect_whole, kind_of_value
+from sfumato.engines.expressions import (
+    LARGEST,
+    NUMERIC,
+    SMALLEST,
+    Dialect,
+    Expression,
+    Function,
+    Kind,
+    expect,
+    expect_whole,
+    kind_of_value,
+    within,
+)
 from sfumato.engines.sql_values import as_kind, clamp, literal, moderate, text_literal
 
 DatePartName: TypeAlias = OneOf["year", "quarter", "month", "day", "hour", "minute", "weekday", "day_of_year"]
@@ -27,6 +39,8 @@ _SPARK_FIELDS: Mapping[str, str] = {"weekday": "DAYOFWEEK_ISO", "day_of_year": "
 
 #: Added to a number that is divided next: too small to change a part, large enough that nothing underflows.
 _NUDGE = 1e-200
+#: Whole numbers up to this size are floating-point numbers.
+_FARTHEST = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -35,7 +49,6 @@ class Clamp(Function):
 
     low: int | float
     high: int | float
-    repeats: ClassVar[bool] = True
     narrows: ClassVar[bool] = True
 
     def kind(self, kind: Kind) -> Kind:
@@ -60,6 +73,10 @@ class Clamp(Function):
     def ends(self) -> tuple[float, float]:
         return self.low, self.high
 
+    @property
+    def copies(self) -> int:
+        return 3
+
 
 @dataclass(frozen=True)
 class FixedPoint(Function):
@@ -70,7 +87,6 @@ class FixedPoint(Function):
 
     scale: int
     limit: float
-    repeats: ClassVar[bool] = True
 
     def kind(self, kind: Kind) -> Kind:
         expect(kind, NUMERIC, "FixedPoint")
@@ -80,8 +96,7 @@ class FixedPoint(Function):
 
     def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
         number = as_kind(term, "number", dialect)
-        ends = self.term.ends if isinstance(self.term, Function) else None
-        if ends is None or not (-self.limit <= ends[0] and ends[1] <= self.limit):
+        if not within(self.term, self.limit):
             bounds = (literal(float(bound), "number", dialect) for bound in (-self.limit, self.limit))
             number = exp.Paren(this=clamp(number, *bounds))
         scaled = exp.Mul(this=number, expression=literal(float(self.scale), "number", dialect))
@@ -92,13 +107,20 @@ class FixedPoint(Function):
     def largest(self) -> int:
         return int(self.scale * self.limit) + 1
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        return float(-self.largest), float(self.largest)
+
+    @property
+    def copies(self) -> int:
+        return 1 if within(self.term, self.limit) else 3
+
 
 @dataclass(frozen=True)
 class Divide(Function):
     """The term divided by a constant, as a floating-point number."""
 
     divisor: int | float
-    repeats: ClassVar[bool] = True
 
     def kind(self, kind: Kind) -> Kind:
         expect(kind, NUMERIC, "Divide")
@@ -111,21 +133,105 @@ class Divide(Function):
         number = moderate(term, self.term, kind, dialect, near_zero=True)
         return exp.Div(this=number, expression=literal(float(self.divisor), "number", dialect), typed=True)
 
+    @property
+    def copies(self) -> int:
+        return 2 if within(self.term, LARGEST) else 4
+
+
+def _moved(value: exp.Expression, term: Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+    """A number within ±2^53."""
+    if within(term, _FARTHEST):
+        return value
+    ends = (literal(end if kind == "number" else int(end), kind, dialect) for end in (-_FARTHEST, _FARTHEST))
+    return clamp(value, *ends)
+
 
 @dataclass(frozen=True)
 class Floor(Function):
     """The largest whole number that is not above the term, within ±2^53."""
-
-    repeats: ClassVar[bool] = True
 
     def kind(self, kind: Kind) -> Kind:
         expect(kind, NUMERIC, "Floor")
         return "integer"
 
     def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
-        bounds = (literal(float(b) if kind == "number" else b, kind, dialect) for b in (-(2**53), 2**53))
-        moved = clamp(term, *bounds)
+        moved = _moved(term, self.term, kind, dialect)
         return as_kind(exp.Floor(this=moved) if kind == "number" else moved, "integer", dialect)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return -_FARTHEST, _FARTHEST
+
+    @property
+    def copies(self) -> int:
+        return 1 if within(self.term, _FARTHEST) else 3
+
+
+@dataclass(frozen=True)
+class Ceil(Function):
+    """The smallest whole number that is not below the term, within ±2^53."""
+
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, NUMERIC, "Ceil")
+        return "integer"
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        moved = _moved(term, self.term, kind, dialect)
+        return as_kind(exp.Ceil(this=moved) if kind == "number" else moved, "integer", dialect)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return -_FARTHEST, _FARTHEST
+
+    @property
+    def copies(self) -> int:
+        return 1 if within(self.term, _FARTHEST) else 3
+
+
+@dataclass(frozen=True)
+class Rounded(Function):
+    """floor(term · 10^digits + ½) / 10^digits in floating point, in this order, within ±2^53 / 10^digits; whole without digits.
+
+    Halves go up, which is written out because engines round them differently.
+    """
+
+    digits: int
+
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, NUMERIC, "Rounded")
+        if not 0 <= self.digits <= 15:
+            raise Unsupported("Rounded needs 0 to 15 digits")
+        return "number" if self.digits else "integer"
+
+    def of(self, value: float) -> float:
+        """The rounded number."""
+        moved = min(max(value, -self._limit), self._limit)
+        return math.floor(moved * self._power + 0.5) / self._power
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        power, half, *ends = (literal(value, "number", dialect) for value in (self._power, 0.5, -self._limit, self._limit))
+        number = as_kind(term, "number", dialect)
+        moved = number if within(self.term, self._limit) else exp.Paren(this=clamp(number, *ends))
+        whole = exp.Floor(this=exp.Add(this=exp.Mul(this=moved, expression=power), expression=half))
+        if not self.digits:
+            return as_kind(whole, "integer", dialect)
+        return exp.Div(this=whole, expression=power.copy(), typed=True)
+
+    @property
+    def _power(self) -> float:
+        return 10.0**self.digits
+
+    @property
+    def _limit(self) -> float:
+        return _FARTHEST / self._power
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.of(-self._limit), self.of(self._limit)
+
+    @property
+    def copies(self) -> int:
+        return 1 if within(self.term, self._limit) else 3
 
 
 @dataclass(frozen=True)
@@ -147,6 +253,10 @@ class Remainder(Function):
     def largest(self) -> int:
         return self.divisor - 1
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        return float(-self.largest), float(self.largest)
+
 
 @dataclass(frozen=True)
 class Bucket(Function):
@@ -158,7 +268,6 @@ class Bucket(Function):
     low: int | float
     high: int | float
     count: int
-    repeats: ClassVar[bool] = True
 
     def kind(self, kind: Kind) -> Kind:
         expect(kind, NUMERIC, "Bucket")
@@ -186,6 +295,14 @@ class Bucket(Function):
     @property
     def largest(self) -> int:
         return self.count - 1
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return 0.0, float(self.largest)
+
+    @property
+    def copies(self) -> int:
+        return 2
 
 
 @dataclass(frozen=True)

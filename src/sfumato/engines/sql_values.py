@@ -104,8 +104,7 @@ def moderate(value: exp.Expression, term: e.Expression, kind: Kind, dialect: Dia
         return number  # at most 38 digits, and none is between zero and one
     zero, *bounds = (literal(bound, "number", dialect) for bound in (0.0, -e.LARGEST, e.LARGEST))
     ifs = []
-    bounded = isinstance(term, e.Function) and term.ends is not None and max(map(abs, term.ends)) <= e.LARGEST
-    if not bounded:
+    if not e.within(term, e.LARGEST):
         ifs += [exp.If(this=exp.LT(this=number.copy(), expression=bounds[0]), true=bounds[0].copy())]
         ifs += [exp.If(this=exp.GT(this=number.copy(), expression=bounds[1]), true=bounds[1].copy())]
     if near_zero:
@@ -204,6 +203,15 @@ def _cast(value: exp.Expression, source: Kind, target: Kind, dialect: Dialect) -
     return as_kind(value, target, dialect)
 
 
+def _copies(node: e.Expression, child: e.Expression) -> int:
+    """How often the SQL of an expression writes a part of it."""
+    if isinstance(node, e.Function):
+        return node.copies
+    if not isinstance(node, e.Arithmetic):
+        return 1
+    return (1 if e.within(child, e.LARGEST) else 3) + (node.operator == "*")
+
+
 def written_size(expression: e.Expression) -> int:
     """How long an expression is when an engine writes it out: clamps and choices repeat what they look at."""
     sizes: dict[int, int] = {}
@@ -214,9 +222,7 @@ def written_size(expression: e.Expression) -> int:
             continue
         below = e.children(node)
         if ready:
-            total = sum(sizes[id(child)] for child in below)
-            repeated = node.repeats if isinstance(node, e.Function) else isinstance(node, e.Arithmetic)
-            sizes[id(node)] = 1 + (3 * total if repeated else total)
+            sizes[id(node)] = 1 + sum(_copies(node, child) * sizes[id(child)] for child in below)
         else:
             pending.append((node, True))
             pending.extend((child, False) for child in below)

@@ -25,6 +25,13 @@ ASKED = [
     if "refused" not in query
 ]
 ASKED.append(("SELECT SIGN(age - 50) AS side, COUNT(*) AS n, SUM(SIGN(score)) AS s FROM customers GROUP BY side", None))
+ASKED.append(
+    (
+        "SELECT SUM(ROUND(CLAMP(score, 0, 9), 1)) AS r, SUM(CEIL(age / 4)) AS c, SUM(ABS(ROUND(age / 3, 1))) AS a FROM customers",
+        None,
+    )
+)
+ASKED.append(("SELECT ROUND(age / 10) AS k, COUNT(*) AS n FROM customers WHERE ROUND(score, 1) > 0.2 GROUP BY k", None))
 ENGINES = [
     "duckdb",
     "parquet",

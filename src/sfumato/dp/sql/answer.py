@@ -24,7 +24,7 @@ from sfumato.core.params import parameters, require_confidence
 from sfumato.core.randomness import Randomness
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Floats, Statistic
-from sfumato.dp.sql.column_errors import column_errors, column_law
+from sfumato.dp.sql.column_errors import NO_ERROR, column_errors, column_law
 from sfumato.dp.sql.grouping import KEY
 from sfumato.dp.sql.language import evaluate
 from sfumato.dp.sql.margins import NoisyQuantiles, Possible
@@ -299,11 +299,17 @@ def put_together(question: Question, price: Price, measured: Measured) -> Answer
         rows = rows[: question.limit]
     cells = tuple(tuple(evaluate(column.expression, row) for column in question.shown) for _, row in rows)
     places, keys = [place for place, _ in rows], [measured.groups[place] for place, _ in rows]
+    kinds = tuple(_kind(question, column.expression, [row[i] for row in cells]) for i, column in enumerate(question.shown))
 
     def off() -> CellErrors:
         laws = tuple(column_law(question, price, column.expression) for column in question.shown)
         possible = Possible(question, price, _arrays(measured), quantiles)
-        columns = [column_errors(question, price, column.expression, possible, places, keys) for column in question.shown]
+        columns = [
+            column_errors(question, price, column.expression, possible, places, keys)
+            if kind in ("integer", "number")
+            else [NO_ERROR] * len(places)
+            for column, kind in zip(question.shown, kinds, strict=True)
+        ]
         cells = list(zip(*columns, strict=True)) if places else []
         return CellErrors(
             laws,
@@ -311,7 +317,6 @@ def put_together(question: Question, price: Price, measured: Measured) -> Answer
             tuple(tuple(reach for _, reach in row) for row in cells),
         )
 
-    kinds = tuple(_kind(question, column.expression, [row[i] for row in cells]) for i, column in enumerate(question.shown))
     clean = tuple(tuple(_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True)) for row in cells)
     return AnswerTable(tuple(column.name for column in question.shown), kinds, clean, off)
 

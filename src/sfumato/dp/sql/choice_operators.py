@@ -12,8 +12,11 @@ import numpy as np
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
+from sfumato.dp.sql import box
+from sfumato.dp.sql.box import Box
 from sfumato.dp.sql.condition_operators import UNCHANGED, check_date, comparable, equal, moment, truth
 from sfumato.dp.sql.operators import (
+    Boxes,
     Cell,
     Cells,
     Kinds,
@@ -23,6 +26,8 @@ from sfumato.dp.sql.operators import (
     arguments,
     array_of_several,
     expect,
+    image_by_twos,
+    image_of,
     one_kind,
     same_kind,
 )
@@ -179,20 +184,40 @@ def _cast_rounding(node: exp.Cast, cells: Cells) -> tuple[float, exp.Expression]
     return (1.0, node.this) if "INT" in _type_name(node) else None
 
 
-_CAST = OverAnswers(_cast_kind, _cast_cell, UNCHANGED, linear="sum", contracts="first", rounding=_cast_rounding)
+def _cast_image(node: exp.Cast, boxes: Boxes) -> Box | None:
+    part = boxes(node.this)
+    if part is None or "INT" not in _type_name(node):
+        return part
+    return part.rising(lambda ends: np.floor(ends + 0.5))
+
+
+def _case_image(node: exp.Case, boxes: Boxes) -> Box | None:
+    branches = node.args["ifs"]
+    tests = [branch.this for branch in branches]
+    if node.this is not None:
+        tests = [exp.EQ(this=node.this.copy(), expression=test.copy()) for test in tests]
+    conditions = [boxes(test) for test in tests]
+    values = [boxes(branch_value(node, number)) for number in range(len(branches) + 1)]
+    known, told = [each for each in conditions if each is not None], [each for each in values if each is not None]
+    return box.chosen(known, told) if len(known) == len(conditions) and len(told) == len(values) else None
+
+
+_CAST = OverAnswers(
+    _cast_kind, _cast_cell, UNCHANGED, linear="sum", contracts="first", rounding=_cast_rounding, image=_cast_image
+)
 
 ROWS = (
     Operator(
         "CASE WHEN p THEN a ELSE b END", (exp.Case,),
         "the first value whose condition holds, else b, or missing without `ELSE`; also `CASE a WHEN b THEN …`", _case,
-        OverAnswers(_case_kind, _case_cell), reads=("ifs", "default"),
+        OverAnswers(_case_kind, _case_cell, image=_case_image), reads=("ifs", "default"),
     ),
     Operator("IF(p, a, b)", (exp.If,), "a where p holds, else b", _if, reads=("true", "false")),
     Operator(
         "COALESCE(a, b, …)", (exp.Coalesce,), "the first value that is not missing", _coalesce,
         OverAnswers(
             one_kind, _first_present, array_of_several(lambda first, other: np.where(np.isnan(first), other, first)),
-            contracts="first",
+            contracts="first", image=image_by_twos(Box.or_else),
         ),
         reads=("is_nvl", "is_null"),
     ),
@@ -200,7 +225,7 @@ ROWS = (
         "NULLIF(a, b)", (exp.Nullif,), "a, or missing where it equals b", _nullif,
         OverAnswers(
             one_kind, _unless_equal, array_of_several(lambda value, other: np.where(value == other, np.nan, value)),
-            contracts="first",
+            contracts="first", image=image_of(Box.unless),
         ),
     ),
     Operator(

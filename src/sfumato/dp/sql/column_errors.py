@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+import numpy as np
 from sqlglot import exp
 
-from sfumato.dp.sql.aggregates import PLACEHOLDER
-from sfumato.dp.sql.expected_error import lattice_steps, linear_change
+from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
+from sfumato.dp.sql.box import Box, Floats
+from sfumato.dp.sql.expected_error import lattice_steps, linear_change, linear_margin
 from sfumato.dp.sql.grouping import KEY
-from sfumato.dp.sql.margins import Possible
+from sfumato.dp.sql.images import image, is_linear, parts_of, plain, selects
+from sfumato.dp.sql.language import computed, evaluate
+from sfumato.dp.sql.margins import Possible, numbers, reaches
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.operators import Cell
-from sfumato.dp.sql.propagation import MovedStatistics, decided, noisy_parts, smooth
+from sfumato.dp.sql.propagation import Smooth, bends, decided, noisy_parts, smooth, taken
 from sfumato.dp.sql.question import Question
-from sfumato.dp.sql.reach import ColumnLaw, OneNoise, Reach, SumOfNoises
+from sfumato.dp.sql.reach import LEVELS, ColumnLaw, OneNoise, Reach, SumOfNoises, distance_at
 
 #: The keys of a group.
 Group = Sequence[Cell]
@@ -23,6 +28,8 @@ Group = Sequence[Cell]
 CellError = tuple[float | None, Reach | None]
 
 NO_ERROR: CellError = (None, None)
+#: As sure as one can be.
+_CERTAIN = math.nextafter(1.0, 0.0)
 
 
 def column_law(question: Question, price: Price, expression: exp.Expression) -> ColumnLaw:
@@ -58,12 +65,9 @@ def column_errors(
         return [NO_ERROR] * len(places)
     if node.find(exp.Case) is None:
         return _of_one_shape(question, price, node, possible, places, keys)
-    moved = _moved(question, price, possible)
     shapes: dict[tuple[int, ...], list[int]] = {}
-    for row, place in enumerate(places):
-        branches = moved.branches(node, place, {KEY + str(number): value for number, value in enumerate(keys[row])})
-        if branches is not None:
-            shapes.setdefault(branches, []).append(row)
+    for row, group in enumerate(keys):
+        shapes.setdefault(taken(node, _placed(group)), []).append(row)
     cells = [NO_ERROR] * len(places)
     for branches, rows in shapes.items():
         shape = decided(node, iter(branches))
@@ -83,27 +87,99 @@ def _of_one_shape(
     places: Sequence[int],
     keys: Sequence[Group],
 ) -> list[CellError]:
-    smoothed = smooth(node)
-    if smoothed is None:
-        return [NO_ERROR] * len(places)
-    text = smoothed.node.name.removeprefix(PLACEHOLDER) if isinstance(smoothed.node, exp.Column) else ""
-    if text in possible.quantiles:
-        reaches = possible.quantiles[text].reaches
-        return [_seen(reaches[place], smoothed.direction, possible.law) for place in places]
-    change = linear_change(question, price, smoothed)
-    if change is not None:
+    smoothed = None if bends(node) or selects(question, price, node) else smooth(node)
+    change = None if smoothed is None or smoothed.roundings else linear_change(question, price, smoothed)
+    if smoothed is not None and change is not None:
         return [(change.error(smoothed.grid), None)] * len(places)
-    return [_seen(reach, smoothed.direction, possible.law) for reach in possible.reaches(smoothed, places, keys)]
+    found = Images(possible).reaches(node, places, keys) if places else []
+    return [NO_ERROR if reach is None else (reach.standard_error(possible.law), reach) for reach in found]
 
 
-def _seen(reach: Reach | None, direction: int, law: str) -> CellError:
-    return NO_ERROR if reach is None else (reach.standard_error(law), reach.seen_through(direction))
+def _placed(group: Group) -> dict[str, Cell]:
+    return {KEY + str(number): value for number, value in enumerate(group)}
 
 
-def _moved(question: Question, price: Price, possible: Possible) -> MovedStatistics:
-    deviations = {name: noise.deviation for name, noise in price.noises.items()}
-    quantiles = {
-        text: (quantile.values, [reach.standard_error(possible.law) or 0.0 for reach in quantile.reaches])
-        for text, quantile in possible.quantiles.items()
-    }
-    return MovedStatistics(question.statistics, possible.noisy, deviations, quantiles)
+class Images:
+    """The reach of any expression in the groups of an answer."""
+
+    def __init__(self, possible: Possible) -> None:
+        self.possible, self.question, self.price = possible, possible.question, possible.price
+
+    def reaches(self, node: exp.Expression, places: Sequence[int], keys: Sequence[Group]) -> list[Reach | None]:
+        """How far below and above what is shown the expression may lie in the groups at these places."""
+        node = plain(node)
+        parts = parts_of(self.question, self.price, node)
+        levels = [1 - (1 - level) / len(parts) for level in LEVELS]
+        with np.errstate(all="ignore"):
+            boxes = {part: self._box(part, places, keys, levels) for part in parts}
+            found = image(node, boxes, lambda part: _exact(part, keys))
+            if found is None:
+                return [None] * len(places)
+            shape = (len(places), len(LEVELS) + 2)
+            low, high = np.broadcast_to(found.low, shape), np.broadcast_to(found.high, shape)
+            shown = np.where(low[:, :1] == high[:, :1], low[:, :1], np.nan)
+            below, above = np.maximum(shown - low[:, 1:], 0.0), np.maximum(high[:, 1:] - shown, 0.0)
+        return reaches(shown, below, above)
+
+    def _box(self, part: exp.Expression, places: Sequence[int], keys: Sequence[Group], levels: Sequence[float]) -> Box:
+        """A part as it is shown, then between its ends at each level, then for certain."""
+        shown, below, above = self._distances(part, places, keys, levels)
+        return Box.of(np.hstack([shown, shown - below]), np.hstack([shown, shown + above]))
+
+    def _distances(
+        self, part: exp.Expression, places: Sequence[int], keys: Sequence[Group], levels: Sequence[float]
+    ) -> tuple[Floats, Floats, Floats]:
+        text = part.name.removeprefix(PLACEHOLDER) if isinstance(part, exp.Column) else ""
+        if text in self.possible.quantiles:
+            return self._quantile(text, places, levels)
+        if not is_linear(self.question, part):
+            return self.possible.distances(part, places, keys, levels)
+        shown = self._shown(part, places, keys)
+        if selects(self.question, self.price, part):
+            return shown, *self._selected(shown, levels)
+        change = linear_change(self.question, self.price, Smooth(part))
+        margins = [math.inf if change is None else linear_margin(self.price, change, level) for level in levels]
+        distances = np.broadcast_to([*margins, np.inf], (len(places), len(levels) + 1))
+        return shown, distances, distances
+
+    def _shown(self, part: exp.Expression, places: Sequence[int], keys: Sequence[Group]) -> Floats:
+        columns = {KEY + str(place): numbers([group[place] for group in keys]) for place in range(len(self.question.keys))}
+        for text in noisy_parts(part):
+            statistic: Statistic = self.question.statistics[text]
+            columns[PLACEHOLDER + text] = statistic.value(self.possible.noisy)[np.asarray(places, dtype=np.int64), None]
+        shown = computed(part, columns)
+        return np.full((len(places), 1), np.nan) if shown is None else np.broadcast_to(shown, (len(places), 1))
+
+    def _selected(self, shown: Floats, levels: Sequence[float]) -> tuple[Floats, Floats]:
+        """The number of units of a group that is shown because this number passed the threshold.
+
+        Given that, a group of any size up to the threshold is shown with the same numbers, so that the low end is 1 unless the
+        number is clear of the threshold; then it is at most twice as likely to be too high as it is without selection.
+        """
+        noise, least = self.price.noises[self.price.units or ""], self.price.threshold or 0
+        below = np.empty((len(shown), len(levels) + 1))
+        above = np.full_like(below, np.inf)
+        below[:] = shown - 1
+        for place, level in enumerate(levels):
+            low = shown[:, 0] - noise.margin(1 - (1 - level) / 2)
+            below[:, place] = np.where(low > least, shown[:, 0] - low, below[:, place])
+            above[:, place] = noise.margin(level)
+        return below, above
+
+    def _quantile(self, text: str, places: Sequence[int], levels: Sequence[float]) -> tuple[Floats, Floats, Floats]:
+        known = self.possible.quantiles[text]
+        shown = np.array([[known.values[place]] for place in places])
+        sides = []
+        for side in ("below", "above"):
+            curves = [getattr(known.reaches[place], side) for place in places]
+            distances = [[distance_at(curve, level) for level in (*levels, _CERTAIN)] for curve in curves]
+            sides.append(np.array([[np.inf if each is None else each for each in row] for row in distances]))
+        return shown, sides[0], sides[1]
+
+
+def _exact(node: exp.Expression, keys: Sequence[Group]) -> Box:
+    """What is computed from keys and constants alone."""
+    rows: Sequence[Mapping[str, Cell]] = [{}]
+    if node.find(exp.Column) is not None:
+        rows = [_placed(group) for group in keys]
+    return Box.exactly(numbers([evaluate(node, row) for row in rows]))

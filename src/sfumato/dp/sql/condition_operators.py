@@ -12,6 +12,8 @@ import numpy as np
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
+from sfumato.dp.sql import box
+from sfumato.dp.sql.box import Box
 from sfumato.dp.sql.operators import (
     Arrays,
     Cell,
@@ -23,6 +25,7 @@ from sfumato.dp.sql.operators import (
     Terms,
     alike,
     array_of_one,
+    image_of,
     of_one,
     of_two,
     same_kind,
@@ -74,6 +77,10 @@ def _not(node: exp.Not, terms: Terms) -> Term:
 def _compare(node: exp.Binary, terms: Terms) -> Term:
     left, right = _alike(terms(node.this), terms(node.expression))
     return condition(e.Compare(_COMPARISONS[type(node)], left.expression, right.expression))  # type: ignore[arg-type]
+
+
+def _distinct(node: exp.NullSafeNEQ, terms: Terms) -> Term:
+    return condition(e.Not(_compare(exp.NullSafeEQ(this=node.this, expression=node.expression), terms).expression))
 
 
 def _alike(left: Term, right: Term) -> tuple[Term, Term]:
@@ -131,8 +138,10 @@ def _one_of(node: exp.In, terms: Terms) -> Term:
     values: list[Value] = []
     for entry in node.expressions:
         _, other = _alike(term, terms(entry))
-        if not isinstance(other.expression, e.Literal) or other.missing:
-            raise Unsupported("IN takes a list of constants")
+        if other.missing:
+            raise Unsupported("no value equals a NULL in IN (…): leave it out, and add OR a IS NULL where missing values count")
+        if not isinstance(other.expression, e.Literal):
+            raise Unsupported("IN takes a list of constants; for columns write a = b OR a = c")
         values.append(other.expression.value)
     return condition(e.OneOfValues(term.expression, tuple(values)))
 
@@ -255,12 +264,13 @@ def _listed(node: exp.In, cells: Cells) -> Cell:
     return None if None in listed else False
 
 
-def _compared(compute: Callable[[Any, Any], bool]) -> OverAnswers:
-    return OverAnswers(_compared_kind, of_two(compute))
+def _compared(compute: Callable[[Any, Any], bool], image: Callable[[Box, Box], Box]) -> OverAnswers:
+    return OverAnswers(_compared_kind, of_two(compute), image=image_of(image))
 
 
 #: What does not change numbers.
 UNCHANGED = array_of_one(lambda values: values)
+SAME = image_of(lambda part: part)
 
 ROWS = (
     Operator(
@@ -277,18 +287,19 @@ ROWS = (
     ),
     Operator(
         "(a)", (exp.Paren,), rows=lambda node, terms: terms(node.this),
-        answers=OverAnswers(_same, lambda node, cells: cells(node.this), UNCHANGED, linear="sum", contracts="first"),
+        answers=OverAnswers(_same, lambda node, cells: cells(node.this), UNCHANGED, linear="sum", contracts="first", image=SAME),
     ),
     Operator(
         "a = b", (exp.EQ,), "equal; like every comparison missing where a side is, and a text beside a date is read as a date",
-        _compare, _compared(lambda a, b: a == b),
+        _compare, _compared(lambda a, b: a == b, box.equal),
     ),
-    Operator("a <> b", (exp.NEQ,), "different", _compare, _compared(lambda a, b: a != b)),
-    Operator("a < b", (exp.LT,), "less; texts by their bytes", _compare, _compared(lambda a, b: a < b)),
-    Operator("a <= b", (exp.LTE,), "less or equal", _compare, _compared(lambda a, b: a <= b)),
-    Operator("a > b", (exp.GT,), "greater", _compare, _compared(lambda a, b: a > b)),
-    Operator("a >= b", (exp.GTE,), "greater or equal", _compare, _compared(lambda a, b: a >= b)),
+    Operator("a <> b", (exp.NEQ,), "different", _compare, _compared(lambda a, b: a != b, box.different)),
+    Operator("a < b", (exp.LT,), "less; texts by their bytes", _compare, _compared(lambda a, b: a < b, box.less)),
+    Operator("a <= b", (exp.LTE,), "less or equal", _compare, _compared(lambda a, b: a <= b, box.at_most)),
+    Operator("a > b", (exp.GT,), "greater", _compare, _compared(lambda a, b: a > b, lambda a, b: box.less(b, a))),
+    Operator("a >= b", (exp.GTE,), "greater or equal", _compare, _compared(lambda a, b: a >= b, lambda a, b: box.at_most(b, a))),
     Operator("a IS NOT DISTINCT FROM b", (exp.NullSafeEQ,), "equal, or both missing; never missing itself", _compare),
+    Operator("a IS DISTINCT FROM b", (exp.NullSafeNEQ,), "different, or one of both missing; never missing itself", _distinct),
     Operator(
         "a BETWEEN low AND high", (exp.Between,), "`low <= a AND a <= high`", _between,
         OverAnswers(_compared_kind, _between_cell), reads=("low", "high"),
@@ -300,11 +311,14 @@ ROWS = (
     ),
     Operator(
         "p AND q", (exp.And,), "both hold; missing where that depends on a missing one", _and_or,
-        OverAnswers(takes("boolean"), _both),
+        OverAnswers(takes("boolean"), _both, image=image_of(box.smaller)),
     ),
     Operator(
         "p OR q", (exp.Or,), "one of both holds; missing where that depends on a missing one", _and_or,
-        OverAnswers(takes("boolean"), _either),
+        OverAnswers(takes("boolean"), _either, image=image_of(box.larger)),
     ),
-    Operator("NOT p", (exp.Not,), "p does not hold", _not, OverAnswers(takes("boolean"), of_one(lambda a: not a))),
+    Operator(
+        "NOT p", (exp.Not,), "p does not hold", _not,
+        OverAnswers(takes("boolean"), of_one(lambda a: not a), image=image_of(box.denied)),
+    ),
 )  # fmt: skip

@@ -19,11 +19,13 @@ from sfumato.core.params import require_confidence
 from sfumato.core.texts import rounded_up
 from sfumato.dp.algorithms.count_tree import quantile_rank_deviation, rank_deviation
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
+from sfumato.dp.sql.box import Box
 from sfumato.dp.sql.grouping import KEY, AnswerColumn
-from sfumato.dp.sql.language import check
+from sfumato.dp.sql.images import image, is_linear, parts_of, plain, selects
+from sfumato.dp.sql.language import check, evaluate
 from sfumato.dp.sql.measurement import BRANCHING, QueryMeasurement
 from sfumato.dp.sql.noise import Noise, Price, errors_in_sum_margin
-from sfumato.dp.sql.propagation import MovedStatistics, NoiseChange, Smooth, linear, noisy_parts, smooth
+from sfumato.dp.sql.propagation import MovedStatistics, NoiseChange, Smooth, noisy_parts, number_of, smooth
 from sfumato.dp.sql.quantile_margins import clear_of_ends
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import on_grid
@@ -38,6 +40,9 @@ _QUANTILES = "its error depends on the answer: how far apart the values around a
 _KEYS = "its error depends on the answer: it is multiplied with a key of the group"
 _UNDEFINED = "its error depends on the answer: it has no value for groups in the middle of their bounds"
 
+#: What the margin of a number leaves out by which groups are chosen.
+_CHOSEN = "of all groups; one that is shown near the threshold may have far fewer"
+
 
 @dataclass(frozen=True)
 class ColumnNote:
@@ -45,7 +50,7 @@ class ColumnNote:
 
     `margin` is None where it depends on the data; `per_rows` then gives it for groups of that many rows. A quantile has a
     `rank_margin` instead: its value lies, to the nearest `resolution`, between the values that many ranks lower and higher.
-    It is an upper bound. `note` says why there is no margin where there is none.
+    It is an upper bound. `note` says why there is no margin where there is none, or what a margin leaves out.
     """
 
     name: str
@@ -60,7 +65,7 @@ class ColumnNote:
         """The note in words."""
         sure = f"at {confidence * 100:.10g}%"
         if self.margin is not None:
-            return f"{self.name}: within ±{rounded_up(self.margin, 4)} {sure}"
+            return f"{self.name}: within ±{rounded_up(self.margin, 4)} {sure}" + (f", {self.note}" if self.note else "")
         if self.rank_margin is not None:
             nearest = "" if self.resolution is None else f", then to the nearest {self.resolution:,.4g}"
             return f"{self.name}: within ±{self.rank_margin:,} rows of its rank {sure}{nearest}"
@@ -133,8 +138,7 @@ def rank_margin(statistic: Statistic, leaves: int, noise: Noise, confidence: flo
 
 def linear_change(question: Question, price: Price, smoothed: Smooth) -> NoiseChange | None:
     """How far noise moves an expression, where that is the same whatever the data; None where it is not."""
-    steady = {text for text, statistic in question.statistics.items() if statistic.tree is None and statistic.steady}
-    if not linear(smoothed.node, steady):
+    if not is_linear(question, smoothed.node):
         return None
     keys = {KEY + str(number): 1.0 for number in range(len(question.keys))}
     return _moved(question, price, (0,), 1.0).change(smoothed, 0, keys)
@@ -145,6 +149,18 @@ def lattice_steps(price: Price, change: NoiseChange) -> dict[str, float]:
     deviations = {name: price.noises[name].deviation for name in change.parts}
     # Differences of binary fractions are off in their last digits.
     return {name: float(f"{part / deviations[name]:.12g}") for name, part in change.parts.items() if deviations[name] > 0}
+
+
+def linear_margin(price: Price, change: NoiseChange, confidence: float) -> float:
+    """Noise moves a sum of counts and sums by at most this, at the confidence."""
+    steps = lattice_steps(price, change)
+    if len(steps) == 1:
+        ((name, step),) = steps.items()
+        noise = price.noises[name]
+        return noise.margin(confidence) / float(noise.step) * step
+    law = next(iter(price.noises.values())).law
+    # Half of the largest step, because whole numbers of steps leave gaps that the law of a sum does not know.
+    return change.deviation * errors_in_sum_margin(law, confidence) + max(steps.values(), default=0.0) / 2
 
 
 class _Expected:
@@ -158,9 +174,10 @@ class _Expected:
         """How far one column may be off."""
         node = column.expression
         what = self._statistic(node.name).function if isinstance(node, exp.Column) else "expression"
+        chosen = _CHOSEN if selects(self.question, self.price, node) else ""
         if isinstance(node, exp.Column) and self._statistic(node.name).linear:
             noise = self.price.noises[self._statistic(node.name).parts[0]]
-            return ColumnNote(column.name, what, noise.margin(self.confidence))
+            return ColumnNote(column.name, what, noise.margin(self.confidence), note=chosen)
         kind = check(node, self._kind)
         if kind in ("string", "boolean", "date"):
             return ColumnNote(column.name, kind, None, note=_TEXT)
@@ -173,10 +190,10 @@ class _Expected:
             return ColumnNote(column.name, what, None, note=_QUANTILES)
         change = linear_change(self.question, self.price, smoothed)
         if change is not None:
-            return ColumnNote(column.name, what, self._linear_margin(change, smoothed))
-        if any(part.name.startswith(KEY) for part in smoothed.node.find_all(exp.Column)):
+            return ColumnNote(column.name, what, self._linear_margin(change, smoothed), note=chosen)
+        if any(part.name.startswith(KEY) for part in node.find_all(exp.Column)):
             return ColumnNote(column.name, what, None, note=_KEYS)
-        margins = self._per_rows(smoothed)
+        margins = self._per_rows(node)
         return ColumnNote(column.name, what, None, margins, note=_UNDEFINED if self.sizes and not margins else "")
 
     def _kind(self, name: str) -> str:
@@ -195,30 +212,44 @@ class _Expected:
         return ColumnNote(name, what, None, rank_margin=margin, resolution=max(width, grid or 0.0))
 
     def _linear_margin(self, change: NoiseChange, smoothed: Smooth) -> float:
-        steps = lattice_steps(self.price, change)
-        if len(steps) == 1:
-            ((name, step),) = steps.items()
-            noise = self.price.noises[name]
-            reach = noise.margin(self.confidence) / float(noise.step) * step
-        else:
-            # Half of the largest step, because whole numbers of steps leave gaps that the law of a sum does not know.
-            reach = change.deviation * self._factor + max(steps.values(), default=0.0) / 2
-        return on_grid(reach + sum(change.roundings), smoothed.grid)
+        return on_grid(linear_margin(self.price, change, self.confidence) + sum(change.roundings), smoothed.grid)
 
-    def _per_rows(self, smoothed: Smooth) -> dict[int, float]:
-        margins: dict[int, float] = {}
+    def _per_rows(self, node: exp.Expression) -> dict[int, float]:
+        """Between which ends the noisy number lies when each of its parts is as far off as noise may bring it."""
+        node = plain(node)
+        parts = parts_of(self.question, self.price, node)
+        sure = 1 - (1 - self.confidence) / len(parts)
+        found: dict[int, float] = {}
         # Every row meets every condition; where an expression has no value then (what is left over is divided by), half do.
         for share in (1.0, 0.5):
             moved = _moved(self.question, self.price, self.sizes, share)
             for place, rows in enumerate(self.sizes):
-                change = moved.change(smoothed, place, {})
-                if change is not None and rows not in margins:
-                    margins[rows] = on_grid(change.deviation * self._factor + sum(change.roundings), smoothed.grid)
-        return dict(sorted(margins.items()))
+                boxes = {part: self._box(part, moved, place, sure) for part in parts}
+                with np.errstate(all="ignore"):
+                    ends = image(node, boxes, _constant)
+                if ends is None or rows in found:
+                    continue
+                (shown, low), (top, high) = ends.low[0].tolist(), ends.high[0].tolist()
+                margin = max(high - shown, shown - low)
+                if shown == top and math.isfinite(margin):
+                    found[rows] = margin
+        return dict(sorted(found.items()))
 
-    @property
-    def _factor(self) -> float:
-        return errors_in_sum_margin(self.law, self.confidence)
+    def _box(self, part: exp.Expression, moved: MovedStatistics, place: int, sure: float) -> Box:
+        """A part of the expression as it would be without noise, and as far off as noise may bring it."""
+        value, change = number_of(evaluate(part, moved.row(place, {}))), moved.change(Smooth(part), place, {})
+        if value is None or change is None:
+            return Box.exactly(np.full((1, 2), np.nan))
+        if is_linear(self.question, part):
+            margin = linear_margin(self.price, change, sure)
+        else:
+            margin = change.deviation * errors_in_sum_margin(self.law, sure)
+        return Box.of(np.array([[value, value - margin]]), np.array([[value, value + margin]]))
+
+
+def _constant(node: exp.Expression) -> Box:
+    value = number_of(evaluate(node, {}))
+    return Box.exactly(np.array([[math.nan if value is None else value]]))
 
 
 def _moved(question: Question, price: Price, sizes: Sequence[int], share: float) -> MovedStatistics:

@@ -21,7 +21,7 @@ from sfumato.dp.sql.grouping import KEY
 from sfumato.dp.sql.language import computed
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.noise_points import noise_points, points_for
-from sfumato.dp.sql.propagation import Smooth, noisy_parts
+from sfumato.dp.sql.propagation import noisy_parts
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import LEVELS, Reach
 
@@ -51,56 +51,56 @@ class Possible:
         self.question, self.price, self.noisy, self.quantiles = question, price, noisy, quantiles
         self.law = next(iter(price.noises.values())).law
 
-    def reaches(self, smoothed: Smooth, places: Sequence[int], keys: Sequence[Sequence[object]]) -> list[Reach | None]:
-        """How far an expression may be off in the groups at these places."""
+    def distances(
+        self, node: exp.Expression, places: Sequence[int], keys: Sequence[Sequence[object]], levels: Sequence[float]
+    ) -> tuple[Floats, Floats, Floats]:
+        """A mean, a spread or a ratio of sums in the groups at these places, and how far below and above it the true one may be.
+
+        One column per level, then one for certain; infinite where it may be anywhere.
+        """
         count = points_for(max(map(len, self.noisy.values()), default=0))  # measured, not shown: LIMIT changes no margin
         step = max(_AT_ONCE // count, 1)
-        reaches: list[Reach | None] = []
-        for start in range(0, len(places), step):
-            reaches.extend(self._chunk(smoothed, places[start : start + step], keys[start : start + step], count))
-        return reaches
-
-    def _chunk(self, smoothed: Smooth, places: Sequence[int], keys: Sequence[Sequence[object]], count: int) -> list[Reach | None]:
-        columns = self._columns(noisy_parts(smoothed.node), np.asarray(places, dtype=np.int64), count)
-        others = {name: np.zeros((1, 1)) for name in smoothed.roundings}
-        for number in range(len(self.question.keys)):
-            others[KEY + str(number)] = np.array([[_number(group[number])] for group in keys])
-        with np.errstate(all="ignore"):
-            variants = [computed(smoothed.node, each | others) for each in columns]
-            if any(values is None for values in variants):
-                return [None] * len(places)
-            possible = [np.broadcast_to(values, (len(places), count + 1)) for values in variants if values is not None]
-            slack = np.zeros((len(places), len(LEVELS)))
-            for name, sizes in self._apart(smoothed, places).items():
-                slack = slack + _change(smoothed.node, columns[0] | others, name, sizes)
-            shown = possible[0][:, :1]
-            surer = _SURER if self._spread(smoothed) else 1.0
-            left = [int(surer * (1 - level) / 2 * count) for level in LEVELS]
-            sides = []
-            for reach, most in zip(_distances(possible, left), self._most(smoothed, places, shown, count, left), strict=True):
-                side = np.minimum(np.pad(reach + slack, ((0, 0), (0, 1)), constant_values=np.inf), most)
-                # What is surer is no nearer.
-                sides.append(np.maximum.accumulate(np.where(np.isnan(side), np.inf, side), axis=1))
-        return [
-            _reach(*ends) if finite else None
-            for finite, *ends in zip(np.isfinite(shown[:, 0]).tolist(), *(side.tolist() for side in sides), strict=True)
+        chunks = [
+            self._chunk(node, places[start : start + step], keys[start : start + step], count, levels)
+            for start in range(0, len(places), step)
         ]
+        shown, below, above = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
+        return shown, below, above
 
-    def _spread(self, smoothed: Smooth) -> bool:
-        """True for what is computed from a variance."""
+    def _chunk(
+        self, node: exp.Expression, places: Sequence[int], keys: Sequence[Sequence[object]], count: int, levels: Sequence[float]
+    ) -> tuple[Floats, Floats, Floats]:
+        columns = self._columns(noisy_parts(node), np.asarray(places, dtype=np.int64), count)
+        others = {KEY + str(place): numbers([group[place] for group in keys]) for place in range(len(self.question.keys))}
+        with np.errstate(all="ignore"):
+            found = [computed(node, each | others) for each in columns]
+            possible = [np.broadcast_to(values, (len(places), count + 1)) for values in found if values is not None]
+            shown = possible[0][:, :1]
+            surer = _SURER if self._spread(node) else 1.0
+            left = [int(surer * (1 - level) / 2 * count) for level in levels]
+            thin = np.array([level > LEVELS[-1] for level in levels])
+            sides = []
+            for reach, most in zip(_distances(possible, left), self._most(node, places, shown, count, left), strict=True):
+                told = np.pad(np.where(thin, np.inf, reach), ((0, 0), (0, 1)), constant_values=np.inf)
+                side = np.minimum(told, np.where([*thin, False], most[:, -1:], most))
+                sides.append(np.where(np.isnan(side), np.inf, side))
+        return shown, sides[0], sides[1]
+
+    def _spread(self, node: exp.Expression) -> bool:
+        """True for a variance or a deviation."""
         statistics = self.question.statistics
-        return any(statistics[text].squares is not None for text in noisy_parts(smoothed.node))
+        return any(statistics[text].squares is not None for text in noisy_parts(node))
 
     def _most(
-        self, smoothed: Smooth, places: Sequence[int], shown: Floats, count: int, left: Sequence[int]
+        self, node: exp.Expression, places: Sequence[int], shown: Floats, count: int, left: Sequence[int]
     ) -> tuple[Floats, Floats]:
         """How far below and above a statistic by itself may be, at each level and for certain, by its declared bounds.
 
         Infinite for everything else.
         """
-        name = smoothed.node.name if isinstance(smoothed.node, exp.Column) else ""
+        name = node.name if isinstance(node, exp.Column) else ""
         statistic = self.question.statistics.get(name.removeprefix(PLACEHOLDER)) if name.startswith(PLACEHOLDER) else None
-        shape = (len(shown), len(LEVELS) + 1)
+        shape = (len(shown), len(left) + 1)
         if statistic is None or statistic.ends is None or statistic.count is None:
             return np.full(shape, np.inf), np.full(shape, np.inf)
         low, high = (np.full(shape, end) for end in statistic.ends)
@@ -112,47 +112,20 @@ class Possible:
         return shown - low, np.maximum(high - shown, 0.0)
 
     def _columns(self, parts: set[str], places: NDArray[np.int64], count: int) -> list[dict[str, Floats]]:
-        """The statistics at every point: once, or as low, as high and as far as they may be where points leave no row."""
+        """The statistics at every point: once, or as low and as high as they may be where points leave no row."""
         statistics = {text: self.question.statistics[text] for text in self.question.statistics if text in parts}
-        flat = {text: statistic for text, statistic in statistics.items() if statistic.tree is None}
-        names = list(dict.fromkeys(part for statistic in flat.values() for part in statistic.parts))
-        possible: dict[str, Floats] = {}
-        if names:
-            points = noise_points([self.price.noises[name] for name in names], count)
-            for name, row in zip(names, points, strict=True):
-                possible[name] = self.noisy[name][places, None] - np.concatenate([[0.0], row])
-        alternatives = {PLACEHOLDER + text: _values(statistic, possible) for text, statistic in flat.items()}
-        for text in parts & self.quantiles.keys():
-            values = np.array([self.quantiles[text].values[place] for place in places])[:, None]
-            alternatives[PLACEHOLDER + text] = (values,)
-        variants = max((len(each) for each in alternatives.values()), default=1)
-        return [{name: each[min(number, len(each) - 1)] for name, each in alternatives.items()} for number in range(variants)]
-
-    def _apart(self, smoothed: Smooth, places: Sequence[int]) -> dict[str, Floats]:
-        """What may be off by itself, by how much at each level: roundings, and quantiles, which no single noise moves."""
-        sizes = {name: np.full((len(places), len(LEVELS)), size) for name, size in smoothed.roundings.items()}
-        for text in noisy_parts(smoothed.node) & self.quantiles.keys():
-            reaches = [self.quantiles[text].reaches[place] for place in places]
-            sizes[PLACEHOLDER + text] = np.array([reach.margins() for reach in reaches], dtype=np.float64)
-        return sizes
-
-
-def _change(node: exp.Expression, columns: Mapping[str, Floats], name: str, sizes: Floats) -> Floats:
-    """How far an expression moves, at each level, when one of its columns is off by so much."""
-    shown = {column: values[:, :1] for column, values in columns.items()}
-    present = computed(node, shown)
-    changes = []
-    for sign in (1.0, -1.0):
-        moved = computed(
-            node, {**shown, name: np.concatenate([shown[name] + 0 * sizes[:, :1], shown[name] + sign * sizes], axis=1)}
-        )
-        if moved is not None and present is not None:
-            changes.append(np.abs(np.broadcast_to(moved, (len(sizes), sizes.shape[1] + 1))[:, 1:] - present))
-    return np.max(changes, axis=0) if changes else np.full_like(sizes, np.nan)
+        names = list(dict.fromkeys(part for statistic in statistics.values() for part in statistic.parts))
+        points = noise_points([self.price.noises[name] for name in names], count)
+        possible = {
+            name: self.noisy[name][places, None] - np.concatenate([[0.0], row]) for name, row in zip(names, points, strict=True)
+        }
+        found = {PLACEHOLDER + text: _values(statistic, possible) for text, statistic in statistics.items()}
+        variants = max(len(each) for each in found.values())
+        return [{name: each[min(number, len(each) - 1)] for name, each in found.items()} for number in range(variants)]
 
 
 def _values(statistic: Statistic, possible: Mapping[str, Floats]) -> tuple[Floats, ...]:
-    """The statistic at every point. Where no row would be left it may be anything: at its low, its high, its farther end."""
+    """The statistic at every point. Where no row would be left it may be anything: at its low and at its high end."""
     values, ends = statistic.possible(possible), statistic.ends
     if ends is None or statistic.count is None:
         return (values,)
@@ -160,9 +133,7 @@ def _values(statistic: Statistic, possible: Mapping[str, Floats]) -> tuple[Float
     empty[:, 0] = False
     if not empty.any():
         return (values,)
-    shown = values[:, :1]
-    farther = np.where(shown - ends[0] > ends[1] - shown, *ends)
-    return tuple(np.where(empty, end, values) for end in (*ends, farther))
+    return tuple(np.where(empty, end, values) for end in ends)
 
 
 def _distances(possible: Sequence[Floats], left: Sequence[int]) -> tuple[Floats, Floats]:
@@ -190,6 +161,14 @@ def _outward(distances: NDArray[np.float32]) -> Floats:
     return np.where(distances > 0, np.nextafter(distances, np.float32(np.inf)), np.float32(0)).astype(np.float64)
 
 
+def reaches(shown: Floats, below: Floats, above: Floats) -> list[Reach | None]:
+    """The distances of each group as a reach; None where nothing is shown, or neither end is known at the lowest level."""
+    # What is surer is no nearer.
+    sides = [np.maximum.accumulate(np.where(np.isnan(side), np.inf, side), axis=1).tolist() for side in (below, above)]
+    told = np.isfinite(shown[:, 0]).tolist()
+    return [_reach(*ends) if known else None for known, *ends in zip(told, *sides, strict=True)]
+
+
 def _reach(below: Sequence[float], above: Sequence[float]) -> Reach | None:
     """None where neither end is known at the lowest level."""
     if not math.isfinite(below[0]) and not math.isfinite(above[0]):
@@ -198,5 +177,6 @@ def _reach(below: Sequence[float], above: Sequence[float]) -> Reach | None:
     return Reach(low, high)
 
 
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (bool, int, float)) else math.nan
+def numbers(values: Sequence[object]) -> Floats:
+    """Cells as numbers, one row each; what is none is not a number."""
+    return np.array([[float(value) if isinstance(value, (bool, int, float)) else math.nan] for value in values])

@@ -12,7 +12,10 @@ import numpy as np
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
+from sfumato.dp.sql import box
+from sfumato.dp.sql.box import Box
 from sfumato.dp.sql.operators import (
+    Boxes,
     Cell,
     Cells,
     Floats,
@@ -22,6 +25,8 @@ from sfumato.dp.sql.operators import (
     array_of_one,
     array_of_several,
     constant_of,
+    image_by_twos,
+    image_of,
     of_one,
     of_two,
     one_kind,
@@ -32,6 +37,8 @@ from sfumato.engines import expressions as e
 from sfumato.engines import functions as f
 
 _NUMBERS = takes("number")
+#: Floors and ceilings are held inside this.
+_FARTHEST = 2**53
 _ARITHMETIC: Mapping[type[exp.Expression], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
 
 
@@ -129,25 +136,19 @@ def _divide(node: exp.Div, terms: Terms) -> Term:
 
 
 def _floor(node: exp.Floor | exp.Ceil, terms: Terms) -> Term:
-    up = isinstance(node, exp.Ceil)
-    term = bounded(terms(node.this))
+    if isinstance(node, exp.Ceil):
+        return _to_whole_number(terms(node.this), f.Ceil, math.ceil)
+    return _to_whole_number(terms(node.this), f.Floor, math.floor)
+
+
+def _to_whole_number(term: Term, function: Callable[[e.Expression], e.Expression], compute: Callable[[Fraction], int]) -> Term:
+    term = bounded(term)
     if not term.numeric:
         raise Unsupported(f"a {term.kind} cannot be rounded")
-    if up:
-        below = Term(f.Floor(_minus(term).expression), "integer", *_floored(_minus(term)))
-        return arithmetic("-", constant(0), below)
-    return Term(f.Floor(term.expression), "integer", *_floored(term))
-
-
-def _minus(term: Term) -> Term:
-    return bounded(arithmetic("-", constant(0), term))
-
-
-def _floored(term: Term) -> tuple[Fraction | None, Fraction | None]:
-    limits = (Fraction(-EXACT), Fraction(EXACT))
-    low = limits[0] if term.low is None else Fraction(term.low // 1)
-    high = limits[1] if term.high is None else Fraction(term.high // 1)
-    return max(low, limits[0]), min(high, limits[1])
+    low, high = (
+        None if end is None else Fraction(min(max(compute(end), -_FARTHEST), _FARTHEST)) for end in (term.low, term.high)
+    )
+    return Term(function(term.expression), "integer", low, high, hint=term.hint)
 
 
 def _whole_division(node: exp.IntDiv, terms: Terms) -> Term:
@@ -158,16 +159,14 @@ def _round(node: exp.Round, terms: Terms) -> Term:
     digits = Fraction(0) if node.args.get("decimals") is None else constant_of(terms(node.args["decimals"]), "ROUND")
     if digits.denominator != 1 or not 0 <= digits <= 9:
         raise Unsupported("ROUND takes a whole number of digits from 0 to 9")
-    power = 10 ** int(digits)
-    scaled = exp.Floor(
-        this=exp.Add(
-            this=exp.Mul(this=exp.Paren(this=node.this.copy()), expression=exp.Literal.number(power)),
-            expression=exp.Literal.number("0.5"),
-        )
-    )
-    if power == 1:
-        return terms(scaled)
-    return terms(exp.Div(this=scaled, expression=exp.Literal.number(power)))
+    term = bounded(terms(node.this))
+    if term.kind == "integer" and term.high is not None and term.low is not None and max(-term.low, term.high) <= EXACT:
+        return term
+    if not term.numeric:
+        raise Unsupported(f"a {term.kind} cannot be rounded")
+    rounded = f.Rounded(term.expression, int(digits))
+    low, high = (None if end is None else Fraction(rounded.of(float(end))) for end in (term.low, term.high))
+    return Term(rounded, "number" if digits else "integer", low, high, hint=term.hint)
 
 
 def _remainder(node: exp.Mod, terms: Terms) -> Term:
@@ -250,31 +249,85 @@ def _chosen(choose: Callable[[list[Any]], Any]) -> Callable[[exp.Expression, Cel
     return cell
 
 
-def _extreme_answers(choose: Callable[[list[Any]], Any], array: Callable[[Floats, Floats], Floats]) -> OverAnswers:
-    return OverAnswers(one_kind, _chosen(choose), array_of_several(array), contracts="single")
+def _extreme_answers(
+    choose: Callable[[list[Any]], Any], array: Callable[[Floats, Floats], Floats], image: Callable[[Box, Box], Box]
+) -> OverAnswers:
+    return OverAnswers(one_kind, _chosen(choose), array_of_several(array), contracts="single", image=image_by_twos(image))
+
+
+def _product_image(node: exp.Mul, boxes: Boxes) -> Box | None:
+    """A number times itself is a square, which is not below zero."""
+    if node.this == node.expression:
+        part = boxes(node.this)
+        return None if part is None else box.raised(part, Box.exactly(np.array([[2.0]])))
+    return image_of(box.multiplied)(node, boxes)
+
+
+def _difference_image(node: exp.Sub, boxes: Boxes) -> Box | None:
+    """A number less itself is zero."""
+    part = boxes(node.this)
+    if part is None or node.this != node.expression:
+        return image_of(box.subtracted)(node, boxes)
+    return Box.of(np.zeros_like(part.low), np.zeros_like(part.high), part.lost)
+
+
+def _rounded_image(node: exp.Round, boxes: Boxes) -> Box | None:
+    part, digits = boxes(node.this), node.args.get("decimals")
+    places = 0 if digits is None else _digits(boxes(digits))
+    if part is None or places is None:
+        return None
+    power = 10.0**places
+    return part.rising(lambda ends: np.floor(ends * power + 0.5) / power)
+
+
+def _digits(places: Box | None) -> int | None:
+    if places is None or places.low.size != 1:
+        return None
+    low, high = float(places.low.flat[0]), float(places.high.flat[0])
+    return int(low) if low == high == round(low) and abs(low) <= 15 else None
+
+
+def _rising(compute: Callable[[Floats], Floats]) -> Callable[[Box], Box]:
+    return lambda part: part.rising(compute)
+
+
+def _root(part: Box) -> Box:
+    return part.above(0.0).rising(np.sqrt)
+
+
+def _logarithm(part: Box) -> Box:
+    return part.above(0.0, strictly=True).rising(np.log)
+
+
+def _whole_quotient(one: Box, other: Box) -> Box:
+    return box.divided(one, other).rising(np.floor)
 
 
 ROWS = (
     Operator(
         "a + b", (exp.Add,), "sum", _arithmetic,
-        OverAnswers(_NUMBERS, of_two(lambda a, b: a + b), array_of_several(np.add), linear="sum"),
+        OverAnswers(_NUMBERS, of_two(lambda a, b: a + b), array_of_several(np.add), linear="sum", image=image_of(box.added)),
     ),
     Operator(
         "a - b", (exp.Sub,), "difference", _arithmetic,
-        OverAnswers(_NUMBERS, of_two(lambda a, b: a - b), array_of_several(np.subtract), linear="sum"),
+        OverAnswers(
+            _NUMBERS, of_two(lambda a, b: a - b), array_of_several(np.subtract), linear="sum", image=_difference_image
+        ),
     ),
     Operator(
         "a * b", (exp.Mul,), "product", _arithmetic,
-        OverAnswers(_NUMBERS, of_two(lambda a, b: a * b), array_of_several(np.multiply), linear="product"),
+        OverAnswers(_NUMBERS, of_two(lambda a, b: a * b), array_of_several(np.multiply), linear="product", image=_product_image),
     ),
     Operator(
         "a / b", (exp.Div,), "quotient of real numbers (7 / 2 is 3.5), missing where b is 0; in rows b is a constant", _divide,
-        OverAnswers(_NUMBERS, of_two(lambda a, b: a / b), array_of_several(_divided), linear="quotient"),
+        OverAnswers(
+            _NUMBERS, of_two(lambda a, b: a / b), array_of_several(_divided), linear="quotient", image=image_of(box.divided)
+        ),
         reads=("typed", "safe"),
     ),
     Operator(
         "a // b", (exp.IntDiv,), "`FLOOR(a / b)`", _whole_division,
-        OverAnswers(_NUMBERS, of_two(lambda a, b: math.floor(a / b)), rounding=_to_whole_part),
+        OverAnswers(_NUMBERS, of_two(lambda a, b: math.floor(a / b)), rounding=_to_whole_part, image=image_of(_whole_quotient)),
     ),
     Operator(
         "MOD(n, k)", (exp.Mod,),
@@ -284,27 +337,29 @@ ROWS = (
     Operator(
         "-a", (exp.Neg,), "with the other sign", _negative,
         OverAnswers(
-            _NUMBERS, of_one(lambda a: -a), array_of_one(np.negative), linear="sum", contracts="first", turns=-1
+            _NUMBERS, of_one(lambda a: -a), array_of_one(np.negative), linear="sum", contracts="first", turns=-1,
+            image=image_of(Box.minus),
         ),
     ),
     Operator(
         "POWER(a, b)", (exp.Pow,), "power, missing where it is no real number and for b from 100 up; in rows b is 2", _power,
         OverAnswers(
-            _NUMBERS, of_two(lambda a, b: float(a) ** float(b) if abs(b) < 100 else None), array_of_several(_raised)
+            _NUMBERS, of_two(lambda a, b: float(a) ** float(b) if abs(b) < 100 else None), array_of_several(_raised),
+            image=image_of(box.raised),
         ),
     ),
     Operator(
         "ABS(a)", (exp.Abs,), "size without sign", _absolute,
-        OverAnswers(_NUMBERS, of_one(abs), array_of_one(np.abs), contracts="first", turns=0),
+        OverAnswers(_NUMBERS, of_one(abs), array_of_one(np.abs), contracts="first", turns=0, image=image_of(Box.size)),
     ),
     Operator(
         "SIGN(a)", (exp.Sign,), "1 above 0, -1 below 0, 0 at 0", _sign,
-        OverAnswers(_NUMBERS, of_one(lambda a: (a > 0) - (a < 0))),
+        OverAnswers(_NUMBERS, of_one(lambda a: (a > 0) - (a < 0)), image=image_of(_rising(np.sign))),
     ),
     Operator(
         "SQRT(a)", (exp.Sqrt,), "root, missing below 0",
         "roots differ between engines in the last digit; take the root of the answer instead",
-        OverAnswers(_NUMBERS, of_one(lambda a: math.sqrt(a) if a >= 0 else None), array_of_one(np.sqrt)),
+        OverAnswers(_NUMBERS, of_one(lambda a: math.sqrt(a) if a >= 0 else None), array_of_one(np.sqrt), image=image_of(_root)),
     ),
     Operator(
         "LN(a)", (exp.Ln,), "natural logarithm, missing from 0 down",
@@ -313,35 +368,36 @@ ROWS = (
             _NUMBERS,
             of_one(lambda a: math.log(a) if a > 0 else None),
             array_of_one(lambda values: np.where(values > 0, np.log(values), np.nan)),
+            image=image_of(_logarithm),
         ),
     ),
     Operator("LOG(a)", (exp.Log,), rows="logarithms fail on some values; transform the answer instead of the rows"),
     Operator(
         "EXP(a)", (exp.Exp,), "exponential, missing where it is too large",
         "exponentials overflow on some values; transform the answer instead of the rows",
-        OverAnswers(_NUMBERS, of_one(math.exp), array_of_one(np.exp)),
+        OverAnswers(_NUMBERS, of_one(math.exp), array_of_one(np.exp), image=image_of(_rising(np.exp))),
     ),
     Operator(
         "FLOOR(a)", (exp.Floor,), "largest whole number that is not above a", _floor,
-        OverAnswers(_NUMBERS, of_one(math.floor), rounding=_to_whole),
+        OverAnswers(_NUMBERS, of_one(math.floor), rounding=_to_whole, image=image_of(_rising(np.floor))),
     ),
     Operator(
         "CEIL(a)", (exp.Ceil,), "smallest whole number that is not below a", _floor,
-        OverAnswers(_NUMBERS, of_one(math.ceil), rounding=_to_whole),
+        OverAnswers(_NUMBERS, of_one(math.ceil), rounding=_to_whole, image=image_of(_rising(np.ceil))),
     ),
     Operator(
         "ROUND(a, digits)", (exp.Round,), "rounded to so many digits (0 where none are said), halves upwards", _round,
-        OverAnswers(_NUMBERS, _rounded, rounding=_to_a_digit),
+        OverAnswers(_NUMBERS, _rounded, rounding=_to_a_digit, image=_rounded_image),
         reads=("decimals",),
     ),
     Operator(
         "LEAST(a, b, …)", (exp.Least,), "smallest of several numbers, missing where one of them is", _extreme,
-        _extreme_answers(min, np.minimum),
+        _extreme_answers(min, np.minimum, box.smaller),
         reads=("ignore_nulls",),
     ),
     Operator(
         "GREATEST(a, b, …)", (exp.Greatest,), "largest of several numbers, missing where one of them is", _extreme,
-        _extreme_answers(max, np.maximum),
+        _extreme_answers(max, np.maximum, box.larger),
         reads=("ignore_nulls",),
     ),
     Operator("CLAMP(a, low, high)", words="a moved between two constants; gives a column bounds that has none", rows=_clamp),

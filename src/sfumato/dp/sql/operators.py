@@ -10,6 +10,7 @@ import datetime
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
+from sfumato.dp.sql.box import Box
 from sfumato.dp.sql.parse import function_name
 from sfumato.dp.sql.term import Term
 
@@ -26,11 +28,12 @@ Floats: TypeAlias = NDArray[np.float64]
 #: A node of the parsed query: of any type, because each operator knows the arguments of its own.
 Node: TypeAlias = Any
 
-#: What the parts of a node are: terms over rows; kinds, cells and arrays over answers.
+#: What the parts of a node are: terms over rows; kinds, cells, arrays and boxes over answers.
 Terms: TypeAlias = Callable[[exp.Expression], Term]
 Kinds: TypeAlias = Callable[[exp.Expression], str | None]
 Cells: TypeAlias = Callable[[exp.Expression], Cell]
 Arrays: TypeAlias = Callable[[exp.Expression], Floats | None]
+Boxes: TypeAlias = Callable[[exp.Expression], Box | None]
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,8 @@ class OverAnswers:
 
     `kind` refuses kinds that it does not take. `cell` is its value for one group; what fails has none, because the answer is paid
     for by then. `array` is the same for many groups and possible noises at once: what has no value is not a number, and the first
-    column is what is shown. It is None where the operator jumps, so that no error can be told.
+    column is what is shown. It is None where the operator jumps, so that no error can be told. `image` is where the value lies
+    when its arguments lie in boxes; without one it is known for a sum of one argument only.
 
     `linear` says how noise passes through: as in a sum (of any of its arguments), a product with a constant, a quotient by one.
     `contracts` says that it makes no two values of its first argument (or of the single one with noise) differ more, and `turns`
@@ -54,6 +58,7 @@ class OverAnswers:
     contracts: Literal["first", "single"] | None = None
     turns: int = 1
     rounding: Callable[[Node, Cells], tuple[float, exp.Expression] | None] = lambda node, cells: None
+    image: Callable[[Node, Boxes], Box | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -190,3 +195,19 @@ def array_of_several(compute: Callable[[Floats, Floats], Floats]) -> Callable[[e
         return result
 
     return array
+
+
+def image_of(compute: Callable[..., Box]) -> Callable[[exp.Expression, Boxes], Box | None]:
+    """A function of the boxes of all arguments."""
+
+    def image(node: exp.Expression, boxes: Boxes) -> Box | None:
+        parts = [boxes(part) for part in arguments(node)]
+        known = [part for part in parts if part is not None]
+        return compute(*known) if len(known) == len(parts) else None
+
+    return image
+
+
+def image_by_twos(compute: Callable[[Box, Box], Box]) -> Callable[[exp.Expression, Boxes], Box | None]:
+    """A function of two boxes, or of more by twos."""
+    return image_of(lambda first, *others: reduce(compute, others, first))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from sqlglot import exp
 
@@ -23,8 +24,6 @@ from sfumato.dp.sql.operators import Cell, arguments
 ROUNDING = "\x00rounding "
 #: The share of a deviation by which measurements are moved to find a slope.
 _SLIGHT = 1e-3
-#: A branch of a CASE is relied on where no measurement that is off by so many deviations would have chosen another.
-_SURE = 3.0
 
 #: A sum of the two rounding errors of what is told and of what the data says has at most this variance, in squared steps.
 ROUNDING_VARIANCE = 1 / 6
@@ -40,28 +39,25 @@ class Smooth:
     """An expression without its roundings.
 
     `roundings` are the steps of those inside, by the columns that stand for their errors. `grid` is the step of one on the
-    outside: the result is a multiple of it. `direction` says whether what is shown rises with the expression (1), falls (-1), or
-    may do either (0).
+    outside: the result is a multiple of it.
     """
 
     node: exp.Expression
     roundings: Mapping[str, float] = field(default_factory=dict)
     grid: float | None = None
-    direction: int = 1
 
 
 def smooth(node: exp.Expression) -> Smooth | None:
     """The expression without roundings, and without what on its outside can only shrink an error; None where it jumps."""
-    inner, grid, direction = _peeled(node)
+    inner, grid = _peeled(node)
     roundings: dict[str, float] = {}
     unrounded = _unrounded(inner, roundings)
-    return None if unrounded is None else Smooth(unrounded, roundings, grid, direction)
+    return None if unrounded is None else Smooth(unrounded, roundings, grid)
 
 
-def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None, int]:
+def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None]:
     """Without signs, casts, defaults, limits and one rounding on the outside: none of them makes two values differ more."""
     grid: float | None = None
-    direction = 1
     while True:
         operator = over_answers(node)
         rounding = _rounding(node)
@@ -70,12 +66,17 @@ def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None, int]:
         if rounding is not None and grid is None:
             grid, node = rounding
         elif operator is not None and rounding is None and operator.contracts == "first" and noisy_parts(listed[0]):
-            direction *= operator.turns
             node = listed[0]
         elif operator is not None and operator.contracts == "single" and len(noisy) == 1:
             node = noisy[0]
         else:
-            return node, grid, direction
+            return node, grid
+
+
+def bends(node: exp.Expression) -> bool:
+    """True where an expression folds or cuts off what is noisy: its interval does not lie evenly around it."""
+    operators = [over_answers(part) for part in node.walk() if noisy_parts(part)]
+    return any(operator is not None and (operator.turns == 0 or operator.contracts == "single") for operator in operators)
 
 
 def _rounding(node: exp.Expression) -> tuple[float, exp.Expression] | None:
@@ -156,14 +157,12 @@ class _MovedSource:
         return any(text in parts for text in self.moved[1.0])
 
 
-_OFF = (1.0, -1.0, _SLIGHT, -_SLIGHT, _SURE, -_SURE)
+_OFF = (1.0, -1.0, _SLIGHT, -_SLIGHT)
 
 
 class MovedStatistics:
-    """The statistics of every group as they are, and as they would be were a measurement off.
-
-    `quantiles` are values and errors of those, which no measurement moves by itself: those of one tree count as off
-    together, which is the most that they can be.
+    """The statistics of every group as they are, and as they would be were a measurement off; without quantiles, which no
+    measurement moves by itself.
     """
 
     def __init__(
@@ -171,7 +170,6 @@ class MovedStatistics:
         statistics: Mapping[str, Statistic],
         noisy: Mapping[str, Floats],
         deviations: Mapping[str, float],
-        quantiles: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
     ) -> None:
         flat = {text: statistic for text, statistic in statistics.items() if statistic.tree is None}
         self.present: dict[str, Sequence[float]] = {text: statistic.value(noisy).tolist() for text, statistic in flat.items()}
@@ -183,10 +181,6 @@ class MovedStatistics:
                 there = {**noisy, name: noisy[name] + off * deviations[name]}
                 moved[off] = {text: statistic.value(there).tolist() for text, statistic in using.items()}
             self.sources.append(_MovedSource(name, moved))
-        for text, (values, errors) in (quantiles or {}).items():
-            self.present[text] = values
-            shifted = {off: {text: [v + off * error for v, error in zip(values, errors, strict=True)]} for off in _OFF}
-            self.sources.append(_MovedSource(statistics[text].tree or "", shifted))
 
     def row(self, place: int, others: Mapping[str, Cell]) -> dict[str, Cell]:
         """What an expression is computed from in one group."""
@@ -195,7 +189,7 @@ class MovedStatistics:
     def change(self, smoothed: Smooth, place: int, keys: Mapping[str, Cell]) -> NoiseChange | None:
         """How far an expression moves in one group; None where it has no value there or beside it."""
         row = self.row(place, {**keys, **dict.fromkeys(smoothed.roundings, 0.0)})
-        present = _number(evaluate(smoothed.node, row))
+        present = number_of(evaluate(smoothed.node, row))
         if present is None:
             return None
         parts: dict[str, float] = {}
@@ -203,9 +197,9 @@ class MovedStatistics:
         for source in self.sources:
             if not source.touches(used):
                 continue
-            moved_to = {off: _number(evaluate(smoothed.node, {**row, **_placed(source.moved[off], place)})) for off in _OFF[:4]}
-            steps = [abs(value - present) for off in (1.0, -1.0) if (value := moved_to[off]) is not None]
-            above, below = moved_to[_SLIGHT], moved_to[-_SLIGHT]
+            found = {off: number_of(evaluate(smoothed.node, {**row, **_placed(source.moved[off], place)})) for off in _OFF}
+            steps = [abs(value - present) for off in (1.0, -1.0) if (value := found[off]) is not None]
+            above, below = found[_SLIGHT], found[-_SLIGHT]
             if above is not None and below is not None:
                 # The slope as well: far from the point a ratio may change less than it does beside it.
                 steps.append(abs(above - below) / (2 * _SLIGHT))
@@ -214,23 +208,12 @@ class MovedStatistics:
             parts[source.name] = parts.get(source.name, 0.0) + max(steps)
         roundings = []
         for name, step in smoothed.roundings.items():
-            moved = [_number(evaluate(smoothed.node, {**row, name: sign * step})) for sign in (1.0, -1.0)]
+            moved = [number_of(evaluate(smoothed.node, {**row, name: sign * step})) for sign in (1.0, -1.0)]
             roundings.append(max((abs(value - present) for value in moved if value is not None), default=0.0))
         return NoiseChange(parts, tuple(roundings))
 
-    def branches(self, node: exp.Expression, place: int, keys: Mapping[str, Cell]) -> tuple[int, ...] | None:
-        """The branches that the CASEs of an expression take in one group; None where noise may well have chosen them."""
-        row = self.row(place, keys)
-        chosen = _taken(node, row)
-        used = noisy_parts(node)
-        for source in self.sources:
-            for off in (_SURE, -_SURE) if source.touches(used) else ():
-                if _taken(node, {**row, **_placed(source.moved[off], place)}) != chosen:
-                    return None
-        return chosen
 
-
-def _number(cell: Cell) -> float | None:
+def number_of(cell: Cell) -> float | None:
     """A finite number as such; None for anything else."""
     if isinstance(cell, bool) or not isinstance(cell, (int, float)):
         return None
@@ -244,22 +227,30 @@ def _placed(moved: Mapping[str, Sequence[float]], place: int) -> dict[str, Cell]
     return {PLACEHOLDER + text: values[place] for text, values in moved.items()}
 
 
-def _taken(node: exp.Expression, row: Mapping[str, Cell]) -> tuple[int, ...]:
-    """The branch of each CASE that counts, from left to right."""
-    if isinstance(node, exp.Case):
-        number = branch_taken(node, Row(row).value)
-        return (number, *_taken(branch_value(node, number), row))
-    return tuple(number for part in node.iter_expressions() for number in _taken(part, row))
+def taken(node: exp.Expression, keys: Mapping[str, Cell]) -> tuple[int, ...]:
+    """The branch of each CASE that the keys of a group decide, from left to right."""
+    if _by_keys(node):
+        number = branch_taken(node, Row(keys).value)
+        return (number, *taken(branch_value(node, number), keys))
+    return tuple(number for part in node.iter_expressions() for number in taken(part, keys))
 
 
-def decided(node: exp.Expression, branches: Iterator[int]) -> exp.Expression:
-    """The expression with the taken branch for each CASE."""
-    if isinstance(node, exp.Case):
-        return exp.Paren(this=decided(branch_value(node, next(branches)), branches))
+def decided(node: exp.Expression, numbers: Iterator[int]) -> exp.Expression:
+    """The expression with the taken branch for each CASE that keys decide."""
+    if _by_keys(node):
+        return exp.Paren(this=decided(branch_value(node, next(numbers)), numbers))
     copied = node.copy()
     for name, value in list(copied.args.items()):
         if isinstance(value, exp.Expression):
-            copied.set(name, decided(value, branches))
+            copied.set(name, decided(value, numbers))
         elif isinstance(value, list):
-            copied.set(name, [decided(part, branches) if isinstance(part, exp.Expression) else part for part in value])
+            copied.set(name, [decided(part, numbers) if isinstance(part, exp.Expression) else part for part in value])
     return copied
+
+
+def _by_keys(node: exp.Expression) -> TypeGuard[exp.Case]:
+    """True for a CASE that looks at nothing noisy."""
+    if not isinstance(node, exp.Case):
+        return False
+    looked_at = [*([node.this] if node.this is not None else []), *(branch.this for branch in node.args["ifs"])]
+    return not any(noisy_parts(part) for part in looked_at)

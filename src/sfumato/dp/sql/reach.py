@@ -8,7 +8,7 @@ an `Interval`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -161,20 +161,6 @@ class Reach:
         margin = self.distances(0.95).margin
         return None if margin is None else margin / errors_in_sum_margin(law, 0.95)
 
-    def margins(self) -> Sequence[float]:
-        """The margins at the levels; not a number where there is none."""
-        margins = [self.distances(level).margin for level in LEVELS]
-        return [math.nan if margin is None else margin for margin in margins]
-
-    def seen_through(self, direction: int) -> Reach:
-        """The reach of what rises with the number (1), falls with it (-1), or may do either (0), by no more than it does."""
-        if direction == 1:
-            return self
-        if direction == -1:
-            return Reach(self.above, self.below)
-        farther = _farther(self.below, self.above)
-        return Reach(farther, farther)
-
 
 def distance_at(curve: Curve, confidence: float) -> float | None:
     """The distance of a curve at any confidence: straight in the logarithm of what is left over, which Laplace noise is exactly.
@@ -198,9 +184,3 @@ def distance_at(curve: Curve, confidence: float) -> float | None:
         return None
     share = (place_of_confidence - places[above - 1]) / (places[above] - places[above - 1])
     return distances[above - 1] + share * (distances[above] - distances[above - 1]) if share != 1.0 else distances[above]
-
-
-def _farther(one: Curve, other: Curve) -> Curve:
-    if one is None or other is None:
-        return None
-    return tuple(None if a is None or b is None else max(a, b) for a, b in zip(one, other, strict=True))
