@@ -3,8 +3,8 @@
 Every transaction is on the ledger that was opened, and not on what somebody put in its place. An open ledger remembers its
 identity, the end of the chain as it was seen last, and the balances as they followed from the entries then. Before a charge the
 identity must be the same, the remembered entry must still be at its place, and each balance, whom it protects and what it was
-about before must follow from the remembered ones by the entries since. That costs three look-ups; who wants certainty about all entries
-runs `verify`.
+about before must follow from the remembered ones by the entries since. That costs three look-ups; who wants certainty about all
+entries runs `verify`.
 """
 
 from __future__ import annotations
