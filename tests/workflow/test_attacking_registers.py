@@ -128,3 +128,18 @@ def test_the_command_takes_a_schema_of_the_register(place: Path, capsys: pytest.
     assert schema.err == "" and schema.out == told.out
     assert run([*known, "--schema", str(place / "people.toml")]) == 2
     assert "--with" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("codes", [["-9"], ["-9", "unknown"]])
+def test_whoever_verifies_reads_the_original_as_the_release_was_written(tmp_path: Path, codes: list[str]) -> None:
+    choose = random.Random(2)
+    rows = [(choose.choice("AB"), choose.choice(["flu", "cold", "hiv", *codes])) for _ in range(400)]
+    source = tmp_path / "source.csv"
+    source.write_text("zip,ill\n" + "".join(f"{place},{ill}\n" for place, ill in rows))
+    columns = {
+        "zip": sf.Column(role="quasi", type="string"),
+        "ill": sf.Column(role="sensitive", type="string", missing=tuple(codes)),
+    }
+    people = sf.read(source, schema=sf.Schema(dataset="coded", unit="record", columns=columns))
+    sf.protect(people, [sf.KAnonymity(5), sf.TCloseness(0.2, "ill")], sf.Lattice()).save(tmp_path / "release")
+    assert sf.verify(tmp_path / "release", original=source).verdict == "keeps"

@@ -90,9 +90,10 @@ def attack(
 
     from sfumato.data.schema import Schema
     from sfumato.workflow.attacking.outputs import attack_outputs
-    from sfumato.workflow.attacking.registers import CodesNotApplied, read_described
+    from sfumato.workflow.attacking.registers import CodesNotApplied
     from sfumato.workflow.attacking.releases import attack as run_attacks
     from sfumato.workflow.attacking.releases import stated
+    from sfumato.workflow.earlier.read_alike import read_described
 
     if folder.endswith(".json"):
         if register or schema or earlier or only or aligned or key:

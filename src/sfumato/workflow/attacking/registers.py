@@ -9,16 +9,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
-
-import pyarrow as pa
+from typing import Any
 
 from sfumato.core.errors import InputError, VerificationFailed
 from sfumato.core.view import View
 from sfumato.data.microdata import Microdata
-from sfumato.data.schema import Column, Schema, Type
-from sfumato.data.values import texts
-from sfumato.workflow.earlier.readings import digest_of_code, is_digest_of_code
+from sfumato.data.schema import Column, Schema
+from sfumato.workflow.earlier.read_alike import read_described, written_columns
 from sfumato.workflow.verifying.verify import certificate_of
 
 _NOT_APPLIED = (
@@ -39,36 +36,13 @@ def read_register(register: Any, releases: Sequence[Any], *, aligned: bool) -> M
     owners = _owners_columns(releases[0]) if aligned else None
     if owners is not None:
         return read_described(register, owners)
-    written = [_written_columns(release) for release in releases]
+    written = [written_columns(_certificate(release)) for release in releases]
     if isinstance(register, (str, Path)) and None in written:
         warnings.warn(_NOT_APPLIED, CodesNotApplied, stacklevel=3)
     described: dict[str, Column] = {}
     for columns in reversed(written):  # what the first says counts
         described |= columns or {}
     return read_described(register, described)
-
-
-def read_described(source: Any, columns: Mapping[str, Column]) -> Microdata:  # whatever `read` takes
-    """A table with the types and missing codes of those of the columns that it has."""
-    from sfumato.engines.sources import read
-
-    source = source.read_all() if isinstance(source, pa.RecordBatchReader) else source  # it can be read once
-    opened = read(source)
-    present = {name: _with_codes(columns[name], opened, name) for name in opened.column_names if name in columns}
-    if all(not each.missing and each.type in (None, opened.schema.columns[name].type) for name, each in present.items()):
-        return opened
-    kept = {name: Column(type=each.type, missing=each.missing) for name, each in present.items()}
-    return read(source, Schema(dataset=opened.schema.dataset, columns=kept))
-
-
-def _with_codes(column: Column, opened: Microdata, name: str) -> Column:
-    """The column with those codes for missing values that the table has, where only digests of codes are known."""
-    digests = set(column.missing)
-    if not digests or not all(map(is_digest_of_code, digests)):
-        return column
-    values = [text for text in texts(opened.table().column(name).combine_chunks().unique()) if text is not None]
-    codes = [form for text in values for form in {text, text.removesuffix(".0")} if digest_of_code(form) in digests]
-    return column.model_copy(update={"missing": tuple(codes)})
 
 
 def _owners_columns(release: Any) -> Mapping[str, Column] | None:
@@ -78,19 +52,6 @@ def _owners_columns(release: Any) -> Mapping[str, Column] | None:
         return Schema.load(path).columns if path.is_file() else None
     owners = None if isinstance(release, View) else getattr(release.content, "owners", None)
     return owners.columns if isinstance(owners, Schema) else None
-
-
-def _written_columns(release: Any) -> dict[str, Column] | None:
-    """How the values behind the columns of a release were written; None where it does not say."""
-    told = _certificate(release).get("transparency", {}).get("written_as")
-    if not isinstance(told, Mapping):
-        return None
-    columns = {}
-    for name, each in told.items():
-        kind, codes = (each.get("type"), each.get("missing", [])) if isinstance(each, Mapping) else (None, [])
-        if isinstance(codes, list) and all(isinstance(code, str) for code in codes):
-            columns[name] = Column(type=kind if kind in get_args(Type) else None, missing=tuple(codes))
-    return columns
 
 
 def _certificate(release: Any) -> Mapping[str, Any]:

@@ -44,17 +44,23 @@ _OTHER_NUMBERS = "the certificate states other numbers beside the promise than t
 _POPULATION = re.compile(rf"population ({FINGERPRINT}:[0-9a-f]{{64}}|without digest)")
 
 
-def references_of(schema: Schema, original: Any, population: Any) -> References:
-    """The tables to compare with; a file or frame is read with the types that the release's sensitive columns have."""
+def references_of(certificate: Certificate, schema: Schema, original: Any, population: Any) -> References:
+    """The tables to compare with; a file or frame is read with the types and missing codes that the release's columns have."""
     from sfumato.data.microdata import Microdata
     from sfumato.engines.sources import read
+    from sfumato.workflow.earlier.read_alike import read_described, with_codes, written_columns
     from sfumato.workflow.publishing.claims import References
 
+    written = written_columns(certificate.to_mapping()) or {}
+    codes = {name: column.missing for name, column in written.items() if column.missing}
     if original is not None and not isinstance(original, Microdata):
-        types = {name: Column(type=schema.columns[name].type) for name in schema.sensitive}
-        original = read(original, Schema(dataset=schema.dataset, columns=types))
+        columns = {name: Column(type=schema.columns[name].type, missing=codes.get(name, ())) for name in schema.sensitive}
+        if any(column.missing for column in columns.values()):
+            opened = read(original)
+            columns |= {name: with_codes(columns[name], opened, name) for name in opened.column_names if name in columns}
+        original = read(original, Schema(dataset=schema.dataset, columns=columns))
     if population is not None and not isinstance(population, Microdata):
-        population = read(population)
+        population = read_described(population, {name: Column(missing=missing) for name, missing in codes.items()})
     return References(original, population)
 
 

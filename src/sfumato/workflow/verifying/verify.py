@@ -93,7 +93,7 @@ def verify(
             findings.append(signature)
             data, read = kind.read(certificate, schema, Path(private))
             findings.extend(read)
-            compared = references_of(schema, original, population)
+            compared = references_of(certificate, schema, original, population)
             findings.extend(check_claims(certificate, schema.replace(folder=private), data, compared, ledger))
             entry = None if ledger is None else check_entry(certificate, data, ledger)
             findings.extend([] if entry is None else [entry])
