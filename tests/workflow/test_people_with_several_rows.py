@@ -116,7 +116,7 @@ def test_an_identifier_whose_pseudonym_repeats_ties_records_together(method: Any
 
 
 def test_pseudonyms_that_repeat_are_published_where_nothing_is_promised() -> None:
-    made = sf.protect(stays(pseudonym=True), [], sf.AdditiveNoise(k=0.1))
+    made = sf.protect(stays(pseudonym=True), [], sf.AdditiveNoise(ratio=0.1))
     assert "person" in made.data.column_names and any("pseudonym" in notice for notice in made.certificate.notices)
     assert sf.protect(stays(pseudonym=True), sf.KAnonymity(1), sf.Lattice()).certificate.claims
 

@@ -73,7 +73,7 @@ def read_csv(path: Path, where: str, options: CsvOptions) -> RawTable:
     except SourceError:
         encoding = options.encoding or "UTF-8"
         raise SourceError(
-            f"{where} is not a well-formed text file in {encoding}. Name another encoding if it has one (--encoding cp1252, "
+            f"{where} is not a well-formed text file in {encoding}. Name another encoding if it has one (--encoding NAME, "
             "encoding= in Python); its owner learns more from: sfumato inspect"
         ) from None
 

@@ -82,14 +82,20 @@ def differences(releases: Sequence[ReleasedClasses], joint: Joint, unread: froze
     pairs = []
     for pair in combinations(range(len(releases)), 2):
         sizes, limits = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        twins = np.full(releases[pair[1]].sizes.size, -1, dtype=np.int64)  # per class of the second, the same class of the first
         for inner, outer in (pair, pair[::-1]):
             if unread & set(releases[outer].quasi):
                 continue
-            which, left = remainders(releases[inner], releases[outer])
+            which, left, only = remainders(releases[inner], releases[outer])
             composed[outer] |= which
-            sizes.append(np.abs(left))
+            if outer == pair[1]:
+                twins[which] = only
+                new = np.ones(left.size, dtype=np.bool_)
+            else:  # two classes that are the same class differ once, whichever is taken for the whole
+                new = (only < 0) | (twins[only] != np.flatnonzero(which))
+            sizes.append(np.abs(left[new]))
             # who is missing from the parts is in the whole, and the other way round
-            limits.append(np.where(left > 0, smallest[outer], smallest[inner]))
+            limits.append(np.where(left[new] > 0, smallest[outer], smallest[inner]))
         pairs.append(Differences.of(np.concatenate(sizes), np.concatenate(limits)))
     if joint.exact:
         limits_of_today = (joint.shown_in * smallest[:, None]).max(axis=0, initial=0)
@@ -99,14 +105,14 @@ def differences(releases: Sequence[ReleasedClasses], joint: Joint, unread: froze
     return replace(worst, searched=searched, classes=classes, of_today=joint.exact)
 
 
-def remainders(inner: ReleasedClasses, outer: ReleasedClasses) -> tuple[NDArray[np.bool_], Ids]:
-    """Which classes of `outer` consist of whole classes of `inner` and a remainder, and the size of each remainder: below zero
-    where the parts have more records than the whole.
+def remainders(inner: ReleasedClasses, outer: ReleasedClasses) -> tuple[NDArray[np.bool_], Ids, Ids]:
+    """Which classes of `outer` consist of whole classes of `inner` and a remainder, the size of each remainder (below zero
+    where the parts have more records than the whole), and the part of each that has only one, -1 of the others.
 
     A class of `inner` is subtracted where all its people must be in one class of `outer`: it lies within that
     one and meets no other. Classes of `outer` that others meet in part are left out.
     """
-    nothing = np.zeros(outer.sizes.size, dtype=np.bool_), np.zeros(0, dtype=np.int64)
+    nothing = np.zeros(outer.sizes.size, dtype=np.bool_), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     if not set(outer.quasi) <= set(inner.quasi):
         return nothing
     try:
@@ -120,7 +126,9 @@ def remainders(inner: ReleasedClasses, outer: ReleasedClasses) -> tuple[NDArray[
     composed = (parts > 0) & (parts == np.bincount(met, minlength=outer.sizes.size))
     inside = np.bincount(whole, weights=inner.sizes[within], minlength=outer.sizes.size).astype(np.int64)
     left: Ids = (outer.sizes - inside)[composed]
-    return composed, left
+    single = np.full(outer.sizes.size, -1, dtype=np.int64)
+    single[whole] = within
+    return composed, left, np.where(parts == 1, single, -1)[composed]
 
 
 def _lying_within(inner: ReleasedClasses, outer: ReleasedClasses) -> tuple[Ids, Ids]:

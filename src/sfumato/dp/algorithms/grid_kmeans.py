@@ -62,9 +62,9 @@ _RESTARTS = 10
 class GridKMeans(RowBounded):
     """`k` centres and noisy sizes from a noisy grid and one noisy step.
 
-    It promises what `KMeans` does, against the same adversary. `epsilon` or `rho` is the loss of it all. `columns` (at most 16)
-    hold numbers with declared bounds; distances count each column in units of its declared width. `expected_rows`, about how
-    many points there are, fixes the grid; without it 2 % of the budget measures it.
+    It promises what `KMeans` does, against the same adversary, with `rows`, `bounding` and `order` as there. `epsilon` or `rho`
+    is the loss of it all. `columns` (at most 16) hold numbers with declared bounds; distances count each column in units of its
+    declared width. `expected_rows`, about how many points there are, fixes the grid; without it 2 % of the budget measures it.
     """
 
     columns: ClusteredColumns

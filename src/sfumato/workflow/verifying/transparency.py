@@ -65,13 +65,25 @@ def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
         known = told_methods.is_known(certificate.method) and certificate.format != FIRST_FORMAT
         _refuse_other_levels(told)
         one_level = known and registry.find("search", certificate.method["name"]).one_level
-        if known and ("levels" in told) is not one_level or one_level and not set(schema.quasi) <= set(told["levels"]):
+        if (
+            known
+            and ("levels" in told) is not one_level
+            or one_level
+            and not _searched(certificate, schema) <= set(told["levels"])
+        ):
             raise VerificationFailed(_LEVELS)
         _refuse_other_writing(told.get("written_as", {}), schema)
         if known and not _says_what_searches_say(told, schema):
             raise VerificationFailed("the certificate does not say what a release by its method says, as if it were by another")
     if certificate.format != FIRST_FORMAT and not set(told) >= _ALWAYS:
         raise VerificationFailed("the certificate does not tell what every release of its kind tells about how it was made")
+
+
+def _searched(certificate: Certificate, schema: Schema) -> set[str]:
+    """The quasi-identifiers that a search generalises: those that the adversary knows, where every promise assumes the same."""
+    knowledge = [claim.parameters.get("knowledge") for claim in certificate.claims]
+    attributes = [tuple(each.get("attributes") or ()) if isinstance(each, dict) else () for each in knowledge]
+    return set(attributes[0]) if len(set(attributes)) == 1 and attributes[0] else set(schema.quasi)
 
 
 def _says_what_searches_say(told: Mapping[str, Any], schema: Schema) -> bool:
