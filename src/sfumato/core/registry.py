@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -77,32 +77,17 @@ def make(kind: str, entry: object) -> Any:  # one of that kind
 
 def in_names_of_now(kind: str, description: Mapping[str, object]) -> dict[str, object]:
     """A stored `{name = …, parameters…}`, and those within it, with the names that their parameters have now."""
-    return _restated(kind, description, _former_names)
 
-
-def in_first_names(kind: str, description: Mapping[str, object]) -> dict[str, object]:
-    """The same with the names that parameters had first, by which what was stored early is found."""
-    return _restated(kind, description, lambda cls: {now: former for former, now in _former_names(cls).items()})
-
-
-def _former_names(cls: type[object]) -> Mapping[str, str]:
-    names: Mapping[str, str] = getattr(cls, "former_names", {})
-    return names
-
-
-def _restated(
-    kind: str, description: Mapping[str, object], names_of: Callable[[type[object]], Mapping[str, str]]
-) -> dict[str, object]:
     def within(value: object) -> object:
         if isinstance(value, (list, tuple)):
             return [within(entry) for entry in value]
-        return _restated(kind, value, names_of) if isinstance(value, Mapping) and "name" in value else value
+        return in_names_of_now(kind, value) if isinstance(value, Mapping) and "name" in value else value
 
     name = description.get("name")
-    others = names_of(find(kind, name)) if isinstance(name, str) and has(kind, name) else {}
+    former: Mapping[str, str] = getattr(find(kind, name), "former_names", {}) if isinstance(name, str) and has(kind, name) else {}
     # Where both names stand, nothing is restated, and whoever makes it refuses the old one.
-    others = {one: other for one, other in others.items() if other not in description}
-    return {others.get(each, each): within(value) for each, value in description.items()}
+    names_of_now = {old: now for old, now in former.items() if now not in description}
+    return {names_of_now.get(each, each): within(value) for each, value in description.items()}
 
 
 def kinds() -> dict[str, Kind]:
