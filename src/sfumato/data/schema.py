@@ -113,11 +113,11 @@ class Column(_Frozen):
 
     @field_validator("missing", mode="before")
     @classmethod
-    def _codes_as_texts(cls, given: Any) -> Any:
+    def _codes_as_texts(cls, codes: Any) -> Any:
         """A whole number is a code too: it is compared by its text."""
-        if not isinstance(given, (list, tuple)):
-            return given
-        return [str(code) if isinstance(code, int) and not isinstance(code, bool) else code for code in given]
+        if not isinstance(codes, (list, tuple)):
+            return codes
+        return [str(code) if isinstance(code, int) and not isinstance(code, bool) else code for code in codes]
 
     @model_validator(mode="after")
     def _consistent(self) -> Column:

@@ -112,8 +112,8 @@ class Recipe(_Frozen):
         try:
             recipe = cls.model_validate({**content, "folder": str(folder) if folder else None})
         except ValidationError as error:
-            known = {field.alias or key for key, field in cls.model_fields.items()} - {"folder"}
-            faults = readable(error.errors(), "recipe", {*known, *Checks.model_fields, *Write.model_fields}, known)
+            keys = {field.alias or key for key, field in cls.model_fields.items()} - {"folder"}
+            faults = readable(error.errors(), "recipe", {*keys, *Checks.model_fields, *Write.model_fields}, keys)
             all_at_once(RecipeError, name, [*faults, *_promises_nothing(content)])
             raise
         recipe._check_names(name)

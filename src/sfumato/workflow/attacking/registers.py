@@ -82,11 +82,11 @@ def _owners_columns(release: Any) -> Mapping[str, Column] | None:
 
 def _written_columns(release: Any) -> dict[str, Column] | None:
     """How the values behind the columns of a release were written; None where it does not say."""
-    told = _certificate(release).get("transparency", {}).get("written_as")
-    if not isinstance(told, Mapping):
+    writing = _certificate(release).get("transparency", {}).get("written_as")
+    if not isinstance(writing, Mapping):
         return None
     columns = {}
-    for name, each in told.items():
+    for name, each in writing.items():
         kind, codes = (each.get("type"), each.get("missing", [])) if isinstance(each, Mapping) else (None, [])
         if isinstance(codes, list) and all(isinstance(code, str) for code in codes):
             columns[name] = Column(type=kind if kind in get_args(Type) else None, missing=tuple(codes))

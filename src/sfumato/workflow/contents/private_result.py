@@ -117,9 +117,9 @@ class PrivateResult(Content):
         """The columns by type; plain data have none."""
         from sfumato.engines.canonical import kind_of_type
 
-        known: dict[str | None, Any] = {name: name for name in ("integer", "number", "boolean", "date", "datetime")}
+        types: dict[str | None, Any] = {name: name for name in ("integer", "number", "boolean", "date", "datetime")}
         fields = self.result.schema if is_table(self.result) else ()
-        columns = {each.name: Column(type=known.get(kind_of_type(each.type), "string")) for each in fields}
+        columns = {each.name: Column(type=types.get(kind_of_type(each.type), "string")) for each in fields}
         return Schema(dataset=self.dataset, columns=columns)
 
     def written(self) -> tuple[Self, Files]:

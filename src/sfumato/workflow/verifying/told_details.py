@@ -36,8 +36,8 @@ def details_of(method: Mapping[str, Any], details: Mapping[str, Any]) -> dict[st
 def refuse_other_details(certificate: Certificate) -> None:
     """Raise where the page of a certificate shows details that its method does not have."""
     details = certificate.card.get("details", {})
-    known = certificate.method.get("name") == _ANSWERS or registry.has("algorithm", certificate.method.get("name"))
-    if known:
+    recomputable = certificate.method.get("name") == _ANSWERS or registry.has("algorithm", certificate.method.get("name"))
+    if recomputable:
         sound = not details or alike(details_of(certificate.method, {}), dict(details))
     else:
         sound = all(_is_free(key, certificate.method) and _is_plain(value) for key, value in details.items())
