@@ -17,7 +17,7 @@ from sfumato.data.schema import Schema
 from sfumato.workflow import named
 from sfumato.workflow.earlier.readings import is_digest_of_code
 from sfumato.workflow.publishing.claims import stated_unit
-from sfumato.workflow.verifying import told_methods
+from sfumato.workflow.verifying import stated_methods
 from sfumato.workflow.verifying.untrusted import quoted
 
 if TYPE_CHECKING:
@@ -58,11 +58,11 @@ def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
         raise VerificationFailed("the certificate names another adversary than releases of its kind do")
     if facts.get("population", HIDDEN_POPULATION) not in (HIDDEN_POPULATION, PUBLIC_POPULATION):
         raise VerificationFailed("the certificate says of a population what no release says")
-    told_methods.refuse_other_parameters(certificate.method)
+    stated_methods.refuse_other_parameters(certificate.method)
     if masked:
         _refuse_other_mask(certificate, schema)
     else:
-        search_known = told_methods.is_known(certificate.method) and certificate.format != FIRST_FORMAT
+        search_known = stated_methods.is_known(certificate.method) and certificate.format != FIRST_FORMAT
         _refuse_other_levels(facts)
         one_level = search_known and registry.find("search", certificate.method["name"]).one_level
         if search_known and ("levels" in facts) is not one_level or one_level and not set(schema.quasi) <= set(facts["levels"]):
@@ -144,9 +144,9 @@ def _refuse_other_mask(certificate: Certificate, schema: Schema) -> None:
     rows = next((about["rows"] for about in certificate.files.values() if about.get("rows") is not None), None)
     visible = VisibleTable(_before_pseudonyms(schema, facts), frozenset({*schema.columns, *removed}), rows)
     own = {name: value for name, value in facts.items() if name not in _OF_EACH}
-    told_methods.refuse_other_words({"method": certificate.method, "masked_columns": masked, **own}, visible)
+    stated_methods.refuse_other_words({"method": certificate.method, "masked_columns": masked, **own}, visible)
     if certificate.format != FIRST_FORMAT and stated_unit(certificate) is None:
-        told_methods.refuse_missing_claims(certificate, schema)
+        stated_methods.refuse_missing_claims(certificate, schema)
 
 
 def _before_pseudonyms(schema: Schema, facts: Mapping[str, Any]) -> Schema:

@@ -29,7 +29,7 @@ from sfumato.workflow.verifying import folder_parts as parts
 from sfumato.workflow.verifying import untrusted
 from sfumato.workflow.verifying.certificate_form import read_certificate, read_schema
 from sfumato.workflow.verifying.folder_rows import DATA_FILES
-from sfumato.workflow.verifying.told_comparison import refuse_other_comparison
+from sfumato.workflow.verifying.stated_comparison import refuse_other_comparison
 from sfumato.workflow.verifying.untrusted import UntrustedFolder, quoted
 from sfumato.workflow.verifying.verification import Finding, Verification
 

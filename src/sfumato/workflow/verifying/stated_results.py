@@ -19,7 +19,7 @@ from sfumato.core.certificate import FIRST_FORMAT, Certificate, plain
 from sfumato.core.errors import SfumatoError
 from sfumato.core.guarantees.loss import RECORD
 from sfumato.core.params import build, parameters, require
-from sfumato.workflow.verifying import told_methods
+from sfumato.workflow.verifying import stated_methods
 from sfumato.workflow.verifying.process_claims import loss_of
 from sfumato.workflow.verifying.verification import Finding
 
@@ -38,7 +38,7 @@ _CHECK = "how it was made"
 _NO_PARAMETERS = "the method that the certificate names cannot have the parameters that it states"
 
 
-def check_told(
+def check_stated_result(
     certificate: Certificate, result: Any, errors: pa.Table | None, ledger: Ledger | str | Path | None
 ) -> Finding | None:
     """Whether the method says what the claim says, and what the ledger says of method and margins; None where there is nothing
@@ -136,9 +136,9 @@ def _wrong(text: str) -> Finding:
     return Finding(_CHECK, False, text)
 
 
-def check_told_of_rows(certificate: Certificate) -> Finding | None:
+def check_stated_rows(certificate: Certificate) -> Finding | None:
     """Whether the method that made rows is known at all."""
-    return None if told_methods.is_known(certificate.method) else _unknown()
+    return None if stated_methods.is_known(certificate.method) else _unknown()
 
 
 def _known(method: Mapping[str, Any]) -> bool:

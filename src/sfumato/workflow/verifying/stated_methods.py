@@ -38,7 +38,7 @@ def refuse_other_parameters(method: Any) -> None:
         return
     try:
         stated = plain(registry.in_names_of_now("method", method))
-        rebuilt = _made(method)
+        rebuilt = _rebuilt(method)
         described = plain(rebuilt.described() if named.is_mask(method) else {"name": method["name"], **parameters(rebuilt)})
     except (SfumatoError, *_ODD):
         raise VerificationFailed(_NOT_ITS_OWN) from None
@@ -53,7 +53,7 @@ def refuse_other_words(facts: Mapping[str, Any], visible: VisibleTable) -> None:
     method = facts.get("method")
     refuse_other_parameters(method)
     try:
-        sound = is_told_by(_made(cast("Mapping[str, Any]", method)), facts, visible)
+        sound = is_told_by(_rebuilt(cast("Mapping[str, Any]", method)), facts, visible)
     except (SfumatoError, *_ODD):
         sound = False
     if not sound:
@@ -68,7 +68,7 @@ def refuse_missing_claims(certificate: Certificate, schema: Schema) -> None:
 
     columns = pa.table({name: pa.array([], pa.string()) for name in schema.columns})
     try:
-        meant = _made(certificate.method).claims(in_memory(columns, schema))
+        meant = _rebuilt(certificate.method).claims(in_memory(columns, schema))
     except (SfumatoError, *_ODD):
         raise VerificationFailed(_NOT_ITS_OWN) from None
     claimed = [(claim.guarantee, plain(dict(claim.parameters))) for claim in certificate.claims]
@@ -76,7 +76,7 @@ def refuse_missing_claims(certificate: Certificate, schema: Schema) -> None:
         raise VerificationFailed("the mask keeps by its parameters what the certificate does not claim")
 
 
-def _made(method: Mapping[str, Any]) -> Any:
+def _rebuilt(method: Mapping[str, Any]) -> Any:
     stated = registry.in_names_of_now("method", method)
     try:
         return named.method(stated)
