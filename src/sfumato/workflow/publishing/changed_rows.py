@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class ReleaseRequest:
     """What was asked for, checked as far as it can be before the long work."""
 
     people: Microdata
