@@ -24,7 +24,7 @@ def titles(svg: str) -> list[str]:
 def test_every_mark_is_told_and_the_recommended_one_twice() -> None:
     svg = risk_utility(RiskUtility(MARKS, (1.0, 0.0), chosen=1, most_risk=0.6))
     told = titles(svg)
-    assert [sum(mark.told in text for text in told) for mark in MARKS] == [1, 2, 1]
+    assert [sum(mark.tooltip in text for text in told) for mark in MARKS] == [1, 2, 1]
     assert any(text.startswith("the original") for text in told)
     assert "3 choices of method and parameters; for 2 of them no other is both safer and more useful." in svg
 

@@ -111,7 +111,7 @@ def figure(comparison: Comparison) -> str:
             label=point.label.replace(", whole=False", ""),
             risk=point.risk,
             loss=point.loss,
-            told=_tooltip(comparison, point),
+            tooltip=_tooltip(comparison, point),
             best=point in front,
         )
         for point in points
