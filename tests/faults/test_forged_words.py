@@ -18,7 +18,7 @@ import sfumato as sf
 from sfumato.attacks.tables.meaning import read
 from sfumato.data.column_types import _parse
 from sfumato.data.schema import Column, Schema
-from sfumato.masking import told
+from sfumato.masking import transparency
 from sfumato.workflow.publishing.cards import public_card
 from sfumato.workflow.publishing.publish import publish
 from sfumato.workflow.verifying.certificate_form import read_certificate, read_schema
@@ -286,4 +286,4 @@ def test_protected_sets_are_written_as_they_are_counted() -> None:
 
 
 def test_facts_of_strata_are_told_for_each(tmp_path: Path) -> None:
-    assert told._strata({"k": 3, "rows": {told.BY_STRATUM: [1, 2]}}) == [{"k": 3, "rows": 1}, {"k": 3, "rows": 2}]
+    assert transparency._strata({"k": 3, "rows": {transparency.BY_STRATUM: [1, 2]}}) == [{"k": 3, "rows": 1}, {"k": 3, "rows": 2}]
